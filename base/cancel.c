@@ -31,6 +31,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/host.h"
 #include "base/thread.h"
 
 enum { WAKER_IDLE, WAKER_ADDED, WAKER_RUNNING };
@@ -96,8 +97,11 @@ static void free_token(struct hf_cancel *token) {
 
 int hf_cancel_new(struct hf_cancel *parent, const struct hf_clock *clock,
                   struct hf_cancel **ret_token) {
-        struct hf_cancel *token = calloc(1, sizeof *token);
+        int r = hf__clock_check(clock, NULL);
 
+        if (r != 0)
+                return r;
+        struct hf_cancel *token = calloc(1, sizeof *token);
         if (!token)
                 return -ENOMEM;
         if (parent == &never_token) /* it never fires, and has no lock for a list of children */
@@ -107,7 +111,7 @@ int hf_cancel_new(struct hf_cancel *parent, const struct hf_clock *clock,
         atomic_init(&token->deadline, HF_NSEC_NEVER);
         token->clock = clock ? clock : hf_clock_system();
         ring_init(&token->wakers);
-        int r = hf_cond_init(&token->cond);
+        r = hf_cond_init(&token->cond);
         if (r < 0) {
                 free(token);
                 return r;

@@ -5,6 +5,12 @@
  * Deadlines are in boot time, but a condition variable cannot wait on it. It waits on monotonic
  * time, which stands still while the machine is suspended. So no wait with a deadline is longer
  * than SLICE. After the machine resumes, a passed deadline is noticed within one slice.
+ *
+ * A slice is long, because each one wakes the processor. Only the end of a pause may be that late:
+ * a retry, the next renewal of an identity Lease, the time limit of a request. What protects a term
+ * does not wait here. The gate compares boot time whenever it is asked, and the elector loop waits
+ * with a timerfd on boot time. When that loop ends a term, it fires tokens, and these wake the
+ * threads that wait here.
  */
 #include <holdfast/clock.h>
 #include <holdfast/error.h>
@@ -13,7 +19,7 @@
 #include <errno.h>
 #include <time.h>
 
-#define SLICE HF_NSEC_PER_SEC
+#define SLICE (5 * HF_NSEC_PER_SEC)
 
 static hf_nsec read_clock(clockid_t id) {
         struct timespec t = {0};
@@ -48,7 +54,8 @@ static int system_wait(void *ctx, pthread_cond_t *cond, pthread_mutex_t *mutex, 
 }
 
 const struct hf_clock *hf_clock_system(void) {
-        static const struct hf_clock clock = {.boot = system_boot,
+        static const struct hf_clock clock = {.size = sizeof clock,
+                                              .boot = system_boot,
                                               .monotonic = system_monotonic,
                                               .real = system_real,
                                               .wait = system_wait};

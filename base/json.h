@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * JSON values. A value is an opaque hf__json. Only the implementation of this header includes
- * cJSON's header, so that the library behind it can be replaced.
+ * JSON values. A value is an opaque hf__json. In the library and the server only the implementation
+ * of this header includes cJSON's header, so that the library behind it can be replaced.
  *
  * Keys are case sensitive. If several members have the same key, the first one is used. The parser
  * limits nesting to HF__JSON_DEPTH_MAX, because functions that visit a whole value are recursive
@@ -24,7 +24,8 @@ struct hf__strbuf;
  * Parses n bytes, which need no NUL at the end. Only white space may follow the value. A NUL
  * character in a string is refused, whether raw or written as \u0000. 0, -ENOMEM, HF_E_INVALID with
  * the offset of the error (reterr_offset may be NULL), or HF_E_TOO_LARGE with the offset of a
- * number that is larger than a double or longer than 63 characters. The caller owns the value.
+ * number that is beyond the range of a double or longer than 63 characters. The caller owns the
+ * value.
  */
 int hf__json_parse(const char *data, size_t n, struct hf__json **ret_json, size_t *reterr_offset);
 /*
@@ -35,13 +36,14 @@ int hf__json_parse(const char *data, size_t n, struct hf__json **ret_json, size_
 int hf__json_check_unique(const struct hf__json *json, const char **reterr_key);
 /* Frees a root and all values below it. Accepts NULL, returns NULL. */
 struct hf__json *hf__json_free(struct hf__json *json);
-/* The same for a root with secrets: overwrites all strings before it frees them. */
+/* The same for a root with secrets: overwrites all string values, but not the keys, before it frees
+ * them. */
 struct hf__json *hf__json_wipe_free(struct hf__json *json);
 /* A deep copy. NULL: out of memory, or json is NULL. */
 struct hf__json *hf__json_dup(const struct hf__json *json);
 /* Whether a and b are equal. The order of an object's members does not matter. NULL equals NULL.
- * Takes time proportional to the smaller one (n log n if the order differs; then false if memory is
- * exhausted). */
+ * Takes time in proportion to the size of the smaller value. If members are in a different order,
+ * it sorts them: that takes n log n, and if memory is exhausted, the result is false. */
 bool hf__json_equal(const struct hf__json *a, const struct hf__json *b);
 /* Prints on one line, without spaces. An error is kept in out->error. Prints nothing for NULL. */
 void hf__json_print(const struct hf__json *json, struct hf__strbuf *out);
@@ -56,6 +58,8 @@ void hf__json_print_pretty(const struct hf__json *json, struct hf__strbuf *out);
 struct hf__json *hf__json_get(const struct hf__json *object, const char *key);
 struct hf__json *hf__json_path(const struct hf__json *object, const char *path);
 const char *hf__json_string(const struct hf__json *object, const char *path);
+/* Whether the path leads to the string `text`. */
+bool hf__json_has_text(const struct hf__json *object, const char *path, const char *text);
 /* false unless the path leads to a whole number that fits. */
 bool hf__json_i64(const struct hf__json *object, const char *path, int64_t *ret_value);
 /* The same for a number itself. */
@@ -69,8 +73,11 @@ bool hf__json_is_number(const struct hf__json *json);
 bool hf__json_is_bool(const struct hf__json *json);
 bool hf__json_is_null(const struct hf__json *json);
 
-const char *hf__json_text(const struct hf__json *json);  /* the value of a string */
+const char *hf__json_text(const struct hf__json *json); /* the value of a string */
+/* Whether an array has the string `text` as an element. */
+bool hf__json_has_element(const struct hf__json *array, const char *text);
 double hf__json_number(const struct hf__json *json);     /* the value of a number */
+bool hf__json_is_true(const struct hf__json *json);      /* the value of a boolean */
 const char *hf__json_key(const struct hf__json *member); /* of an object's member */
 /* for (m = hf__json_first(x); m; m = hf__json_next(m)), for objects and arrays */
 struct hf__json *hf__json_first(const struct hf__json *container);
@@ -78,10 +85,11 @@ struct hf__json *hf__json_next(const struct hf__json *member);
 size_t hf__json_count(const struct hf__json *container); /* takes linear time */
 
 /* ---- building ----
- * 0, -ENOMEM, or -EINVAL when the container has another type; some functions assert its type
- * instead. A function with a parameter `struct hf__json *value` owns the value from the call on: if
- * the function fails, it frees the value. A NULL value counts as out of memory, so that the result
- * of a constructor can be passed on unchecked. */
+ * 0, -ENOMEM, or -EINVAL when the container has another type. hf__json_add, hf__json_insert (unless
+ * `before` is NULL) and hf__json_set_text assert the type instead; hf__json_detach and
+ * hf__json_replace do not check it. A function with a parameter `struct hf__json *value` owns the
+ * value from the call on: if the function fails, it frees the value. A NULL value counts as out of
+ * memory, so that the result of a constructor can be passed on unchecked. */
 
 struct hf__json *hf__json_object(void); /* NULL = out of memory */
 struct hf__json *hf__json_array(void);  /* NULL = out of memory */
@@ -108,6 +116,12 @@ int hf__json_add_string(struct hf__json *object, const char *key, const char *va
 
 int hf__json_append(struct hf__json *array, struct hf__json *value);
 int hf__json_append_string(struct hf__json *array, const char *value);
+/* Finds the first element of the array at `path` whose member `key` (a path: dots separate keys) is
+ * the string `text`. If there is none, appends an empty object, in which the caller sets that
+ * member. Creates the array if it is missing or null. 0, -ENOMEM, or -EINVAL: the path leads to
+ * another value than an array, or through a value that is not an object. */
+int hf__json_find_or_append(struct hf__json *object, const char *path, const char *key,
+                            const char *text, struct hf__json **ret_element);
 /* Inserts value before the item `before`; NULL = at the end. */
 int hf__json_insert(struct hf__json *array, struct hf__json *before, struct hf__json *value);
 

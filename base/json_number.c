@@ -3,16 +3,15 @@
  * Numbers that a double does not hold exactly.
  *
  * cJSON keeps numbers as doubles, which lose digits of whole numbers above 2^53, although clients
- * may store any int64_t. So an item also has its decimal digits in valuestring if its number is
- * at least 2^53 or at most -2^53, is written without fraction and exponent, and fits into an
- * int64_t. cJSON uses valuestring for strings only, but copies and frees it for every item.
+ * may store any int64_t. So an item also has its decimal digits in valuestring if its number is at
+ * least 2^53 or at most -2^53, is written without fraction and exponent, and fits into an int64_t.
+ * cJSON uses valuestring for strings only, but copies and frees it for every item.
  *
  * Invariant: valuestring of a number is NULL, or the canonical digits of such an int64_t. So two
  * numbers that have digits are equal if and only if their digits are.
  */
 #include "base/json_number.h"
 
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -23,6 +22,8 @@
 #include <string.h>
 
 #include <holdfast/error.h>
+
+#include "base/json_item.h"
 
 /* Bytes of a number. cJSON before 1.7.19 reports a syntax error within a longer one; later versions
  * read it. Both are refused with the same error. */
@@ -166,7 +167,7 @@ static int complete_items(cJSON *c, struct scan *s, size_t *ret_offset) {
 
 int hf__json_number_complete(struct hf__json *root, const char *data, size_t n,
                              size_t *ret_offset) {
-        cJSON *c = (cJSON *)(void *)root;
+        cJSON *c = hf__json_item(root);
         struct scan scan = {.data = data, .n = n};
 
         return has_large_number(c) ? complete_items(c, &scan, ret_offset) : 0;
@@ -189,5 +190,5 @@ struct hf__json *hf__json_number_new(int64_t value) {
                 cJSON_Delete(c);
                 return NULL;
         }
-        return (struct hf__json *)(void *)c;
+        return hf__json_of(c);
 }

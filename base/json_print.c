@@ -8,12 +8,12 @@
  */
 #include "base/json.h"
 
-#include <cjson/cJSON.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_item.h"
 #include "base/strbuf.h"
 
 /* Prints a number that has a fraction or is too large to be printed as a whole number. */
@@ -97,10 +97,10 @@ static void print_item(const cJSON *c, struct hf__strbuf *out, int depth) {
 
 void hf__json_print(const struct hf__json *json, struct hf__strbuf *out) {
         if (json)
-                print_item((const cJSON *)(const void *)json, out, -1);
+                print_item(hf__json_item(json), out, -1);
 }
 
 void hf__json_print_pretty(const struct hf__json *json, struct hf__strbuf *out) {
         if (json)
-                print_item((const cJSON *)(const void *)json, out, 0);
+                print_item(hf__json_item(json), out, 0);
 }

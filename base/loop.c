@@ -2,9 +2,9 @@
 /*
  * The queue between the library's threads and the event loop of the host.
  *
- * Invariants: whenever the mutex is free and the queue is not empty, the eventfd is readable. No
- * lock is held while a task runs, and its struct is not used after its function was called, because
- * the function may free it.
+ * Invariants: whenever the mutex is free, the eventfd is readable if the queue is not empty, and
+ * only then. No lock is held while a task runs, and its struct is not used after its function was
+ * called, because the function may free it.
  */
 #include "base/loop.h"
 
@@ -75,10 +75,21 @@ void hf__loop_queue(struct hf_loop *loop, struct hf__loop_task *task) {
                 loop->tail = &task->next;
                 if (loop->n++ == 0) {
                         ssize_t n = write(loop->fd, &one, sizeof one);
-                        (void)n; /* EAGAIN: it is readable */
+                        (void)n; /* cannot fail: the counter is 0 while the queue is empty */
                 }
         }
         pthread_mutex_unlock(&loop->mu);
+}
+
+/* Call it after a task was taken from the queue. */
+static void clear_if_empty_locked(struct hf_loop *loop) {
+        uint64_t count;
+
+        hf__mutex_assert_held(&loop->mu);
+        if (!loop->head) {
+                ssize_t n = read(loop->fd, &count, sizeof count);
+                (void)n; /* EAGAIN only if the host has read the eventfd, which it must not do */
+        }
 }
 
 void hf__loop_remove(struct hf_loop *loop, struct hf__loop_task *task) {
@@ -93,14 +104,13 @@ void hf__loop_remove(struct hf_loop *loop, struct hf__loop_task *task) {
                         loop->tail = at;
                 loop->n--;
                 task->queued = false;
+                clear_if_empty_locked(loop);
         }
         pthread_mutex_unlock(&loop->mu);
 }
 
-/* Removes the first task. False: there is none, and the descriptor is no longer readable. */
+/* Removes the first task. False: there is none. */
 static bool pop(struct hf_loop *loop, struct hf__loop_task *ret_copy) {
-        uint64_t count;
-
         pthread_mutex_lock(&loop->mu);
         struct hf__loop_task *task = loop->head;
         if (task) {
@@ -110,10 +120,7 @@ static bool pop(struct hf_loop *loop, struct hf__loop_task *ret_copy) {
                         loop->tail = &loop->head;
                 loop->n--;
                 task->queued = false;
-        }
-        if (!loop->head) {
-                ssize_t n = read(loop->fd, &count, sizeof count);
-                (void)n; /* EAGAIN: it was not readable */
+                clear_if_empty_locked(loop);
         }
         pthread_mutex_unlock(&loop->mu);
         return task != NULL;

@@ -15,6 +15,6 @@ struct hf__loop_task {
 
 /* Queues a task whose fn and ctx are set. Does nothing if it is queued already. Thread: any. */
 void hf__loop_queue(struct hf_loop *loop, struct hf__loop_task *task);
-/* Removes a task from the queue, if it is there. It may still run on the loop's thread if the
- * caller is another thread. */
+/* Removes a task from the queue, if it is there. After the last task is removed, the descriptor is
+ * no longer readable. If the caller is another thread than the loop's, the task may be running. */
 void hf__loop_remove(struct hf_loop *loop, struct hf__loop_task *task);

@@ -50,6 +50,6 @@ void hf__mailbox_wake(struct hf__mailbox *mailbox);
 /* Takes all messages, oldest first, linked by next (NULL = none), and clears the eventfd. Thread:
  * owner only. */
 struct hf__message *hf__mailbox_take(struct hf__mailbox *mailbox);
-/* The same without clearing the eventfd, for an owner that was not woken: it saves a system call.
- */
+/* The same without clearing the eventfd, for an owner that was not woken: it saves a system
+ * call. */
 struct hf__message *hf__mailbox_take_early(struct hf__mailbox *mailbox);

@@ -27,8 +27,8 @@
 #include "base/strbuf.h"
 #include "base/thread.h"
 
-/* Upper bounds of the buckets, in seconds: from a fast read in memory to the usual timeout
- * of a request. */
+/* Upper bounds of the buckets, in seconds: from a fast read in memory to the usual timeout of a
+ * request. */
 static const double bucket_bounds[] = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
                                        0.5,   1,      2.5,   5,    10,    15,   30,  60};
 #define N_BOUNDS (sizeof bucket_bounds / sizeof bucket_bounds[0])
@@ -230,13 +230,13 @@ static uint64_t load_relaxed(_Atomic uint64_t *value) {
 
 /* Whole numbers are written without a fraction or exponent. */
 static void put_number(struct hf__strbuf *out, double value) {
-        if (isnan(value))
+        if (isnan(value)) {
                 hf__strbuf_puts(out, "NaN");
-        else if (isinf(value))
+        } else if (isinf(value)) {
                 hf__strbuf_puts(out, value > 0 ? "+Inf" : "-Inf");
-        else if (value == floor(value) && fabs(value) < 1e15)
+        } else if (value == floor(value) && fabs(value) < 1e15) {
                 hf__strbuf_printf(out, "%.0f", value);
-        else {
+        } else {
                 size_t at = out->n;
                 hf__strbuf_printf(out, "%.12g", value);
                 if (out->error)

@@ -21,17 +21,22 @@ static int hex_digit(char c) {
         return -1;
 }
 
+/* Whether the character is ASCII and stands for itself, unless a '+' is a space. */
+static bool is_plain(char c) { return (signed char)c > 0 && c != '%'; }
+
 int hf__percent_decode(const char *text, size_t n, bool plus_is_space, char *ret_text, size_t max) {
         size_t n_out = 0;
 
         assert(max > 0);
-        /* Fast path, because most path segments contain nothing to decode. */
-        if (n < max && !plus_is_space && !memchr(text, '%', n) && !memchr(text, '\0', n)) {
-                memmove(ret_text, text, n);
+        /* Most path segments are ASCII and contain nothing to decode. */
+        if (n < max && !plus_is_space)
+                for (; n_out < n && is_plain(text[n_out]); n_out++)
+                        ret_text[n_out] = text[n_out];
+        if (n_out == n) {
                 ret_text[n] = '\0';
-                return hf__utf8_valid(text, n) ? (int)n : -1;
+                return (int)n;
         }
-        for (size_t i = 0; i < n; i++) {
+        for (size_t i = n_out; i < n; i++) {
                 char c = text[i];
                 if (c == '%') {
                         int high = i + 2 < n ? hex_digit(text[i + 1]) : -1;

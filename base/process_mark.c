@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The mark is in a page that the kernel clears in the child of every fork (MADV_WIPEONFORK), also
- * of one by a bare clone(2), for which pthread_atfork would do nothing. On a kernel without it
- * (before Linux 4.14, some sandboxes) the mark is the process id.
+ * The mark is in a page that the kernel clears in every forked child (MADV_WIPEONFORK). That
+ * includes a child of a bare clone(2), for which pthread_atfork handlers do not run. On a kernel
+ * without it (before Linux 4.14, some sandboxes) the mark is the process id; then two processes in
+ * different pid namespaces may have the same mark (process_mark.h).
  *
  * Invariant: `last` is ordinary memory, which a child inherits. It is at least as great as the
- * marks of all processes that the child descends from, so the next number is none of them.
+ * marks of all processes that the child descends from, so the next mark differs from all of them.
  */
 #include "base/process_mark.h"
 
@@ -16,10 +17,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static _Atomic uint64_t last; /* the last mark that was given */
-static _Atomic uint64_t no_page;
-/* The place of the mark; in it, 0 = none was given to this process yet. &no_page = there is no such
- * page, NULL = not initialised. */
+static _Atomic uint64_t last;    /* the last mark that was given */
+static _Atomic uint64_t no_page; /* only its address is used: a value of `at` */
+/* Where the mark is. NULL = not initialised; &no_page = there is no such page. The number there is
+ * 0 until this process has got a mark. */
 static _Atomic(_Atomic uint64_t *) at;
 
 int hf__process_mark_init(void) {

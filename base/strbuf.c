@@ -159,8 +159,8 @@ void hf__strbuf_u64(struct hf__strbuf *s, uint64_t value) {
         hf__strbuf_add(s, text, hf__u64_text(value, text));
 }
 
-/* Appends the JSON escape of one byte. is_ascii: c is an ASCII character. Otherwise it is a
- * byte that is not valid UTF-8, and the replacement character is appended. */
+/* Appends the JSON escape of one byte. is_ascii: c is an ASCII character. Otherwise it is a byte
+ * that is not valid UTF-8, and the replacement character is appended. */
 static void put_escape(struct hf__strbuf *s, unsigned char c, bool is_ascii) {
         static const char hex[] = "0123456789abcdef";
         char escape[6] = {'\\', (char)c};
@@ -185,18 +185,41 @@ static void put_escape(struct hf__strbuf *s, unsigned char c, bool is_ascii) {
         hf__strbuf_add(s, escape, n);
 }
 
+/* Whether the character is a single byte that is written without an escape. JSON allows 0x7f (DEL)
+ * unescaped, but DEL is a control character, and a terminal may show this text. */
+static bool is_plain(unsigned char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; }
+
+/* Appends a text as a JSON string if all its characters are plain, as in most texts. False: nothing
+ * was appended, because a character is not plain or there is no memory. */
+static bool put_plain(struct hf__strbuf *s, const char *text, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                if (!is_plain((unsigned char)text[i]))
+                        return false;
+        if (!make_room(s, n + 2))
+                return false;
+        char *at = s->data + s->n;
+        *at++ = '"';
+        if (n > 0)
+                memcpy(at, text, n);
+        at[n] = '"';
+        at[n + 1] = '\0';
+        s->n += n + 2;
+        return true;
+}
+
 void hf__strbuf_json(struct hf__strbuf *s, const char *text, size_t n) {
         size_t n_done = 0; /* bytes of text that have been appended already */
 
         assert(text || n == 0);
+        if (put_plain(s, text, n))
+                return;
         hf__strbuf_putc(s, '"');
         /* Bytes that need no escape are appended in runs. That is faster than one by one. Nothing
-         * here checks s->error, because after an error the appends do nothing. JSON allows 0x7f
-         * (DEL) unescaped, but it is a control character, and terminals may show this text. */
+         * here checks s->error, because after an error the appends do nothing. */
         for (size_t i = 0; i < n; i++) {
                 unsigned char c = (unsigned char)text[i];
                 size_t n_character = c < 0x80 ? 1 : hf__utf8_length(text + i, n - i);
-                if (c >= 0x20 && c != '"' && c != '\\' && c != 0x7f && n_character > 0) {
+                if (is_plain(c) || (c >= 0x80 && n_character > 0)) {
                         i += n_character - 1;
                         continue;
                 }

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/host.h"
+
 #define DEFAULT_STACK ((size_t)256 * 1024)
 #define MIN_STACK     ((size_t)64 * 1024)
 
@@ -35,7 +37,7 @@ static void *thread_main(void *ctx) {
 
 int hf__thread_start(const struct hf_host *host, const char *name, void *(*fn)(void *ctx),
                      void *ctx, pthread_t *ret_thread) {
-        size_t stack = host->thread_stack_bytes ? host->thread_stack_bytes : DEFAULT_STACK;
+        size_t wanted = hf__host_stack_bytes(host), stack = wanted ? wanted : DEFAULT_STACK;
         pthread_attr_t attr;
         sigset_t all, previous;
         pthread_t thread;

@@ -325,7 +325,6 @@ void hf__age_format(int64_t seconds, char text[HF__AGE_MAX]) {
 
         if (seconds < 0)
                 seconds = 0;
-
         while (i + 1 < sizeof forms / sizeof forms[0] && seconds >= forms[i].below)
                 i++;
         int64_t rest = forms[i].rest ? seconds % forms[i].unit / forms[i].rest : 0;

@@ -7,7 +7,6 @@
 #include "base/utf8.h"
 
 #include <assert.h>
-#include <stdint.h>
 #include <string.h>
 
 /* The length of a character, derived from its first byte; 0 = no character begins with this
@@ -49,6 +48,19 @@ size_t hf__utf8_length(const char *text, size_t n) {
         return length;
 }
 
+size_t hf__utf8_decode(const char *text, size_t n, uint32_t *ret_character) {
+        static const unsigned char first_bits[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+        const unsigned char *p = (const unsigned char *)text;
+        size_t length = hf__utf8_length(text, n);
+
+        if (length == 0)
+                return 0;
+        *ret_character = p[0] & first_bits[length];
+        for (size_t i = 1; i < length; i++)
+                *ret_character = *ret_character << 6 | (p[i] & 0x3f);
+        return length;
+}
+
 static bool are_eight_ascii(const char *p) {
         uint64_t eight;
 
@@ -62,6 +74,10 @@ bool hf__utf8_valid(const char *data, size_t n) {
         while (i < n) {
                 if (n - i >= 8 && are_eight_ascii(data + i)) {
                         i += 8;
+                        continue;
+                }
+                if ((unsigned char)data[i] < 0x80) {
+                        i++;
                         continue;
                 }
                 size_t length = hf__utf8_length(data + i, n - i);

@@ -3,9 +3,12 @@
 /* UTF-8 as RFC 3629 defines it: no overlong forms, no surrogates. Pure. Thread: any. */
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Whether the n bytes are valid UTF-8. */
 bool hf__utf8_valid(const char *data, size_t n);
 /* The length in bytes of the character at the beginning of the n bytes of text; n > 0. 0: the bytes
  * do not begin with a valid character. */
 size_t hf__utf8_length(const char *text, size_t n);
+/* The same, and sets *ret_character unless the result is 0. */
+size_t hf__utf8_decode(const char *text, size_t n, uint32_t *ret_character);

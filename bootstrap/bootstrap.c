@@ -25,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/sized_config.h"
+#include "base/sized_struct.h"
 #include "base/thread.h"
 #include "bootstrap/ledger_wait.h"
 #include "bootstrap/manifest.h"
@@ -34,14 +34,33 @@
 #include "bootstrap/phase_run.h"
 #include "bootstrap/report.h"
 
-/* The size of the first version of the configuration. */
-#define CONFIG_V0      (offsetof(struct hf_bootstrap_config, ctx) + sizeof(void *))
 #define GIVE_WAY_AFTER (15 * HF_NSEC_PER_SEC) /* the default */
+
+static const struct hf__sized sized_config = HF__SIZED(struct hf_bootstrap_config, ctx);
+static const struct hf__sized sized_phase = HF__SIZED(struct hf_bootstrap_phase, name);
+static const struct hf__sized sized_controller = HF__SIZED(struct hf_controller, ctx);
+static const struct hf__sized sized_info = HF__SIZED(struct hf_bootstrap_info, n_settled);
 
 static bool is_phase_name(const char *text) {
         size_t n = text ? strlen(text) : 0;
         return n > 0 && n <= 40 && strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-") == n &&
                text[0] != '-' && text[n - 1] != '-';
+}
+
+/* Replaces the caller's phases, whose structs may be of another release, by copies in `phases`. */
+static int copy_phases(struct hf_bootstrap_config *config,
+                       struct hf_bootstrap_phase phases[HF_BOOTSTRAP_PHASES_MAX],
+                       struct hf_status *reterr_status) {
+        int r = 0;
+
+        if (config->n_phases == 0 || config->n_phases > HF_BOOTSTRAP_PHASES_MAX)
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "bootstrap: there must be 1 to %d phases, not %zu",
+                               HF_BOOTSTRAP_PHASES_MAX, config->n_phases);
+        for (size_t i = 0; i < config->n_phases && r == 0; i++)
+                r = hf__sized_copy_at(&sized_phase, &phases[i], config->phases, i, reterr_status);
+        config->phases = phases;
+        return r;
 }
 
 /* Names become part of controllers, hooks, keys of the ledger and metrics, so they are checked
@@ -50,10 +69,6 @@ static int check_config(const struct hf_bootstrap_config *config, struct hf_stat
         if (!hf__version_valid(config->version))
                 return hf_fail(reterr_status, HF_E_INVALID, "bootstrap: \"%.80s\" is not a version",
                                config->version ? config->version : "");
-        if (config->n_phases == 0 || config->n_phases > HF_BOOTSTRAP_PHASES_MAX)
-                return hf_fail(reterr_status, HF_E_INVALID,
-                               "bootstrap: there must be 1 to %d phases, not %zu",
-                               HF_BOOTSTRAP_PHASES_MAX, config->n_phases);
         for (size_t i = 0; i < config->n_phases; i++) {
                 const char *name = config->phases[i].name;
                 if (!is_phase_name(name))
@@ -122,7 +137,8 @@ static int add_phase(struct hf_bootstrap *bootstrap, const struct hf_bootstrap_p
         phase->after[0] = bootstrap->n_phases ? phase[-1].full_name : NULL;
         bootstrap->phase_names[bootstrap->n_phases] = phase->name;
         bootstrap->controllers[bootstrap->n_phases++] =
-                (struct hf_controller){.name = phase->full_name,
+                (struct hf_controller){.size = sizeof(struct hf_controller),
+                                       .name = phase->full_name,
                                        .runs = HF_LEADER_ONLY,
                                        .run = hf__phase_run,
                                        .is_settled = hf__phase_is_settled,
@@ -140,6 +156,7 @@ static int add_phase(struct hf_bootstrap *bootstrap, const struct hf_bootstrap_p
         if (r == 0 && n_steps > HF_BOOTSTRAP_STEPS_MAX)
                 r = hf_fail(reterr_status, HF_E_TOO_LARGE,
                             "bootstrap: there are more than %d manifests", HF_BOOTSTRAP_STEPS_MAX);
+        phase->info.size = sizeof phase->info;
         (void)snprintf(phase->info.phase, sizeof phase->info.phase, "%s", phase->name);
         phase->info.n_steps = phase->steps.n;
         return r;
@@ -168,13 +185,13 @@ static int init_bootstrap(struct hf_bootstrap *bootstrap, const struct hf_bootst
 int hf_bootstrap_new(const struct hf_host *host, const struct hf_bootstrap_config *given,
                      struct hf_bootstrap **ret_bootstrap, struct hf_status *reterr_status) {
         struct hf_bootstrap_config config;
-        int r = hf__sized_config_copy(&config, sizeof config, CONFIG_V0, given);
+        struct hf_bootstrap_phase phases[HF_BOOTSTRAP_PHASES_MAX];
+        int r = hf__sized_copy(&sized_config, &config, given, reterr_status);
 
-        if (r != 0)
-                return hf_fail(reterr_status, r,
-                               "bootstrap: the configuration's size is wrong, or it has members "
-                               "this library does not know");
-        r = check_config(&config, reterr_status);
+        if (r == 0)
+                r = copy_phases(&config, phases, reterr_status);
+        if (r == 0)
+                r = check_config(&config, reterr_status);
         if (r != 0)
                 return r;
         struct hf_bootstrap *bootstrap = calloc(1, sizeof *bootstrap);
@@ -205,10 +222,10 @@ struct hf_bootstrap *hf_bootstrap_free(struct hf_bootstrap *bootstrap) {
         return NULL;
 }
 
-const struct hf_controller *hf_bootstrap_controllers(struct hf_bootstrap *bootstrap,
-                                                     size_t *ret_n) {
-        *ret_n = bootstrap->n_phases;
-        return bootstrap->controllers;
+int hf_bootstrap_controller(struct hf_bootstrap *bootstrap, size_t phase,
+                            struct hf_controller *ret_controller) {
+        assert(phase < bootstrap->n_phases);
+        return hf__sized_fill(&sized_controller, ret_controller, &bootstrap->controllers[phase]);
 }
 
 void hf_bootstrap_set_elector(struct hf_bootstrap *bootstrap, struct hf_elector *elector) {
@@ -223,6 +240,7 @@ int hf_bootstrap_install(struct hf_bootstrap *bootstrap, struct hf_hooks *hooks,
         for (size_t i = 0; r == 0 && i < bootstrap->n_phases; i++) {
                 struct hf__phase *phase = &bootstrap->phases[i];
                 const struct hf_hook hook = {
+                        .size = sizeof hook,
                         .name = phase->full_name,
                         .after = i ? phase->after : after,
                         .n_after = i ? 1 : n_after,
@@ -245,10 +263,11 @@ int hf_bootstrap_install(struct hf_bootstrap *bootstrap, struct hf_hooks *hooks,
 
 size_t hf_bootstrap_n_phases(struct hf_bootstrap *bootstrap) { return bootstrap->n_phases; }
 
-void hf_bootstrap_info(struct hf_bootstrap *bootstrap, size_t phase,
-                       struct hf_bootstrap_info *ret_info) {
+int hf_bootstrap_info(struct hf_bootstrap *bootstrap, size_t phase,
+                      struct hf_bootstrap_info *ret_info) {
         assert(phase < bootstrap->n_phases);
         pthread_mutex_lock(&bootstrap->mu);
-        *ret_info = bootstrap->phases[phase].info;
+        const struct hf_bootstrap_info info = bootstrap->phases[phase].info;
         pthread_mutex_unlock(&bootstrap->mu);
+        return hf__sized_fill(&sized_info, ret_info, &info);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of kinds, copied from the configuration. Immutable after that, so threads need no lock.
- */
+/* The table of kinds, copied from the configuration. Immutable after that, so threads need no
+ * lock. */
 #include "bootstrap/kinds.h"
 
 #include <errno.h>

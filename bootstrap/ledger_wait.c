@@ -78,7 +78,8 @@ static void on_cancel(void *ctx) {
 static void watch_once(struct wait *wait, struct hf_client *client, hf_nsec until) {
         struct hf_bootstrap *bootstrap = wait->phase->bootstrap;
         const struct hf_clock *clock = hf_host_clock(bootstrap->host);
-        struct hf_watch_spec spec = {.resource = hf__ledger_resource,
+        struct hf_watch_spec spec = {.size = sizeof spec,
+                                     .resource = hf__ledger_resource,
                                      .ns = bootstrap->ledger_ns,
                                      .name = bootstrap->ledger_name};
         uint64_t id = 0;

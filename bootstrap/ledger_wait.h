@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The hook of a phase. */
+/* The hook of a phase, which waits until the ledger says that the phase is complete. Thread: the
+ * hook's. */
 #include "bootstrap/phase.h"
 
 /* The start function of the phase's hook; ctx is the struct hf__phase. Blocks until the phase is

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Turns manifests, objects in YAML or JSON, into steps. */
+/* Turns manifests, which are objects in YAML or JSON, into steps. Thread: owner only. */
 #include <stddef.h>
 
 #include "bootstrap/steps.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Manifests in directories. */
+/* Reads manifests from directories. Thread: owner only. */
 #include "bootstrap/steps.h"
 
 /*

@@ -36,8 +36,8 @@ static int parse_ledger(struct hf__phase_run *run, const char *text, size_t n,
         if (r == 0 && run->ledger.newer_format &&
             !hf__ledger_find_completed(&run->ledger, run->phase->name))
                 r = hf_fail(why, HF_E_INVALID,
-                            "it is in the format of a newer version, which has not completed the "
-                            "phase");
+                            "it is in the format of a newer version, which has not "
+                            "completed the phase");
         run->has_ledger = r == 0;
         return r;
 }
@@ -53,7 +53,8 @@ int hf__phase_ledger_read(struct hf__phase_run *run, struct hf_status *why) {
          * that is not older than that write shows it all. A consistent read is not needed. */
         if (bootstrap->one_revision && !run->needs_consistent_read && *acquired_at)
                 (void)snprintf(query, sizeof query, "resourceVersion=%.40s", acquired_at);
-        const struct hf_request request = {.verb = HF_VERB_GET,
+        const struct hf_request request = {.size = sizeof request,
+                                           .verb = HF_VERB_GET,
                                            .resource = hf__ledger_resource,
                                            .ns = bootstrap->ledger_ns,
                                            .name = bootstrap->ledger_name,
@@ -79,7 +80,8 @@ static int send_ledger(struct hf__phase_run *run, const struct hf__strbuf *body,
                        size_t *ret_n, struct hf_status *why) {
         struct hf_bootstrap *bootstrap = run->bootstrap;
         bool exists = run->ledger_object;
-        const struct hf_request request = {.verb = exists ? HF_VERB_UPDATE : HF_VERB_CREATE,
+        const struct hf_request request = {.size = sizeof request,
+                                           .verb = exists ? HF_VERB_UPDATE : HF_VERB_CREATE,
                                            .resource = hf__ledger_resource,
                                            .ns = bootstrap->ledger_ns,
                                            .name = exists ? bootstrap->ledger_name : NULL,
@@ -184,7 +186,8 @@ bool hf__phase_ledger_is_lost(const struct hf__phase_run *run) {
         size_t n = 0;
         /* An outdated response from a cache does no harm here: before anything is written, the
          * ledger is read again, consistently. */
-        const struct hf_request request = {.verb = HF_VERB_GET,
+        const struct hf_request request = {.size = sizeof request,
+                                           .verb = HF_VERB_GET,
                                            .resource = hf__ledger_resource,
                                            .ns = bootstrap->ledger_ns,
                                            .name = bootstrap->ledger_name,

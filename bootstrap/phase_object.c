@@ -20,7 +20,8 @@ static struct hf_request request_for(const struct hf__phase_run *run, enum hf_ve
         const struct hf__step *step = run->step;
 
         assert(step);
-        return (struct hf_request){.verb = verb,
+        return (struct hf_request){.size = sizeof(struct hf_request),
+                                   .verb = verb,
                                    .resource = {step->kind->group, step->kind->version,
                                                 step->kind->plural},
                                    .ns = step->ns,

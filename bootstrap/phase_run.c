@@ -37,7 +37,7 @@
 #define RETRY_MIN    (100 * HF_NSEC_PER_MSEC)
 #define RETRY_MAX    (10 * HF_NSEC_PER_SEC)
 #define GIVE_WAY_MAX (600 * HF_NSEC_PER_SEC)
-#define LEDGER_CHECK (2 * HF_NSEC_PER_SEC) /* between two checks that the ledger still exists */
+#define LEDGER_CHECK (5 * HF_NSEC_PER_SEC) /* between two checks that the ledger still exists */
 
 static int run_to_completion(struct hf__phase_run *run);
 static int do_next_action(struct hf__phase_run *run, bool *ret_finished, struct hf_status *why);

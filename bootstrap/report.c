@@ -232,7 +232,8 @@ static int request_event(struct hf_term *term, struct hf_request *request, char 
 /* Reads the Event, or creates a new object. NULL: out of memory. */
 static struct hf__json *get_event(const struct hf__phase *phase, struct hf_term *term,
                                   const char *name, bool *ret_exists) {
-        struct hf_request request = {.verb = HF_VERB_GET,
+        struct hf_request request = {.size = sizeof request,
+                                     .verb = HF_VERB_GET,
                                      .ns = phase->bootstrap->ledger_ns,
                                      .name = name};
         struct hf__json *event = NULL;
@@ -262,7 +263,8 @@ static void write_event(const struct hf__phase *phase, struct hf_term *term, con
         if (r == 0)
                 hf__json_print(event, &body);
         if (r == 0 && body.error == 0) {
-                struct hf_request request = {.verb = exists ? HF_VERB_UPDATE : HF_VERB_CREATE,
+                struct hf_request request = {.size = sizeof request,
+                                             .verb = exists ? HF_VERB_UPDATE : HF_VERB_CREATE,
                                              .ns = phase->bootstrap->ledger_ns,
                                              .name = exists ? name : NULL,
                                              .body = body.data,

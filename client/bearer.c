@@ -26,6 +26,7 @@
 #include <holdfast/error.h>
 
 #include "base/http/engine.h"
+#include "base/http/head_text.h"
 #include "base/thread.h"
 #include "client/file_text.h"
 
@@ -52,19 +53,6 @@ struct hf__bearer {
         /* the engine's thread only */
         bool reload_failing; /* the file could not be read the last time, and that was logged */
 };
-
-/* Whether the text can be sent as a token. A control character could end the header early and begin
- * another one. */
-static bool is_token(const char *text) {
-        size_t n = strnlen(text, MAX_TOKEN + 1);
-
-        if (n == 0 || n > MAX_TOKEN)
-                return false;
-        for (size_t i = 0; i < n; i++)
-                if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
-                        return false;
-        return true;
-}
 
 static struct hf__token *token_new(const char *text) {
         size_t n = sizeof HEADER_PREFIX + strlen(text);
@@ -101,7 +89,7 @@ static int read_token(const char *path, struct hf__token **ret_token,
                 return hf_fail(reterr_status, r, "cannot read the token file %s: %s", path,
                                hf_strerror(r));
         hf__trim_end(text);
-        if (!is_token(text))
+        if (!hf__http_is_head_text(text, MAX_TOKEN))
                 r = hf_fail(reterr_status, HF_E_INVALID,
                             "the token file %s is empty, too long or has control characters", path);
         struct hf__token *token = r == 0 ? token_new(text) : NULL;
@@ -212,7 +200,7 @@ int hf__bearer_new(const struct hf_host *host, const char *text, const char *pat
                 bearer->path = strdup(path);
                 r = bearer->path ? read_token(path, &bearer->current, reterr_status)
                                  : hf_fail(reterr_status, -ENOMEM, "out of memory");
-        } else if (text && !is_token(text)) {
+        } else if (text && !hf__http_is_head_text(text, MAX_TOKEN)) {
                 r = hf_fail(reterr_status, HF_E_INVALID,
                             "the bearer token is empty, too long or has control characters");
         } else if (text) {

@@ -20,7 +20,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sized_struct.h"
 #include "base/thread.h"
+
+static const struct hf__sized sized_request = HF__SIZED(struct hf_request, n_body);
+static const struct hf__sized sized_spec = HF__SIZED(struct hf_watch_spec, resource);
+static const struct hf__sized sized_ops = HF__SIZED(struct hf_client_ops, watch_cancel);
+static const struct hf__sized sized_response = HF__SIZED(struct hf_response, status);
 
 /* The response that hf_client_do waits for. */
 struct pending {
@@ -73,6 +79,12 @@ static void pending_unref_unlock(struct pending *pending) {
 /* Stores the response, and drops the request's reference. Runs on a thread of the client. */
 static void on_response(void *ctx, const struct hf_response *response) {
         struct pending *pending = ctx;
+        struct hf_status wrong;
+        const struct hf_response refused = {.size = sizeof refused, .error = -EINVAL};
+        bool is_wrong = hf__sized_check(&sized_response, response, &wrong) != 0;
+
+        if (is_wrong)
+                response = &refused;
         /* Copy the body before locking the mutex, because the body may be large. An empty body
          * becomes "". */
         char *body = malloc(response->n_body + 1);
@@ -85,7 +97,7 @@ static void on_response(void *ctx, const struct hf_response *response) {
         (void)pthread_mutex_lock(&pending->mu);
         assert(!pending->arrived);
         pending->error = response->error;
-        pending->status = response->status;
+        pending->status = is_wrong ? wrong : response->status;
         if (!body && response->error == 0)
                 pending->error =
                         hf_fail(&pending->status, -ENOMEM,
@@ -131,17 +143,23 @@ int hf_client_do(struct hf_client *client, const struct hf_request *request,
                  struct hf_cancel *token, char **ret_body, size_t *ret_n,
                  struct hf_status *reterr_status) {
         uint64_t id = 0;
+        struct hf_request copy;
 
         if (!client || !token)
                 return hf_fail(reterr_status, -EINVAL,
                                "a blocking request needs a client and a token");
+        int r = hf__sized_copy(&sized_request, &copy, request, reterr_status);
+        if (r == 0)
+                r = hf__sized_check(&sized_ops, client->ops, reterr_status);
+        if (r != 0)
+                return r;
         if (hf_cancel_fired(token))
                 return fail_canceled(reterr_status);
         struct pending *pending = pending_new(hf_host_clock(client->host));
         if (!pending)
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
         pending->refs++; /* for the request; no other thread has the object yet */
-        int r = hf_client_request(client, request, on_response, pending, &id);
+        r = hf_client_request(client, &copy, on_response, pending, &id);
         if (r != 0) {
                 (void)pthread_mutex_lock(&pending->mu);
                 pending->refs--;
@@ -192,18 +210,26 @@ static bool is_valid_request(const struct hf_request *request) {
 
 int hf_client_request(struct hf_client *client, const struct hf_request *request,
                       hf_response_fn done, void *ctx, uint64_t *ret_id) {
-        if (!client || !request || !done || !is_valid_request(request))
+        struct hf_request copy;
+
+        if (!client || !done || hf__sized_check(&sized_ops, client->ops, NULL) != 0 ||
+            hf__sized_copy(&sized_request, &copy, request, NULL) != 0 || !is_valid_request(&copy))
                 return -EINVAL;
-        return client->ops->request(client, request, done, ctx, ret_id);
+        return client->ops->request(client, &copy, done, ctx, ret_id);
 }
 
 void hf_client_cancel(struct hf_client *client, uint64_t id) { client->ops->cancel(client, id); }
 
 int hf_client_watch(struct hf_client *client, const struct hf_watch_spec *spec,
                     hf_event_fn on_event, hf_watch_end_fn on_end, void *ctx, uint64_t *ret_id) {
-        if (!client || !spec || !on_event || !on_end || !is_valid_resource(&spec->resource))
+        struct hf_watch_spec copy;
+
+        if (!client || !on_event || !on_end ||
+            hf__sized_check(&sized_ops, client->ops, NULL) != 0 ||
+            hf__sized_copy(&sized_spec, &copy, spec, NULL) != 0 ||
+            !is_valid_resource(&copy.resource))
                 return -EINVAL;
-        return client->ops->watch(client, spec, on_event, on_end, ctx, ret_id);
+        return client->ops->watch(client, &copy, on_event, on_end, ctx, ret_id);
 }
 
 void hf_client_watch_cancel(struct hf_client *client, uint64_t id) {
@@ -211,7 +237,7 @@ void hf_client_watch_cancel(struct hf_client *client, uint64_t id) {
 }
 
 struct hf_client *hf_client_free(struct hf_client *client) {
-        if (client)
+        if (client && HF__SIZED_HAS(client->ops, free) && client->ops->free)
                 client->ops->free(client);
         return NULL;
 }

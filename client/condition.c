@@ -5,44 +5,29 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/host.h"
 #include "base/json.h"
-#include "base/sized_config.h"
+#include "base/sized_struct.h"
 #include "base/strbuf.h"
 #include "base/time_format.h"
 
 #define CONDITIONS "status.conditions"
+
+static const struct hf__sized sized_condition = HF__SIZED(struct hf_condition, reason);
 
 static bool is_status(const char *text) {
         return strcmp(text, "True") == 0 || strcmp(text, "False") == 0 ||
                strcmp(text, "Unknown") == 0;
 }
 
-static bool is_text(const struct hf__json *object, const char *key, const char *text) {
-        const char *found = hf__json_string(object, key);
-        return found && strcmp(found, text) == 0;
-}
-
-/* The condition of this type; a new one is appended if there is none. NULL: out of memory. */
-static struct hf__json *condition_for(struct hf__json *object, const char *type) {
-        struct hf__json *list = hf__json_path(object, CONDITIONS), *m;
-
-        if (!hf__json_is_array(list) && hf__json_set(object, CONDITIONS, hf__json_array()) != 0)
-                return NULL;
-        list = hf__json_path(object, CONDITIONS);
-        for (m = hf__json_first(list); m; m = hf__json_next(m))
-                if (is_text(m, "type", type))
-                        return m;
-        m = hf__json_object();
-        return hf__json_append(list, m) == 0 ? m : NULL;
-}
-
 static int set(struct hf__json *object, const struct hf_condition *condition, const char *now) {
-        struct hf__json *m = condition_for(object, condition->type);
+        struct hf__json *m;
 
-        if (!m)
-                return -ENOMEM;
-        int r = 0;
-        if (!is_text(m, "status", condition->status) || !hf__json_string(m, "lastTransitionTime"))
+        int r = hf__json_find_or_append(object, CONDITIONS, "type", condition->type, &m);
+        if (r != 0)
+                return r == -EINVAL ? HF_E_INVALID : r;
+        if (!hf__json_has_text(m, "status", condition->status) ||
+            !hf__json_string(m, "lastTransitionTime"))
                 r = hf__json_put_string(m, "lastTransitionTime", now);
         if (r == 0)
                 r = hf__json_put_string(m, "type", condition->type);
@@ -79,9 +64,8 @@ int hf_condition_set(const struct hf_host *host, const char *object, size_t n,
         char now[HF__MICROTIME_MAX];
         bool changed = false;
 
-        if (!host || !object || !given || !ret_object ||
-            hf__sized_config_copy(&condition, sizeof condition,
-                                  HF__SIZED_CONFIG_MIN(struct hf_condition, reason), given) != 0)
+        if (!object || !ret_object || hf__host_check(host, NULL) != 0 ||
+            hf__sized_copy(&sized_condition, &condition, given, NULL) != 0)
                 return -EINVAL;
         if (!condition.type || !condition.status || !is_status(condition.status) ||
             !condition.reason)

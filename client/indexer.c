@@ -55,7 +55,7 @@ static int grow_values(struct hf_informer_values *values) {
         return 0;
 }
 
-int hf_informer_value(struct hf_informer_values *values, const char *value) {
+int hf_informer_values_add(struct hf_informer_values *values, const char *value) {
         if (!values || !value)
                 return -EINVAL;
         if (values->error == 0 && values->n == values->space)
@@ -70,7 +70,7 @@ int hf_informer_value(struct hf_informer_values *values, const char *value) {
         return values->error;
 }
 
-void hf_informer_value_failed(struct hf_informer_values *values) {
+void hf_informer_values_fail(struct hf_informer_values *values) {
         if (values)
                 values->error = -ENOMEM;
 }

@@ -13,10 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/sized_config.h"
+#include "base/host.h"
+#include "base/sized_struct.h"
 #include "base/thread.h"
 #include "client/informer_handlers.h"
 #include "client/informer_private.h"
+
+static const struct hf__sized sized_config = HF__SIZED(struct hf_informer_config, resource);
 
 /* Copies a text; NULL becomes "". */
 static int copy_text(const char *text, char **ret_copy) {
@@ -68,10 +71,8 @@ int hf_informer_new(const struct hf_host *host, const struct hf_informer_config 
                     struct hf_informer **ret_informer) {
         struct hf_informer_config config;
 
-        if (!host || !given || !ret_informer ||
-            hf__sized_config_copy(&config, sizeof config,
-                                  HF__SIZED_CONFIG_MIN(struct hf_informer_config, resource),
-                                  given) != 0)
+        if (!ret_informer || hf__host_check(host, NULL) != 0 ||
+            hf__sized_copy(&sized_config, &config, given, NULL) != 0)
                 return -EINVAL;
         if (!config.client || !config.resource.version || !config.resource.plural ||
             config.resync < 0)

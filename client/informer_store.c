@@ -12,6 +12,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,31 +23,65 @@
 #include "client/json_span.h"
 #include "client/metadata_transform.h"
 
+/* Enough for two names of 253 bytes, a uid and a resourceVersion. */
+#define METADATA_ROOM 640
+
+/* What the store needs of an object's metadata. */
 struct metadata {
-        struct hf__json *json; /* owned; the texts are borrowed from it */
-        const char *ns, *name, *resource_version;
+        const char *ns, *name, *resource_version, *uid; /* uid: NULL = it has none */
+        struct hf__json *parsed[4];                     /* owned: texts with escapes */
+        char room[METADATA_ROOM];                       /* the other texts */
 };
 
-/* Parses only the metadata of an object, because parsing all of it would be slow for large lists.
- * 0, -ENOMEM or -EPROTO. */
-static int parse_metadata(struct hf__span object, struct metadata *ret_metadata) {
-        struct hf__span text;
+static void metadata_done(struct metadata *metadata) {
+        for (size_t i = 0; i < 4; i++)
+                metadata->parsed[i] = hf__json_free(metadata->parsed[i]);
+}
 
-        *ret_metadata = (struct metadata){0};
-        if (!hf__span_member(object, "metadata", &text))
-                return -EPROTO;
-        int r = hf__json_parse(text.data, text.n, &ret_metadata->json, NULL);
-        if (r != 0)
-                return r < 0 ? r : -EPROTO;
-        const char *ns = hf__json_string(ret_metadata->json, "namespace");
-        ret_metadata->ns = ns ? ns : "";
-        ret_metadata->name = hf__json_string(ret_metadata->json, "name");
-        ret_metadata->resource_version = hf__json_string(ret_metadata->json, "resourceVersion");
-        if (ret_metadata->name && ret_metadata->name[0] && ret_metadata->resource_version &&
-            strlen(ret_metadata->resource_version) < HF__RESOURCE_VERSION_MAX)
+/* Reads the JSON string in `value`. Kubernetes' names need no escapes, so most texts are copied
+ * into the room, which costs no allocation; others are parsed. 0, -ENOMEM or -EPROTO. */
+static int read_text(struct metadata *metadata, size_t index, struct hf__span value, size_t *used,
+                     const char **ret_text) {
+        if (hf__span_is_plain(value) && value.n <= METADATA_ROOM - *used) {
+                char *at = metadata->room + *used;
+                size_t n = value.n - 2; /* without the quotes */
+                *(char *)mempcpy(at, value.data + 1, n) = '\0';
+                *used += n + 1;
+                *ret_text = at;
                 return 0;
-        ret_metadata->json = hf__json_free(ret_metadata->json);
-        return -EPROTO;
+        }
+        int r = hf__json_parse(value.data, value.n, &metadata->parsed[index], NULL);
+        *ret_text = r == 0 ? hf__json_text(metadata->parsed[index]) : NULL;
+        return r > 0 ? -EPROTO : r;
+}
+
+/* Reads the texts that the store needs, and nothing else, because parsing all of the metadata would
+ * be slow for large lists. 0, -ENOMEM or -EPROTO; then metadata_done has been called. */
+static int parse_metadata(struct hf__span object, struct metadata *ret_metadata) {
+        static const char *const names[] = {"namespace", "name", "resourceVersion", "uid"};
+        const char **texts[] = {&ret_metadata->ns, &ret_metadata->name,
+                                &ret_metadata->resource_version, &ret_metadata->uid};
+        struct hf__span all, key, value;
+        size_t used = 0, at = 0;
+        int more = 0, r = 0;
+
+        memset(ret_metadata, 0, offsetof(struct metadata, room));
+        if (!hf__span_member(object, "metadata", &all))
+                return -EPROTO;
+        while (r == 0 && (more = hf__span_next_member(all, &at, &key, &value)) > 0)
+                for (size_t i = 0; i < 4 && r == 0; i++)
+                        if (!*texts[i] && !ret_metadata->parsed[i] && key.n == strlen(names[i]) &&
+                            memcmp(key.data, names[i], key.n) == 0)
+                                r = read_text(ret_metadata, i, value, &used, texts[i]);
+        if (r == 0 && more == 0 && ret_metadata->name && ret_metadata->name[0] &&
+            ret_metadata->resource_version &&
+            strlen(ret_metadata->resource_version) < HF__RESOURCE_VERSION_MAX) {
+                if (!ret_metadata->ns)
+                        ret_metadata->ns = "";
+                return 0;
+        }
+        metadata_done(ret_metadata);
+        return r != 0 ? r : -EPROTO;
 }
 
 /* Creates an entry that is in no store yet and has no object. NULL: out of memory. */
@@ -154,7 +189,7 @@ static void remove_entry(struct hf_informer *informer, struct hf__informer_entry
 /* Whether the object has another uid than the stored one: it was deleted and created again while no
  * watch was open, and a list shows only the new one. */
 static bool has_other_uid(const struct hf__informer_entry *entry, const struct metadata *metadata) {
-        const char *uid = hf__json_string(metadata->json, "uid");
+        const char *uid = metadata->uid;
         struct hf__span known = {entry->object->data, entry->object->n};
 
         if (!uid || !hf__span_member(known, "metadata", &known) ||
@@ -246,7 +281,7 @@ int hf__informer_store_apply(struct hf_informer *informer, enum hf_event_type ty
                 return r;
         r = type == HF_EVENT_DELETED ? apply_deleted(informer, &metadata, object)
                                      : store_object(informer, &metadata, object, text);
-        (void)hf__json_free(metadata.json);
+        metadata_done(&metadata);
         return r;
 }
 
@@ -270,9 +305,10 @@ int hf__informer_store_replace_page(struct hf_informer *informer, const char *bo
         while ((r = hf__span_next(items, &at, &item)) > 0) {
                 struct metadata metadata;
                 r = parse_metadata(item, &metadata);
-                if (r == 0)
-                        r = store_object(informer, &metadata, NULL, item);
-                (void)hf__json_free(metadata.json);
+                if (r != 0)
+                        return r;
+                r = store_object(informer, &metadata, NULL, item);
+                metadata_done(&metadata);
                 if (r != 0)
                         return r;
         }

@@ -17,14 +17,19 @@ static size_t skip_space(struct hf__span s, size_t i) {
         return i;
 }
 
-/* s.data[i] is the opening quote. Returns the index after the closing quote, or 0 if there is
- * none. */
+/* s.data[i] is the opening quote. Returns the index after the closing quote, or 0 if there is none.
+ * A quote after an odd number of backslashes is part of the string. */
 static size_t skip_string(struct hf__span s, size_t i) {
-        for (i++; i < s.n; i++) {
-                if (s.data[i] == '\\')
-                        i++;
-                else if (s.data[i] == '"')
-                        return i + 1;
+        const char *begin = s.data + i + 1, *end = s.data + s.n, *quote = begin;
+
+        while ((quote = memchr(quote, '"', (size_t)(end - quote))) != NULL) {
+                const char *text_end = quote;
+
+                while (text_end > begin && text_end[-1] == '\\')
+                        text_end--;
+                quote++;
+                if ((quote - text_end) % 2 == 1)
+                        return (size_t)(quote - s.data);
         }
         return 0;
 }
@@ -89,6 +94,16 @@ int hf__span_next_member(struct hf__span object, size_t *at, struct hf__span *re
         *ret_value = (struct hf__span){object.data + value, i - value};
         *at = i;
         return 1;
+}
+
+bool hf__span_is_plain(struct hf__span value) {
+        if (value.n < 2 || value.data[0] != '"' || value.data[value.n - 1] != '"')
+                return false;
+        for (size_t i = 1; i < value.n - 1; i++)
+                if ((unsigned char)value.data[i] < 0x20 || value.data[i] == '"' ||
+                    value.data[i] == '\\')
+                        return false;
+        return true;
 }
 
 bool hf__span_member(struct hf__span object, const char *key, struct hf__span *ret_value) {

@@ -21,6 +21,10 @@ struct hf__span {
  * False: there is no such member, or the span is not an object. */
 bool hf__span_member(struct hf__span object, const char *key, struct hf__span *ret_value);
 
+/* Whether the span is a JSON string without escapes and control characters: the bytes between its
+ * quotes are its text. */
+bool hf__span_is_plain(struct hf__span value);
+
 /*
  * Iterates over the members of an object; *at is 0 before the first call. 1: *ret_key (without its
  * quotes, with its escapes) and *ret_value are set. 0: the end. -EPROTO: it is not an object.

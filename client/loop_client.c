@@ -3,10 +3,10 @@
  * A client whose callbacks run in the host's event loop. It passes requests on to another client,
  * copies what that client's callbacks get, and queues it for the loop.
  *
- * Invariants: every operation is on the list, and its final task is queued exactly once, when the
- * inner client has ended it. Its task needs no memory that is not there from the start: if an event
- * cannot be copied, or too many bytes wait, the watch ends with an error. No lock is held while the
- * inner client or a callback is called.
+ * Invariants: every operation is on one of the two lists, and its final task is queued exactly
+ * once, when the inner client has ended it. Its task needs no memory that is not there from the
+ * start: if an event cannot be copied, or too many bytes wait, the watch ends with an error. No
+ * lock is held while the inner client or a callback is called.
  */
 #include <holdfast/client_port.h>
 
@@ -17,10 +17,13 @@
 #include <string.h>
 
 #include "base/loop.h"
+#include "base/sized_struct.h"
 #include "base/thread.h"
 
 /* Events that wait in the loop, of one watch. */
 #define MAX_QUEUED_BYTES ((size_t)64 << 20)
+
+static const struct hf__sized sized_response = HF__SIZED(struct hf_response, status);
 
 struct loop_client {
         struct hf_client base;   /* first */
@@ -30,7 +33,8 @@ struct loop_client {
         pthread_cond_t ended; /* an operation of the inner client has ended */
         /* guarded by mu */
         struct op *ops;
-        size_t n_inner; /* operations that the inner client has not ended */
+        struct op *canceled; /* the operations that loop_free has canceled */
+        size_t n_inner;      /* operations that the inner client has not ended */
 };
 
 struct op {
@@ -43,7 +47,7 @@ struct op {
         void *ctx;
 
         /* guarded by client->mu */
-        struct op *next, **at; /* the list; at: the pointer that points here */
+        struct op *next, **at; /* one of the client's lists; at: the pointer that points here */
         uint64_t inner_id;     /* 0 = not known yet */
         bool cancel_wanted;
         int lost;        /* not 0: why an event could not be queued */
@@ -63,16 +67,29 @@ struct event {
         char text[];
 };
 
+static void link_locked(struct op *op, struct op **list) {
+        hf__mutex_assert_held(&op->client->mu);
+        op->next = *list;
+        op->at = list;
+        if (op->next)
+                op->next->at = &op->next;
+        *list = op;
+}
+
+static void unlink_locked(struct op *op) {
+        hf__mutex_assert_held(&op->client->mu);
+        *op->at = op->next;
+        if (op->next)
+                op->next->at = op->at;
+}
+
 static void op_unref(struct op *op) {
         struct loop_client *client = op->client;
 
         pthread_mutex_lock(&client->mu);
         bool is_last = --op->refs == 0;
-        if (is_last) {
-                *op->at = op->next;
-                if (op->next)
-                        op->next->at = op->at;
-        }
+        if (is_last)
+                unlink_locked(op);
         pthread_mutex_unlock(&client->mu);
         if (is_last) {
                 free(op->body);
@@ -128,7 +145,13 @@ static void end_op(struct op *op) {
 static void on_response(void *ctx, const struct hf_response *response) {
         struct op *op = ctx;
 
-        op->response = *response;
+        int r = hf__sized_copy(&sized_response, &op->response, response, &op->response.status);
+        if (r != 0) {
+                op->response.size = sizeof op->response;
+                op->response.error = r;
+                end_op(op);
+                return;
+        }
         op->response.body = NULL;
         if (response->body) {
                 op->body = malloc(response->n_body + 1);
@@ -214,11 +237,7 @@ static struct op *op_new(struct loop_client *client) {
         op->refs = 2;
         pthread_mutex_lock(&client->mu);
         client->n_inner++;
-        op->next = client->ops;
-        op->at = &client->ops;
-        if (op->next)
-                op->next->at = &op->next;
-        client->ops = op;
+        link_locked(op, &client->ops);
         pthread_mutex_unlock(&client->mu);
         return op;
 }
@@ -284,13 +303,16 @@ static void loop_watch_cancel(struct hf_client *self, uint64_t id) {
 /* Each pass cancels one operation, and unlocks before it calls the inner client. */
 static void cancel_all(struct loop_client *client) {
         for (;;) {
+                uint64_t id = 0;
                 pthread_mutex_lock(&client->mu);
                 struct op *op = client->ops;
-                while (op && op->cancel_wanted)
-                        op = op->next;
-                uint64_t id = op ? op->inner_id : 0;
-                if (op)
+                if (op) {
+                        unlink_locked(op);
+                        link_locked(op, &client->canceled);
+                        if (!op->cancel_wanted)
+                                id = op->inner_id;
                         op->cancel_wanted = true;
+                }
                 pthread_mutex_unlock(&client->mu);
                 if (!op)
                         return;
@@ -307,12 +329,12 @@ static void loop_free(struct hf_client *self) {
         pthread_mutex_lock(&client->mu);
         while (client->n_inner > 0)
                 pthread_cond_wait(&client->ended, &client->mu);
-        bool delivers = client->ops != NULL;
+        bool delivers = client->ops || client->canceled;
         pthread_mutex_unlock(&client->mu);
         while (delivers) {
                 (void)hf_loop_dispatch(client->loop);
                 pthread_mutex_lock(&client->mu);
-                delivers = client->ops != NULL;
+                delivers = client->ops || client->canceled;
                 pthread_mutex_unlock(&client->mu);
         }
         pthread_cond_destroy(&client->ended);
@@ -323,6 +345,7 @@ static void loop_free(struct hf_client *self) {
 int hf_loop_client_new(struct hf_loop *loop, struct hf_client *inner,
                        struct hf_client **ret_client) {
         static const struct hf_client_ops ops = {
+                .size = sizeof ops,
                 .request = loop_request,
                 .cancel = loop_cancel,
                 .watch = loop_watch,

@@ -3,17 +3,11 @@
 #include <holdfast/owner.h>
 
 #include <errno.h>
-#include <string.h>
 
 #include "base/json.h"
 #include "base/strbuf.h"
 
 #define REFERENCES "metadata.ownerReferences"
-
-static bool is_text(const struct hf__json *object, const char *path, const char *text) {
-        const char *found = hf__json_string(object, path);
-        return found && strcmp(found, text) == 0;
-}
 
 /* The reference to the controller, or NULL. */
 static struct hf__json *controller_of(const struct hf__json *object) {
@@ -22,20 +16,6 @@ static struct hf__json *controller_of(const struct hf__json *object) {
         while (m && !hf__json_bool(m, "controller", false))
                 m = hf__json_next(m);
         return m;
-}
-
-/* The reference with this uid; a new one is appended if there is none. NULL: out of memory. */
-static struct hf__json *reference_for(struct hf__json *object, const char *uid) {
-        struct hf__json *list = hf__json_path(object, REFERENCES), *m;
-
-        if (!hf__json_is_array(list) && hf__json_set(object, REFERENCES, hf__json_array()) != 0)
-                return NULL;
-        list = hf__json_path(object, REFERENCES);
-        for (m = hf__json_first(list); m; m = hf__json_next(m))
-                if (is_text(m, "uid", uid))
-                        return m;
-        m = hf__json_object();
-        return hf__json_append(list, m) == 0 ? m : NULL;
 }
 
 static int set_controller(struct hf__json *object, const struct hf__json *owner) {
@@ -50,13 +30,15 @@ static int set_controller(struct hf__json *object, const struct hf__json *owner)
                 if (!hf__json_string(owner, members[i][1]))
                         return HF_E_INVALID;
         if (!hf__json_is_object(object) ||
-            (ns && ns[0] && !is_text(object, "metadata.namespace", ns)))
+            (ns && ns[0] && !hf__json_has_text(object, "metadata.namespace", ns)))
                 return HF_E_INVALID;
         const char *uid = hf__json_string(owner, "metadata.uid");
-        if (controller && !is_text(controller, "uid", uid))
+        if (controller && !hf__json_has_text(controller, "uid", uid))
                 return HF_E_CONFLICT;
-        struct hf__json *reference = reference_for(object, uid);
-        int r = reference ? 0 : -ENOMEM;
+        struct hf__json *reference = NULL;
+        int r = hf__json_find_or_append(object, REFERENCES, "uid", uid, &reference);
+        if (r == -EINVAL)
+                return HF_E_INVALID;
         for (size_t i = 0; r == 0 && i < sizeof members / sizeof *members; i++)
                 r = hf__json_put_string(reference, members[i][0],
                                         hf__json_string(owner, members[i][1]));
@@ -97,7 +79,7 @@ int hf_owner_check(const char *object, size_t n, const char *uid, bool *ret_is_c
         int r = hf__json_parse(object, n, &json, NULL);
         if (r != 0)
                 return r < 0 ? r : HF_E_INVALID;
-        *ret_is_controller = is_text(controller_of(json), "uid", uid);
+        *ret_is_controller = hf__json_has_text(controller_of(json), "uid", uid);
         hf__json_free(json);
         return 0;
 }

@@ -23,9 +23,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/host.h"
 #include "base/json.h"
 #include "base/sha256.h"
-#include "base/sized_config.h"
+#include "base/sized_struct.h"
 #include "base/strbuf.h"
 #include "base/thread.h"
 #include "base/time_format.h"
@@ -87,14 +88,14 @@ static void unref_recorder(struct hf_recorder *recorder) {
                 free_recorder(recorder);
 }
 
+static const struct hf__sized sized_config = HF__SIZED(struct hf_recorder_config, instance);
+
 int hf_recorder_new(const struct hf_host *host, const struct hf_recorder_config *given,
                     struct hf_recorder **ret_recorder) {
         struct hf_recorder_config config;
 
-        if (!host || !given || !ret_recorder ||
-            hf__sized_config_copy(&config, sizeof config,
-                                  HF__SIZED_CONFIG_MIN(struct hf_recorder_config, instance),
-                                  given) != 0)
+        if (!ret_recorder || hf__host_check(host, NULL) != 0 ||
+            hf__sized_copy(&sized_config, &config, given, NULL) != 0)
                 return -EINVAL;
         if (!config.client || !config.component || !config.instance)
                 return -EINVAL;
@@ -155,7 +156,8 @@ static void send_entry(struct entry *entry) {
         hf__strbuf_printf(&body, ",\"lastTimestamp\":\"%s\",\"count\":%llu}", last,
                           (unsigned long long)entry->count);
         (void)pthread_mutex_unlock(&recorder->mu);
-        const struct hf_request request = {.verb = create ? HF_VERB_CREATE : HF_VERB_UPDATE,
+        const struct hf_request request = {.size = sizeof request,
+                                           .verb = create ? HF_VERB_CREATE : HF_VERB_UPDATE,
                                            .resource = {"", "v1", "events"},
                                            .ns = entry->ns,
                                            .name = create ? NULL : entry->name,
@@ -167,7 +169,8 @@ static void send_entry(struct entry *entry) {
                 r = hf_client_request(recorder->client, &request, on_response, entry, NULL);
         hf__strbuf_done(&body);
         if (r != 0)
-                on_response(entry, &(struct hf_response){.error = r});
+                on_response(entry,
+                            &(struct hf_response){.size = sizeof(struct hf_response), .error = r});
 }
 
 static void on_response(void *ctx, const struct hf_response *reply) {
@@ -248,8 +251,8 @@ static void print_event(const struct hf_recorder *recorder, const struct record 
         put_member(out, "firstTimestamp", at);
 }
 
-/* The Event's name: the object's, and a hash of all that makes two Events the same. 0 or -ENOMEM.
- */
+/* The Event's name: the object's, and a hash of all that makes two Events the same. 0 or
+ * -ENOMEM. */
 static int name_event(const struct hf_recorder *recorder, struct record *record) {
         const char *uid = hf__json_string(record->object, "metadata.uid");
         const char *kind = hf__json_string(record->object, "kind");

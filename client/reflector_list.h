@@ -12,8 +12,8 @@ void hf__reflector_list_start(struct hf_informer *informer);
  * reflector.list. The caller still owns the source. */
 void hf__reflector_list_ended(struct hf_informer *informer,
                               const struct hf__reflector_source *source);
-/* Requires a list before the next watch; the list starts at boot time `at` or later. Cancels
- * the current probe, if there is one. */
+/* Requires a list before the next watch; the list starts at boot time `at` or later. Cancels the
+ * current probe, if there is one. */
 void hf__reflector_need_list(struct hf_informer *informer, hf_nsec at);
 /* Abandons the watch and requires a list at once. */
 void hf__reflector_relist(struct hf_informer *informer);

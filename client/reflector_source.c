@@ -198,6 +198,7 @@ static struct hf__reflector_source *source_new(struct hf_informer *informer) {
 int hf__reflector_source_list(struct hf_informer *informer, const char *query, bool is_probe,
                               struct hf__reflector_source **ret_source) {
         const struct hf_request request = {
+                .size = sizeof request,
                 .verb = HF_VERB_LIST,
                 .resource = informer->resource,
                 .ns = informer->ns,
@@ -223,6 +224,7 @@ int hf__reflector_source_list(struct hf_informer *informer, const char *query, b
 int hf__reflector_source_watch(struct hf_informer *informer,
                                struct hf__reflector_source **ret_source) {
         const struct hf_watch_spec spec = {
+                .size = sizeof spec,
                 .resource = informer->resource,
                 .ns = informer->ns,
                 .query = informer->query,

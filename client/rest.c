@@ -16,9 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/host.h"
 #include "base/http/engine.h"
+#include "base/http/head_text.h"
 #include "base/http/tls.h"
-#include "base/sized_config.h"
+#include "base/sized_struct.h"
 #include "client/bearer.h"
 #include "client/file_text.h"
 #include "client/kubeconfig.h"
@@ -27,6 +29,9 @@
 
 #define DEFAULT_TIMEOUT     (30 * HF_NSEC_PER_SEC)
 #define SERVICE_ACCOUNT_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
+
+static const struct hf__sized sized_config = HF__SIZED(struct hf_rest_config, server);
+static const struct hf__sized sized_in_cluster = HF__SIZED(struct hf_in_cluster_config, size);
 
 static struct hf__rest *rest_of(struct hf_client *client) { return (struct hf__rest *)client; }
 
@@ -55,7 +60,7 @@ void hf__rest_init_request(const struct hf__rest *rest, enum hf_lane lane,
                 .method = "GET",
                 .headers = headers,
                 .n_headers = n,
-                .version = HF__HTTP_ANY, /* HTTP/2 if a TLS server offers it, else HTTP/1.1 */
+                .version = HF__HTTP_ANY,
                 .tls = rest->tls,
                 .lane = (unsigned)lane,
         };
@@ -82,25 +87,13 @@ static void rest_free(struct hf_client *client) {
 }
 
 static const struct hf_client_ops rest_ops = {
+        .size = sizeof rest_ops,
         .request = hf__rest_request,
         .cancel = rest_cancel,
         .watch = hf__rest_watch,
         .watch_cancel = rest_cancel,
         .free = rest_free,
 };
-
-/* Whether the text is valid in a header: not empty, at most `max` bytes, no control
- * characters. A line break would let the text add headers to every request. */
-static bool is_header_text(const char *text, size_t max) {
-        size_t n = strnlen(text, max + 1);
-
-        if (n == 0 || n > max)
-                return false;
-        for (size_t i = 0; i < n; i++)
-                if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
-                        return false;
-        return true;
-}
 
 /* Rejects contradictory settings, so that no connection is less secure than the caller expects. */
 static int check_config(const struct hf_rest_config *config, struct hf_status *reterr_status) {
@@ -110,7 +103,7 @@ static int check_config(const struct hf_rest_config *config, struct hf_status *r
         if (config->insecure && config->ca_pem)
                 return hf_fail(reterr_status, HF_E_INVALID,
                                "ca_pem and insecure are both set: set only one");
-        if (config->user_agent && !is_header_text(config->user_agent, 256))
+        if (config->user_agent && !hf__http_is_head_text(config->user_agent, 256))
                 return hf_fail(reterr_status, HF_E_INVALID,
                                "the user agent is empty, too long or has control characters");
         if (config->timeout < 0)
@@ -153,13 +146,11 @@ int hf_rest_client_new(const struct hf_host *host, const struct hf_rest_config *
         if (!host || !given || !ret_client)
                 return hf_fail(reterr_status, -EINVAL,
                                "a REST client needs a host and a configuration");
-        int r = hf__sized_config_copy(&config, sizeof config,
-                                      HF__SIZED_CONFIG_MIN(struct hf_rest_config, server), given);
-        if (r != 0)
-                return hf_fail(reterr_status, r,
-                               "the size of the configuration is wrong, or it has members that "
-                               "this library does not know");
-        r = check_config(&config, reterr_status);
+        int r = hf__host_check(host, reterr_status);
+        if (r == 0)
+                r = hf__sized_copy(&sized_config, &config, given, reterr_status);
+        if (r == 0)
+                r = check_config(&config, reterr_status);
         if (r != 0)
                 return r;
         struct hf__rest *rest = calloc(1, sizeof *rest);
@@ -263,15 +254,9 @@ int hf_rest_client_in_cluster(const struct hf_host *host, const struct hf_in_clu
         struct hf_in_cluster_config config = {.size = sizeof config};
         char *url = NULL, *ca_path = NULL, *ca = NULL, *token_path = NULL;
 
-        int r = given ? hf__sized_config_copy(&config, sizeof config,
-                                              HF__SIZED_CONFIG_MIN(struct hf_in_cluster_config,
-                                                                   size),
-                                              given)
-                      : 0;
+        int r = given ? hf__sized_copy(&sized_in_cluster, &config, given, reterr_status) : 0;
         if (r != 0)
-                return hf_fail(reterr_status, r,
-                               "the size of the configuration is wrong, or it has members that "
-                               "this library does not know");
+                return r;
         const char *dir = config.directory ? config.directory : SERVICE_ACCOUNT_DIR;
         r = service_url(&url, reterr_status);
         if (r == 0)

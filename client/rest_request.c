@@ -105,6 +105,14 @@ static hf_nsec time_left(const struct rest_request *request) {
         return request->deadline - hf_now(hf_host_clock(request->rest->base.host));
 }
 
+/* The time from the begin of a try to the deadline. The try begins at `not_before`, or now if that
+ * has passed. */
+static hf_nsec time_left_at(const struct rest_request *request, hf_nsec not_before) {
+        hf_nsec left = time_left(request), left_then = request->deadline - not_before;
+
+        return left_then < left ? left_then : left;
+}
+
 static void request_ended(void *ctx, const struct hf__http_result *result);
 
 /* Submits a try with the newest token. previous_id: 0 for the first try; otherwise the request's
@@ -137,7 +145,8 @@ static int submit_try(struct rest_request *request, hf_nsec not_before, uint64_t
         http_request.deadline = request->deadline;
         http_request.not_before = not_before;
         http_request.connect_timeout =
-                hf__rest_route_connect_timeout(&request->route, &rest->servers, time_left(request));
+                hf__rest_route_connect_timeout(&request->route, &rest->servers,
+                                               time_left_at(request, not_before));
         http_request.max_body = returns_list(request->verb) ? MAX_LIST : MAX_OBJECT;
         http_request.on_done = request_ended;
         http_request.ctx = request;
@@ -176,20 +185,29 @@ static hf_nsec next_try_at(struct rest_request *request, const struct hf__http_r
         return at;
 }
 
-/* After a failure: sends the request to a server that it has not tried, if that is safe. */
+/* After a failure: sends the request to a server that it has not tried, if that is safe. If the try
+ * cannot be submitted, the route and the messages of the request still name the failed server. */
 static bool try_next_server(struct rest_request *request, const struct hf__http_result *result) {
         struct hf__rest_servers *servers = &request->rest->servers;
+        const struct hf__rest_route failed = request->route;
 
-        return hf__rest_route_failed(&request->route, servers, result, is_write(request->verb),
-                                     request->lane, time_left(request)) &&
-               hf__rest_route_next(&request->route, servers) &&
-               submit_try(request, 0, result->id, NULL) == 0;
+        if (!hf__rest_route_failed(&request->route, servers, result, is_write(request->verb),
+                                   request->lane, time_left(request)) ||
+            !hf__rest_route_next(&request->route, servers))
+                return false;
+        if (submit_try(request, 0, result->id, NULL) == 0)
+                return true;
+        request->route = failed;
+        hf__rest_route_print(&request->route, servers, method_of(request->verb), request->path,
+                             request->what);
+        return false;
 }
 
 /* Called on the engine's thread when a try has ended. Frees the request unless it is retried. */
 static void request_ended(void *ctx, const struct hf__http_result *result) {
         struct rest_request *request = ctx;
-        struct hf_response response = {.body = result->body,
+        struct hf_response response = {.size = sizeof response,
+                                       .body = result->body,
                                        .n_body = result->body ? result->n_body : 0,
                                        /* earlier tries were refused, so this one decides */
                                        .not_sent = result->not_sent};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Requests of the REST client, other than watches. */
+/* Requests of the REST client, other than watches. Thread: any. */
 #include <holdfast/client_port.h>
 
 /* The `request` operation of struct hf_client_ops. */

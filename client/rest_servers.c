@@ -24,35 +24,28 @@
 #include <string.h>
 
 #include "base/http/engine.h"
-
-/* Whether the text is valid in a URL: not empty, at most `max` bytes, no control characters. */
-static bool is_url_text(const char *text, size_t max) {
-        size_t n = strnlen(text, max + 1);
-
-        if (n == 0 || n > max)
-                return false;
-        for (size_t i = 0; i < n; i++)
-                if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
-                        return false;
-        return true;
-}
+#include "base/http/head_text.h"
+#include "base/redact.h"
 
 /* Checks a server's URL. No query or fragment, because request paths are appended; no user info,
  * because credentials are separate settings. */
 static int check_url(const char *url, bool *ret_tls, struct hf_status *reterr_status) {
         const char *host = NULL;
 
-        if (url && is_url_text(url, 2048) && !strpbrk(url, " ?#@\\")) {
+        if (url && hf__http_is_head_text(url, 2048) && !strpbrk(url, " ?#@\\")) {
                 if (strncmp(url, "https://", 8) == 0)
                         host = url + 8;
                 else if (strncmp(url, "http://", 7) == 0)
                         host = url + 7;
         }
-        if (!host || !host[0] || host[0] == '/' || host[0] == ':')
+        if (!host || !host[0] || host[0] == '/' || host[0] == ':') {
+                char shown[201];
+
                 return hf_fail(reterr_status, HF_E_INVALID,
-                               "server URL \"%.200s\" must be http[s]://host[:port][/prefix], "
+                               "server URL \"%s\" must be http[s]://host[:port][/prefix], "
                                "without user info, query or fragment",
-                               url ? url : "");
+                               hf__redact(url ? url : "", shown, sizeof shown));
+        }
         *ret_tls = url[4] == 's'; /* "https" */
         return 0;
 }

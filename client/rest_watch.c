@@ -194,16 +194,14 @@ static int on_data(void *ctx, const void *data, size_t n) {
 
 static int submit_try(struct rest_watch *watch, uint64_t previous_id, uint64_t *ret_id);
 
-/* Submits another try with the same id, unless that fails. */
+/* Submits another try with the same id. If that fails, the watch still has the response. */
 static bool retry(struct rest_watch *watch, const struct hf__http_result *result) {
-        int code = watch->code;
-
+        if (submit_try(watch, result->id, NULL) != 0)
+                return false;
+        /* The callbacks of the new try run on this thread, so none of them has run yet. */
         hf__strbuf_reset(&watch->line);
         watch->code = 0;
-        if (submit_try(watch, result->id, NULL) == 0)
-                return true;
-        watch->code = code;
-        return false;
+        return true;
 }
 
 /* After a 401. Returns true if the token was replaced in the meantime and the watch was submitted
@@ -217,15 +215,23 @@ static bool retry_with_new_token(struct rest_watch *watch, const struct hf__http
 }
 
 /* After a failure. Sends the watch to a server that it has not tried, unless a stream has begun:
- * then its owner must watch again from the last version that it saw. */
+ * then its owner must watch again from the last version that it saw. If the try cannot be
+ * submitted, the route and the messages of the watch still name the failed server. */
 static bool retry_at_next_server(struct rest_watch *watch, const struct hf__http_result *result) {
         struct hf__rest_servers *servers = &watch->rest->servers;
+        const struct hf__rest_route failed = watch->route;
         bool began = watch->code == 200;
 
         if (result->outcome == 0 && began)
                 return false;
-        return hf__rest_route_failed(&watch->route, servers, result, false, watch->lane, 1) &&
-               !began && hf__rest_route_next(&watch->route, servers) && retry(watch, result);
+        if (!hf__rest_route_failed(&watch->route, servers, result, false, watch->lane, 1) ||
+            began || !hf__rest_route_next(&watch->route, servers))
+                return false;
+        if (retry(watch, result))
+                return true;
+        watch->route = failed;
+        hf__rest_route_print(&watch->route, servers, "GET", watch->path, watch->what);
+        return false;
 }
 
 static void watch_free(struct rest_watch *watch) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Watches of the REST client. */
+/* Watches of the REST client. Thread: any. */
 #include <holdfast/client_port.h>
 
 /* The `watch` operation of struct hf_client_ops. */

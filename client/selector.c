@@ -14,8 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/sized_config.h"
+#include "base/sized_struct.h"
 #include "base/strbuf.h"
+
+static const struct hf__sized sized_selector = HF__SIZED(struct hf_selector, size);
 
 static bool is_alphanumeric(char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
@@ -124,11 +126,13 @@ int hf_selector_query(const struct hf_selector *given, char **ret_query,
         struct hf_selector selector;
         struct hf__strbuf query = {0};
 
-        if (!given || !ret_query ||
-            hf__sized_config_copy(&selector, sizeof selector, sizeof selector.size, given) != 0)
-                return hf_fail(reterr_status, -EINVAL, "selector: the size is wrong");
+        if (!ret_query)
+                return hf_fail(reterr_status, -EINVAL, "selector: nowhere to put the result");
+        int r = hf__sized_copy(&sized_selector, &selector, given, reterr_status);
+        if (r != 0)
+                return r;
         hf__strbuf_puts(&query, "");
-        int r = put_terms(&query, selector.labels, selector.n_labels, true, reterr_status);
+        r = put_terms(&query, selector.labels, selector.n_labels, true, reterr_status);
         if (r == 0)
                 r = put_terms(&query, selector.fields, selector.n_fields, false, reterr_status);
         if (r == 0 && query.error != 0)

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/sized_struct.h"
 #include "base/strbuf.h"
 
 #define MAX_ATTEMPTS 5
@@ -64,8 +65,6 @@ static int send(struct upsert *upsert, enum hf_verb verb, const char *body, size
 }
 
 static int create(struct upsert *upsert) {
-        if (upsert->desired->subresource && upsert->desired->subresource[0])
-                return HF_E_NOT_FOUND;
         upsert->request.name = NULL;
         int r = send(upsert, HF_VERB_CREATE, upsert->desired->body, upsert->desired->n_body);
         upsert->request.name = upsert->desired->name;
@@ -74,7 +73,8 @@ static int create(struct upsert *upsert) {
         return r == HF_E_EXISTS ? HF_E_CONFLICT : r;
 }
 
-/* The caller may insist on one version or one incarnation of the object. */
+/* Whether the object is another one than the body names: the caller may insist on one version or
+ * one incarnation. object NULL: no object exists. */
 static bool is_other(const struct upsert *upsert, const struct hf__json *object) {
         static const char *const paths[] = {"metadata.resourceVersion", "metadata.uid"};
 
@@ -87,6 +87,11 @@ static bool is_other(const struct upsert *upsert, const struct hf__json *object)
         return false;
 }
 
+static int fail_other(struct upsert *upsert) {
+        return hf_fail(upsert->reterr_status, HF_E_CONFLICT,
+                       "%s: the object is not the one that was named", upsert->desired->name);
+}
+
 static int update(struct upsert *upsert, bool *ret_again) {
         struct hf__json *object, *before;
         struct hf__strbuf text = {0};
@@ -96,9 +101,7 @@ static int update(struct upsert *upsert, bool *ret_again) {
                 return r;
         if (is_other(upsert, object)) {
                 hf__json_free(object);
-                return hf_fail(upsert->reterr_status, HF_E_CONFLICT,
-                               "%s: the object is not the one that was named",
-                               upsert->desired->name);
+                return fail_other(upsert);
         }
         before = hf__json_dup(object);
         r = before ? merge(object, upsert->body) : -ENOMEM;
@@ -127,10 +130,14 @@ static int attempt(struct upsert *upsert, bool *ret_again) {
         int r = send(upsert, HF_VERB_GET, NULL, 0);
         if (r == 0)
                 return update(upsert, ret_again);
-        if (r == HF_E_NOT_FOUND) {
-                r = create(upsert);
-                *ret_again = r == HF_E_CONFLICT;
-        }
+        if (r != HF_E_NOT_FOUND ||
+            (upsert->desired->subresource && upsert->desired->subresource[0]))
+                return r;
+        if (is_other(upsert,
+                     NULL)) /* the named one is gone, and a new one would be another object */
+                return fail_other(upsert);
+        r = create(upsert);
+        *ret_again = r == HF_E_CONFLICT;
         return r;
 }
 
@@ -143,25 +150,31 @@ static int run_attempts(struct upsert *upsert) {
         return r == HF_E_NOT_FOUND && again ? HF_E_CONFLICT : r;
 }
 
-int hf_upsert(struct hf_client *client, const struct hf_request *desired, struct hf_cancel *token,
+static const struct hf__sized sized_request = HF__SIZED(struct hf_request, n_body);
+
+int hf_upsert(struct hf_client *client, const struct hf_request *given, struct hf_cancel *token,
               enum hf_upsert_result *ret_result, char **ret_object,
               struct hf_status *reterr_status) {
+        struct hf_request desired;
         struct hf_status status = {0};
         struct hf__json *body = NULL;
 
-        if (!client || !desired || !token || !desired->name || !desired->body)
+        int r = hf__sized_copy(&sized_request, &desired, given, reterr_status);
+        if (r != 0)
+                return r;
+        if (!client || !token || !desired.name || !desired.body)
                 return hf_fail(reterr_status, -EINVAL, "an upsert needs a name and a body");
-        int r = hf__json_parse(desired->body, desired->n_body, &body, NULL);
+        r = hf__json_parse(desired.body, desired.n_body, &body, NULL);
         if (r == 0 && !hf__json_is_object(body))
                 r = HF_E_INVALID;
         if (r != 0) {
                 hf__json_free(body);
-                return hf_fail(reterr_status, r, "%s: the body is no JSON object: %s",
-                               desired->name, hf_strerror(r));
+                return hf_fail(reterr_status, r, "%s: the body is no JSON object: %s", desired.name,
+                               hf_strerror(r));
         }
         struct upsert upsert = {.client = client,
-                                .request = *desired,
-                                .desired = desired,
+                                .request = desired,
+                                .desired = &desired,
                                 .body = body,
                                 .token = token,
                                 .reterr_status = &status};
@@ -177,7 +190,7 @@ int hf_upsert(struct hf_client *client, const struct hf_request *desired, struct
         if (r != 0 && reterr_status) {
                 *reterr_status = status;
                 if (status.error != r)
-                        (void)hf_fail(reterr_status, r, "%s: %s", desired->name, hf_strerror(r));
+                        (void)hf_fail(reterr_status, r, "%s: %s", desired.name, hf_strerror(r));
         }
         return r;
 }

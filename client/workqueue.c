@@ -32,6 +32,7 @@
 #include <holdfast/error.h>
 #include <holdfast/metrics.h>
 
+#include "base/host.h"
 #include "base/thread.h"
 #include "base/timer_heap.h"
 #include "client/key_index.h"
@@ -422,7 +423,7 @@ static void measure_work(void *ctx) {
 
 int hf_workqueue_new(const struct hf_host *host, const char *name,
                      struct hf_workqueue **ret_queue) {
-        if (!host || !name || !ret_queue)
+        if (!name || !ret_queue || hf__host_check(host, NULL) != 0)
                 return -EINVAL;
         struct hf_workqueue *queue = calloc(1, sizeof *queue);
         if (!queue)

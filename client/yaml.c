@@ -11,28 +11,17 @@
 #include "client/yaml.h"
 
 #include <assert.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
-#include <yaml.h>
 
 #include <holdfast/error.h>
 
 #include "base/strbuf.h"
+#include "client/yaml_library.h"
 
-#define LIBRARY    "libyaml-0.so.2"
 #define MAX_DEPTH  64
 #define MAX_EVENTS 200000
-
-struct library {
-        void *handle; /* owned */
-        int (*initialize)(yaml_parser_t *parser);
-        void (*set_input)(yaml_parser_t *parser, const unsigned char *input, size_t size);
-        int (*parse)(yaml_parser_t *parser, yaml_event_t *event);
-        void (*event_delete)(yaml_event_t *event);
-        void (*parser_delete)(yaml_parser_t *parser);
-};
 
 struct converter {
         struct hf__strbuf *out;
@@ -47,29 +36,6 @@ struct converter {
                 size_t n; /* number of keys and values, or of elements, so far */
         } open[MAX_DEPTH];
 };
-
-/* Stores the addresses through void pointers, as POSIX recommends for dlsym. */
-static int library_open(struct library *lib, struct hf_status *reterr_status) {
-        lib->handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-        if (!lib->handle)
-                return hf_fail(reterr_status, HF_E_UNAVAILABLE,
-                               "YAML needs %s, which cannot be loaded: install the package "
-                               "libyaml-0-2, or use JSON",
-                               LIBRARY);
-        *(void **)&lib->initialize = dlsym(lib->handle, "yaml_parser_initialize");
-        *(void **)&lib->set_input = dlsym(lib->handle, "yaml_parser_set_input_string");
-        *(void **)&lib->parse = dlsym(lib->handle, "yaml_parser_parse");
-        *(void **)&lib->event_delete = dlsym(lib->handle, "yaml_event_delete");
-        *(void **)&lib->parser_delete = dlsym(lib->handle, "yaml_parser_delete");
-        if (lib->initialize && lib->set_input && lib->parse && lib->event_delete &&
-            lib->parser_delete)
-                return 0;
-        (void)dlclose(lib->handle);
-        return hf_fail(reterr_status, HF_E_UNAVAILABLE,
-                       "YAML needs %s of the package libyaml-0-2, but the library that was found "
-                       "lacks some of its functions",
-                       LIBRARY);
-}
 
 /* ---- values ---- */
 
@@ -236,7 +202,7 @@ static int convert_event(struct converter *c, const yaml_event_t *event) {
 
 /* Converts all documents. Counts the events, so that a text with very many small values does not
  * block its caller for long. */
-static int convert(const struct library *lib, yaml_parser_t *parser, struct converter *c) {
+static int convert(const struct hf__yaml_library *lib, yaml_parser_t *parser, struct converter *c) {
         bool ended = false;
         int r = 0;
 
@@ -263,12 +229,14 @@ static int convert(const struct library *lib, yaml_parser_t *parser, struct conv
 }
 
 static int run_converter(const char *text, size_t n, struct converter *converter) {
-        struct library lib = {0};
+        struct hf__yaml_library lib = {0};
         yaml_parser_t parser;
 
-        int r = library_open(&lib, converter->reterr_status);
-        if (r != 0)
+        int r = hf__yaml_library_open(&lib, converter->reterr_status);
+        if (r != 0) {
+                hf__yaml_library_close(&lib);
                 return r;
+        }
         if (lib.initialize(&parser)) {
                 lib.set_input(&parser, (const unsigned char *)text, n);
                 r = convert(&lib, &parser, converter);
@@ -276,7 +244,7 @@ static int run_converter(const char *text, size_t n, struct converter *converter
         } else {
                 r = hf_fail(converter->reterr_status, -ENOMEM, "out of memory");
         }
-        (void)dlclose(lib.handle);
+        hf__yaml_library_close(&lib);
         return r;
 }
 

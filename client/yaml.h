@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Converts YAML to JSON. This is the only user of libyaml. The library is loaded for each
- * conversion instead of linked, so that programs that read no YAML do not need it. Anchors and
- * aliases are refused, because with them a small text can expand to a huge one; tags except !!str
- * are refused, because JSON has none. Thread: any.
+ * Converts YAML of kubeconfig files and manifests to JSON; yaml_body.h converts what clients send.
+ * Anchors and aliases are refused, because with them a small text can expand to a huge one; tags
+ * except !!str are refused, because JSON has none. Thread: any.
  */
 #include <stddef.h>
 

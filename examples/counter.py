@@ -40,18 +40,18 @@ class Resource(Structure):
 
 
 class Request(Structure):
-    _fields_ = [("verb", c_int), ("resource", Resource), ("ns", c_char_p), ("name", c_char_p), ("subresource", c_char_p), ("query", c_char_p),
-                ("body", c_char_p), ("n_body", c_size_t), ("fence", c_void_p), ("deadline", c_int64), ("lane", c_int), ("patch", c_int)]
+    _fields_ = [("size", c_size_t), ("verb", c_int), ("resource", Resource), ("ns", c_char_p), ("name", c_char_p),
+                ("subresource", c_char_p), ("query", c_char_p), ("body", c_char_p), ("n_body", c_size_t), ("fence", c_void_p), ("deadline", c_int64), ("lane", c_int), ("patch", c_int)]
 
 
 class Response(Structure):
     DONE = CFUNCTYPE(None, c_void_p, c_void_p)
-    _fields_ = [("error", c_int), ("body", c_char_p), ("n_body", c_size_t), ("fence_echoed", c_bool), ("status", Status)]
+    _fields_ = [("size", c_size_t), ("error", c_int), ("body", c_char_p), ("n_body", c_size_t), ("fence_echoed", c_bool), ("status", Status)]
 
 
 class Controller(Structure):
-    _fields_ = [("name", c_char_p), ("runs", c_int), ("run", c_void_p), ("ctx", c_void_p), ("after", c_void_p), ("n_after", c_size_t),
-                ("is_settled", c_void_p)]
+    _fields_ = [("size", c_size_t), ("name", c_char_p), ("runs", c_int), ("run", c_void_p), ("ctx", c_void_p), ("after", c_void_p),
+                ("n_after", c_size_t), ("is_settled", c_void_p)]
 
 
 class LoopController(Structure):
@@ -63,8 +63,12 @@ class Timing(Structure):
     _fields_ = [(name, c_int64) for name in ("lease_duration", "renew_deadline", "retry_period", "request_timeout", "stop_grace", "drain_deadline")]
 
 
+class LeaderInfo(Structure):
+    _fields_ = [("size", c_size_t), ("state", c_int)]  # more members follow, which this program does not read
+
+
 class ElectorConfig(Structure):
-    CHANGE = CFUNCTYPE(None, c_void_p, POINTER(c_int))  # struct hf_leader_info begins with its state
+    CHANGE = CFUNCTYPE(None, c_void_p, POINTER(LeaderInfo))
     _fields_ = [("size", c_size_t), ("ns", c_char_p), ("name", c_char_p), ("identity", c_char_p), ("client", c_void_p), ("timing", Timing),
                 ("controllers", POINTER(Controller)), ("n_controllers", c_size_t), ("labels", c_void_p), ("n_labels", c_size_t),
                 ("events", c_bool), ("unfenced", c_bool), ("on_change", CHANGE), ("ctx", c_void_p), ("lock_type", c_char_p),
@@ -98,7 +102,8 @@ class Counter:
         self.begin, self.drain = LoopController.CALL(self.on_begin), LoopController.CALL(lambda _, run: self.end())
         self.controller = LoopController(ctypes.sizeof(LoopController), loop, self.begin, self.drain, self.drain, None)
         run = ctypes.cast(holdfast.hf_loop_controller_run, c_void_p)
-        controllers = (Controller * 1)(Controller(name=b"count", run=run, ctx=ctypes.cast(byref(self.controller), c_void_p)))
+        in_loop = ctypes.cast(byref(self.controller), c_void_p)
+        controllers = (Controller * 1)(Controller(size=ctypes.sizeof(Controller), name=b"count", run=run, ctx=in_loop))
         self.change, self.written, self.stopped = ElectorConfig.CHANGE(self.on_change), Response.DONE(self.on_written), STOPPED(self.on_stopped)
         config = ElectorConfig(size=ctypes.sizeof(ElectorConfig), ns=b"default", name=name, identity=identity, client=rest, controllers=controllers,
                                n_controllers=1, on_change=self.change, loop=loop,
@@ -113,8 +118,9 @@ class Counter:
         if result != 0:
             sys.exit(f"{holdfast.hf_strerror(result).decode()} {status.message.decode()}")
 
-    def on_change(self, _, state):
-        print("state", state[0], "leading" if state[0] == LEADING else "", flush=True)
+    def on_change(self, _, info):
+        state = info[0].state
+        print("state", state, "leading" if state == LEADING else "", flush=True)
 
     def on_begin(self, _, run):
         self.count, self.exists, self.ending = 0, False, False
@@ -137,7 +143,8 @@ class Counter:
             return
         self.count += 1
         body = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"%s"},"data":{"count":"%d"}}' % (self.name, self.count)
-        request = Request(verb=UPDATE if self.exists else CREATE, resource=Resource(b"", b"v1", b"configmaps"), ns=b"default", name=self.name, body=body,
+        request = Request(size=ctypes.sizeof(Request), verb=UPDATE if self.exists else CREATE,
+                          resource=Resource(b"", b"v1", b"configmaps"), ns=b"default", name=self.name, body=body,
                           n_body=len(body))
         self.writing = holdfast.hf_client_request(self.client, byref(request), self.written, None, None) == 0
 

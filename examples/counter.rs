@@ -31,16 +31,17 @@ struct Resource { group: *const c_char, version: *const c_char, plural: *const c
 
 #[repr(C)]
 struct Request {
-    verb: c_int, resource: Resource, ns: *const c_char, name: *const c_char, subresource: *const c_char, query: *const c_char,
+    size: usize, verb: c_int, resource: Resource, ns: *const c_char, name: *const c_char, subresource: *const c_char, query: *const c_char,
     body: *const c_char, n_body: usize, fence: Ptr, deadline: i64, lane: c_int, patch: c_int,
 }
 
 #[repr(C)]
-struct Response { error: c_int, body: *const c_char, n_body: usize, fence_echoed: bool, status: Status }
+struct Response { size: usize, error: c_int, body: *const c_char, n_body: usize, fence_echoed: bool, status: Status }
 
 #[repr(C)]
 struct Controller {
-    name: *const c_char, runs: c_int, run: unsafe extern "C" fn(Ptr, Ptr) -> c_int, ctx: Ptr, after: Ptr, n_after: usize, is_settled: Ptr,
+    size: usize, name: *const c_char, runs: c_int, run: unsafe extern "C" fn(Ptr, Ptr) -> c_int, ctx: Ptr, after: Ptr, n_after: usize,
+    is_settled: Ptr,
 }
 
 #[repr(C)]
@@ -52,10 +53,14 @@ struct LoopController {
 #[derive(Default)]
 struct Timing { lease_duration: i64, renew_deadline: i64, retry_period: i64, request_timeout: i64, stop_grace: i64, drain_deadline: i64 }
 
+// More members follow, which this program does not read.
+#[repr(C)]
+struct LeaderInfo { size: usize, state: c_int }
+
 #[repr(C)]
 struct ElectorConfig {
     size: usize, ns: *const c_char, name: *const c_char, identity: *const c_char, client: Ptr, timing: Timing, controllers: *const Controller,
-    n_controllers: usize, labels: Ptr, n_labels: usize, events: bool, unfenced: bool, on_change: extern "C" fn(Ptr, *const c_int), ctx: Ptr,
+    n_controllers: usize, labels: Ptr, n_labels: usize, events: bool, unfenced: bool, on_change: extern "C" fn(Ptr, *const LeaderInfo), ctx: Ptr,
     lock_type: Ptr, migrate_from: Ptr, migrate_from_ns: Ptr, coordinated: bool, cluster: Ptr, on: Ptr,
 }
 
@@ -97,9 +102,8 @@ extern "C" fn on_log(_: Ptr, level: c_int, component: *const c_char, message: *c
     unsafe { eprintln!("<{}>{}: {}", level, CStr::from_ptr(component).to_string_lossy(), CStr::from_ptr(message).to_string_lossy()) }
 }
 
-// struct hf_leader_info begins with its state
-extern "C" fn on_change(_: Ptr, state: *const c_int) {
-    let state = unsafe { *state };
+extern "C" fn on_change(_: Ptr, info: *const LeaderInfo) {
+    let state = unsafe { (*info).state };
     println!("state {} {}", state, if state == 1 { "leading" } else { "" });
 }
 
@@ -159,8 +163,9 @@ impl Counter {
             name, self.count);
         let resource = Resource { group: text(b"\0"), version: text(b"v1\0"), plural: text(b"configmaps\0") };
         let request = Request {
-            verb: if self.exists { UPDATE } else { CREATE }, resource, ns: text(b"default\0"), name: self.name.as_ptr(), subresource: null(),
-            query: null(), body: body.as_ptr() as *const c_char, n_body: body.len(), fence: null_mut(), deadline: 0, lane: 0, patch: 0,
+            size: std::mem::size_of::<Request>(), verb: if self.exists { UPDATE } else { CREATE }, resource, ns: text(b"default\0"),
+            name: self.name.as_ptr(), subresource: null(), query: null(),
+            body: body.as_ptr() as *const c_char, n_body: body.len(), fence: null_mut(), deadline: 0, lane: 0, patch: 0,
         };
         let ctx = self as *mut Counter as Ptr;
         self.writing = unsafe { hf_client_request(self.client, &request, on_written, ctx, null_mut()) } == 0;
@@ -203,8 +208,8 @@ fn main() {
         let ctx = counter as Ptr;
         let mut in_loop = LoopController { size: std::mem::size_of::<LoopController>(), on, begin, drain, abort: drain, ctx };
         let controller = Controller {
-            name: text(b"count\0"), runs: 0, run: hf_loop_controller_run, ctx: &mut in_loop as *mut LoopController as Ptr, after: null_mut(),
-            n_after: 0, is_settled: null_mut(),
+            size: std::mem::size_of::<Controller>(), name: text(b"count\0"), runs: 0, run: hf_loop_controller_run,
+            ctx: &mut in_loop as *mut LoopController as Ptr, after: null_mut(), n_after: 0, is_settled: null_mut(),
         };
         let timing = Timing { lease_duration: 6 * SECOND, renew_deadline: 3 * SECOND, retry_period: SECOND, ..Default::default() };
         let config = ElectorConfig {

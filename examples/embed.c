@@ -26,7 +26,8 @@ static const char *name; /* of the Lease, and of the ConfigMap that the controll
 /* The controller: counts in a ConfigMap while this process leads. Each term begins at 1. */
 static int count(struct hf_term *term, void *ctx) {
         const struct hf_clock *clock = hf_host_clock(hf_term_host(term));
-        struct hf_request request = {.verb = HF_VERB_CREATE,
+        struct hf_request request = {.size = sizeof request,
+                                     .verb = HF_VERB_CREATE,
                                      .resource = {"", "v1", "configmaps"},
                                      .ns = "default",
                                      .name = name};
@@ -68,7 +69,7 @@ static void on_change(void *ctx, const struct hf_leader_info *info) {
 static void print_state(struct hf_elector *elector) {
         static const char *const states[] = {"following", "leading", "draining", "aborting",
                                              "releasing", "stopped", "stuck"};
-        struct hf_leader_info info;
+        struct hf_leader_info info = {.size = sizeof info};
 
         hf_elector_info(elector, &info);
         printf("%s holder=%s term=%llu may_act=%d\n", states[info.state], info.holder,
@@ -102,7 +103,9 @@ static void run_loop(const struct hf_host *host, struct hf_elector *elector, int
 
 int main(int argc, char **argv) {
         struct hf_host host = {.size = sizeof host, .log = {.write = on_log}};
-        const struct hf_controller controller = {.name = "count", .run = count};
+        const struct hf_controller controller = {.size = sizeof controller,
+                                                 .name = "count",
+                                                 .run = count};
         struct hf_elector_config config = {.size = sizeof config,
                                            .ns = "default",
                                            .controllers = &controller,

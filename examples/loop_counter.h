@@ -30,20 +30,18 @@ struct loop_counter {
         int result;
 };
 
-/* Ends the term once the write under way has ended. Its term client may then be freed. */
+/* Ends the term, unless a write is under way or the term has ended already. */
 static void loop_counter_end(struct loop_counter *counter) {
         struct hf_loop_run *run = counter->run;
 
-        counter->ending = 1;
-        if (counter->writing)
+        if (!run || counter->writing)
                 return;
         counter->term_client = hf_client_free(counter->term_client);
         counter->run = NULL;
         hf_loop_run_done(run, 0);
 }
 
-static void loop_counter_end_later(void *ctx) { loop_counter_end((struct loop_counter *)ctx); }
-
+/* A term that is ending ends at the next tick: a client must not be freed in its own callback. */
 static void loop_counter_written(void *ctx, const struct hf_response *response) {
         struct loop_counter *counter = (struct loop_counter *)ctx;
 
@@ -52,21 +50,21 @@ static void loop_counter_written(void *ctx, const struct hf_response *response) 
                 counter->exists = 1;
         else
                 fprintf(stderr, "count: %s\n", response->status.message);
-        /* not here: the client must not be freed in its own callback */
-        if (counter->ending && hf_loop_post(counter->loop, loop_counter_end_later, counter) != 0)
-                fprintf(stderr, "count: out of memory\n");
 }
 
 /* The host's timer calls this. */
 static void loop_counter_tick(struct loop_counter *counter) {
         char body[512];
-        struct hf_request request = {.verb = counter->exists ? HF_VERB_UPDATE : HF_VERB_CREATE,
+        struct hf_request request = {.size = sizeof request,
+                                     .verb = counter->exists ? HF_VERB_UPDATE : HF_VERB_CREATE,
                                      .resource = {"", "v1", "configmaps"},
                                      .ns = "default",
                                      .name = counter->name,
                                      .body = body};
 
-        if (!counter->run || counter->writing || counter->ending)
+        if (counter->ending)
+                loop_counter_end(counter);
+        if (!counter->run || counter->writing)
                 return;
         request.n_body = (size_t)snprintf(body, sizeof body,
                                           "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\","
@@ -90,7 +88,10 @@ static void loop_counter_begin(void *ctx, struct hf_loop_run *run) {
 }
 
 static void loop_counter_drain(void *ctx, struct hf_loop_run *run) {
-        loop_counter_end((struct loop_counter *)ctx);
+        struct loop_counter *counter = (struct loop_counter *)ctx;
+
+        counter->ending = 1;
+        loop_counter_end(counter);
 }
 
 static void loop_counter_change(void *ctx, const struct hf_leader_info *info) {
@@ -109,7 +110,8 @@ static void loop_counter_log(void *ctx, enum hf_log_level level, const char *com
 /* Call it before any thread exists. 0, or an error with its message in *status. */
 static int loop_counter_start(struct loop_counter *counter, const char *name, const char *identity,
                               const char *kubeconfig, struct hf_status *status) {
-        const struct hf_controller controller = {.name = "count",
+        const struct hf_controller controller = {.size = sizeof controller,
+                                                 .name = "count",
                                                  .run = hf_loop_controller_run,
                                                  .ctx = &counter->controller};
         struct hf_elector_config config = {.size = sizeof config,

@@ -21,7 +21,6 @@ static void on_stopped(void *ctx) { uv_stop((uv_loop_t *)ctx); }
 
 static void on_signal(uv_signal_t *signal, int number) {
         loop_counter_stop((struct loop_counter *)signal->data, on_stopped, signal->loop);
-        uv_signal_stop(signal);
 }
 
 int main(int argc, char **argv) {

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A controller with a queue: while this process leads, each ConfigMap with the label copy=yes in
- * the namespace default has a copy, "<name>-copy". docs/embedding.md explains it.
+ * the namespace default has a copy, "<name>-copy". The original is the copy's controller. An object
+ * of that name with another controller, or with none, is left alone. docs/embedding.md explains it.
  *
- *      cc reconciler.c $(pkg-config --cflags --libs libholdfast libcurl) -o reconciler
+ * The library takes and returns JSON text; this program happens to read it with cJSON.
+ *
+ *      cc reconciler.c $(pkg-config --cflags --libs libholdfast libcurl libcjson) -o reconciler
  *      ./reconciler IDENTITY [KUBECONFIG]
  */
+#include <cjson/cJSON.h>
 #include <curl/curl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,46 +32,159 @@ struct copies {
         struct hf_recorder *recorder;
 };
 
-/* Deletes the copy of an original that is gone, if it is a copy. The garbage collector does the
- * same by the owner reference, where there is one. */
-static int delete_copy(struct hf_term *term, const char *ns, const char *copy) {
-        struct hf_request request = {.verb = HF_VERB_DELETE,
-                                     .resource = configmaps,
-                                     .ns = ns,
-                                     .name = copy};
+/* Copies a text of the object's metadata. HF_E_INVALID: it is missing or too long. */
+static int metadata_of(const char *object, size_t n, const char *key, char *value, size_t space) {
+        cJSON *json = cJSON_ParseWithLength(object, n);
+        const char *text = cJSON_GetStringValue(
+                cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(json, "metadata"),
+                                                 key));
+        int r = text && strlen(text) < space ? 0 : HF_E_INVALID;
 
-        int r = hf_client_do(hf_term_client(term), &request, hf_term_abort(term), NULL, NULL, NULL);
+        if (r == 0)
+                (void)strcpy(value, text);
+        cJSON_Delete(json);
+        return r;
+}
+
+static int read_object(struct hf_term *term, const char *ns, const char *name, char **ret_object,
+                       size_t *ret_n) {
+        const struct hf_request request = {.size = sizeof request,
+                                           .verb = HF_VERB_GET,
+                                           .resource = configmaps,
+                                           .ns = ns,
+                                           .name = name};
+
+        return hf_client_do(hf_term_client(term), &request, hf_term_abort(term), ret_object, ret_n,
+                            NULL);
+}
+
+/* The copy that this term may change or delete: the original is its controller. */
+struct copy {
+        char uid[64], version[64];
+};
+
+/* HF_E_NOT_FOUND: there is no object of this name. HF_E_CONFLICT: it is not the original's. */
+static int find_copy(struct hf_term *term, const char *ns, const char *name, const char *original,
+                     size_t n, struct copy *ret_copy) {
+        char uid[64], *object = NULL;
+        size_t n_object = 0;
+        bool is_ours = false;
+
+        int r = metadata_of(original, n, "uid", uid, sizeof uid);
+        if (r == 0)
+                r = read_object(term, ns, name, &object, &n_object);
+        if (r == 0)
+                r = hf_owner_check(object, n_object, uid, &is_ours);
+        if (r == 0 && !is_ours)
+                r = HF_E_CONFLICT;
+        if (r == 0)
+                r = metadata_of(object, n_object, "uid", ret_copy->uid, sizeof ret_copy->uid);
+        if (r == 0)
+                r = metadata_of(object, n_object, "resourceVersion", ret_copy->version,
+                                sizeof ret_copy->version);
+        free(object);
+        return r;
+}
+
+/* Deletes the copy of what has lost its label. (If the original itself is gone, the garbage
+ * collector deletes the copy, by its owner reference.) The preconditions keep an object that has
+ * been changed, or has come under this name, since the copy was read. */
+static int delete_copy(struct hf_term *term, const char *ns, const char *name,
+                       const char *copy_name) {
+        char body[256], *original = NULL;
+        size_t n = 0;
+        struct copy copy;
+
+        int r = read_object(term, ns, name, &original, &n);
+        if (r == 0)
+                r = find_copy(term, ns, copy_name, original, n, &copy);
+        free(original);
+        if (r == HF_E_NOT_FOUND || r == HF_E_CONFLICT)
+                return 0;
+        if (r != 0)
+                return r;
+        int n_body = snprintf(body, sizeof body,
+                              "{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\","
+                              "\"preconditions\":{\"uid\":\"%s\",\"resourceVersion\":\"%s\"}}",
+                              copy.uid, copy.version);
+        const struct hf_request request = {.size = sizeof request,
+                                           .verb = HF_VERB_DELETE,
+                                           .resource = configmaps,
+                                           .ns = ns,
+                                           .name = copy_name,
+                                           .body = body,
+                                           .n_body = (size_t)n_body};
+        r = hf_client_do(hf_term_client(term), &request, hf_term_abort(term), NULL, NULL, NULL);
         return r == HF_E_NOT_FOUND ? 0 : r;
 }
 
-static int write_copy(struct copies *copies, struct hf_term *term, const char *ns, const char *name,
-                      const char *copy, const char *original, size_t n) {
+/* If another writer is first, the result is HF_E_EXISTS, and the key comes again. */
+static int create_copy(struct hf_term *term, const char *ns, const char *name,
+                       const char *copy_name, const char *original, size_t n,
+                       struct hf_status *reterr_status) {
         char text[1024], *body = NULL;
-        enum hf_upsert_result result;
-        struct hf_status status = {0};
 
         int n_text = snprintf(text, sizeof text,
                               "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\","
                               "\"metadata\":{\"name\":\"%s\",\"namespace\":\"%s\"},"
                               "\"data\":{\"of\":\"%s\"}}",
-                              copy, ns, name);
-        /* The copy belongs to the original. */
+                              copy_name, ns, name);
         int r = hf_owner_set(text, (size_t)n_text, original, n, &body);
         if (r != 0)
                 return r;
-        const struct hf_request request = {.resource = configmaps,
+        const struct hf_request request = {.size = sizeof request,
+                                           .verb = HF_VERB_CREATE,
+                                           .resource = configmaps,
                                            .ns = ns,
-                                           .name = copy,
                                            .body = body,
                                            .n_body = strlen(body)};
-        r = hf_upsert(hf_term_client(term), &request, hf_term_abort(term), &result, NULL, &status);
+        r = hf_client_do(hf_term_client(term), &request, hf_term_abort(term), NULL, NULL,
+                         reterr_status);
+        free(body);
+        return r;
+}
+
+/* The body names the uid that was read, so no other object is changed or created. */
+static int update_copy(struct hf_term *term, const char *ns, const char *name,
+                       const char *copy_name, const struct copy *copy,
+                       enum hf_upsert_result *ret_result, struct hf_status *reterr_status) {
+        char body[1024];
+
+        int n = snprintf(body, sizeof body,
+                         "{\"metadata\":{\"uid\":\"%s\"},\"data\":{\"of\":\"%s\"}}", copy->uid,
+                         name);
+        const struct hf_request request = {.size = sizeof request,
+                                           .resource = configmaps,
+                                           .ns = ns,
+                                           .name = copy_name,
+                                           .body = body,
+                                           .n_body = (size_t)n};
+        return hf_upsert(hf_term_client(term), &request, hf_term_abort(term), ret_result, NULL,
+                         reterr_status);
+}
+
+static int write_copy(struct copies *copies, struct hf_term *term, const char *ns, const char *name,
+                      const char *copy_name, const char *original, size_t n) {
+        enum hf_upsert_result result = HF_UPSERT_CREATED;
+        struct hf_status status = {0};
+        struct copy copy;
+
+        int r = find_copy(term, ns, copy_name, original, n, &copy);
+        if (r == HF_E_CONFLICT) { /* nothing to try again before the original changes */
+                hf_recorder_event(copies->recorder, original, n, HF_RECORDER_WARNING, "NotCopied",
+                                  "%s is another object", copy_name);
+                return 0;
+        }
+        if (r == 0)
+                r = update_copy(term, ns, name, copy_name, &copy, &result, &status);
+        else if (r == HF_E_NOT_FOUND)
+                r = create_copy(term, ns, name, copy_name, original, n, &status);
         if (r == 0 && result != HF_UPSERT_UNCHANGED)
                 hf_recorder_event(copies->recorder, original, n, HF_RECORDER_NORMAL, "Copied",
-                                  "%s is up to date", copy);
+                                  "%s is up to date", copy_name);
         else if (r == HF_E_INVALID)
                 hf_recorder_event(copies->recorder, original, n, HF_RECORDER_WARNING, "NotCopied",
                                   "%s", status.message);
-        free(body);
         return r;
 }
 
@@ -82,7 +200,7 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
         (void)snprintf(copy, sizeof copy, "%s-copy", name);
         r = hf_informer_get(informer, ns, name, &original, &n);
         if (r == HF_E_NOT_FOUND)
-                r = delete_copy(term, ns, copy);
+                r = delete_copy(term, ns, name, copy);
         else if (r == 0)
                 r = write_copy(ctx, term, ns, name, copy, original, n);
         free(original);
@@ -95,7 +213,8 @@ static int run(struct hf_term *term, void *ctx) {
                                                     .component = "copies",
                                                     .instance = identity};
         struct copies copies = {.recorder = NULL};
-        const struct hf_reconciler_source sources[] = {{.informer = informer}};
+        const struct hf_reconciler_source sources[] = {
+                {.size = sizeof(struct hf_reconciler_source), .informer = informer}};
         const struct hf_reconciler reconciler = {.size = sizeof reconciler,
                                                  .name = "copies",
                                                  .sources = sources,
@@ -111,66 +230,84 @@ static int run(struct hf_term *term, void *ctx) {
         return r;
 }
 
-int main(int argc, char **argv) {
-        const struct hf_host host = {.size = sizeof host};
-        const struct hf_controller controller = {.name = "copies", .run = run};
-        struct hf_informer_config watched = {.size = sizeof watched,
-                                             .resource = configmaps,
-                                             .ns = "default"};
+/* Watches the ConfigMaps with the label copy=yes. */
+static int start_informer(const struct hf_host *host, struct hf_client *client,
+                          struct hf_status *status) {
         const char *const yes[] = {"yes"};
         const struct hf_selector_term label = {.key = "copy", .values = yes, .n_values = 1};
         const struct hf_selector selector = {.size = sizeof selector,
                                              .labels = &label,
                                              .n_labels = 1};
         char *query = NULL;
-        struct hf_elector_config config = {.size = sizeof config,
-                                           .ns = "default",
-                                           .name = "copies",
-                                           .controllers = &controller,
-                                           .n_controllers = 1};
+        int r = hf_selector_query(&selector, &query, status);
+        const struct hf_informer_config watched = {.size = sizeof watched,
+                                                   .client = client,
+                                                   .resource = configmaps,
+                                                   .ns = "default",
+                                                   .query = query};
+
+        if (r == 0)
+                r = hf_informer_new(host, &watched, &informer);
+        free(query);
+        return r == 0 ? hf_informer_start(informer) : r;
+}
+
+/* Contends for the Lease, and leads, until SIGTERM. */
+static int lead(const struct hf_host *host, struct hf_client *client, const sigset_t *mask,
+                struct hf_status *status) {
+        const struct hf_controller controller = {.size = sizeof controller,
+                                                 .name = "copies",
+                                                 .run = run};
+        const struct hf_elector_config config = {.size = sizeof config,
+                                                 .client = client,
+                                                 .ns = "default",
+                                                 .name = "copies",
+                                                 .identity = identity,
+                                                 .controllers = &controller,
+                                                 .n_controllers = 1};
         struct hf_electors *electors = NULL;
+        int number, r = hf_electors_new(host, &electors);
+
+        if (r == 0)
+                r = hf_electors_add(electors, &config, NULL, status);
+        if (r == 0)
+                r = hf_electors_start(electors, status);
+        if (r == 0) {
+                (void)sigwait(mask, &number);
+                r = hf_electors_stop(electors, status);
+        }
+        if (r != HF_E_STUCK) /* then a controller still uses them */
+                hf_electors_free(electors);
+        return r;
+}
+
+int main(int argc, char **argv) {
+        const struct hf_host host = {.size = sizeof host};
         struct hf_client *client = NULL;
         struct hf_status status = {0};
         sigset_t mask;
-        int number;
 
         if (argc < 2) {
                 fprintf(stderr, "usage: reconciler IDENTITY [KUBECONFIG]\n");
                 return 2;
         }
+        identity = argv[1];
         sigemptyset(&mask);
         sigaddset(&mask, SIGTERM);
         sigprocmask(SIG_BLOCK, &mask, NULL);
         signal(SIGPIPE, SIG_IGN);
         curl_global_init(CURL_GLOBAL_ALL);
         int r = hf_rest_client_from_kubeconfig(&host, argv[2], &client, &status);
-        watched.client = config.client = client;
-        config.identity = identity = argv[1];
-        if (r == 0)
-                r = hf_selector_query(&selector, &query, &status);
-        watched.query = query;
-        if (r == 0)
-                r = hf_informer_new(&host, &watched, &informer);
         if (r == 0) /* on every instance, so that a standby is warm */
-                r = hf_informer_start(informer);
+                r = start_informer(&host, client, &status);
         if (r == 0)
-                r = hf_electors_new(&host, &electors);
-        if (r == 0)
-                r = hf_electors_add(electors, &config, NULL, &status);
-        if (r == 0)
-                r = hf_electors_start(electors, &status);
-        if (r == 0) {
-                (void)sigwait(&mask, &number);
-                r = hf_electors_stop(electors, &status);
-        }
+                r = lead(&host, client, &mask, &status);
         if (r != 0)
                 fprintf(stderr, "reconciler: %s %s\n", hf_strerror(r), status.message);
         if (r == HF_E_STUCK)
                 _Exit(70);
-        hf_electors_free(electors);
         hf_informer_free(informer);
         hf_client_free(client);
-        free(query);
         curl_global_cleanup();
         return r != 0;
 }

@@ -28,7 +28,8 @@ static int count(struct hf_term *term, unsigned shard, void *ctx) {
         const struct job *job = ctx;
         const struct hf_clock *clock = hf_host_clock(hf_term_host(term));
         char name[100], body[600];
-        struct hf_request request = {.verb = HF_VERB_CREATE,
+        struct hf_request request = {.size = sizeof request,
+                                     .verb = HF_VERB_CREATE,
                                      .resource = {"", "v1", "configmaps"},
                                      .ns = "default",
                                      .name = name,
@@ -65,7 +66,10 @@ int main(int argc, char **argv) {
         struct hf_host host = {.size = sizeof host, .log = {.write = on_log}};
         struct hf_elector_config elector = {.size = sizeof elector, .ns = "default"};
         struct job job;
-        const struct hf_shard_controller controller = {.name = "count", .run = count, .ctx = &job};
+        const struct hf_shard_controller controller = {.size = sizeof controller,
+                                                       .name = "count",
+                                                       .run = count,
+                                                       .ctx = &job};
         const struct hf_shards_config config = {.size = sizeof config,
                                                 .elector = &elector,
                                                 .n_shards = N_SHARDS,

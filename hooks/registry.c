@@ -36,10 +36,14 @@
 
 #include <holdfast/health.h>
 
+#include "base/host.h"
+#include "base/sized_struct.h"
 #include "base/thread.h"
 
 #define DEFAULT_START_DEADLINE (60 * HF_NSEC_PER_SEC)
 #define DEFAULT_STOP_DEADLINE  (30 * HF_NSEC_PER_SEC)
+
+static const struct hf__sized sized_hook = HF__SIZED(struct hf_hook, start);
 
 static struct hf_hook_context *hook_free(struct hf_hook_context *hook) {
         if (!hook)
@@ -97,12 +101,15 @@ static struct hf_hook_context *hook_new(struct hf_hooks *hooks, const struct hf_
 
 int hf_hooks_new(const struct hf_host *host, struct hf_client *client,
                  struct hf_hooks **ret_hooks) {
+        int r = hf__host_check(host, NULL);
+        if (r != 0)
+                return r;
         struct hf_hooks *hooks = calloc(1, sizeof *hooks);
         if (!hooks)
                 return -ENOMEM;
         hooks->host = host;
         hooks->client = client;
-        int r = hf__mutex_init(&hooks->mu);
+        r = hf__mutex_init(&hooks->mu);
         if (r == 0) {
                 r = hf_cond_init(&hooks->changed);
                 if (r != 0)
@@ -161,7 +168,7 @@ static struct hf_hook_context *find_locked(struct hf_hooks *hooks, const char *n
         return NULL;
 }
 
-/* Whether the hook can be added to the list now. */
+/* Checks that the hook can be added to the list now. 0, or the reason as for hf_hooks_add. */
 static int check_registration_locked(struct hf_hooks *hooks, const struct hf_hook_context *hook,
                                      struct hf_status *reterr_status) {
         hf__mutex_assert_held(&hooks->mu);
@@ -232,16 +239,20 @@ static int add_check(struct hf_hook_context *hook, struct hf_status *reterr_stat
 
 /* Adds the health check first and the hook last, because a hook in the list may start at once. The
  * registration is also checked before, so that the error about a duplicate names both callers. */
-int hf_hooks_add(struct hf_hooks *hooks, const struct hf_hook *from, const char *caller,
+int hf_hooks_add(struct hf_hooks *hooks, const struct hf_hook *given, const char *caller,
                  struct hf_status *reterr_status) {
+        struct hf_hook from;
+
         if (!caller)
                 caller = "an unnamed caller";
-        int r = check_hook(from, caller, reterr_status);
+        int r = hf__sized_copy(&sized_hook, &from, given, reterr_status);
+        if (r == 0)
+                r = check_hook(&from, caller, reterr_status);
         if (r != 0)
                 return r;
-        struct hf_hook_context *hook = hook_new(hooks, from, caller);
+        struct hf_hook_context *hook = hook_new(hooks, &from, caller);
         if (!hook)
-                return hf_fail(reterr_status, -ENOMEM, "hook \"%s\": out of memory", from->name);
+                return hf_fail(reterr_status, -ENOMEM, "hook \"%s\": out of memory", from.name);
         r = check_registration(hooks, hook, reterr_status);
         if (r == 0)
                 r = add_check(hook, reterr_status);

@@ -2,11 +2,12 @@
 /*
  * The stop coordinator, which hf_hooks_stop runs. registry.c describes the model.
  *
- * A hook is stopped once every hook that depends on it has stopped (or is stuck), and its own start
- * function has returned (or has missed its deadline). Then its token fires, its stop function runs,
- * and its threads are joined. If that is not done by its stop deadline, the hook is stuck. A thread
- * is joined only after its last access to the registry, so that a join never waits for a hook's own
- * code.
+ * The stop of a hook begins once every hook that depends on it has stopped (or is stuck), and its
+ * own start function has returned (or has missed its deadline). Its token fires, its stop function
+ * runs, and its threads are joined. If that is not done by its stop deadline, the hook is stuck.
+ *
+ * Invariant: a thread is joined only after its last access to the registry, so that a join never
+ * waits for a hook's own code.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -285,6 +286,6 @@ int hf_hooks_stop(struct hf_hooks *hooks, struct hf_status *reterr_status) {
         return r;
 }
 
-void hf_hooks_stopped(struct hf_hooks *hooks) {
+void hf_hooks_fire_stopped(struct hf_hooks *hooks) {
         hf_cancel_fire(hooks->stopped, HF_CANCEL_STOPPING);
 }

@@ -21,8 +21,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/host.h"
 #include "base/json.h"
-#include "base/sized_config.h"
+#include "base/sized_struct.h"
 #include "base/strbuf.h"
 #include "base/thread.h"
 #include "base/time_format.h"
@@ -142,7 +143,8 @@ static void on_watch_end(void *ctx, int error, const struct hf_status *status) {
 /* Opens the watch, which gets a reference. on_watch_end drops it; if the watch cannot be opened,
  * the client does not call on_watch_end, so this function does. */
 static void open_watch(struct hf_candidate *candidate) {
-        struct hf_watch_spec spec = {.resource = candidates,
+        struct hf_watch_spec spec = {.size = sizeof spec,
+                                     .resource = candidates,
                                      .ns = candidate->config.ns,
                                      .name = candidate->config.name,
                                      .bookmarks = true,
@@ -203,7 +205,8 @@ static int write_object(struct hf_candidate *candidate, struct hf__json *object,
                 r = text.error;
         }
         if (r == 0) {
-                struct hf_request request = {.verb = verb,
+                struct hf_request request = {.size = sizeof request,
+                                             .verb = verb,
                                              .resource = candidates,
                                              .ns = candidate->config.ns,
                                              .name = verb == HF_VERB_UPDATE ? candidate->config.name
@@ -220,7 +223,8 @@ static int write_object(struct hf_candidate *candidate, struct hf__json *object,
 /* Reads the object, then creates or updates it. The update carries the resourceVersion that was
  * read, so that it does not overwrite a ping of the coordinator; a conflict is retried. */
 static int publish_object(struct hf_candidate *candidate, struct hf_status *reterr_status) {
-        struct hf_request get = {.verb = HF_VERB_GET,
+        struct hf_request get = {.size = sizeof get,
+                                 .verb = HF_VERB_GET,
                                  .resource = candidates,
                                  .ns = candidate->config.ns,
                                  .name = candidate->config.name};
@@ -399,20 +403,17 @@ static int make_candidate(const struct hf_host *host, const struct hf_candidate_
         return 0;
 }
 
+static const struct hf__sized sized_config = HF__SIZED(struct hf_candidate_config, binary_version);
+
 int hf_candidate_new(const struct hf_host *host, const struct hf_candidate_config *config,
                      struct hf_candidate **ret_candidate, struct hf_status *reterr_status) {
         struct hf_candidate_config copy;
-        int r = config ? hf__sized_config_copy(&copy, sizeof copy,
-                                               HF__SIZED_CONFIG_MIN(struct hf_candidate_config,
-                                                                    binary_version),
-                                               config)
-                       : -EINVAL;
+        int r = hf__host_check(host, reterr_status);
 
-        if (r != 0)
-                return hf_fail(reterr_status, r,
-                               "candidate: the configuration's size is not set, or it sets members "
-                               "that this version does not know");
-        r = check_config(&copy, reterr_status);
+        if (r == 0)
+                r = hf__sized_copy(&sized_config, &copy, config, reterr_status);
+        if (r == 0)
+                r = check_config(&copy, reterr_status);
         if (r != 0)
                 return r;
         r = make_candidate(host, &copy, ret_candidate);

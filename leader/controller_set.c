@@ -15,6 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sized_struct.h"
+
+static const struct hf__sized sized_controller = HF__SIZED(struct hf_controller, ctx);
+
 static const char **free_names(const char **names) {
         for (size_t i = 0; names && names[i]; i++)
                 free((char *)names[i]);
@@ -68,14 +72,13 @@ static int check_after(const struct hf_controller *set, size_t n,
                 if (before->runs != controller->runs)
                         return hf_fail(reterr_status, HF_E_INVALID,
                                        "elector %s: controller \"%s\" is after \"%s\", which is of "
-                                       "the other class: one runs while it leads, the other "
-                                       "always",
+                                       "the other class: one runs while it leads, the other always",
                                        label, controller->name, names[i]);
                 for (size_t k = 0; k < i; k++)
                         if (strcmp(names[k], names[i]) == 0)
                                 return hf_fail(reterr_status, HF_E_INVALID,
-                                               "elector %s: controller \"%s\" is after \"%s\" "
-                                               "twice",
+                                               "elector %s: controller \"%s\" is after "
+                                               "\"%s\" twice",
                                                label, controller->name, names[i]);
         }
         return 0;
@@ -145,17 +148,21 @@ static int check_for_cycles(const struct hf_controller *set, size_t n, const cha
 static int fill_set(const struct hf_controller *from, size_t n, const char *label,
                     struct hf_controller *set, struct hf_status *reterr_status) {
         for (size_t i = 0; i < n; i++) {
-                if (!from[i].name || !*from[i].name || !from[i].run)
+                struct hf_controller one;
+                int r = hf__sized_copy_at(&sized_controller, &one, from, i, reterr_status);
+                if (r != 0)
+                        return r;
+                if (!one.name || !*one.name || !one.run)
                         return hf_fail(reterr_status, HF_E_INVALID,
                                        "elector %s: controller %zu has no %s", label, i,
-                                       from[i].run ? "name" : "run function");
-                if (hf__controller_set_find(set, i, from[i].name))
+                                       one.run ? "name" : "run function");
+                if (hf__controller_set_find(set, i, one.name))
                         return hf_fail(reterr_status, HF_E_EXISTS,
                                        "elector %s: controller \"%s\" is registered twice", label,
-                                       from[i].name);
-                set[i] = from[i];
-                set[i].name = strdup(from[i].name);
-                set[i].after = copy_names(from[i].after, from[i].n_after);
+                                       one.name);
+                set[i] = one;
+                set[i].name = strdup(one.name);
+                set[i].after = copy_names(one.after, one.n_after);
                 if (!set[i].name || !set[i].after)
                         return -ENOMEM;
         }
@@ -168,7 +175,11 @@ static int fill_set(const struct hf_controller *from, size_t n, const char *labe
 int hf__controller_set_copy(const struct hf_controller *from, size_t n, const char *label,
                             struct hf_controller **ret_controllers,
                             struct hf_status *reterr_status) {
-        struct hf_controller *set = calloc(n ? n : 1, sizeof *set);
+        if (n == 0) {
+                *ret_controllers = NULL;
+                return 0;
+        }
+        struct hf_controller *set = calloc(n, sizeof *set);
         int r = set ? fill_set(from, n, label, set, reterr_status) : -ENOMEM;
         if (r != 0) {
                 hf__controller_set_free(set, n);

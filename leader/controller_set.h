@@ -2,14 +2,15 @@
 #pragma once
 /*
  * The set of controllers of one elector, copied and checked: names are unique, every name in
- * `after` is in the set and of the same class, and there is no cycle. So an order exists.
+ * `after` is in the set and of the same class, and there is no cycle. So an order exists. Immutable
+ * once it is copied. Thread: any.
  */
 #include <holdfast/leader.h>
 
 /*
  * Copies n controllers with their names; contexts and functions stay borrowed. label:
- * "namespace/name" of the Lease, for the error line. HF_E_INVALID, HF_E_EXISTS (duplicate
- * name) or -ENOMEM. The caller frees with hf__controller_set_free.
+ * "namespace/name" of the Lease, for the error line. HF_E_INVALID, HF_E_EXISTS (duplicate name) or
+ * -ENOMEM. The caller frees with hf__controller_set_free.
  */
 int hf__controller_set_copy(const struct hf_controller *from, size_t n, const char *label,
                             struct hf_controller **ret_controllers,

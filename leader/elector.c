@@ -5,7 +5,9 @@
  * keeps.
  *
  * Invariant: within one set of electors no two contend for the same Lease (an elector that migrates
- * has two), and every controller's name is unique.
+ * has two): with the same identity, each would see the other's record as a collision. Controllers'
+ * names are unique within a cluster, because metrics and log lines identify a controller by its
+ * name.
  */
 #include "leader/elector.h"
 
@@ -36,6 +38,7 @@ struct hf_elector *hf__elector_free(struct hf_elector *elector) {
         hf__lease_events_free(elector->events);
         hf__controller_set_free(elector->controllers, elector->n_controllers);
         free(elector->announced_record);
+        free(elector->failure_text);
         free(elector->texts);
         free(elector);
         return NULL;
@@ -89,8 +92,8 @@ static int check_migration(const struct hf_elector_config *config,
                                config->migrate_from ? config->migrate_from : "");
         if (config->coordinated)
                 return hf_fail(reterr_status, HF_E_INVALID,
-                               "elector %s/%s: a coordinated election cannot migrate from another "
-                               "Lease",
+                               "elector %s/%s: a coordinated election cannot migrate from "
+                               "another Lease",
                                config->ns, config->name);
         if (strcmp(ns, config->ns) == 0 && strcmp(config->migrate_from, config->name) == 0)
                 return hf_fail(reterr_status, HF_E_INVALID,
@@ -105,8 +108,8 @@ static int check_config(const struct hf_electors *electors, const struct hf_elec
         struct hf_status why = {0};
         if (!is_object_name(config->ns) || !is_object_name(config->name))
                 return hf_fail(reterr_status, HF_E_INVALID,
-                               "elector: \"%.100s/%.100s\" is not the namespace and name of a "
-                               "Lease",
+                               "elector: \"%.100s/%.100s\" is not the namespace and name "
+                               "of a Lease",
                                config->ns ? config->ns : "", config->name ? config->name : "");
         if (!hf__elector_is_identity(config->identity))
                 return hf_fail(reterr_status, HF_E_INVALID,
@@ -143,47 +146,6 @@ static int check_config(const struct hf_electors *electors, const struct hf_elec
 
 /* ---- construction ---- */
 
-/* Names are unique within a cluster, because metrics and log lines identify a controller by its
- * name. */
-static int copy_controllers(struct hf_electors *electors, struct hf_elector *elector,
-                            const struct hf_elector_config *config,
-                            struct hf_status *reterr_status) {
-        int r = hf__controller_set_copy(config->controllers, config->n_controllers, elector->label,
-                                        &elector->controllers, reterr_status);
-        if (r != 0)
-                return r;
-        elector->n_controllers = config->n_controllers;
-        for (size_t i = 0; i < electors->n; i++) {
-                struct hf_elector *other = electors->list[i];
-                if (strcmp(other->cluster, elector->cluster) != 0)
-                        continue;
-                for (size_t k = 0; k < elector->n_controllers; k++)
-                        if (hf__controller_set_find(other->controllers, other->n_controllers,
-                                                    elector->controllers[k].name))
-                                return hf_fail(reterr_status, HF_E_EXISTS,
-                                               "elector %s: controller \"%s\" is already "
-                                               "registered with %s",
-                                               elector->label, elector->controllers[k].name,
-                                               other->label);
-        }
-        return 0;
-}
-
-/* Two electors of one process cannot contend for one Lease: with the same identity, each would see
- * the other's record as a collision. */
-static int check_leases_are_free(struct hf_electors *electors, const struct hf_elector *elector,
-                                 struct hf_status *reterr_status) {
-        const char *leases[] = {elector->label, elector->old_label};
-        for (size_t i = 0; i < electors->n; i++)
-                for (size_t k = 0; k < 2; k++)
-                        if (*leases[k] && (strcmp(electors->list[i]->label, leases[k]) == 0 ||
-                                           strcmp(electors->list[i]->old_label, leases[k]) == 0))
-                                return hf_fail(reterr_status, HF_E_EXISTS,
-                                               "there already is an elector for the Lease %s",
-                                               leases[k]);
-        return 0;
-}
-
 /* Copies the texts into one block, because a process may have ten thousand electors. */
 static int copy_texts(struct hf_elector *elector, const struct hf_elector_config *config) {
         const char *old_ns = config->migrate_from_ns ? config->migrate_from_ns : config->ns;
@@ -204,7 +166,8 @@ static int copy_texts(struct hf_elector *elector, const struct hf_elector_config
                 hf__strbuf_done(&texts);
                 return r;
         }
-        elector->texts = texts.data;
+        char *exact = realloc(texts.data, texts.n); /* without the room to grow */
+        elector->texts = exact ? exact : texts.data;
         for (size_t i = 0, at = 0; i < sizeof parts / sizeof *parts; i++) {
                 *parts[i] = elector->texts + at;
                 at += strlen(elector->texts + at) + 1;
@@ -215,7 +178,7 @@ static int copy_texts(struct hf_elector *elector, const struct hf_elector_config
 /* Runs in the host's loop. */
 static void run_change(void *ctx) {
         struct hf_elector *elector = ctx;
-        struct hf_leader_info info;
+        struct hf_leader_info info = {.size = sizeof info};
 
         hf_elector_info(elector, &info);
         elector->on_change(elector->ctx, &info);
@@ -269,16 +232,14 @@ static void init_core(struct hf_elector *elector, bool coordinated) {
         if (elector->electors->n == 0)
                 elector->electors->first_phase = core.seed;
         core.renew_phase = renew_phase(elector->electors, elector->timing.retry_period);
-        copy_text(core.identity, sizeof core.identity, elector->identity);
+        core.identity = elector->identity;
         hf__core_init(&elector->core, &core,
                       (struct hf__core_time){hf_now(clock),
                                              clock->real(clock->ctx) / HF_NSEC_PER_USEC});
-        elector->info = (struct hf_leader_info){.state = HF_FOLLOWING,
-                                                .since = hf_now(clock),
-                                                .heard_at = hf_now(clock)};
-        copy_text(elector->info.ns, sizeof elector->info.ns, elector->ns);
-        copy_text(elector->info.name, sizeof elector->info.name, elector->name);
-        copy_text(elector->info.identity, sizeof elector->info.identity, elector->identity);
+        elector->info = (struct hf__elector_info){.state = HF_FOLLOWING,
+                                                  .since = hf_now(clock),
+                                                  .heard_at = hf_now(clock),
+                                                  .last_end = ""};
 }
 
 static int init_lock(struct hf_elector *elector, const struct hf_elector_config *config) {
@@ -292,6 +253,17 @@ static int init_lock(struct hf_elector *elector, const struct hf_elector_config 
                                   &elector->lock);
 }
 
+static int take_names(struct hf_electors *electors, const struct hf_elector *elector,
+                      struct hf_status *reterr_status) {
+        const struct hf__names_of_elector names = {.label = elector->label,
+                                                   .old_label = elector->old_label,
+                                                   .cluster = elector->cluster,
+                                                   .controllers = elector->controllers,
+                                                   .n_controllers = elector->n_controllers};
+
+        return hf__taken_names_take(&electors->names, &names, reterr_status);
+}
+
 /* On failure the caller frees the incomplete elector with hf__elector_free. */
 static int init_elector(struct hf_electors *electors, struct hf_elector *elector,
                         const struct hf_elector_config *config, struct hf_status *reterr_status) {
@@ -299,11 +271,11 @@ static int init_elector(struct hf_electors *electors, struct hf_elector *elector
         copy_config(elector, config);
         int r = copy_texts(elector, config);
         if (r == 0)
-                r = check_leases_are_free(electors, elector, reterr_status);
-        if (r == 0)
-                r = copy_controllers(electors, elector, config, reterr_status);
+                r = hf__controller_set_copy(config->controllers, config->n_controllers,
+                                            elector->label, &elector->controllers, reterr_status);
         if (r != 0)
                 return r;
+        elector->n_controllers = config->n_controllers;
         init_core(elector, config->coordinated);
         r = init_lock(elector, config);
         if (r == 0 && config->events)
@@ -313,6 +285,12 @@ static int init_elector(struct hf_electors *electors, struct hf_elector *elector
                 elector->announced_record = calloc(1, sizeof *elector->announced_record);
                 r = elector->announced_record ? 0 : -ENOMEM;
         }
+        if (r == 0) {
+                elector->queue = hf__op_queues_get(&electors->queues, config->client);
+                r = elector->queue ? 0 : -ENOMEM;
+        }
+        if (r == 0)
+                r = take_names(electors, elector, reterr_status);
         if (r != 0)
                 return r;
         hf__leader_metrics_init(&elector->metrics, electors->host, elector->cluster, elector->ns,
@@ -350,13 +328,36 @@ int hf__elector_new(struct hf_electors *electors, const struct hf_elector_config
 
 /* ---- queries ---- */
 
-void hf_elector_info(struct hf_elector *elector, struct hf_leader_info *ret_info) {
+static void read_info(struct hf_elector *elector, struct hf_leader_info *ret_info) {
         pthread_mutex_lock(&elector->electors->mu);
-        *ret_info = elector->info;
+        const struct hf__elector_info info = elector->info;
         pthread_mutex_unlock(&elector->electors->mu);
+        *ret_info = (struct hf_leader_info){.size = sizeof(struct hf_leader_info),
+                                            .state = info.state,
+                                            .term = info.term,
+                                            .n_terms = info.n_terms,
+                                            .since = info.since,
+                                            .heard_at = info.heard_at,
+                                            .free_at = info.free_at,
+                                            .identity_taken = info.identity_taken};
+        copy_text(ret_info->ns, sizeof ret_info->ns, elector->ns);
+        copy_text(ret_info->name, sizeof ret_info->name, elector->name);
+        copy_text(ret_info->identity, sizeof ret_info->identity, elector->identity);
+        copy_text(ret_info->holder, sizeof ret_info->holder, info.holder);
+        copy_text(ret_info->last_end, sizeof ret_info->last_end, info.last_end);
+        copy_text(ret_info->stuck_controller, sizeof ret_info->stuck_controller,
+                  info.stuck_controller ? info.stuck_controller : "");
         /* The gate is newer than `info`: a renewal extends it without a report. */
         bool leads = ret_info->state == HF_LEADING || ret_info->state == HF_DRAINING;
         ret_info->valid_until = leads ? hf__gate_valid_until(&elector->gate) : 0;
+}
+
+int hf_elector_info(struct hf_elector *elector, struct hf_leader_info *ret_info) {
+        static const struct hf__sized sized_info = HF__SIZED(struct hf_leader_info, holder);
+        struct hf_leader_info info;
+
+        read_info(elector, &info);
+        return hf__sized_fill(&sized_info, ret_info, &info);
 }
 
 bool hf_elector_may_act(struct hf_elector *elector) {

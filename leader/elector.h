@@ -23,6 +23,18 @@
 
 #define HF__LABEL_SIZE (HF_CLUSTER_MAX + 1 + 2 * HF_NAME_MAX + 2)
 
+/* The changing part of what hf_elector_info reports; struct hf_leader_info describes the
+ * members. */
+struct hf__elector_info {
+        enum hf_leader_state state;
+        char holder[HF_IDENTITY_MAX + 1];
+        uint64_t term, n_terms;
+        hf_nsec since, heard_at, free_at;
+        const char *last_end;         /* static */
+        const char *stuck_controller; /* the elector's; NULL = none */
+        bool identity_taken;
+};
+
 struct hf_elector {
         /* immutable once it is on the electors' list */
         struct hf_electors *electors; /* borrowed; the set it belongs to */
@@ -45,13 +57,17 @@ struct hf_elector {
         struct hf__lease_events *events; /* owned; NULL = no Events are written */
         struct hf__leader_metrics metrics;
 
-        /* any thread; call hf__electors_wake after setting a flag */
+        /* any thread; call hf__elector_wake after setting a flag */
         struct hf__gate gate;
         atomic_bool term_is_stale; /* the fence refused a write of the current term, the server did
                                       not confirm the fence, or the controllers could not start */
         atomic_bool end_requested; /* the embedder ends the current term, even one whose
                                       acquire is still under way */
         atomic_bool event_lost;    /* a watch event was dropped because memory ran out */
+        atomic_bool is_flagged;    /* the elector is in electors->flagged */
+        /* In electors->flagged. Only the thread that has set is_flagged writes it, and the loop
+         * reads it before it clears is_flagged. */
+        struct hf_elector *next_flagged;
 
         struct hf__term_writes writes; /* of the last term */
 
@@ -61,8 +77,9 @@ struct hf_elector {
         struct hf__timer timer;          /* in electors->timers: due at wake_at */
         struct hf_elector *next_stepped; /* in electors->stepped */
         struct hf__term *term;           /* owned; NULL = no controllers of a term exist */
-        uint32_t write_id; /* op_id of the last write: a reply with another id is a read's */
-        hf_nsec write_sent_at;
+        uint32_t write_id;     /* op_id of the last write: a reply with another id is a read's */
+        hf_nsec write_sent_at; /* the time of the step that sent it: not after the sending */
+        struct hf__op_queue *queue; /* borrowed; the client's */
         struct hf__op_ticket ticket;
         hf_nsec ending_at;     /* when the term's drain or abort began; 0 = not yet */
         unsigned n_failed_ops; /* in a row; only the first is logged as a warning */
@@ -80,9 +97,12 @@ struct hf_elector {
         struct hf__term *instance; /* owned; the controllers of class HF_EVERY_INSTANCE */
 
         /* guarded by electors->mu */
-        struct hf_leader_info info;
-        bool released;          /* if HF_STOPPED: the Lease does not name this process */
-        char last_failure[160]; /* why the last operation on the Lease failed; "" = it succeeded */
+        struct hf__elector_info info;
+        bool released; /* if HF_STOPPED: the Lease does not name this process */
+        /* Why the last operation on the Lease failed; NULL = it succeeded. Only the loop's thread
+         * writes it. It is failure_text, or a static text if there was no memory. */
+        const char *last_failure;
+        char *failure_text; /* owned */
 };
 
 /* Checks config and copies it. The caller owns the elector until it is on the electors' list. */

@@ -25,7 +25,7 @@ static double seconds(hf_nsec duration) { return (double)duration / (double)HF_N
 
 /* ---- callbacks on the term's threads ---- */
 
-static void on_joined(void *ctx) { hf__electors_wake(((struct hf_elector *)ctx)->electors); }
+static void on_joined(void *ctx) { hf__elector_wake(ctx); }
 
 /* The fence refused a write, or the server did not confirm the fence. Only the client of the
  * current term can call this, because a term's end ends its client. Thread: any. */
@@ -33,20 +33,20 @@ static void on_stale(void *ctx, int error) {
         struct hf_elector *elector = ctx;
         hf_metric_add(elector->metrics.stale_writes, 1);
         atomic_store(&elector->term_is_stale, true);
-        hf__electors_wake(elector->electors);
+        hf__elector_wake(elector);
 }
 
 /* The last write of the term that had no response has got one. Thread: any. */
 static void on_settled(void *ctx) {
         struct hf_elector *elector = ctx;
         atomic_store(&elector->writes.settled, true);
-        hf__electors_wake(elector->electors);
+        hf__elector_wake(elector);
 }
 
 /* Calls on_change. At the beginning of a term this precedes the log line about it, because an
  * embedder that adds the term to its log lines must know it by then. */
 static void notify_host(struct hf_elector *elector) {
-        struct hf_leader_info info;
+        struct hf_leader_info info = {.size = sizeof info};
 
         if (!elector->on_change)
                 return;
@@ -107,8 +107,7 @@ static int start_controllers(struct hf_elector *elector, const struct hf__core_a
 }
 
 static void start_term(struct hf_elector *elector, const struct hf__core_action *action) {
-        const struct hf__record *acquire =
-                &elector->core.term_record; /* what was written to begin the term */
+        const struct hf__core_term_record *acquire = &elector->core.term_record;
 
         assert(!elector->term);
         hf__term_writes_give_up(&elector->writes);
@@ -131,7 +130,7 @@ static void start_term(struct hf_elector *elector, const struct hf__core_action 
                r != 0 ? hf_strerror(r) : "a thread could not be created");
         shut_gate(elector);
         atomic_store(&elector->term_is_stale, true);
-        hf__electors_wake(elector->electors);
+        hf__elector_wake(elector);
 }
 
 /* ---- the end of a term ---- */
@@ -158,9 +157,7 @@ static void end_term(struct hf_elector *elector, const struct hf__core_action *a
 }
 
 static void report_stuck(struct hf_elector *elector) {
-        char name[64] = "";
-        if (elector->term)
-                hf__term_stuck_name(elector->term, name, sizeof name);
+        const char *name = elector->term ? hf__term_stuck_name(elector->term) : "";
         hf_metric_set(elector->metrics.is_stuck, 1);
         hf_log(log_of(elector), HF_LOG_ERROR, COMPONENT,
                "%s: controller %s has not returned within the stop grace of %.3f s: the Lease is "
@@ -181,6 +178,8 @@ static void report_stopped(struct hf_elector *elector, bool released) {
 /* ---- operations, reports, Events ---- */
 
 static void send_op(struct hf_elector *elector, const struct hf__core_action *action, hf_nsec now) {
+        if (!hf__op_queue_add(elector->queue, elector, now))
+                return;
         if (action->type == HF__ACT_READ) {
                 if (elector->core.state == HF_LEADING)
                         hf_metric_add(elector->metrics.slowpath, 1);
@@ -188,7 +187,6 @@ static void send_op(struct hf_elector *elector, const struct hf__core_action *ac
                 elector->write_id = action->op_id;
                 elector->write_sent_at = now;
         }
-        hf__op_queue_add(&elector->electors->queue, elector, now);
 }
 
 /* Notifies the host and logs. is_notified: on_change was already called in this step. */

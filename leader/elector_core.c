@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The elector's state machine: events, timers and the step itself. elector_core.h describes
- * the states and the rules. elector_core_op.c decides what the core reads and writes,
+ * The elector's state machine: events, timers and the step itself. elector_core.h describes the
+ * states and the rules. elector_core_op.c decides what the core reads and writes,
  * elector_core_term.c has the transitions between states, and elector_core_lease.c interprets
  * records.
  *
@@ -9,7 +9,8 @@
  *
  *   1. Validity: a term that is no longer valid ends, even before the event is handled, because a
  *      process that was paused must not act on an old event.
- *   2. The event changes what is known of the Lease, and may change the state.
+ *   2. The event changes what is known of the Lease, and may change the state. Before that, an
+ *      operation that was not sent is withdrawn.
  *   3. Timers that have expired act: the drain deadline, the stop grace, the deadline of the
  *      operation, the time limit of the release.
  *   4. The operation that is due is started, and a lost watch is reopened.
@@ -294,6 +295,8 @@ void hf__core_step(struct hf__core *core, const struct hf__core_event *event,
         if (hf__core_has_valid_term(core) && now.boot >= core->valid_until)
                 hf__core_abort_term(core, now.boot, "the Lease could not be renewed in time",
                                     ret_actions);
+        if (event->op_unsent)
+                hf__core_op_withdraw(core, now);
         handle_event(core, event, now, ret_actions);
         apply_record_requests(core, now.boot, ret_actions);
         run_timers(core, now, ret_actions);

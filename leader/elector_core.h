@@ -55,7 +55,7 @@
  *     newer revision (somebody edited a label) replaces the known one, and the term goes on.
  *
  *  4. A write without a reply may have been applied or not. The core never assumes either: it reads
- *     the Lease and then decides.
+ *     the Lease and then decides. A write that was never sent (op_unsent) is no such write.
  *
  *  5. A standby waits for the recorded lease duration, counted from the moment at which it saw the
  *     holder's fields change last. It never compares another machine's timestamps with its own
@@ -147,6 +147,9 @@ enum hf__core_event_type {
 
 struct hf__core_event {
         enum hf__core_event_type type;
+        /* The operation under way was not sent and will not be, so it has no outcome. The core
+         * withdraws it before it handles the event, and then requests the operation that is due. */
+        bool op_unsent;
         uint32_t op_id;
         int result;
         hf_nsec retry_after; /* the server's Retry-After; 0 = none */
@@ -198,12 +201,30 @@ struct hf__core_actions {
 
 struct hf__core_config {
         struct hf_leader_timing timing; /* checked by hf_leader_timing_check */
-        char identity[HF_IDENTITY_MAX + 1];
-        bool coordinated; /* a coordinator names the holder (rule 12) */
-        uint64_t seed;    /* for the jitter; the same seed gives the same run */
+        const char *identity;           /* borrowed for the core's life */
+        bool coordinated;               /* a coordinator names the holder (rule 12) */
+        uint64_t seed;                  /* for the jitter; the same seed gives the same run */
         /* The place of this elector's renewals in each retry period, counted from boot time 0: 1 to
          * retry_period. 0 = none: a renewal follows the last write after a retry period. */
         hf_nsec renew_phase;
+};
+
+/* The part of the record that began a term. Another record belongs to this term if it has the same
+ * acquire time and duration, and this process as its holder. */
+struct hf__core_term_record {
+        int64_t acquire_us, duration_s;
+        enum hf__cause cause;               /* as in struct hf__record */
+        char previous[HF_IDENTITY_MAX + 1]; /* set with each attempt to acquire */
+        int64_t gap_us;
+};
+
+/* What the last write has of its own. The rest of its record is that of `observed`; see
+ * hf__core_op_record. Thousands of cores wait for their replies at a time. */
+struct hf__core_write {
+        bool exists, has_holder;
+        int64_t duration_s, acquire_us, renew_us, transitions, gap_us;
+        enum hf__cause cause;
+        char rv[HF__REVISION_MAX];
 };
 
 enum hf__core_op { HF__OP_NONE, HF__OP_READ, HF__OP_ACQUIRE, HF__OP_RENEW, HF__OP_RELEASE };
@@ -239,11 +260,12 @@ struct hf__core {
         enum hf__core_op op_kind; /* HF__OP_NONE = none */
         uint32_t op_id, next_op_id;
         hf_nsec op_sent_at, op_deadline;
-        bool op_is_required;         /* a read that the next write needs, so that it is
-                                        repeated until it succeeds; false for a poll */
-        bool op_is_final_read;       /* the read shortly before the Lease expires (rule 6) */
-        bool event_since_send;       /* the watch reported a change since op_sent_at */
-        struct hf__record op_record; /* the record of the last write */
+        bool op_is_required;            /* a read that the next write needs, so that it is
+                                           repeated until it succeeds; false for a poll */
+        bool op_had_must_read;          /* a read: must_read was set when it was requested */
+        bool op_is_final_read;          /* the read shortly before the Lease expires (rule 6) */
+        bool event_since_send;          /* the watch reported a change since op_sent_at */
+        struct hf__core_write op_write; /* the last write */
         /* kept from one operation to the next */
         bool in_doubt;          /* the outcome of an earlier write is unknown: it may have been
                                    applied, or may still be */
@@ -253,9 +275,8 @@ struct hf__core {
         unsigned n_failures;    /* in a row */
 
         /* the term */
-        struct hf__record term_record; /* the write that began the term. A record with the same
-                                          holder, acquire time and duration belongs to the term */
-        uint64_t term;                 /* the number that the fence compares; 0 = no term */
+        struct hf__core_term_record term_record; /* of the current or last term */
+        uint64_t term; /* the number that the fence compares; 0 = no term */
         /* boot times; valid_until is 0 unless LEADING or DRAINING */
         hf_nsec term_started_at, valid_until, drain_until, abort_at, release_until;
         hf_nsec renew_at;       /* time of the next renewal */
@@ -279,6 +300,9 @@ struct hf__core {
         unsigned n_own_acquires;
         int64_t last_acquire_us; /* the newest of them; later ones are always greater */
 };
+
+/* The record of the write that was requested last, which no event has followed. */
+void hf__core_op_record(const struct hf__core *core, struct hf__record *ret_record);
 
 void hf__core_init(struct hf__core *core, const struct hf__core_config *config,
                    struct hf__core_time now);

@@ -23,7 +23,7 @@
 bool hf__core_is_current_term(const struct hf__core *core, const struct hf__record *record) {
         return record->exists && record->acquire_us == core->term_record.acquire_us &&
                record->duration_s == core->term_record.duration_s &&
-               strcmp(record->holder, core->term_record.holder) == 0;
+               strcmp(record->holder, core->config.identity) == 0;
 }
 
 static bool is_own_acquire_time(const struct hf__core *core, int64_t acquire_us) {
@@ -137,9 +137,9 @@ bool hf__core_observe_read(struct hf__core *core, const struct hf__record *recor
 /* ---- whether the Lease may be acquired ---- */
 
 bool hf__core_may_still_apply(const struct hf__core *core) {
-        if (!core->op_record.exists) /* it was to create the Lease */
+        if (!core->op_write.exists) /* it was to create the Lease */
                 return !core->observed.exists;
-        return core->observed.exists && strcmp(core->observed.rv, core->op_record.rv) == 0;
+        return core->observed.exists && strcmp(core->observed.rv, core->op_write.rv) == 0;
 }
 
 static hf_nsec recorded_duration(const struct hf__record *record) {
@@ -188,10 +188,10 @@ hf_nsec hf__core_free_at(const struct hf__core *core) {
  * times.
  */
 static int64_t next_acquire_time(struct hf__core *core, struct hf__core_time now) {
-        const struct hf__record *last = &core->op_record;
+        const struct hf__core_write *last = &core->op_write;
 
         if (core->n_own_acquires && last->acquire_us == core->last_acquire_us &&
-            core->term_record.acquire_us != core->last_acquire_us && last->holder[0] != '\0' &&
+            core->term_record.acquire_us != core->last_acquire_us && last->has_holder &&
             hf__core_may_still_apply(core))
                 return core->last_acquire_us;
         core->last_acquire_us =
@@ -219,19 +219,20 @@ static enum hf__cause find_cause(const struct hf__core *core) {
 
 /* Records for the history, which people read, what ended the previous term and how long ago. The
  * gap is the difference between two machines' clocks, so it is inexact. No decision uses it. */
-static void set_cause(const struct hf__core *core, int64_t real_us, struct hf__record *record) {
+static void set_cause(struct hf__core *core, int64_t real_us, struct hf__record *record) {
         record->cause = find_cause(core);
         record->gap_us = 0;
         if (record->cause != HF__CAUSE_CREATED && core->last_renew_us > 0 &&
             real_us > core->last_renew_us)
                 record->gap_us = real_us - core->last_renew_us;
-        strcpy(record->previous, core->last_holder);
+        strcpy(core->term_record.previous, core->last_holder);
+        record->previous = core->term_record.previous;
 }
 
 static void clear_cause(struct hf__record *record) {
         record->cause = HF__CAUSE_NONE;
         record->gap_us = 0;
-        record->previous[0] = '\0';
+        record->previous = "";
 }
 
 void hf__core_make_acquire(struct hf__core *core, struct hf__core_time now,
@@ -277,4 +278,41 @@ void hf__core_make_release(const struct hf__core *core, struct hf__core_time now
         ret_record->successor[0] = '\0';
         if (core->hand_over_requested)
                 strcpy(ret_record->successor, core->successor);
+}
+
+void hf__core_keep_write(struct hf__core *core, const struct hf__record *record) {
+        core->op_write = (struct hf__core_write){.exists = record->exists,
+                                                 .has_holder = record->holder[0] != '\0',
+                                                 .duration_s = record->duration_s,
+                                                 .acquire_us = record->acquire_us,
+                                                 .renew_us = record->renew_us,
+                                                 .transitions = record->transitions,
+                                                 .gap_us = record->gap_us,
+                                                 .cause = record->cause};
+        memcpy(core->op_write.rv, record->rv, sizeof core->op_write.rv);
+}
+
+void hf__core_op_record(const struct hf__core *core, struct hf__record *ret_record) {
+        const struct hf__core_write *write = &core->op_write;
+
+        assert(core->op_kind > HF__OP_READ && !core->event_since_send);
+        *ret_record = core->observed;
+        ret_record->exists = write->exists;
+        ret_record->duration_s = write->duration_s;
+        ret_record->acquire_us = write->acquire_us;
+        ret_record->renew_us = write->renew_us;
+        ret_record->transitions = write->transitions;
+        ret_record->gap_us = write->gap_us;
+        ret_record->cause = write->cause;
+        memcpy(ret_record->rv, write->rv, sizeof ret_record->rv);
+        ret_record->hand_over_to[0] = '\0';
+        ret_record->previous = "";
+        if (core->op_kind != HF__OP_RENEW) /* a renewal leaves both as they are */
+                ret_record->holder[0] = ret_record->successor[0] = '\0';
+        if (core->op_kind == HF__OP_ACQUIRE) {
+                strcpy(ret_record->holder, core->config.identity);
+                ret_record->previous = core->term_record.previous;
+        } else if (core->op_kind == HF__OP_RELEASE && core->hand_over_requested) {
+                strcpy(ret_record->successor, core->successor);
+        }
 }

@@ -77,17 +77,18 @@ static void send_op(struct hf__core *core, enum hf__core_op kind, struct hf__cor
         action->deadline = core->op_deadline;
         if (kind == HF__OP_READ) {
                 core->op_is_required = needs_read(core);
+                core->op_had_must_read = core->must_read;
                 core->must_read = false; /* an event during this read may request another one */
                 return;
         }
         if (kind == HF__OP_ACQUIRE)
-                hf__core_make_acquire(core, now, &core->op_record);
+                hf__core_make_acquire(core, now, &action->record);
         else if (kind == HF__OP_RENEW)
-                hf__core_make_renewal(core, now, &core->op_record);
+                hf__core_make_renewal(core, now, &action->record);
         else
-                hf__core_make_release(core, now, &core->op_record);
+                hf__core_make_release(core, now, &action->record);
         core->renew_at = next_renewal_at(core, now.boot);
-        action->record = core->op_record;
+        hf__core_keep_write(core, &action->record);
 }
 
 /* ---- what is due ---- */
@@ -303,14 +304,38 @@ void hf__core_op_expire(struct hf__core *core, struct hf__core_time now) {
         on_op_failed(core, kind, HF_E_TIMEOUT, 0, now);
 }
 
+/* Clears only op_kind, because the next operation overwrites the other members. Until then
+ * op_write counts as a write that was sent, although this one was not. */
+void hf__core_op_withdraw(struct hf__core *core, struct hf__core_time now) {
+        enum hf__core_op kind = core->op_kind;
+
+        core->op_kind = HF__OP_NONE;
+        if (kind == HF__OP_READ) {
+                core->must_read = core->must_read || core->op_had_must_read;
+                if (core->op_is_final_read)
+                        core->final_read_for = 0;
+        } else if (kind != HF__OP_NONE) {
+                core->renew_at = now.boot;
+        }
+}
+
 /* ---- the outcome of a write ---- */
+
+static void keep_term_record(struct hf__core *core) {
+        const struct hf__core_write *write = &core->op_write;
+
+        core->term_record.acquire_us = write->acquire_us;
+        core->term_record.duration_s = write->duration_s;
+        core->term_record.cause = write->cause;
+        core->term_record.gap_us = write->gap_us;
+}
 
 static void on_acquired(struct hf__core *core, const struct hf__record *record, hf_nsec now,
                         struct hf__core_actions *actions) {
         bool has_order = record->rv_number != 0 && core->observed.rv_number != 0;
 
-        assert(core->joined && core->op_record.holder[0] != '\0');
-        core->term_record = core->op_record;
+        assert(core->joined && core->op_write.has_holder);
+        keep_term_record(core);
         hf__core_observe(core, record, now);
         /* A stop arrived while the acquire was under way: the Lease is released again. */
         if (core->state != HF_FOLLOWING)
@@ -382,10 +407,12 @@ static void on_read_done(struct hf__core *core, const struct hf__core_event *eve
                 on_op_failed(core, HF__OP_READ, event->result, event->retry_after, now);
                 return;
         }
-        /* After several failed writes, a successful read must not cancel their delay. */
+        /* After several failed writes, a successful read must not cancel their delay. If the Lease
+         * has expired, a final read comes shortly before the end of that delay. It leaves the delay
+         * as it is. Otherwise each final read would delay the acquire and cause the next one. */
         if (core->n_failures <= 1)
                 core->next_op_at = now.boot;
-        else
+        else if (!core->op_is_final_read)
                 core->next_op_at = compute_retry_at(core, now.boot, 0);
         if (!hf__core_observe_read(core, found ? &event->record : NULL, now.boot))
                 return;

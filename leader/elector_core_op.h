@@ -18,3 +18,6 @@ void hf__core_op_done(struct hf__core *core, const struct hf__core_event *event,
                       struct hf__core_time now, struct hf__core_actions *actions);
 /* Gives up the operation under way if its deadline has passed. */
 void hf__core_op_expire(struct hf__core *core, struct hf__core_time now);
+/* Forgets the operation under way, which was not sent. The core requests it again if it is still
+ * due. */
+void hf__core_op_withdraw(struct hf__core *core, struct hf__core_time now);

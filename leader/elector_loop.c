@@ -8,21 +8,26 @@
  * elector's core, and carries out the core's actions at once (elector_actions.c).
  *
  * Invariants:
- *  - The loop blocks only in epoll_wait. Lock operations are asynchronous, the threads of a term
- *    are joined only after they have reported their end, and the embedder's callbacks must not
- *    block. (One exception: when all electors have stopped, it waits 25 ms before it sends the last
- *    Events.)
+ *  - While electors run, the loop waits only in epoll_wait. Operations on the Lease are
+ *    asynchronous, and the threads of a term are joined only after they have reported their end.
+ *    Its other calls return soon: it starts threads, takes mutexes that no thread holds for long,
+ *    and tests the lock of a local file if lock files are used. The embedder's callbacks must not
+ *    block. When all electors have stopped, the loop may wait 25 ms before it sends the last
+ *    Events.
  *  - The clock is read immediately before each step. The core uses this time as the send time of
- *    the step's operation, and a term's validity counts from there. A pause between reading the
- *    clock and sending can therefore only shorten the validity.
+ *    the step's operation, and a term's validity counts from there. An operation that must wait for
+ *    its turn (op_queue.h) is requested anew, by another step, when it is sent. A pause between
+ *    reading the clock and sending can therefore only shorten the validity.
  *
- * An input that aborts the current term is a flag, not a message, because a message could be read
- * after that term has ended, and would then abort the next one. The client of the current term sets
- * term_is_stale, and the start of a term clears it. The embedder sets end_requested. To see whether
- * the controllers have returned, the loop calls hf__term_is_joined for the current term.
+ * An input that aborts the current term is a flag, not a message. The client of the current term
+ * sets term_is_stale, and the start of a term clears it: a message could be read after that term
+ * has ended, and would then abort the next one. The embedder sets end_requested, which a start does
+ * not clear: it also ends a term whose acquiring write is under way. To see whether the controllers
+ * have returned, the loop calls hf__term_is_joined for the current term.
  *
- * The loop runs an elector when a message for it arrives or when its wake-up time has come. It runs
- * all electors when a flag was set, and once a second.
+ * An iteration handles an elector if a message for it has arrived, a flag of it was set, or its
+ * wake-up time has come; once, even if several of these are true. It handles all electors when a
+ * flag of the set was set, and once a second.
  *
  * The timer is a timerfd on CLOCK_BOOTTIME with absolute times, so that it fires at once when a
  * suspended machine or a stopped process continues. The electors' times are those of the host's
@@ -70,7 +75,7 @@ static void post_message(struct hf_elector *elector, const struct hf__elector_me
          * deadline. A dropped event counts as a lost watch, so that the core reads the Lease. */
         if (!from->is_reply)
                 atomic_store(&elector->event_lost, true);
-        hf__electors_wake(elector->electors);
+        hf__elector_wake(elector);
 }
 
 void hf__elector_loop_on_reply(void *ctx, uint32_t op_id, const struct hf__lock_reply *reply) {
@@ -102,7 +107,7 @@ static void publish_info(struct hf_elector *elector, hf_nsec now) {
         bool is_new_holder, is_new_collision;
 
         pthread_mutex_lock(&elector->electors->mu);
-        struct hf_leader_info *info = &elector->info;
+        struct hf__elector_info *info = &elector->info;
         is_new_holder = strcmp(info->holder, core->observed.holder) != 0;
         if (is_new_holder || info->state != core->state)
                 info->since = now;
@@ -114,11 +119,10 @@ static void publish_info(struct hf_elector *elector, hf_nsec now) {
         info->heard_at = core->heard_at;
         is_new_collision = core->collision && !info->identity_taken;
         info->identity_taken = core->collision;
-        (void)snprintf(info->last_end, sizeof info->last_end, "%s",
-                       core->last_end ? core->last_end : "");
-        if (core->state == HF_STUCK && elector->term && !info->stuck_controller[0])
-                hf__term_stuck_name(elector->term, info->stuck_controller,
-                                    sizeof info->stuck_controller);
+        info->last_end = core->last_end ? core->last_end : "";
+        if (core->state == HF_STUCK && elector->term &&
+            (!info->stuck_controller || !info->stuck_controller[0]))
+                info->stuck_controller = hf__term_stuck_name(elector->term);
         pthread_mutex_unlock(&elector->electors->mu);
 
         if (is_new_holder && core->observed.holder[0])
@@ -170,12 +174,13 @@ static void add_stepped(struct hf_elector *elector) {
         elector->electors->stepped = elector;
 }
 
-static void step_core(struct hf_elector *elector, const struct hf__core_event *event) {
+static void step_core(struct hf_elector *elector, struct hf__core_event *event) {
         struct hf__core_actions actions;
         const struct hf_clock *clock = clock_of(elector);
         struct hf__core_time now = {.boot = hf_now(clock),
                                     .real_us = clock->real(clock->ctx) / HF_NSEC_PER_USEC};
 
+        event->op_unsent = hf__op_queue_is_unsent(elector->queue, elector);
         count_leaderless(elector, now.boot);
         hf__core_step(&elector->core, event, now, &actions);
         set_timer(elector, actions.wake_at);
@@ -189,6 +194,20 @@ static void step_core_simple(struct hf_elector *elector, enum hf__core_event_typ
         step_core(elector, &event);
 }
 
+/* Keeps a failure for the health check; why NULL = the operation succeeded. */
+static void keep_failure(struct hf_elector *elector, const char *why, int result) {
+        char *text = why ? strdup(why) : NULL, *old;
+
+        pthread_mutex_lock(&elector->electors->mu);
+        old = elector->failure_text;
+        elector->failure_text = text;
+        elector->last_failure = text;
+        if (why && !text)
+                elector->last_failure = hf_strerror(result);
+        pthread_mutex_unlock(&elector->electors->mu);
+        free(old);
+}
+
 /* Sets the event type of a lock's reply, and reports the outcome to health, metrics and log. */
 static void report_reply(struct hf_elector *elector, struct hf__elector_message *message) {
         bool write = message->event.op_id == elector->write_id;
@@ -197,10 +216,8 @@ static void report_reply(struct hf_elector *elector, struct hf__elector_message 
         const char *why =
                 message->status.message[0] ? message->status.message : hf_strerror(result);
 
-        pthread_mutex_lock(&elector->electors->mu);
-        (void)snprintf(elector->last_failure, sizeof elector->last_failure, "%.159s",
-                       failed ? why : "");
-        pthread_mutex_unlock(&elector->electors->mu);
+        if (failed || elector->last_failure)
+                keep_failure(elector, failed ? why : NULL, result);
         message->event.type = write ? HF__EV_WRITE_DONE : HF__EV_READ_DONE;
         if (result == 0) {
                 if (write)
@@ -222,13 +239,24 @@ static void handle_messages(struct hf_electors *electors) {
                 struct hf__elector_message *message = (struct hf__elector_message *)posted;
                 posted = posted->next;
                 if (message->is_reply) {
-                        hf__op_queue_ended(&electors->queue, message->elector, message->event.op_id,
+                        hf__op_queue_ended(message->elector->queue, message->elector,
+                                           message->event.op_id,
                                            hf_now(hf_host_clock(electors->host)));
                         report_reply(message->elector, message);
                 }
                 step_core(message->elector, &message->event);
                 free(message);
         }
+}
+
+/* Lets the waiting electors send their operations, as far as the queues have room. */
+static void take_turns(struct hf_electors *electors) {
+        const struct hf_clock *clock = hf_host_clock(electors->host);
+        struct hf_elector *elector;
+
+        for (struct hf__op_queue *queue = electors->queues.first; queue; queue = queue->next)
+                while ((elector = hf__op_queue_next(queue, hf_now(clock))))
+                        step_core_simple(elector, HF__EV_TICK);
 }
 
 /* ---- iterations ---- */
@@ -258,7 +286,8 @@ static void join_term(struct hf_elector *elector) {
         step_core(elector, &event);
 }
 
-/* Whether the process is dead that holds the Lease. */
+/* If the lock file proves that the holder's process is dead, reports it to the core. Without this
+ * the elector would wait for the expiry. */
 static void look_at_holder(struct hf_elector *elector) {
         struct hf__core_event event = {.type = HF__EV_HOLDER_DEAD};
 
@@ -268,7 +297,8 @@ static void look_at_holder(struct hf_elector *elector) {
                 return;
         event.record = elector->core.observed;
         hf_log(log_of(elector), HF_LOG_NOTICE, COMPONENT,
-               "%s: the process of %s is dead, by its lock file: its Lease need not expire",
+               "%s: the lock file of %s proves that its process is dead: not waiting for the "
+               "expiry of its Lease",
                elector->label, event.record.holder);
         step_core(elector, &event);
 }
@@ -301,11 +331,19 @@ static void iterate_elector(struct hf_elector *elector) {
         set_timer(elector, elector->wake_at); /* it is off the heap if it was due */
 }
 
-/* Takes the electors that have stepped since the last iteration, and those whose wake-up time has
- * come. Those that step from now on are for the next iteration. */
+/* Takes the electors that have stepped since the last iteration, those with a flag, and those whose
+ * wake-up time has come. Those that step from now on are for the next iteration. is_flagged is
+ * cleared before the flags are read, so that one that is set meanwhile adds the elector again. */
 static struct hf_elector *take_stepped(struct hf_electors *electors, hf_nsec now) {
+        struct hf_elector *flagged = atomic_exchange(&electors->flagged, NULL);
         struct hf__timer *timer;
 
+        while (flagged) {
+                struct hf_elector *elector = flagged;
+                flagged = elector->next_flagged; /* another thread may set it from now on */
+                atomic_store(&elector->is_flagged, false);
+                add_stepped(elector);
+        }
         while ((timer = electors->timers.first) && timer->at <= now) {
                 hf__timer_heap_remove(&electors->timers, timer);
                 add_stepped(
@@ -338,19 +376,19 @@ static void iterate_electors(struct hf_electors *electors, hf_nsec now, hf_nsec 
         }
 }
 
-/* Sends the operations whose turn has come. Sets the timer to the earliest wake-up time of the
- * queue and of all electors, at most a second from now. The system's time is read first: a pause
- * between the two readings makes the timer early, which costs an iteration, and never late. */
-static void send_and_arm_timer(struct hf_electors *electors) {
+/* Sets the timer to the earliest wake-up time of the queues and of all electors, at most a second
+ * from now. The system's time is read first: a pause between the two readings makes the timer
+ * early, which costs an iteration, and never late. */
+static void arm_timer(struct hf_electors *electors) {
         hf_nsec system_now = hf_now(hf_clock_system());
         hf_nsec now = hf_now(hf_host_clock(electors->host));
         hf_nsec at = now + HF_NSEC_PER_SEC;
-        hf_nsec queue_at = hf__op_queue_run(&electors->queue, now);
 
         if (electors->timers.first && electors->timers.first->at < at)
                 at = electors->timers.first->at;
-        if (queue_at < at)
-                at = queue_at;
+        for (struct hf__op_queue *queue = electors->queues.first; queue; queue = queue->next)
+                if (hf__op_queue_wake_at(queue) < at)
+                        at = hf__op_queue_wake_at(queue);
         at += system_now - now;
         if (at < 1)
                 at = 1; /* 0 would disarm the timer */
@@ -417,7 +455,7 @@ void *hf__elector_loop_run(void *ctx) {
         while (!have_all_ended(electors)) {
                 struct epoll_event events[8];
                 uint64_t expirations;
-                send_and_arm_timer(electors);
+                arm_timer(electors);
                 int n = epoll_wait(electors->epoll_fd, events, 8, 1000);
                 atomic_fetch_add(&electors->iterations, 1);
                 for (int i = 0; i < n; i++)
@@ -427,6 +465,7 @@ void *hf__elector_loop_run(void *ctx) {
                                  hf__holder_watch_on_fd(electors->holders, events[i].data.fd))
                                 atomic_store(&electors->attention, true);
                 handle_messages(electors);
+                take_turns(electors);
                 iterate_electors(electors, hf_now(clock), &all_iterated_at);
         }
         write_last_events(electors);

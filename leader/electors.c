@@ -31,8 +31,9 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/host.h"
 #include "base/process_mark.h"
-#include "base/sized_config.h"
+#include "base/sized_struct.h"
 #include "base/thread.h"
 #include "base/time_format.h"
 #include "leader/elector_loop.h"
@@ -43,10 +44,14 @@
 #define COMPONENT   "elector"
 #define STOP_MARGIN (2 * HF_NSEC_PER_SEC) /* extra time for a stop on a busy machine */
 
+const struct hf__sized hf__sized_elector_config = HF__SIZED(struct hf_elector_config, client);
+
 /* ---- adding ---- */
 
 int hf_electors_new(const struct hf_host *host, struct hf_electors **ret_electors) {
-        int r = hf__process_mark_init(); /* for the gates */
+        int r = hf__host_check(host, NULL);
+        if (r == 0)
+                r = hf__process_mark_init(); /* for the gates */
         if (r != 0)
                 return r;
         struct hf_electors *electors = calloc(1, sizeof *electors);
@@ -84,12 +89,9 @@ int hf_electors_add(struct hf_electors *electors, const struct hf_elector_config
                     struct hf_elector **ret_elector, struct hf_status *reterr_status) {
         struct hf_elector_config config;
         struct hf_elector *elector = NULL;
-        if (!given || hf__sized_config_copy(&config, sizeof config,
-                                            HF__SIZED_CONFIG_MIN(struct hf_elector_config, client),
-                                            given) != 0)
-                return hf_fail(reterr_status, -EINVAL,
-                               "the size of the elector's configuration is wrong, or it sets "
-                               "members that this library does not know");
+        int r = hf__sized_copy(&hf__sized_elector_config, &config, given, reterr_status);
+        if (r != 0)
+                return r;
         if (electors->state != HF__ELECTORS_NEW)
                 return hf_fail(reterr_status, HF_E_CLOSED,
                                "electors cannot be added after the start");
@@ -98,7 +100,7 @@ int hf_electors_add(struct hf_electors *electors, const struct hf_elector_config
         if (!list)
                 return hf_fail(reterr_status, -ENOMEM, "electors: out of memory");
         electors->list = list;
-        int r = hf__elector_new(electors, &config, &elector, reterr_status);
+        r = hf__elector_new(electors, &config, &elector, reterr_status);
         if (r != 0)
                 return r;
         list[electors->n++] = elector;
@@ -119,7 +121,8 @@ int hf_electors_use_lock_file(struct hf_electors *electors, const char *path,
 
 /* ---- starting ---- */
 
-/* The HF_EVERY_INSTANCE controllers of one elector have returned. Called on a controller's thread,
+/*
+ * The HF_EVERY_INSTANCE controllers of one elector have returned. Called on a controller's thread,
  * so it takes the mutex: otherwise a stop could miss the broadcast between its test and its wait.
  */
 static void on_instance_joined(void *ctx) {
@@ -221,10 +224,8 @@ static void log_timing(const struct hf_elector *elector) {
                             overlap);
         hf_log(&elector->electors->host->log, HF_LOG_INFO, COMPONENT,
                "%s: contending as %s; if a leader dies, another process leads about %s later, and "
-               "at "
-               "most %s later even if watches are silent and each request takes as long as it may; "
-               "a "
-               "leader without a connection acts for at most %s after its last renewal; its "
+               "at most %s later even if watches are silent and each request takes as long as it "
+               "may; a leader without a connection acts for at most %s after its last renewal; its "
                "controllers return at least %s before another process can lead, so terms do not "
                "overlap if clocks differ by less than that",
                elector->label, elector->identity, lease, takeover, act, overlap);
@@ -261,6 +262,7 @@ int hf_electors_start(struct hf_electors *electors, struct hf_status *reterr_sta
         if (!is_new)
                 return hf_fail(reterr_status, HF_E_CLOSED,
                                "the electors have already been started or stopped");
+        hf__taken_names_done(&electors->names);
         int r = start_all(electors);
         if (r != 0) {
                 (void)stop_instances(electors, 0);
@@ -302,11 +304,11 @@ static int collect_result(struct hf_electors *electors, bool instances_joined,
         int r = 0;
         for (size_t i = 0; i < electors->n; i++) {
                 struct hf_elector *elector = electors->list[i];
-                struct hf_leader_info info;
-                char name[64] = "";
+                struct hf_leader_info info = {.size = sizeof info};
+                const char *name = "";
                 hf_elector_info(elector, &info);
                 if (elector->instance)
-                        hf__term_stuck_name(elector->instance, name, sizeof name);
+                        name = hf__term_stuck_name(elector->instance);
                 if (info.state == HF_STUCK)
                         return hf_fail(reterr_status, HF_E_STUCK,
                                        "controller %s of %s did not return within its deadline: "
@@ -414,6 +416,8 @@ struct hf_electors *hf_electors_free(struct hf_electors *electors) {
                 free((struct hf__elector_message *)message);
                 message = next;
         }
+        hf__taken_names_done(&electors->names);
+        hf__op_queues_done(&electors->queues);
         hf__lease_watches_free(electors->watches);
         hf__holder_watch_free(electors->holders);
         hf__mailbox_done(&electors->mailbox);
@@ -456,6 +460,7 @@ int hf_controllers_install(struct hf_hooks *hooks, struct hf_electors *electors,
                            const char *const *after, size_t n_after,
                            struct hf_status *reterr_status) {
         const struct hf_hook hook = {
+                .size = sizeof hook,
                 .name = "start-controllers",
                 .after = after,
                 .n_after = n_after,
@@ -471,7 +476,7 @@ int hf_controllers_install(struct hf_hooks *hooks, struct hf_electors *electors,
 /* Sends the loop a request to end the term and release the Lease. successor "" = any standby. If
  * the term ends before the loop reads the message, the core ignores it, unless it leads again. */
 static int request_hand_over(struct hf_elector *elector, const char *successor) {
-        struct hf_leader_info info;
+        struct hf_leader_info info = {.size = sizeof info};
         hf_elector_info(elector, &info);
         if (info.state != HF_LEADING)
                 return HF_E_NOT_LEADER;
@@ -504,7 +509,19 @@ int hf__elector_hold_back(struct hf_elector *elector, hf_nsec hold_back) {
 
 void hf_elector_end_term(struct hf_elector *elector) {
         atomic_store(&elector->end_requested, true);
-        hf__electors_wake(elector->electors);
+        hf__elector_wake(elector);
+}
+
+void hf__elector_wake(struct hf_elector *elector) {
+        struct hf_electors *electors = elector->electors;
+
+        if (!atomic_exchange(&elector->is_flagged, true)) {
+                elector->next_flagged = atomic_load(&electors->flagged);
+                while (!atomic_compare_exchange_weak(&electors->flagged, &elector->next_flagged,
+                                                     elector))
+                        ;
+        }
+        hf__mailbox_wake(&electors->mailbox);
 }
 
 uint64_t hf_electors_iterations(struct hf_electors *electors) {

@@ -7,8 +7,13 @@
 #include <holdfast/leader.h>
 
 #include "base/mailbox.h"
+#include "base/sized_struct.h"
 #include "leader/elector.h"
 #include "leader/stop_thread.h"
+#include "leader/taken_names.h"
+
+/* What this library knows of struct hf_elector_config. */
+extern const struct hf__sized hf__sized_elector_config;
 
 enum hf__electors_state {
         HF__ELECTORS_NEW,
@@ -30,6 +35,7 @@ struct hf_electors {
         const struct hf_host *host; /* borrowed */
         struct hf_elector **list;   /* owned */
         size_t n;
+        struct hf__taken_names names;      /* while electors are added */
         struct hf__electors_part *parts;   /* owned; freed after the electors */
         struct hf__lease_watches *watches; /* owned */
         struct hf__holder_watch *holders;  /* owned; NULL = deaths are not proven */
@@ -41,14 +47,16 @@ struct hf_electors {
         /* only the loop's thread */
         struct hf__timer_heap timers;
         struct hf_elector *stepped; /* the electors with `stepped` set, linked by next_stepped */
-        struct hf__op_queue queue;
+        struct hf__op_queues queues;
         size_t n_ended; /* this many electors, the first of the list, have ended */
 
         /* any thread */
         struct hf__mailbox mailbox;
         atomic_bool stop_requested;
-        atomic_bool attention; /* a flag of some elector was set: the next iteration includes
-                                  all electors */
+        atomic_bool attention; /* the next iteration includes all electors */
+        /* The electors with `is_flagged` set, linked by next_flagged. Any thread adds to it, and
+         * the loop takes all of it. */
+        struct hf_elector *_Atomic flagged;
         _Atomic uint64_t iterations;
 
         pthread_mutex_t mu;
@@ -63,8 +71,11 @@ struct hf_electors {
         struct hf__stop_thread stop_thread;
 };
 
-/* Wakes the loop. Must be called after setting a flag of the set or of an elector. Thread: any. */
+/* Wakes the loop for all electors. Must be called after setting a flag of the set. Thread: any. */
 static inline void hf__electors_wake(struct hf_electors *electors) {
         atomic_store(&electors->attention, true);
         hf__mailbox_wake(&electors->mailbox);
 }
+
+/* Wakes the loop for one elector. Must be called after setting a flag of it. Thread: any. */
+void hf__elector_wake(struct hf_elector *elector);

@@ -14,7 +14,8 @@
  * the calling thread.
  *
  * Invariants:
- *  - every write under way is a `struct write` on the list and holds a reference on the client;
+ *  - every write that was admitted is a `struct write` on the list until its response, and holds a
+ *    reference on the client;
  *  - no lock is held while the inner client or `done` is called. Only `stale` and `settled` are
  *    called under the lock, so that neither is called after hf__leader_client_release has returned.
  *
@@ -29,6 +30,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/sized_struct.h"
 #include "base/thread.h"
 
 struct write {
@@ -84,38 +86,33 @@ static void write_unref(struct write *write) {
         }
 }
 
+/* Whether a write without a response may still take effect. */
+static bool has_unanswered_locked(const struct leader_client *client) {
+        for (const struct write *write = client->writes; write; write = write->next)
+                if (!write->dry_run)
+                        return true;
+        return false;
+}
+
 static void write_end_locked(struct write *write) {
-        hf__mutex_assert_held(&write->client->mu);
+        struct leader_client *client = write->client;
+
+        hf__mutex_assert_held(&client->mu);
         assert(!write->has_response);
         write->has_response = true;
         *write->at = write->next;
         if (write->next)
                 write->next->at = write->at;
+        /* Called under the lock (see the invariants): it only sets a flag and wakes the loop. */
+        if (client->ended && !client->released && !has_unanswered_locked(client) &&
+            client->config.settled)
+                client->config.settled(client->config.ctx);
 }
 
-static struct write *write_new(struct leader_client *client, bool dry_run, hf_response_fn done,
-                               void *ctx) {
-        struct write *write = calloc(1, sizeof *write);
-        if (!write)
-                return NULL;
-        *write = (struct write){.client = client,
-                                .done = done,
-                                .ctx = ctx,
-                                .dry_run = dry_run,
-                                .refs = 2};
-        pthread_mutex_lock(&client->mu);
-        client->refs++;
-        write->next = client->writes;
-        write->at = &client->writes;
-        if (write->next)
-                write->next->at = &write->next;
-        client->writes = write;
-        pthread_mutex_unlock(&client->mu);
-        return write;
-}
+static const struct hf__sized sized_response = HF__SIZED(struct hf_response, status);
 
 static void complete_with_error(hf_response_fn done, void *ctx, int error, const char *why) {
-        struct hf_response reply = {.error = error};
+        struct hf_response reply = {.size = sizeof reply, .error = error};
         (void)hf_fail(&reply.status, error, "%s", why);
         done(ctx, &reply);
 }
@@ -134,14 +131,6 @@ static bool is_in_doubt(const struct hf_response *response) {
                !response->not_sent;
 }
 
-/* Whether a write without a response may still take effect. */
-static bool has_unanswered_locked(const struct leader_client *client) {
-        for (const struct write *write = client->writes; write; write = write->next)
-                if (!write->dry_run)
-                        return true;
-        return false;
-}
-
 /* Ends a write that was sent, and stores what its response says. */
 static void write_answered(struct write *write, const struct hf_response *response) {
         struct leader_client *client = write->client;
@@ -151,47 +140,49 @@ static void write_answered(struct write *write, const struct hf_response *respon
         if (write->deadline != 0 && write->deadline < ended_at)
                 ended_at = write->deadline;
         pthread_mutex_lock(&client->mu);
-        write_end_locked(write);
         client->is_fenced |= response->fence_echoed;
         if (!write->dry_run && is_in_doubt(response) && client->doubt_at < ended_at)
                 client->doubt_at = ended_at;
-        /* Called under the lock (see the invariants): it only sets a flag and wakes the loop. */
-        if (client->ended && !client->released && !has_unanswered_locked(client) &&
-            client->config.settled)
-                client->config.settled(client->config.ctx);
+        write_end_locked(write);
         pthread_mutex_unlock(&client->mu);
 }
 
 static void on_written(void *ctx, const struct hf_response *from) {
         struct write *write = ctx;
         struct leader_client *client = write->client;
-        struct hf_response reply = *from;
-        if (from->error == 0 && !from->fence_echoed && !client->config.unfenced &&
+        struct hf_response reply;
+        struct hf_status status;
+        int r = hf__sized_copy(&sized_response, &reply, from, &status);
+
+        if (r != 0) {
+                /* The client of the host is wrong: nothing is known of the write. */
+                reply = (struct hf_response){.size = sizeof reply, .error = r, .status = status};
+        }
+        if (reply.error == 0 && !reply.fence_echoed && !client->config.unfenced &&
             !write->dry_run) {
                 reply.error = HF_E_UNFENCED;
                 (void)hf_fail(&reply.status, HF_E_UNFENCED,
                               "the server did not confirm the fence of term %llu: the write may "
-                              "have "
-                              "been made without it, so the term ends",
+                              "have been made without it, so the term ends",
                               (unsigned long long)client->config.fence.term);
         }
         if (reply.error == HF_E_UNFENCED || reply.error == HF_E_STALE_TERM)
                 report_stale(client, reply.error);
-        write_answered(write, from);
+        write_answered(write, &reply);
         write->done(write->ctx, &reply);
         write_unref(write);
 }
 
 /* Returns 0 if the write may be sent, and limits request->deadline to the validity. Otherwise
  * returns the error for its response, and the reason in *ret_why. */
-static int admit_write(struct leader_client *client, struct hf_request *request,
-                       const char **ret_why) {
-        pthread_mutex_lock(&client->mu);
+static int admit_locked(struct leader_client *client, struct hf_request *request,
+                        const char **ret_why) {
         bool aborted = client->aborted || client->ended;
         hf_nsec now = hf_now(hf_host_clock(client->base.host));
         bool may_act = !aborted && hf__gate_may_act(client->config.gate, now);
         hf_nsec valid_until = aborted ? 0 : hf__gate_valid_until(client->config.gate);
-        pthread_mutex_unlock(&client->mu);
+
+        hf__mutex_assert_held(&client->mu);
         /* gate_off exists only for tests of the fence. They send late writes, even after the abort,
          * to check that the server refuses them. */
         if (client->config.gate_off)
@@ -203,6 +194,26 @@ static int admit_write(struct leader_client *client, struct hf_request *request,
         if (request->deadline == 0 || request->deadline > valid_until)
                 request->deadline = valid_until;
         return 0;
+}
+
+/* Admits the write and puts it on the list in one step, so that nobody ever waits for a write that
+ * is refused. Returns as admit_locked. */
+static int write_begin(struct write *write, struct hf_request *request, const char **ret_why) {
+        struct leader_client *client = write->client;
+
+        pthread_mutex_lock(&client->mu);
+        int r = admit_locked(client, request, ret_why);
+        if (r == 0) {
+                write->deadline = request->deadline;
+                client->refs++;
+                write->next = client->writes;
+                write->at = &client->writes;
+                if (write->next)
+                        write->next->at = &write->next;
+                client->writes = write;
+        }
+        pthread_mutex_unlock(&client->mu);
+        return r;
 }
 
 /* The body of a delete may be DeleteOptions with a list dryRun. */
@@ -228,15 +239,24 @@ static int send_write(struct leader_client *client, const struct hf_request *fro
         struct hf_request request = *from;
         const char *why = "";
         uint64_t id = 0;
-        request.fence = client->config.fence.term ? &client->config.fence : NULL;
-        struct write *write = write_new(client, is_dry_run(from), done, ctx);
+        struct write *write = calloc(1, sizeof *write);
         if (!write)
                 return -ENOMEM;
-        int r = admit_write(client, &request, &why);
-        bool refused = r != 0;
-        write->deadline = request.deadline;
-        if (!refused)
-                r = hf_client_request(client->config.inner, &request, on_written, write, &id);
+        *write = (struct write){.client = client,
+                                .done = done,
+                                .ctx = ctx,
+                                .dry_run = is_dry_run(from),
+                                .refs = 2};
+        request.fence = client->config.fence.term ? &client->config.fence : NULL;
+        int r = write_begin(write, &request, &why);
+        if (r != 0) {
+                free(write);
+                complete_with_error(done, ctx, r, why);
+                if (ret_id)
+                        *ret_id = 0;
+                return 0;
+        }
+        r = hf_client_request(client->config.inner, &request, on_written, write, &id);
         pthread_mutex_lock(&client->mu);
         write->inner_id = id;
         bool cancel = r == 0 && write->cancel_wanted && !write->has_response;
@@ -248,10 +268,6 @@ static int send_write(struct leader_client *client, const struct hf_request *fro
         write_unref(write);
         if (r != 0)
                 write_unref(write); /* the callback's reference: there will be no callback */
-        if (refused) {
-                complete_with_error(done, ctx, r, why);
-                r = 0;
-        }
         if (r == 0 && ret_id)
                 *ret_id = id;
         return r;
@@ -333,6 +349,10 @@ hf_nsec hf__leader_client_doubt_at(struct hf_client *self) {
         return doubt_at;
 }
 
+const struct hf_fence *hf__leader_client_fence(struct hf_client *self) {
+        return &((struct leader_client *)self)->config.fence;
+}
+
 bool hf__leader_client_is_fenced(struct hf_client *self) {
         struct leader_client *client = (struct leader_client *)self;
         pthread_mutex_lock(&client->mu);
@@ -356,6 +376,7 @@ void hf__leader_client_release(struct hf_client *self) {
 int hf__leader_client_new(const struct hf_host *host, const struct hf__leader_client_config *config,
                           struct hf_client **ret_client) {
         static const struct hf_client_ops ops = {
+                .size = sizeof ops,
                 .request = leader_request,
                 .cancel = leader_cancel,
                 .watch = leader_watch,

@@ -25,8 +25,8 @@ struct hf__leader_client_config {
          * Not called after hf__leader_client_end. Called on any thread, with a lock held: must only
          * set a flag and wake the loop. */
         void (*stale)(void *ctx, int error);
-        /* After hf__leader_client_end: the last write has got its response. Likewise on any thread
-         * and with a lock held. */
+        /* After hf__leader_client_end: the last write has got its response, or could not be sent.
+         * Likewise on any thread and with a lock held. */
         void (*settled)(void *ctx);
         void *ctx; /* passed to both */
 };
@@ -42,6 +42,8 @@ void hf__leader_client_abort(struct hf_client *client);
 void hf__leader_client_end(struct hf_client *client);
 /* Which writes may still take effect: as hf__core_event.doubt_at (elector_core.h). Thread: any. */
 hf_nsec hf__leader_client_doubt_at(struct hf_client *client);
+/* The fence that is sent with each write; borrowed until hf__leader_client_release. */
+const struct hf_fence *hf__leader_client_fence(struct hf_client *self);
 /* Whether the server has confirmed a fence, to this client or before. Thread: any. */
 bool hf__leader_client_is_fenced(struct hf_client *client);
 /* Aborts and drops the owner's reference. After it has returned, stale and settled are not called

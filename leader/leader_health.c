@@ -32,7 +32,7 @@ static hf_nsec now_of(const struct hf_elector *elector) {
 }
 
 static bool is_alive(struct hf_elector *elector, char *reason, size_t max_reason) {
-        struct hf_leader_info info;
+        struct hf_leader_info info = {.size = sizeof info};
         hf_elector_info(elector, &info);
         if (info.state == HF_STUCK) {
                 (void)snprintf(reason, max_reason, "controller %s of %s ignores its tokens",
@@ -59,14 +59,15 @@ static hf_nsec silence_allowed(const struct hf_elector *elector) {
 }
 
 static bool can_lead(struct hf_elector *elector, char *reason, size_t max_reason) {
-        struct hf_leader_info info;
-        char why[sizeof elector->last_failure];
+        struct hf_leader_info info = {.size = sizeof info};
+        char why[160];
         hf_nsec now = now_of(elector);
         hf_elector_info(elector, &info);
         if (info.state == HF_STOPPED)
                 return true;
         pthread_mutex_lock(&elector->electors->mu);
-        memcpy(why, elector->last_failure, sizeof why);
+        (void)snprintf(why, sizeof why, "%.159s",
+                       elector->last_failure ? elector->last_failure : "");
         pthread_mutex_unlock(&elector->electors->mu);
         if (now - info.heard_at > silence_allowed(elector)) {
                 (void)snprintf(reason, max_reason, "lease %s has not been reached for %lld s%s%s",
@@ -104,7 +105,7 @@ static void collect_metrics(void *ctx) {
         struct hf_electors *electors = ctx;
         for (size_t i = 0; i < electors->n; i++) {
                 struct hf_elector *elector = electors->list[i];
-                struct hf_leader_info info;
+                struct hf_leader_info info = {.size = sizeof info};
                 hf_nsec now = now_of(elector), left = hf__gate_valid_until(&elector->gate) - now;
                 hf_elector_info(elector, &info);
                 hf_metric_set(elector->metrics.remaining,

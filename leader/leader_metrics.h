@@ -2,7 +2,8 @@
 #pragma once
 /*
  * The metrics of one elector. Where client-go has a metric, it has client-go's name; the others are
- * called holdfast_leader_*. Handles are NULL if the host has no metrics.
+ * called holdfast_leader_*. Handles are NULL if the host has no metrics. They are set once; after
+ * that any thread may use them.
  */
 #include <holdfast/host.h>
 #include <holdfast/metrics.h>

@@ -232,7 +232,8 @@ static void send_entry(struct entry *entry) {
         print_event(entry, name, &body);
         int r = body.error;
         if (r == 0) {
-                const struct hf_request request = {.verb = entry->create ? HF_VERB_CREATE
+                const struct hf_request request = {.size = sizeof request,
+                                                   .verb = entry->create ? HF_VERB_CREATE
                                                                          : HF_VERB_UPDATE,
                                                    .resource = {"", "v1", "events"},
                                                    .ns = events->ns,

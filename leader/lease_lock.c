@@ -9,11 +9,10 @@
  * functions at this moment (those only post to a mailbox). No callback runs after that.
  *
  * `last` is the newest Lease object seen, as text: a tree would take several times the memory. An
- * update sends that object with our fields changed, so
- * that the fields of other writers survive. An update whose revision differs from that of `last`
- * fails with HF_E_CONFLICT without a request: the elector then reads, and the two agree again.
- * After a deletion `last` keeps the deleted object, so that a new Lease continues its history. No
- * update is based on it, because last_record.exists is false.
+ * update sends that object with our fields changed, so that the fields of other writers survive. An
+ * update whose revision differs from that of `last` fails with HF_E_CONFLICT without a request: the
+ * elector then reads, and the two agree again. After a deletion `last` keeps the deleted object, so
+ * that a new Lease continues its history. No update is based on it, because `exists` is false.
  *
  * Invariants:
  *  - no lock is held while the client or the elector is called;
@@ -59,19 +58,22 @@ struct lease_lock {
         struct hf__lease_watches *watches; /* borrowed; NULL = no watch is shared */
         const char *process;               /* borrowed; NULL = none is described */
         char *ns, *name;                   /* owned */
-        char **labels;                     /* owned; NULL-terminated */
+        char **labels;                     /* owned; NULL-terminated; NULL = none */
 
         pthread_mutex_t mu;
         pthread_cond_t quiet;
         /* guarded by mu */
         int refs; /* one for the owner, one for each op */
         bool closed;
-        unsigned n_in_callback;        /* threads inside base.on_reply or base.on_record */
-        struct op *ops;                /* under way; owned */
-        char *last;                    /* its text; owned; NULL = no Lease was ever seen */
-        size_t n_last;                 /* bytes */
-        bool last_is_own;              /* it came in the response to a write of this lock */
-        struct hf__record last_record; /* describes last; exists = false: the Lease was deleted */
+        unsigned n_in_callback; /* threads inside base.on_reply or base.on_record */
+        struct op *ops;         /* under way; owned */
+        char *last;             /* its text; owned; NULL = no Lease was ever seen */
+        size_t n_last;          /* bytes */
+        bool last_is_own;       /* it came in the response to a write of this lock */
+        /* Of `last`. It is not kept as a record too, which is larger and rarely needed again. */
+        bool exists;               /* false: the Lease was deleted, and `last` has its history */
+        char rv[HF__REVISION_MAX]; /* its resourceVersion, also of the deletion */
+        uint64_t rv_number;
 };
 
 static const struct hf_resource leases = {"coordination.k8s.io", "v1", "leases"};
@@ -171,6 +173,21 @@ static void op_not_started(struct op *op) {
         op_unref(op);
 }
 
+/* The Lease does not exist. `last` is kept, because it has the history. */
+static void forget_last_locked(struct lease_lock *lock) {
+        hf__mutex_assert_held(&lock->mu);
+        lock->exists = false;
+        lock->rv[0] = '\0';
+        lock->rv_number = 0;
+}
+
+/* Whether the object is, byte for byte, the one in `last`. The watch repeats each write of our own,
+ * which the response has shown already. */
+static bool is_last_locked(struct lease_lock *lock, const char *text, size_t n) {
+        hf__mutex_assert_held(&lock->mu);
+        return lock->exists && lock->n_last == n && memcmp(lock->last, text, n) == 0;
+}
+
 /*
  * Stores a Lease in `last` and takes ownership of its text. A watch may lag behind a response, so a
  * watch event never replaces a newer object. A response always replaces it, because the current
@@ -180,9 +197,8 @@ static void store_last_locked(struct lease_lock *lock, char *text, size_t n,
                               const struct hf__record *record, enum op_kind origin) {
         bool watched = origin != OP_READ && origin != OP_WRITE;
         hf__mutex_assert_held(&lock->mu);
-        bool older = record->rv_number && lock->last_record.rv_number &&
-                     record->rv_number < lock->last_record.rv_number;
-        if (watched && older) {
+        bool older = record->rv_number && lock->rv_number && record->rv_number < lock->rv_number;
+        if ((watched && older) || (record->exists && is_last_locked(lock, text, n))) {
                 free(text);
                 return;
         }
@@ -190,20 +206,9 @@ static void store_last_locked(struct lease_lock *lock, char *text, size_t n,
         lock->last = text;
         lock->n_last = n;
         lock->last_is_own = origin == OP_WRITE;
-        lock->last_record = *record;
-}
-
-/* Whether the object is, byte for byte, the one in `last`; then *ret_record is set. The watch
- * repeats each write of our own, which the response has shown already. */
-static bool is_last(struct lease_lock *lock, const char *text, size_t n,
-                    struct hf__record *ret_record) {
-        pthread_mutex_lock(&lock->mu);
-        bool same = lock->last && lock->last_record.exists && lock->n_last == n &&
-                    memcmp(lock->last, text, n) == 0;
-        if (same)
-                *ret_record = lock->last_record;
-        pthread_mutex_unlock(&lock->mu);
-        return same;
+        lock->exists = record->exists;
+        memcpy(lock->rv, record->rv, sizeof lock->rv);
+        lock->rv_number = record->rv_number;
 }
 
 /* Parses an object into a record and stores both as the last ones. origin: what it came by.
@@ -211,8 +216,6 @@ static bool is_last(struct lease_lock *lock, const char *text, size_t n,
 static int store_object(struct lease_lock *lock, const char *text, size_t n, enum op_kind origin,
                         bool deleted, struct hf__record *ret_record) {
         struct hf__json *lease = NULL;
-        if (text && !deleted && is_last(lock, text, n, ret_record))
-                return 0;
         int r = hf__json_parse(text ? text : "", text ? n : 0, &lease, NULL);
         if (r == 0)
                 r = hf__lease_read(lease, ret_record);
@@ -299,8 +302,8 @@ static void on_response(void *ctx, const struct hf_response *from) {
             (from->error == 0 || !is_nothing_written(reply.result)))
                 reply.result = HF_E_TIMEOUT;
         pthread_mutex_lock(&lock->mu);
-        if (from->error == HF_E_NOT_FOUND) /* `last` is kept, because it has the history */
-                lock->last_record = (struct hf__record){0};
+        if (from->error == HF_E_NOT_FOUND)
+                forget_last_locked(lock);
         op_end_locked(op);
         pthread_mutex_unlock(&lock->mu);
         if (enter_callback(op)) {
@@ -328,7 +331,9 @@ static void start_request(struct lease_lock *lock, struct op *op, struct hf_requ
 
 static void lock_read(struct hf__lock *base, uint32_t op_id, hf_nsec deadline) {
         struct lease_lock *lock = (struct lease_lock *)base;
-        struct hf_request request = {.verb = HF_VERB_GET, .deadline = deadline};
+        struct hf_request request = {.size = sizeof request,
+                                     .verb = HF_VERB_GET,
+                                     .deadline = deadline};
         struct op *op = op_new(lock, OP_READ, op_id);
         if (op)
                 start_request(lock, op, &request);
@@ -344,8 +349,7 @@ static int print_lease(struct lease_lock *lock, const struct hf__record *record,
         struct hf__json *last = NULL;
         int r = 0;
         pthread_mutex_lock(&lock->mu);
-        if (record->exists && (!lock->last_record.exists || !lock->last ||
-                               strcmp(lock->last_record.rv, record->rv) != 0))
+        if (record->exists && (!lock->exists || strcmp(lock->rv, record->rv) != 0))
                 r = HF_E_CONFLICT;
         else if (lock->last)
                 r = hf__json_parse(lock->last, lock->n_last, &last, NULL);
@@ -365,7 +369,8 @@ static void lock_write(struct hf__lock *base, uint32_t op_id, const struct hf__r
         int r = print_lease(lock, record, &text);
         struct op *op = r == 0 ? op_new(lock, OP_WRITE, op_id) : NULL;
         if (op) {
-                struct hf_request request = {.verb = record->exists ? HF_VERB_UPDATE
+                struct hf_request request = {.size = sizeof request,
+                                             .verb = record->exists ? HF_VERB_UPDATE
                                                                     : HF_VERB_CREATE,
                                              .body = text.data,
                                              .n_body = text.n,
@@ -386,8 +391,7 @@ static bool is_echo(struct op *op, const struct hf_event *event) {
         struct lease_lock *lock = op->lock;
         pthread_mutex_lock(&lock->mu);
         bool echo = op->reported && event->type != HF_EVENT_DELETED && lock->last_is_own &&
-                    lock->last_record.exists && lock->n_last == event->n_object &&
-                    memcmp(lock->last, event->object, event->n_object) == 0;
+                    is_last_locked(lock, event->object, event->n_object);
         op->reported = true;
         pthread_mutex_unlock(&lock->mu);
         return echo;
@@ -450,7 +454,8 @@ static int start_watch(struct lease_lock *lock, struct op *op, uint64_t *ret_id)
         if (op->kind == OP_SHARED_WATCH)
                 return hf__lease_watches_open(lock->watches, lock->client, lock->ns, lock->name,
                                               on_event, on_watch_end, op, ret_id);
-        struct hf_watch_spec spec = {.resource = leases,
+        struct hf_watch_spec spec = {.size = sizeof spec,
+                                     .resource = leases,
                                      .ns = lock->ns,
                                      .name = lock->name,
                                      .bookmarks = true,
@@ -510,6 +515,8 @@ static void lock_free(struct hf__lock *base) {
 }
 
 static int copy_labels(struct lease_lock *lock, const char *const *labels, size_t n) {
+        if (n == 0)
+                return 0;
         lock->labels = calloc(n + 1, sizeof *lock->labels);
         if (!lock->labels)
                 return -ENOMEM;

@@ -267,7 +267,8 @@ static struct shared_watch *new_shared_locked(struct collection *collection) {
 /* Starts the watch of a collection. Drops the starting function's reference; on failure both. */
 static int start_shared(struct shared_watch *shared) {
         struct collection *collection = shared->collection;
-        const struct hf_watch_spec spec = {.resource = leases,
+        const struct hf_watch_spec spec = {.size = sizeof spec,
+                                           .resource = leases,
                                            .ns = collection->ns,
                                            .bookmarks = true,
                                            .lane = HF_LANE_LEASE};

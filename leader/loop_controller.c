@@ -15,8 +15,10 @@
 #include <stdlib.h>
 
 #include "base/loop.h"
-#include "base/sized_config.h"
+#include "base/sized_struct.h"
 #include "base/thread.h"
+
+static const struct hf__sized sized_config = HF__SIZED(struct hf_loop_controller, ctx);
 
 struct hf_loop_run {
         /* immutable */
@@ -111,8 +113,7 @@ static int await_end(struct hf_loop_run *run) {
 }
 
 static int run_init(struct hf_loop_run *run, struct hf_term *term, const void *config) {
-        int r = hf__sized_config_copy(&run->config, sizeof run->config,
-                                      HF__SIZED_CONFIG_MIN(struct hf_loop_controller, ctx), config);
+        int r = hf__sized_copy(&sized_config, &run->config, config, NULL);
         if (r != 0)
                 return r;
         if (!run->config.loop || !run->config.begin || !run->config.drain || !run->config.abort)

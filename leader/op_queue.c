@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The queue of a set's operations: first in, first out. It links the electors. What to send is in
- * their cores: the operation under way. If a core gives its operation up and requests another one
- * before the first was sent, the second is sent in its place.
+ * The queue of operations: first in, first out. It links the electors. What to send is in their
+ * cores: the operation under way.
  *
- * The time in the queue weakens no promise. A term's validity and an operation's deadline count
- * from the step of the core that requested the operation, which is before the queue.
+ * The time in the queue weakens no promise. A core requests its operation in the step that sends
+ * it, so a term's validity and an operation's deadline count from the sending, as without a queue.
  *
  * Invariants:
- *  - an operation that its core has given up, or whose deadline has passed, is not sent: its core
- *    has counted it as an unknown outcome, and goes on;
+ *  - the operation that the core of a waiting elector has under way was not sent;
  *  - an elector has at most one operation that counts as under way: its last one;
  *  - a server that does not reply cannot hold the queue up: after HF__OP_QUEUE_PATIENCE a new round
  *    begins, in which the operations of earlier rounds do not count.
@@ -17,8 +15,43 @@
 #include "leader/op_queue.h"
 
 #include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "leader/elector.h"
+
+struct hf__op_queue *hf__op_queues_get(struct hf__op_queues *queues,
+                                       const struct hf_client *client) {
+        char key[sizeof queues->first->client];
+
+        (void)snprintf(key, sizeof key, "%p", (const void *)client);
+        struct hf__op_queue *queue =
+                (struct hf__op_queue *)hf__key_index_find(&queues->by_client, key);
+        if (queue)
+                return queue;
+        queue = calloc(1, sizeof *queue);
+        if (!queue)
+                return NULL;
+        memcpy(queue->client, key, sizeof key);
+        queue->keyed.key = queue->client;
+        if (hf__key_index_insert(&queues->by_client, &queue->keyed) != 0) {
+                free(queue);
+                return NULL;
+        }
+        queue->next = queues->first;
+        queues->first = queue;
+        return queue;
+}
+
+void hf__op_queues_done(struct hf__op_queues *queues) {
+        hf__key_index_done(&queues->by_client);
+        while (queues->first) {
+                struct hf__op_queue *queue = queues->first;
+                queues->first = queue->next;
+                free(queue);
+        }
+}
 
 static void leave(struct hf__op_queue *queue, struct hf__op_ticket *ticket) {
         if (ticket->is_under_way && ticket->round == queue->round) {
@@ -33,27 +66,31 @@ static void send_op(struct hf__op_queue *queue, struct hf_elector *elector, hf_n
         struct hf__op_ticket *ticket = &elector->ticket;
         struct hf__lock *lock = elector->lock;
 
+        queue->turn = NULL;
         leave(queue, ticket); /* an operation that the core has given up may still be under way */
         ticket->op_id = core->op_id;
         ticket->round = queue->round;
         ticket->is_under_way = true;
         queue->n_under_way++;
         queue->moved_at = now;
-        if (core->op_kind == HF__OP_READ)
+        if (core->op_kind == HF__OP_READ) {
                 lock->ops->read(lock, core->op_id, core->op_deadline);
-        else
-                lock->ops->write(lock, core->op_id, &core->op_record, core->op_deadline);
+                return;
+        }
+        struct hf__record record;
+        hf__core_op_record(core, &record);
+        lock->ops->write(lock, core->op_id, &record, core->op_deadline);
 }
 
-void hf__op_queue_add(struct hf__op_queue *queue, struct hf_elector *elector, hf_nsec now) {
+bool hf__op_queue_add(struct hf__op_queue *queue, struct hf_elector *elector, hf_nsec now) {
         struct hf__op_ticket *ticket = &elector->ticket;
 
         assert(elector->core.op_kind != HF__OP_NONE);
         if (ticket->is_queued)
-                return;
-        if (!queue->first && queue->n_under_way < HF__OP_QUEUE_LIMIT) {
+                return false;
+        if (queue->turn == elector || (!queue->first && queue->n_under_way < HF__OP_QUEUE_LIMIT)) {
                 send_op(queue, elector, now);
-                return;
+                return true;
         }
         ticket->is_queued = true;
         ticket->next = NULL;
@@ -62,6 +99,7 @@ void hf__op_queue_add(struct hf__op_queue *queue, struct hf_elector *elector, hf
         else
                 queue->first = elector;
         queue->last = elector;
+        return false;
 }
 
 void hf__op_queue_ended(struct hf__op_queue *queue, struct hf_elector *elector, uint32_t op_id,
@@ -82,15 +120,25 @@ static struct hf_elector *take_first(struct hf__op_queue *queue) {
         return elector;
 }
 
-hf_nsec hf__op_queue_run(struct hf__op_queue *queue, hf_nsec now) {
+struct hf_elector *hf__op_queue_next(struct hf__op_queue *queue, hf_nsec now) {
+        queue->turn = NULL;
         if (queue->first && now >= queue->moved_at + HF__OP_QUEUE_PATIENCE) {
                 queue->round++;
                 queue->n_under_way = 0;
         }
-        while (queue->first && queue->n_under_way < HF__OP_QUEUE_LIMIT) {
+        while (queue->first && queue->n_under_way < HF__OP_QUEUE_LIMIT && !queue->turn) {
                 struct hf_elector *elector = take_first(queue);
-                if (elector->core.op_kind != HF__OP_NONE && now < elector->core.op_deadline)
-                        send_op(queue, elector, now);
+                if (elector->core.op_kind != HF__OP_NONE)
+                        queue->turn = elector;
         }
+        return queue->turn;
+}
+
+hf_nsec hf__op_queue_wake_at(const struct hf__op_queue *queue) {
         return queue->first ? queue->moved_at + HF__OP_QUEUE_PATIENCE : HF_NSEC_NEVER;
+}
+
+bool hf__op_queue_is_unsent(const struct hf__op_queue *queue, const struct hf_elector *elector) {
+        return (elector->ticket.is_queued || queue->turn == elector) &&
+               elector->core.op_kind != HF__OP_NONE;
 }

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The queue of a set's operations on its Leases. It limits how many of them are under way, because
- * a server refuses requests beyond a number of its own (429), and a refused request is sent again
- * much later than one that has waited for its turn.
+ * The queue of the operations on Leases of all electors of a set that have the same client. It
+ * limits how many of them are under way, because a server refuses requests beyond a number of its
+ * own (429), and a refused request is sent again much later than one that has waited for its turn.
+ * Each client has a queue of its own, because clients of different servers, or of different users,
+ * must not wait for each other.
+ *
+ * The queue contains electors, not operations. In each step while an elector waits, and when its
+ * turn comes, its core learns that its operation was not sent (hf__core_event.op_unsent), and
+ * requests the operation that is due then.
  *
  * Thread: the elector loop's. Nothing blocks or allocates.
  */
@@ -12,6 +18,9 @@
 
 #include <holdfast/clock.h>
 
+#include "client/key_index.h"
+
+struct hf_client;
 struct hf_elector;
 
 #define HF__OP_QUEUE_LIMIT 128 /* operations under way; holdfastd serves 200 writes at a time */
@@ -20,11 +29,26 @@ struct hf_elector;
 
 /* Zero = empty. */
 struct hf__op_queue {
-        struct hf_elector *first, *last; /* not sent yet, linked by ticket.next */
+        struct hf__keyed keyed;          /* in hf__op_queues.by_client; its key is `client` */
+        char client[24];                 /* the client's address as text */
+        struct hf__op_queue *next;       /* of the set */
+        struct hf_elector *first, *last; /* waiting, linked by ticket.next */
+        struct hf_elector *turn;         /* the elector whose turn it is; NULL = none */
         unsigned n_under_way;            /* operations of this round */
         uint32_t round;
         hf_nsec moved_at; /* boot time at which an operation was last sent or ended */
 };
+
+/* The queues of a set. Zero = none. */
+struct hf__op_queues {
+        struct hf__op_queue *first;     /* owned */
+        struct hf__key_index by_client; /* for hf__op_queues_get */
+};
+
+/* Returns the client's queue, or NULL if memory runs out. Owned by `queues`. */
+struct hf__op_queue *hf__op_queues_get(struct hf__op_queues *queues,
+                                       const struct hf_client *client);
+void hf__op_queues_done(struct hf__op_queues *queues);
 
 /* An elector's place in the queue, and its operation that counts as under way. Zero = none. */
 struct hf__op_ticket {
@@ -33,11 +57,17 @@ struct hf__op_ticket {
         uint32_t op_id, round; /* if is_under_way */
 };
 
-/* Sends the operation that the elector's core has requested in this step, or queues it. */
-void hf__op_queue_add(struct hf__op_queue *queue, struct hf_elector *elector, hf_nsec now);
+/* Sends the operation that the elector's core has requested in this step if it is the elector's
+ * turn, or if no elector waits and there is room. True: it was sent. False: the elector waits. It
+ * keeps its place if it waited before. */
+bool hf__op_queue_add(struct hf__op_queue *queue, struct hf_elector *elector, hf_nsec now);
 /* Call it when an operation has got its reply. */
 void hf__op_queue_ended(struct hf__op_queue *queue, struct hf_elector *elector, uint32_t op_id,
                         hf_nsec now);
-/* Sends what may be sent now. Returns the boot time at which it must be called again, or
- * HF_NSEC_NEVER. */
-hf_nsec hf__op_queue_run(struct hf__op_queue *queue, hf_nsec now);
+/* Returns the elector whose turn it is now, or NULL. The caller steps its core. The turn ends with
+ * the next call, so call it until it returns NULL. */
+struct hf_elector *hf__op_queue_next(struct hf__op_queue *queue, hf_nsec now);
+/* Returns the boot time at which hf__op_queue_next must be called again, or HF_NSEC_NEVER. */
+hf_nsec hf__op_queue_wake_at(const struct hf__op_queue *queue);
+/* Whether the elector's core has an operation that was not sent. */
+bool hf__op_queue_is_unsent(const struct hf__op_queue *queue, const struct hf_elector *elector);

@@ -18,8 +18,8 @@
  *  - While the term lasts, no key is lost: a handler returns only when the event's keys are in the
  *    queue, and a key that failed returns after the queue's delay, which needs no memory. Keys left
  *    at the term's end are dropped. The next leader's informers report each object that still
- * exists, so its key returns. The key of a deleted object does not: a controller that must clean up
- * after an object needs a finalizer.
+ *    exists, so its key returns. The key of a deleted object does not: a controller that must clean
+ *    up after an object needs a finalizer.
  */
 #include <holdfast/reconciler.h>
 
@@ -27,7 +27,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/sized_config.h"
+#include "base/sized_struct.h"
 #include "base/thread.h"
 
 #define LINGER      (2 * HF_NSEC_PER_SEC)    /* an idle worker leaves after this time */
@@ -49,8 +49,7 @@ struct run {
 
         pthread_mutex_t mu;
         /* guarded by mu */
-        struct worker
-                workers[HF_RECONCILER_WORKERS_MAX - 1]; /* in addition to the calling thread */
+        struct worker workers[HF_RECONCILER_WORKERS_MAX - 1]; /* beside the calling thread */
         unsigned n_waiting; /* workers in wait_for_key, or about to call it */
         bool ending;        /* no further worker is started */
         bool has_warned;    /* it was reported that no thread could be created */
@@ -273,13 +272,15 @@ static int run_term(struct run *run) {
         return r == HF_E_CANCELED ? 0 : r;
 }
 
+static const struct hf__sized sized_reconciler = HF__SIZED(struct hf_reconciler, n_sources);
+static const struct hf__sized sized_source = HF__SIZED(struct hf_reconciler_source, informer);
+
 static int prepare_run(struct run *run, const struct hf_reconciler *given) {
         struct hf_reconciler *reconciler = &run->reconciler;
 
-        if (hf__sized_config_copy(reconciler, sizeof *reconciler,
-                                  HF__SIZED_CONFIG_MIN(struct hf_reconciler, n_sources),
-                                  given) != 0)
-                return -EINVAL;
+        int r = hf__sized_copy(&sized_reconciler, reconciler, given, NULL);
+        if (r != 0)
+                return r;
         if (!reconciler->name || !reconciler->reconcile || !reconciler->sources ||
             reconciler->n_sources == 0 || reconciler->n_workers > HF_RECONCILER_WORKERS_MAX)
                 return -EINVAL;
@@ -287,16 +288,17 @@ static int prepare_run(struct run *run, const struct hf_reconciler *given) {
         if (!run->feeds)
                 return -ENOMEM;
         for (size_t i = 0; i < reconciler->n_sources; i++) {
-                if (!reconciler->sources[i].informer)
+                struct hf_reconciler_source source;
+                r = hf__sized_copy_at(&sized_source, &source, reconciler->sources, i, NULL);
+                if (r != 0 || !source.informer)
                         return -EINVAL;
-                run->feeds[i] = (struct feed){.run = run,
-                                              .map = reconciler->sources[i].map,
-                                              .informer = reconciler->sources[i].informer};
+                run->feeds[i] =
+                        (struct feed){.run = run, .map = source.map, .informer = source.informer};
                 if (!run->feeds[i].map)
                         run->feeds[i].map = map_own_key;
         }
-        int r = hf_cancel_new(hf_term_drain(run->term), hf_host_clock(hf_term_host(run->term)),
-                              &run->feeding);
+        r = hf_cancel_new(hf_term_drain(run->term), hf_host_clock(hf_term_host(run->term)),
+                          &run->feeding);
         if (r == 0)
                 r = hf_workqueue_new(hf_term_host(run->term), reconciler->name, &run->queue);
         if (r == 0 && reconciler->retries_per_s > 0)

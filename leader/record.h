@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A Lease record: the part of a Lease that the election decides on. Plain data without pointers;
- * lease_record.h converts it from and to the wire form.
+ * A Lease record: the part of a Lease that the election decides on. Plain data, but for one text;
+ * lease_record.h converts it from and to the wire form. Thread: owner only.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -57,8 +57,9 @@ struct hf__record {
 
         /* ---- only in a record to be written that begins a term; used for the history ---- */
         enum hf__cause cause;
-        char previous[HF_IDENTITY_MAX + 1]; /* the last holder seen; "" = none */
-        int64_t gap_us; /* real time since the last renewal or the release; never negative */
+        const char *previous; /* the last holder seen; "" or NULL = none; the core's, until its next
+                                 attempt to acquire */
+        int64_t gap_us;       /* real time since the last renewal or the release; never negative */
 };
 
 /* Whether the two records agree in every field that a holder changes. A difference shows that the

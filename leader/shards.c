@@ -13,6 +13,7 @@
  */
 #include <holdfast/shards.h>
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,7 +25,7 @@
 #include <holdfast/workqueue.h>
 
 #include "base/json.h"
-#include "base/sized_config.h"
+#include "base/sized_struct.h"
 #include "base/thread.h"
 #include "leader/electors.h"
 #include "leader/lease_record.h"
@@ -172,7 +173,8 @@ static int apply_decision(struct hf_shards *shards, unsigned i) {
         return r == HF_E_NOT_LEADER ? 0 : r;
 }
 
-/* Deletes the Leases of instances that ended long ago. What fails is tried at a later balance. */
+/* Deletes the Leases of instances that ended long ago. After a failure a later balance tries again.
+ * The core forgets a member when the watch reports that its Lease is gone. */
 static void delete_garbage(struct balance *balance, struct hf_term *term) {
         struct hf_shards *shards = balance->shards;
         hf_nsec now = hf_now(hf_host_clock(balance->host));
@@ -181,7 +183,8 @@ static void delete_garbage(struct balance *balance, struct hf_term *term) {
         while (r == 0 || r == HF_E_NOT_FOUND) {
                 char name[LEASE_NAME];
                 uint64_t key;
-                const struct hf_request request = {.verb = HF_VERB_DELETE,
+                const struct hf_request request = {.size = sizeof request,
+                                                   .verb = HF_VERB_DELETE,
                                                    .resource = leases,
                                                    .ns = shards->ns,
                                                    .name = name,
@@ -189,8 +192,6 @@ static void delete_garbage(struct balance *balance, struct hf_term *term) {
 
                 pthread_mutex_lock(&shards->mu);
                 bool found = hf__shards_core_find_garbage(&shards->core, now, &key);
-                if (found)
-                        hf__shards_core_lost_member(&shards->core, key);
                 pthread_mutex_unlock(&shards->mu);
                 if (!found)
                         return;
@@ -235,7 +236,9 @@ static int run_balancer(struct hf_term *term, void *ctx) {
         int r = hf_informer_new(balance.host, &config, &informer);
         if (r != 0)
                 return r;
-        const struct hf_reconciler_source source = {.informer = informer, .map = on_lease};
+        const struct hf_reconciler_source source = {.size = sizeof source,
+                                                    .informer = informer,
+                                                    .map = on_lease};
         const struct hf_reconciler reconciler = {.size = sizeof reconciler,
                                                  .name = shards->name,
                                                  .sources = &source,
@@ -250,6 +253,9 @@ static int run_balancer(struct hf_term *term, void *ctx) {
 }
 
 /* ---- adding ---- */
+
+static const struct hf__sized sized_config = HF__SIZED(struct hf_shards_config, n_controllers);
+static const struct hf__sized sized_controller = HF__SIZED(struct hf_shard_controller, run);
 
 static int run_shard(struct hf_term *term, void *ctx) {
         const struct runner *runner = ctx;
@@ -266,17 +272,21 @@ static int add_shard(struct hf_electors *electors, struct hf_shards *shards,
 
         (void)snprintf(name, sizeof name, "%s-%u", shards->name, i);
         for (size_t k = 0; k < config->n_controllers && r == 0; k++) {
-                const struct hf_shard_controller *from = &config->controllers[k];
+                struct hf_shard_controller from;
                 struct runner *runner = &shards->runners[i * config->n_controllers + k];
                 char *text = NULL;
 
-                *runner = (struct runner){.run = from->run, .ctx = from->ctx, .shard = i};
-                if (asprintf(&text, "%s-%u", from->name, i) < 0) {
+                r = hf__sized_copy_at(&sized_controller, &from, config->controllers, k, NULL);
+                assert(r == 0); /* check() has seen it */
+                *runner = (struct runner){.run = from.run, .ctx = from.ctx, .shard = i};
+                if (asprintf(&text, "%s-%u", from.name, i) < 0) {
                         r = -ENOMEM;
                         break;
                 }
-                controllers[k] =
-                        (struct hf_controller){.name = text, .run = run_shard, .ctx = runner};
+                controllers[k] = (struct hf_controller){.size = sizeof(struct hf_controller),
+                                                        .name = text,
+                                                        .run = run_shard,
+                                                        .ctx = runner};
         }
         elector.name = name;
         elector.controllers = controllers;
@@ -298,7 +308,8 @@ static int add_shard(struct hf_electors *electors, struct hf_shards *shards,
 static int add_member(struct hf_electors *electors, struct hf_shards *shards,
                       struct hf_elector_config elector, struct hf_status *reterr_status) {
         char name[LEASE_NAME], controller_name[LEASE_NAME];
-        const struct hf_controller controller = {.name = controller_name,
+        const struct hf_controller controller = {.size = sizeof controller,
+                                                 .name = controller_name,
                                                  .runs = HF_EVERY_INSTANCE,
                                                  .run = run_balancer,
                                                  .ctx = shards};
@@ -331,9 +342,15 @@ static int check(const struct hf_shards_config *config, const struct hf_elector_
                 wrong = "the elector's configuration sets controllers, migrate_from or coordinated";
         else if (config->n_controllers == 0 || !config->controllers)
                 wrong = "there are no controllers";
-        for (size_t i = 0; !wrong && i < config->n_controllers; i++)
-                if (!config->controllers[i].name || !config->controllers[i].run)
+        for (size_t i = 0; !wrong && i < config->n_controllers; i++) {
+                struct hf_shard_controller controller;
+                int r = hf__sized_copy_at(&sized_controller, &controller, config->controllers, i,
+                                          reterr_status);
+                if (r != 0)
+                        return r;
+                if (!controller.name || !controller.run)
                         wrong = "a controller has no name or no run function";
+        }
         if (!wrong)
                 return 0;
         return hf_fail(reterr_status, HF_E_INVALID, "shards %.100s: %s",
@@ -374,18 +391,12 @@ int hf_shards_add(struct hf_electors *electors, const struct hf_shards_config *g
         struct hf_shards *shards = NULL;
         char label[sizeof LABEL + 1 + HF_SHARDS_NAME_MAX];
 
-        if (!given ||
-            hf__sized_config_copy(&config, sizeof config,
-                                  HF__SIZED_CONFIG_MIN(struct hf_shards_config, n_controllers),
-                                  given) != 0 ||
-            !config.elector ||
-            hf__sized_config_copy(&elector, sizeof elector,
-                                  HF__SIZED_CONFIG_MIN(struct hf_elector_config, client),
-                                  config.elector) != 0)
-                return hf_fail(reterr_status, -EINVAL,
-                               "shards: the size of a configuration is wrong, or it sets members "
-                               "that this library does not know");
-        int r = check(&config, &elector, reterr_status);
+        int r = hf__sized_copy(&sized_config, &config, given, reterr_status);
+        if (r == 0)
+                r = hf__sized_copy(&hf__sized_elector_config, &elector, config.elector,
+                                   reterr_status);
+        if (r == 0)
+                r = check(&config, &elector, reterr_status);
         if (r != 0)
                 return r;
         const char **labels = calloc(elector.n_labels + 1, sizeof(char *));

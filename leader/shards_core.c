@@ -236,18 +236,29 @@ hf_nsec hf__shards_core_decide(struct hf__shards_core *core, hf_nsec now) {
         return again_at;
 }
 
-bool hf__shards_core_find_garbage(const struct hf__shards_core *core, hf_nsec now,
-                                  uint64_t *ret_key) {
-        const struct hf__shards_member *first = core->members, *end = first + core->n_members;
+/* Whether the member's Lease may be deleted now. */
+static bool is_garbage(const struct hf__shards_core *core, const struct hf__shards_member *member,
+                       hf_nsec now) {
+        return !member->live && now >= member->seen_at + 4 * core->lease_duration &&
+               (member->tried_at == 0 || now >= member->tried_at + core->lease_duration);
+}
+
+/* A Lease that cannot be deleted must not keep the others from being deleted. So the Leases that
+ * were never tried come first, then those whose last try is the oldest. */
+bool hf__shards_core_find_garbage(struct hf__shards_core *core, hf_nsec now, uint64_t *ret_key) {
+        struct hf__shards_member *found = NULL, *first = core->members;
+        struct hf__shards_member *end = first + core->n_members;
 
         while (first < end && !first->live)
                 first++;
         if (first == end || first->key != core->self)
                 return false;
-        for (const struct hf__shards_member *member = core->members; member < end; member++)
-                if (!member->live && now >= member->seen_at + 4 * core->lease_duration) {
-                        *ret_key = member->key;
-                        return true;
-                }
-        return false;
+        for (struct hf__shards_member *member = core->members; member < end; member++)
+                if (is_garbage(core, member, now) && (!found || member->tried_at < found->tried_at))
+                        found = member;
+        if (!found)
+                return false;
+        found->tried_at = now;
+        *ret_key = found->key;
+        return true;
 }

@@ -12,11 +12,11 @@
  *     released, deleted or expired by this process's clock. One renewal proves nothing: the record
  *     may be that of a process that died long ago.
  *  2. Each live member's quota is n / members, and the first n % members of them get one more.
- * First come those that hold more than n / members already, then the others, each in the order of
- *     their keys. While shards move to their targets this order does not change.
+ *     First come those that hold more than n / members already, then the others, each in the order
+ *     of their keys. While shards move to their targets this order does not change.
  *  3. A member keeps what it holds, up to its quota, the smallest numbers first. All other shards
- * go to the members below their quota, in the order of the numbers and the keys. A shard that was
- *     handed over and not yet acquired counts as its successor's.
+ *     go to the members below their quota, in the order of the numbers and the keys. A shard that
+ *     was handed over and not yet acquired counts as its successor's.
  *  4. Nothing moves for half a retry period after a member has become live, so that several that
  *     start together are counted together. A member that leaves delays nothing.
  */
@@ -35,6 +35,7 @@ struct hf__shards_member {
         hf_nsec seen_at;  /* boot time at which the record last changed */
         bool held;        /* the Lease was not released */
         bool live;
+        hf_nsec tried_at; /* boot time at which its Lease was last found as garbage; 0 = never */
         unsigned n_held, quota; /* only while deciding */
 };
 
@@ -77,7 +78,7 @@ bool hf__shards_core_saw_shard(struct hf__shards_core *core, size_t shard, const
 /* Fills the decisions in core->shards. Returns the boot time at which to decide again if nothing is
  * seen before. */
 hf_nsec hf__shards_core_decide(struct hf__shards_core *core, hf_nsec now);
-/* Finds the Lease of a member that has ended so long ago that this process may delete it. Only one
- * member of a group does. */
-bool hf__shards_core_find_garbage(const struct hf__shards_core *core, hf_nsec now,
-                                  uint64_t *ret_key);
+/* Finds the Lease of a member that has ended so long ago that this process may delete it. Only the
+ * first live member of a group finds any. If the watch still shows the Lease one lease duration
+ * later, it could not be deleted, and is found again. */
+bool hf__shards_core_find_garbage(struct hf__shards_core *core, hf_nsec now, uint64_t *ret_key);

@@ -8,8 +8,8 @@
 
 #include "base/loop.h"
 
-/* A member of the electors, zero at first. Guarded by their mu, except for what `over` publishes.
- */
+/* A member of the electors, zero at first. Guarded by their mu, except for what `over`
+ * publishes. */
 struct hf__stop_thread {
         bool begun, over;
         pthread_t thread;
@@ -24,5 +24,5 @@ struct hf__stop_thread {
 };
 
 /* Joins the thread if there is one, and forgets the call of `done` if it still waits in the loop.
- * Blocks until the stop has ended. */
+ * Blocks until the stop has ended. Thread: the one that frees the electors. */
 void hf__stop_thread_join(struct hf_electors *electors);

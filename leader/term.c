@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The running controllers of one term. Each controller has a part of the term (struct hf_term) with
- * a thread and a drain token. The thread waits until the controllers named in `after`
- * have started, then calls run(). If run() fails while the term goes on, it is called again after a
- * growing pause.
+ * a thread and a drain token. The thread waits until the controllers named in `after` have started,
+ * then calls run(). If run() fails while the term goes on, it is called again after a growing
+ * pause.
  *
  *      WAITING --all before it have started--> RUNNING --returned 0, or drained--> RETURNED
  *         +---------------------drained------------------------------------------>
@@ -72,7 +72,6 @@ struct hf__term {
         struct hf_cancel *abort;    /* owned */
         struct hf_client *client;   /* owned if there is a gate, else borrowed */
         struct hf__gate *gate;      /* borrowed; NULL = every instance */
-        struct hf_fence fence;
         char acquired_at[40];
         const char *label; /* borrowed */
         void (*joined)(void *ctx);
@@ -218,8 +217,7 @@ static int link_parts(struct hf__term *term) {
 }
 
 static int make_parts(struct hf__term *term, const struct hf__term_config *config) {
-        term->parts =
-                calloc(config->n_controllers ? config->n_controllers : 1, sizeof *term->parts);
+        term->parts = calloc(config->n_controllers, sizeof *term->parts);
         if (!term->parts)
                 return -ENOMEM;
         for (size_t i = 0; i < config->n_controllers; i++)
@@ -239,6 +237,8 @@ static int make_parts(struct hf__term *term, const struct hf__term_config *confi
 }
 
 static int prepare_term(struct hf__term *term, const struct hf__term_config *config) {
+        if (config->n_controllers == 0)
+                return 0; /* there may be thousands of such terms: none needs a client or a token */
         int r = hf_cancel_new(NULL, clock_of(term), &term->abort);
         r = r != 0 ? r : make_parts(term, config);
         if (r != 0)
@@ -280,7 +280,6 @@ int hf__term_new(const struct hf_host *host, const struct hf__term_config *confi
         if (!term)
                 return -ENOMEM;
         term->host = host;
-        term->fence = config->client.fence;
         term->label = config->label;
         term->joined = config->joined;
         term->ctx = config->ctx;
@@ -321,7 +320,8 @@ void hf__term_fire_abort(struct hf__term *term, enum hf_cancel_reason reason) {
         /* Abort the client first, so that no controller that sees the abort can still write. */
         if (term->gate)
                 hf__leader_client_abort(term->client);
-        hf_cancel_fire(term->abort, reason);
+        if (term->abort)
+                hf_cancel_fire(term->abort, reason);
         drop_hold(term);
 }
 
@@ -334,13 +334,11 @@ bool hf__term_is_complete(struct hf__term *term) {
 
 bool hf__term_is_joined(struct hf__term *term) { return atomic_load(&term->n_alive) == 0; }
 
-void hf__term_stuck_name(struct hf__term *term, char *name, size_t max_name) {
-        (void)snprintf(name, max_name, "%s", "");
+const char *hf__term_stuck_name(struct hf__term *term) {
         for (size_t i = 0; i < term->n_parts; i++)
-                if (!atomic_load(&term->parts[i].returned)) {
-                        (void)snprintf(name, max_name, "%s", term->parts[i].controller->name);
-                        return;
-                }
+                if (!atomic_load(&term->parts[i].returned))
+                        return term->parts[i].controller->name;
+        return "";
 }
 
 struct hf_client *hf__term_take_client(struct hf__term *term) {
@@ -378,7 +376,7 @@ struct hf_client *hf_term_ungated_client(struct hf_term *part) {
         return part->term->gate ? NULL : part->term->client;
 }
 const struct hf_fence *hf_term_fence(struct hf_term *part) {
-        return part->term->gate ? &part->term->fence : NULL;
+        return part->term->gate ? hf__leader_client_fence(part->term->client) : NULL;
 }
 const char *hf_term_acquired_at(struct hf_term *part) { return part->term->acquired_at; }
 const struct hf_host *hf_term_host(struct hf_term *part) { return part->term->host; }

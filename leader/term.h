@@ -51,8 +51,9 @@ void hf__term_fire_drain(struct hf__term *term);
 void hf__term_fire_abort(struct hf__term *term, enum hf_cancel_reason reason);
 /* Whether all controllers have returned: `joined` was called, or is about to be. Thread: any. */
 bool hf__term_is_joined(struct hf__term *term);
-/* Writes the name of a controller that has not returned into name ("" = none). Thread: any. */
-void hf__term_stuck_name(struct hf__term *term, char *name, size_t max_name);
+/* The name of a controller that has not returned; "" = none. Borrowed from config.controllers.
+ * Thread: any. */
+const char *hf__term_stuck_name(struct hf__term *term);
 /* Takes the gated client out of a joined term, so that hf__term_free leaves it alone. The caller
  * owns it (hf__leader_client_release). NULL: the term has none. */
 struct hf_client *hf__term_take_client(struct hf__term *term);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Keeps the client of an ended term until the fate of its last writes is known.
+ *
  * Invariant: `client` is set only from a hf__term_writes_begin that returned HF_NSEC_NEVER until
  * the last write has ended or is given up.
  */

@@ -12,7 +12,7 @@
 
 /* Zero is the initial state. */
 struct hf__term_writes {
-        /* any thread; call hf__electors_wake after setting it */
+        /* any thread; call hf__elector_wake after setting it */
         atomic_bool settled; /* the last unanswered write has ended */
         /* only the loop's thread */
         struct hf_client *client; /* owned; NULL = no write is waited for */

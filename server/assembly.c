@@ -6,7 +6,8 @@
  * bootstrap is the exception: it gets the elector later, and is freed after it, because the
  * elector's controllers use it. Manifests are checked before anything is written or locked. An
  * unreadable certificate, a port in use or a second process on one data directory is reported as
- * one line, before the first request to the store.
+ * one line, before the first request to the store. Only a fault that may pass by itself, such as a
+ * port in use or a full disk, ends with status 1.
  */
 #include "server/assembly.h"
 #include "leader/elector.h"
@@ -16,32 +17,45 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <holdfast/health.h>
 
 #include "server/auth/files.h"
 #include "server/bootstrap_phases.h"
-#include "server/certificates.h"
-#include "server/configured_store.h"
+#include "server/certificates/certificates.h"
 #include "server/controllers/kinds.h"
 #include "server/debug_leader.h"
+#include "server/handlers/documents/documents.h"
 #include "server/handlers/rest/rest.h"
 #include "server/handlers/version_handler.h"
 #include "server/health_checks.h"
 #include "server/hooks.h"
 #include "server/leadership.h"
+#include "server/manifests/manifests.h"
+#include "server/object_encryption.h"
 #include "server/process/advertise.h"
+#include "server/process/flag_files.h"
 #include "server/registry/loopback.h"
+#include "server/resources/group_priority.h"
 #include "server/resources/resource.h"
 #include "server/server.h"
+#include "server/service_accounts/account_watches.h"
+#include "server/store/configured_store.h"
 #include "server/systemd/sdnotify.h"
 
 /* The controllers of the bootstrap, of holdfastd, and of struct hfd_extra. */
 #define CONTROLLERS_MAX (HF_BOOTSTRAP_PHASES_MAX + HFD_N_CONTROLLERS + HFD_EXTRA_CONTROLLERS_MAX)
 
 /* ---- the process: identity, locks, certificates ---- */
+
+/* Called when the list of other instances may have changed. Thread: an informer's. */
+static void on_peers_changed(void *ctx) {
+        struct hfd_server *server = ctx;
+
+        atomic_store(&server->peers_changed, true);
+        hfd_server_wake(server);
+}
 
 /* These come first, because the other objects use them. */
 static int make_basics(struct hfd_server *server, struct hf_status *reterr_status) {
@@ -59,7 +73,13 @@ static int make_basics(struct hfd_server *server, struct hf_status *reterr_statu
         if (r != 0)
                 return hf_fail(reterr_status, r, "cannot make an identity for this process: %s",
                                hf_strerror(r));
-        return 0;
+        r = hfd_peers_new(&server->identity, hf_host_clock(&server->host), on_peers_changed, server,
+                          &server->peers);
+        if (r == 0)
+                server->cluster_ca = hfd_cluster_ca_new(server->config);
+        if (r == 0 && !server->cluster_ca)
+                r = -ENOMEM;
+        return r != 0 ? hf_fail(reterr_status, r, "%s", hf_strerror(r)) : 0;
 }
 
 static int make_bootstrap(struct hfd_server *server, struct hf_status *reterr_status) {
@@ -71,44 +91,101 @@ static int make_bootstrap(struct hfd_server *server, struct hf_status *reterr_st
         return r;
 }
 
-static int make_data_dir(const char *path, struct hf_status *reterr_status) {
-        if (mkdir(path, 0700) == 0 || errno == EEXIST)
-                return 0;
-        return hf_fail(reterr_status, HF_E_INVALID,
-                       "flag --data-dir: cannot create the directory %s: %s", path,
-                       strerrordesc_np(errno));
+/* r: of a step that used the files or directories of flags. Mistakes end the process with status 2,
+ * because a restart does not correct them. */
+static int note_mistake(struct hfd_server *server, int r) {
+        if (hfd_flag_is_mistake(r))
+                atomic_store(&server->exit_status, 2);
+        return r;
 }
 
 /* Locks the data directory and the run file, before any other file is written, because another
  * process may be using the files. */
 static int lock_directories(struct hfd_server *server, struct hf_status *reterr_status) {
         const struct hfd_config *config = server->config;
-        int r = make_data_dir(config->data_dir, reterr_status);
 
+        if (hfd_config_is_in_memory(config))
+                return 0;
+        int r = hfd_flag_result("data-dir",
+                                hfd_runfile_lock(config->data_dir, "holdfastd", &server->data_lock,
+                                                 reterr_status),
+                                reterr_status);
         if (r == 0)
-                r = hfd_runfile_lock(config->data_dir, "holdfastd", &server->data_lock,
-                                     reterr_status);
+                r = hfd_flag_result("shared-dir", hfd_make_dir(config->shared_dir, reterr_status),
+                                    reterr_status);
         if (r == 0)
-                r = hfd_runfile_lock(config->runtime_dir, config->instance, &server->runfile,
-                                     reterr_status);
-        return r;
+                r = hfd_flag_result("runtime-dir",
+                                    hfd_runfile_lock(config->runtime_dir, config->instance,
+                                                     &server->runfile, reterr_status),
+                                    reterr_status);
+        return note_mistake(server, r);
 }
 
 static int make_auth(struct hfd_server *server, struct hf_status *reterr_status) {
         const char *token_file = server->config->token_auth_file;
 
-        return hfd_auth_new(&server->host, token_file[0] ? token_file : NULL, &server->auth,
-                            reterr_status);
+        int r = hfd_auth_new(&server->host, token_file[0] ? token_file : NULL, &server->auth,
+                             reterr_status);
+        r = note_mistake(server, hfd_flag_result("token-auth-file", r, reterr_status));
+        if (r != 0)
+                return r;
+        const struct hfd_config *config = server->config;
+        unsigned modes = hfd_config_authorizes_by(config, "RBAC") ? HFD_MODE_RBAC : 0u;
+        if (hfd_config_authorizes_by(config, "AlwaysAllow"))
+                modes |= HFD_MODE_ALWAYS_ALLOW;
+        r = hfd_authorizer_new(&server->host, modes, &server->authorizer);
+        return r != 0 ? hf_fail(reterr_status, r, "cannot set up authorization: %s", hf_strerror(r))
+                      : 0;
 }
 
 /* ---- the API ---- */
 
+/* Called when an object that requests depend on may have changed. Thread: any. */
+static void on_observed(void *ctx, unsigned changed) {
+        struct hfd_server *server = ctx;
+
+        if (changed & hfd_authorizer_observed())
+                hfd_authorizer_changed(server->authorizer);
+        if (changed & hfd_service_accounts_observed())
+                hfd_account_watches_changed(hfd_service_accounts_watches(server->service_accounts));
+}
+
+/* The tokens of service accounts. Their keys come from files, which the reload reads again. */
+static int make_service_accounts(struct hfd_server *server, struct hf_status *reterr_status) {
+        const struct hfd_config *config = server->config;
+        const struct hfd_service_accounts_config accounts =
+                {.cacher = server->cacher,
+                 .issuers = (const char *const *)config->issuers,
+                 .audiences = (const char *const *)config->audiences};
+        int r = hfd_service_accounts_new(&server->host, &accounts, &server->service_accounts);
+
+        if (r != 0)
+                return hf_fail(reterr_status, r, "cannot set up service accounts: %s",
+                               hf_strerror(r));
+        hfd_auth_use(server->auth, hfd_service_accounts_authenticator(server->service_accounts));
+        server->openid = (struct hfd_openid){.accounts = server->service_accounts,
+                                             .endpoint = server->identity.endpoint};
+        return note_mistake(server, hfd_certificates_read_account_keys(server, reterr_status));
+}
+
 /* The cacher, the registry and their helpers, which execute requests. They send nothing to the
  * store before hfd_boot_run. */
+/* Thread: the store's. */
+static void on_copy_begun(void *ctx) {
+        struct hfd_server *server = ctx;
+
+        atomic_store(&server->copy_begun, true);
+        hfd_server_wake(server);
+}
+
 static int make_api(struct hfd_server *server, struct hf_status *reterr_status) {
         const struct hfd_cacher_config cacher = {.store = server->store,
                                                  .prefix = server->config->etcd_prefix,
                                                  .on_history_replaced = hfd_leadership_end_term,
+                                                 .on_observed = on_observed,
+                                                 .observed = hfd_authorizer_observed() |
+                                                             hfd_service_accounts_observed(),
+                                                 .on_copy_begun = on_copy_begun,
                                                  .ctx = server};
         int r = hfd_cacher_new(&server->host, &cacher, &server->cacher);
 
@@ -118,7 +195,7 @@ static int make_api(struct hfd_server *server, struct hf_status *reterr_status) 
                 r = hfd_loopback_new(server->registry, &server->loopback);
         if (r == 0)
                 r = hfd_compactor_new(&server->host, server->store, server->config->etcd_prefix,
-                                      &server->compactor);
+                                      server->config->compaction_interval, &server->compactor);
         if (r == 0)
                 r = hfd_health_checks_add(server);
         if (r != 0)
@@ -133,12 +210,34 @@ static void on_first_ready(void *ctx) {
         hfd_lifecycle_signal(&server->lifecycle, HFD_HAS_BEEN_READY);
 }
 
+static int make_audit(struct hfd_server *server, struct hf_status *reterr_status) {
+        const struct hfd_config *config = server->config;
+        const struct hfd_audit_config audit = {.policy_file = config->audit_policy_file,
+                                               .log = {.path = config->audit_log_path,
+                                                       .max_size = config->audit_log_max_size << 20,
+                                                       .max_backups = config->audit_log_max_backups,
+                                                       .max_age = config->audit_log_max_age}};
+
+        if (!config->audit_policy_file[0])
+                return 0;
+        return note_mistake(server,
+                            hfd_audit_new(&server->host, &audit, &server->audit, reterr_status));
+}
+
 /* The handlers of all paths. Every request passes the filters first. */
 static int make_routes(struct hfd_server *server, struct hf_status *reterr_status) {
         static const char *const api_paths[] = {"/api", "/api/", "/apis", "/apis/", "/openapi/"};
+        static const char *const version_paths[] = {"/version", "/version/"};
+        static const char *const openid_paths[] = {"/.well-known/openid-configuration",
+                                                   "/.well-known/openid-configuration/",
+                                                   "/openid/v1/jwks", "/openid/v1/jwks/"};
         const struct hfd_config *config = server->config;
-        struct hfd_filters_config filters = {.router = server->router,
+        struct hfd_router *router = server->router;
+        struct hfd_filters_config filters = {.router = router,
                                              .auth = server->auth,
+                                             .authorizer = server->authorizer,
+                                             .audit = server->audit,
+                                             .service_accounts = server->service_accounts,
                                              .max_inflight = (size_t)config->max_requests_inflight,
                                              .max_mutating_inflight =
                                                      (size_t)config->max_mutating_requests_inflight,
@@ -148,26 +247,27 @@ static int make_routes(struct hfd_server *server, struct hf_status *reterr_statu
         if (r == 0)
                 r = hfd_healthz_new(&server->host, on_first_ready, server, &server->healthz);
         if (r == 0)
-                r = hfd_healthz_install(server->healthz, server->router);
+                r = hfd_healthz_install(server->healthz, router);
         if (r == 0)
                 r = hfd_metrics_handler_new(&server->host, &server->metrics_handler);
         if (r == 0)
-                r = hfd_router_add(server->router, "/metrics", hfd_metrics_handle,
-                                   server->metrics_handler);
-        if (r == 0)
-                r = hfd_router_add(server->router, "/version", hfd_version_handle, NULL);
+                r = hfd_router_add(router, "/metrics", hfd_metrics_handle, server->metrics_handler);
+        for (size_t i = 0; r == 0 && i < sizeof version_paths / sizeof version_paths[0]; i++)
+                r = hfd_router_add(router, version_paths[i], hfd_version_handle, NULL);
         for (size_t i = 0; r == 0 && i < sizeof api_paths / sizeof api_paths[0]; i++)
-                r = hfd_router_add(server->router, api_paths[i], hfd_rest_handle, server->registry);
+                r = hfd_router_add(router, api_paths[i], hfd_rest_handle, server->registry);
+        for (size_t i = 0; r == 0 && i < sizeof openid_paths / sizeof openid_paths[0]; i++)
+                r = hfd_router_add(router, openid_paths[i], hfd_openid_handle, &server->openid);
         if (r == 0)
-                r = hfd_router_add(server->router, "/debug/leader", hfd_debug_leader_handle,
-                                   server);
+                r = hfd_router_add(router, "/", hfd_documents_handle_root, NULL);
+        if (r == 0)
+                r = hfd_router_add(router, "/debug/leader", hfd_debug_leader_handle, server);
         if (r != 0)
                 return hf_fail(reterr_status, r, "cannot set up the endpoints: %s", hf_strerror(r));
         return 0;
 }
 
-/* Sets the URL that clients and other instances connect to. It needs the HTTP server, because with
- * --secure-port=0 the kernel chooses the port. */
+/* Sets the URL that others connect to. With --secure-port=0 the kernel has chosen the port. */
 static void set_endpoint(struct hfd_server *server) {
         const char *address = server->advertised;
         bool v6 = strchr(address, ':') != NULL;
@@ -205,28 +305,60 @@ static bool is_selected(void *ctx, const char *name) {
         return hfd_config_runs_controller(server->config, name);
 }
 
+/* The roles and bindings among the built-in manifests. */
+static const char *get_default_role(size_t i, size_t *ret_n) {
+        *ret_n = i < hfd_manifests_phase_0_n ? hfd_manifests_phase_0[i].n : 0;
+        return i < hfd_manifests_phase_0_n ? hfd_manifests_phase_0[i].text : NULL;
+}
+
+/* The group versions that have an APIService: all but that of the APIServices, as in Kubernetes. */
+static size_t list_api_versions(struct hfd_api_version versions[HFD_KINDS_MAX]) {
+        size_t n_rows, n = 0;
+        const struct hfd_resource *rows = hfd_resources(&n_rows);
+
+        for (size_t i = 0; i < n_rows; i++) {
+                const struct hfd_group_priority priority = hfd_group_priority(&rows[i]);
+                if (!hfd_resource_starts_version(&rows[i]) ||
+                    strcmp(rows[i].group, "apiregistration.k8s.io") == 0)
+                        continue;
+                versions[n++] = (struct hfd_api_version){.group = rows[i].group,
+                                                         .version = rows[i].version,
+                                                         .group_priority = priority.group,
+                                                         .version_priority = priority.version};
+        }
+        return n;
+}
+
 /* The controllers get a copy of the resource table in a type of their own, because they are clients
  * of the API and must not depend on the server's types. */
 static int make_controllers(struct hfd_server *server, struct hf_status *reterr_status) {
         struct hfd_kind_row rows[HFD_KINDS_MAX];
+        struct hfd_api_version versions[HFD_KINDS_MAX];
         size_t n;
         const struct hfd_resource *resources = hfd_resources(&n);
         struct hfd_controllers_config config = {.client = server->loopback,
                                                 .identity = &server->identity,
+                                                .peers = server->peers,
                                                 .stopping = server->stop,
                                                 .rows = rows,
-                                                .n_rows = n,
+                                                .default_role = get_default_role,
+                                                .api_versions = versions,
+                                                .n_api_versions = list_api_versions(versions),
+                                                .ca = hfd_cluster_ca_functions(server->cluster_ca),
                                                 .event_ttl = server->config->event_ttl,
                                                 .runs = is_selected,
                                                 .ctx = server};
 
         assert(n <= HFD_KINDS_MAX);
         for (size_t i = 0; i < n; i++)
-                rows[i] = (struct hfd_kind_row){.resource = {.group = resources[i].group,
-                                                             .version = resources[i].version,
-                                                             .plural = resources[i].plural},
-                                                .kind = resources[i].kind,
-                                                .namespaced = resources[i].namespaced};
+                /* A row with a conversion shows the objects of another row. */
+                if (!resources[i].is_review && !resources[i].conversion)
+                        rows[config.n_rows++] =
+                                (struct hfd_kind_row){.resource = {.group = resources[i].group,
+                                                                   .version = resources[i].version,
+                                                                   .plural = resources[i].plural},
+                                                      .kind = resources[i].kind,
+                                                      .namespaced = resources[i].namespaced};
         int r = hfd_controllers_new(&server->host, &config, &server->controllers);
         if (r != 0)
                 return hf_fail(reterr_status, r, "cannot set up the controllers: %s",
@@ -250,13 +382,16 @@ static size_t append_controllers(struct hf_controller *all, size_t n,
 static size_t collect_controllers(struct hfd_server *server, struct hf_controller *all,
                                   const char *const *after_bootstrap) {
         const struct hfd_extra *extra = server->extra;
-        size_t n_bootstrap, n_built_in;
-        const struct hf_controller *bootstrap =
-                hf_bootstrap_controllers(server->bootstrap, &n_bootstrap);
+        size_t n_bootstrap = hf_bootstrap_n_phases(server->bootstrap), n = 0, n_built_in;
         const struct hf_controller *built_in =
                 hfd_controllers_table(server->controllers, &n_built_in);
-        size_t n = append_controllers(all, 0, bootstrap, n_bootstrap);
 
+        for (; n < n_bootstrap; n++) {
+                all[n].size = sizeof all[n];
+                int r = hf_bootstrap_controller(server->bootstrap, n, &all[n]);
+                assert(r == 0); /* the size is ours */
+                (void)r;
+        }
         n = append_controllers(all, n, built_in, n_built_in);
         n = append_controllers(all, n, extra->controllers, extra->n_controllers);
         for (size_t i = n_bootstrap; i < n; i++)
@@ -310,15 +445,15 @@ static int lock_as_contender(struct hfd_server *server, struct hf_status *reterr
 
         if (!config->leader_elect || !config->leader_lock_dir[0])
                 return 0;
-        int r = hfd_make_dir(config->leader_lock_dir, reterr_status);
-        if (r != 0)
-                return r;
         int n = snprintf(path, sizeof path, "%s/%s.holder", config->leader_lock_dir,
                          config->instance);
         if (n < 0 || (size_t)n >= sizeof path)
                 return hf_fail(reterr_status, -ENAMETOOLONG,
                                "flag --leader-elect-lock-dir: the path is too long");
-        return hf_electors_use_lock_file(server->electors, path, reterr_status);
+        int r = hfd_make_dir(config->leader_lock_dir, reterr_status);
+        if (r == 0)
+                r = hf_electors_use_lock_file(server->electors, path, reterr_status);
+        return note_mistake(server, hfd_flag_result("leader-elect-lock-dir", r, reterr_status));
 }
 
 static int make_election(struct hfd_server *server, struct hf_status *reterr_status) {
@@ -357,18 +492,24 @@ static int make_objects(struct hfd_server *server, int *listen_fd,
         if (r == 0)
                 r = lock_directories(server, reterr_status);
         if (r == 0)
-                r = hfd_certificates_read(server, reterr_status);
+                r = note_mistake(server, hfd_certificates_read(server, reterr_status));
         /* This changes the environment, so it must happen before the store, which starts the first
          * thread. */
         if (r == 0)
                 r = hfd_notify_listen_fd(listen_fd, reterr_status);
         if (r == 0)
-                r = hfd_configured_store_new(&server->host, server->config, &server->store,
-                                             reterr_status);
+                r = note_mistake(server, hfd_configured_store_new(&server->host, server->config,
+                                                                  &server->store, reterr_status));
+        if (r == 0)
+                r = note_mistake(server, hfd_object_encryption_start(server, reterr_status));
         if (r == 0)
                 r = make_auth(server, reterr_status);
         if (r == 0)
                 r = make_api(server, reterr_status);
+        if (r == 0)
+                r = make_audit(server, reterr_status);
+        if (r == 0)
+                r = make_service_accounts(server, reterr_status);
         if (r == 0)
                 r = make_routes(server, reterr_status);
         if (r == 0)
@@ -402,19 +543,26 @@ void hfd_assembly_free(struct hfd_server *server) {
         server->elector = NULL;
         server->bootstrap = hf_bootstrap_free(server->bootstrap);
         server->controllers = hfd_controllers_free(server->controllers);
+        server->cluster_ca = hfd_cluster_ca_free(server->cluster_ca);
+        server->peers = hfd_peers_free(server->peers);
         server->http = hfd_http_free(server->http);
         server->loopback = hf_client_free(server->loopback);
         server->compactor = hfd_compactor_free(server->compactor);
         server->registry = hfd_registry_free(server->registry);
+        hfd_authorizer_stop(server->authorizer);
+        hfd_service_accounts_stop(server->service_accounts);
         server->cacher = hfd_cacher_free(server->cacher);
         if (server->store)
                 server->store->ops->free(server->store);
         server->store = NULL;
         server->filters = hfd_filters_free(server->filters);
+        server->audit = hfd_audit_free(server->audit); /* all requests have ended */
         server->healthz = hfd_healthz_free(server->healthz);
         server->metrics_handler = hfd_metrics_handler_free(server->metrics_handler);
         server->router = hfd_router_free(server->router);
+        server->authorizer = hfd_authorizer_free(server->authorizer);
         server->auth = hfd_auth_free(server->auth);
+        server->service_accounts = hfd_service_accounts_free(server->service_accounts);
         hfd_certificates_done(server);
         /* Only after everything that uses files: another process of this instance may start as soon
          * as the locks are free. */

@@ -40,20 +40,22 @@ static void on_progress(void *ctx, enum hf_bootstrap_point point,
                 server->extra->on_bootstrap(point, info);
 }
 
-/* Every kind that the API serves. versions holds the strings that kinds points to. */
+/* Every kind that the API stores. versions holds the strings that kinds points to. */
 static size_t fill_kinds(struct hf_bootstrap_kind *kinds, char (*versions)[API_VERSION_MAX]) {
-        size_t n;
+        size_t n, n_kinds = 0;
         const struct hfd_resource *rows = hfd_resources(&n);
 
         assert(n <= HFD_RESOURCES_MAX);
         for (size_t i = 0; i < n; i++) {
+                if (rows[i].is_review)
+                        continue;
                 hfd_resource_api_version(&rows[i], versions[i]);
-                kinds[i] = (struct hf_bootstrap_kind){.api_version = versions[i],
-                                                      .kind = rows[i].kind,
-                                                      .plural = rows[i].plural,
-                                                      .namespaced = rows[i].namespaced};
+                kinds[n_kinds++] = (struct hf_bootstrap_kind){.api_version = versions[i],
+                                                              .kind = rows[i].kind,
+                                                              .plural = rows[i].plural,
+                                                              .namespaced = rows[i].namespaced};
         }
-        return n;
+        return n_kinds;
 }
 
 static bool is_manifest(const char *name) {
@@ -102,6 +104,7 @@ int hfd_bootstrap_phases_make(struct hfd_server *server, struct hf_status *reter
         char versions[HFD_RESOURCES_MAX][API_VERSION_MAX];
         struct hf_bootstrap_phase phases[] = {
                 {
+                        .size = sizeof(struct hf_bootstrap_phase),
                         .name = "phase-0",
                         .manifests = hfd_manifests_phase_0,
                         .n_manifests = hfd_manifests_phase_0_n,
@@ -109,6 +112,7 @@ int hfd_bootstrap_phases_make(struct hfd_server *server, struct hf_status *reter
                         .n_directories = extra->n_phase_0_directories,
                 },
                 {
+                        .size = sizeof(struct hf_bootstrap_phase),
                         .name = "phase-1",
                         .manifests = hfd_manifests_phase_1,
                         .n_manifests = hfd_manifests_phase_1_n,
@@ -130,7 +134,6 @@ int hfd_bootstrap_phases_make(struct hfd_server *server, struct hf_status *reter
                                              .on_progress = on_progress,
                                              .ctx = server};
         struct hf_status why = {0};
-
         int r = 0;
 
         assert(!server->bootstrap);
@@ -147,9 +150,12 @@ int hfd_bootstrap_phases_make(struct hfd_server *server, struct hf_status *reter
 }
 
 const char *hfd_bootstrap_phases_last_controller(struct hfd_server *server) {
-        size_t n;
-        const struct hf_controller *controllers = hf_bootstrap_controllers(server->bootstrap, &n);
+        size_t n = hf_bootstrap_n_phases(server->bootstrap);
+        struct hf_controller last = {.size = sizeof last};
 
         assert(n > 0);
-        return controllers[n - 1].name;
+        int r = hf_bootstrap_controller(server->bootstrap, n - 1, &last);
+        assert(r == 0); /* the size is ours */
+        (void)r;
+        return last.name; /* the bootstrap's */
 }

@@ -39,7 +39,7 @@ static void add_string(struct hf__strbuf *s, const char *key, const char *value)
 }
 
 static void format_leader(struct hfd_server *server, struct hf__strbuf *s) {
-        struct hf_leader_info info;
+        struct hf_leader_info info = {.size = sizeof info};
         char lease[sizeof info.ns + sizeof info.name + 1];
         hf_nsec now = hfd_server_now(server);
 

@@ -5,6 +5,7 @@
  *      ping        healthz, livez, readyz    always passes: the server responds
  *      etcd        healthz, readyz           etcd responded within STORE_STALE_AFTER
  *      store-watch healthz, readyz           the cache is not far behind the store
+ *      store-room  healthz, readyz           the store has not refused a write for lack of room
  *      shutdown    readyz                    the shutdown has not begun
  *
  * Invariants. A check runs on an HTTP worker and must not block. Names are those of kube-apiserver
@@ -22,6 +23,9 @@
 #define STORE_STALE_AFTER (10 * HF_NSEC_PER_SEC)
 /* Longer than storage/watch_lag.c usually needs to open a hanging watch on another member. */
 #define WATCH_LATE_AFTER (5 * HF_NSEC_PER_SEC)
+/* A refusal counts for this time, unless a write succeeds. The identity Lease is tried several
+ * times meanwhile, so the next refusal comes before the end if the store is still full. */
+#define FULL_FOR (30 * HF_NSEC_PER_SEC)
 
 static bool check_ping(void *ctx, char *reason, size_t max_reason) {
         (void)ctx;
@@ -59,6 +63,20 @@ static bool check_store_watch(void *ctx, char *reason, size_t max_reason) {
         return false;
 }
 
+/* Reads are still served, but most clients write, and no client can renew its Lease. */
+static bool check_store_room(void *ctx, char *reason, size_t max_reason) {
+        struct hfd_server *server = ctx;
+        hf_nsec refused_at = hfd_cacher_store_full(server->cacher); /* 0 = never */
+        hf_nsec age = hfd_server_now(server) - refused_at;
+
+        if (refused_at == 0 || age >= FULL_FOR)
+                return true;
+        (void)snprintf(reason, max_reason,
+                       "the store is full: %lld s ago it had no room for a write",
+                       (long long)(age / HF_NSEC_PER_SEC));
+        return false;
+}
+
 static bool check_shutdown(void *ctx, char *reason, size_t max_reason) {
         struct hfd_server *server = ctx;
         bool stopping = hfd_lifecycle_signalled(&server->lifecycle, HFD_SHUTDOWN_INITIATED);
@@ -78,6 +96,9 @@ int hfd_health_checks_add(struct hfd_server *server) {
                 r = hf_health_add(health, "etcd", HF_HEALTHZ | HF_READYZ, check_store, server);
         if (r == 0)
                 r = hf_health_add(health, "store-watch", HF_HEALTHZ | HF_READYZ, check_store_watch,
+                                  server);
+        if (r == 0)
+                r = hf_health_add(health, "store-room", HF_HEALTHZ | HF_READYZ, check_store_room,
                                   server);
         if (r == 0)
                 r = hf_health_add(health, "shutdown", HF_READYZ, check_shutdown, server);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The health checks of the process itself: ping, etcd, store-watch and shutdown. */
+/* The health checks of the process itself: ping, etcd, store-watch, store-room and shutdown. */
 struct hfd_server;
 
 /* Registers the checks with server->host.health. The server outlives the registry of checks. Call

@@ -8,8 +8,8 @@
  * so that the Lease's default namespace, kube-system, exists before the Lease does. Every instance
  * does it; usually they exist already.
  *
- * start-controllers begins the election and returns at once. Its pre-shutdown side,
- * stop-controllers, drains the controllers and releases the Lease.
+ * start-controllers begins the election and returns at once. Its stop function drains the
+ * controllers and releases the Lease.
  *
  * The two bootstrap hooks apply nothing. They wait until the ledger shows that a leader, in this or
  * another process, has completed the phase; for phase-1 they wait a few seconds at most. They run
@@ -37,8 +37,12 @@ static int ensure_namespace(struct hf_hook_context *context, const char *name,
                                      "\"metadata\":{\"name\":\"%s\"}}";
         char body[256];
         int n = snprintf(body, sizeof body, format, name);
-        struct hf_request get = {.verb = HF_VERB_GET, .resource = namespaces, .name = name};
-        struct hf_request create = {.verb = HF_VERB_CREATE,
+        struct hf_request get = {.size = sizeof get,
+                                 .verb = HF_VERB_GET,
+                                 .resource = namespaces,
+                                 .name = name};
+        struct hf_request create = {.size = sizeof create,
+                                    .verb = HF_VERB_CREATE,
                                     .resource = namespaces,
                                     .body = body,
                                     .n_body = (size_t)n};
@@ -77,7 +81,8 @@ int hfd_server_hooks_add(struct hfd_server *server, struct hf_status *reterr_sta
         static const char *const after_namespaces[] = {"system-namespaces"};
         static const char *const after_election[] = {"start-controllers"};
         bool elects = server->config->leader_elect;
-        struct hf_hook namespaces = {.name = "system-namespaces",
+        struct hf_hook namespaces = {.size = sizeof namespaces,
+                                     .name = "system-namespaces",
                                      .start = start_system_namespaces,
                                      .ctx = server};
 

@@ -38,13 +38,13 @@ void hfd_leadership_changed(void *ctx, const struct hf_leader_info *info) {
         struct hfd_server *server = ctx;
         bool idle = info->state == HF_FOLLOWING || info->state == HF_STOPPED;
 
-        assert(server->runfile);
         /* info->term is 0 as soon as the term is over. Log lines keep its number until the
          * controllers of the term have stopped too. */
         if (info->term != 0 || idle)
                 hfd_log_sink_set_term(&server->log_sink, info->term);
         struct hf_fence fence = make_fence(server, info);
-        int r = hfd_runfile_write(server->runfile, info->term != 0 && !idle ? &fence : NULL);
+        const struct hf_fence *leads = info->term != 0 && !idle ? &fence : NULL;
+        int r = server->runfile ? hfd_runfile_write(server->runfile, leads) : 0;
         if (r != 0)
                 hf_log(&server->host.log, HF_LOG_WARNING, "holdfastd",
                        "run file in %s: %s; a crash now costs a lease duration",

@@ -26,8 +26,9 @@
  *      end     the hooks' token `stopped` fires; everything is freed; exit status 0, or 1 after
  *              a failed start
  *
- * The API serves while the hooks stop, because the release of the Lease goes through it. A second
- * SIGTERM exits at once. A controller that does not stop ends the process without a release.
+ * The API serves while the hooks stop, because the release of the Lease goes through it. A SIGTERM
+ * more than a second after the first one exits at once. A controller that does not stop ends the
+ * process without a release.
  *
  * This type only records the signals; other files set them. If the start fails, its remaining
  * signals are not set. The mutex mu guards the times. No other lock is taken while it is held.

@@ -4,7 +4,7 @@
  * Then it checks everything once, because a wake-up does not say what has changed. sequence.c
  * controls the order of boot and shutdown.
  *
- *      BOOTING --ready--> RUNNING --SIGTERM, SIGINT, a stuck controller--> STOPPING --> exit
+ *      BOOTING --ready--> RUNNING --SIGTERM, SIGINT, a failure-----------> STOPPING --> exit
  *          +--------SIGTERM, SIGINT, the boot failed--------------------------^
  *
  * Only main sends the states READY, RELOADING and STOPPING to the service manager, so these
@@ -16,7 +16,8 @@
  * thread, reading files for a reload on the reload's thread. Before it starts the sequence thread,
  * main creates the objects, which blocks on files and for up to 30 s on the lock of --cert-dir.
  *
- * A second SIGTERM or SIGINT exits at once, with status 1.
+ * A second SIGTERM or SIGINT exits at once, with status 1, unless it belongs to the first one
+ * (SAME_STOP).
  */
 #include "server/main_loop.h"
 
@@ -31,7 +32,9 @@
 
 #include "base/thread.h"
 #include "server/assembly.h"
-#include "server/certificates.h"
+#include "server/certificates/certificate_expiry.h"
+#include "server/certificates/certificates.h"
+#include "server/object_encryption.h"
 #include "server/process/memory_trim.h"
 #include "server/process/process_limits.h"
 #include "server/reload.h"
@@ -49,6 +52,16 @@
 #define EXTEND_INTERVAL (10 * HF_NSEC_PER_SEC)
 /* How long main waits at the end for a reload, which a disk or a file server may hold up. */
 #define RELOAD_GRACE (10 * HF_NSEC_PER_SEC)
+/* How long to wait after an instance has come or gone before the kubeconfig is written, because
+ * others often follow, and one that restarts comes back. */
+#define PEERS_DELAY (2 * HF_NSEC_PER_SEC)
+/* The longest time between two attempts to write a kubeconfig that could not be written. The first
+ * one is PEERS_DELAY, and each is twice as long as the one before. */
+#define KUBECONFIG_RETRY_MAX (60 * HF_NSEC_PER_SEC)
+/* A stop signal that comes this soon after the first one is a part of the same stop: timeout(1) and
+ * other programs signal the process and then its group, and a terminal and a wrapper may both pass
+ * on one Ctrl-C. */
+#define SAME_STOP (1 * HF_NSEC_PER_SEC)
 /* The longest wait, when there is no earlier deadline. */
 #define IDLE_WAIT (60 * HF_NSEC_PER_SEC)
 
@@ -59,7 +72,7 @@ enum { ELECTOR_LOOP, STORE_LOOP, HTTP_LOOP, N_LOOPS };
 struct main_loop {
         struct hfd_server *server;
         int signal_fd;
-        unsigned n_stop_signals;   /* SIGTERM and SIGINT received */
+        hf_nsec stop_signal_at;    /* when the first SIGTERM or SIGINT was handled; 0 = none was */
         bool ready_sent;           /* READY=1 was sent */
         bool stopping_sent;        /* STOPPING=1 was sent */
         hf_nsec watchdog_interval; /* 0 = there is no watchdog */
@@ -69,6 +82,9 @@ struct main_loop {
         hf_nsec stuck_until;       /* when a stuck controller ends the process; 0 = none is stuck */
         uint64_t iterations[N_LOOPS]; /* counts at the previous check for the watchdog */
         hf_nsec reload_until; /* at the end: when to give up a reload; 0 = main waits for none */
+        hf_nsec renew_at;     /* when to try next to renew certificates */
+        hf_nsec peers_at;     /* when to look at the other instances; 0 = nothing has changed */
+        hf_nsec retry_delay;  /* before the latest retry to write the kubeconfig; 0 = none */
         struct hfd_reload reload;
         char status[HFD_STATUS_LINE_MAX]; /* the STATUS= that was sent last */
         struct hfd_memory_trim memory_trim;
@@ -83,6 +99,8 @@ static void log_reload(struct hfd_server *server, const char *what, int r,
         if (r == HF_E_CANCELED)
                 hf_log(&server->host.log, HF_LOG_NOTICE, "holdfastd",
                        "reload: canceled because the server stops: %s", status->message);
+        else if (r == HF_E_TIMEOUT)
+                hf_log(&server->host.log, HF_LOG_ERROR, "holdfastd", "reload: %s", status->message);
         else if (r != 0)
                 hf_log(&server->host.log, HF_LOG_ERROR, "holdfastd",
                        "reload: %s; keeping the previous %s", status->message, what);
@@ -91,8 +109,9 @@ static void log_reload(struct hfd_server *server, const char *what, int r,
 }
 
 /*
- * The work of one reload. Certificates and tokens are reloaded independently: a mistake in one file
- * must not keep a revoked token or an old certificate in use. Thread: the reload's.
+ * The work of one reload. Certificates, tokens, keys and the audit policy are reloaded
+ * independently: a mistake in one file must not keep a revoked token or an old certificate in use.
+ * Thread: the reload's.
  */
 static void reload_files(void *ctx) {
         struct hfd_server *server = ctx;
@@ -102,14 +121,66 @@ static void reload_files(void *ctx) {
         if (r == 0)
                 r = hfd_http_reload(server->http, server->server_cert_pem, server->server_key_pem,
                                     server->client_ca_pem, &status);
+        /* Clients get a renewed admin certificate from the kubeconfig. */
+        if (r == 0)
+                r = hfd_certificates_write_kubeconfig(server, &status);
         log_reload(server, "certificates", r, &status);
         if (r == HF_E_CANCELED)
                 return;
         r = hfd_auth_reload(server->auth, &status);
         log_reload(server, "tokens", r, &status);
+        r = hfd_certificates_read_account_keys(server, &status);
+        log_reload(server, "keys of service accounts", r, &status);
+        if (server->config->encryption_config[0])
+                log_reload(server, "keys of the store",
+                           hfd_object_encryption_reload(server, &status), &status);
+        if (!server->audit)
+                return;
+        r = hfd_audit_reload(server->audit, &status);
+        log_reload(server, "audit policy", r, &status);
+}
+
+/* The minor work of the reload's thread. */
+static void update_kubeconfig(void *ctx) {
+        struct hfd_server *server = ctx;
+        struct hf_status status = {0};
+
+        if (hfd_certificates_update_kubeconfig(server, &status) != 0)
+                hf_log(&server->host.log, HF_LOG_ERROR, "holdfastd",
+                       "other instances are not in the kubeconfig: %s", status.message);
 }
 
 static void wake_main(void *ctx) { hfd_server_wake(ctx); }
+
+/* Plans to look at the other instances by then, or earlier if that is already planned. */
+static void plan_kubeconfig(struct main_loop *m, hf_nsec at) {
+        if (m->peers_at == 0 || at < m->peers_at)
+                m->peers_at = at;
+}
+
+/* Plans another attempt after one that has failed: the disk may be full. */
+static void retry_kubeconfig(struct main_loop *m, hf_nsec now) {
+        if (!atomic_load(&m->server->kubeconfig_failed)) {
+                m->retry_delay = 0;
+        } else if (m->peers_at == 0 && hfd_reload_is_idle(&m->reload)) {
+                m->retry_delay = m->retry_delay == 0 ? PEERS_DELAY : 2 * m->retry_delay;
+                if (m->retry_delay > KUBECONFIG_RETRY_MAX)
+                        m->retry_delay = KUBECONFIG_RETRY_MAX;
+                plan_kubeconfig(m, now + m->retry_delay);
+        }
+}
+
+/* Requests a new kubeconfig some time after other instances have come or gone. */
+static void follow_peers(struct main_loop *m, hf_nsec now) {
+        if (!is_running(m))
+                return;
+        if (atomic_exchange(&m->server->peers_changed, false))
+                plan_kubeconfig(m, now + PEERS_DELAY);
+        if (m->peers_at == 0 || now < m->peers_at)
+                return;
+        m->peers_at = 0;
+        hfd_reload_request_minor(&m->reload);
+}
 
 /*
  * A reload begins only between READY and STOPPING: during the boot the sequence thread reads the
@@ -135,11 +206,15 @@ static void begin_stop(struct main_loop *m, enum hf_cancel_reason reason) {
 
 static void handle_stop_signal(struct main_loop *m, const char *name) {
         const struct hf_log *log = &m->server->host.log;
+        hf_nsec now = hfd_server_now(m->server);
 
-        if (m->n_stop_signals++ > 0) {
+        if (m->stop_signal_at != 0) {
+                if (now < m->stop_signal_at + SAME_STOP)
+                        return;
                 hf_log(log, HF_LOG_WARNING, "holdfastd", "second stop signal: exiting at once");
                 _exit(1);
         }
+        m->stop_signal_at = now;
         hf_log(log, HF_LOG_NOTICE, "holdfastd", "%s: stopping", name);
         begin_stop(m, HF_CANCEL_STOPPING);
 }
@@ -200,6 +275,19 @@ static void end_when_stuck(struct main_loop *m, hf_nsec now) {
                 begin_stop(m, HF_CANCEL_FAILED);
 }
 
+/* This instance has looked for the mark of a copy before the copy wrote it (boot.c). Objects are
+ * missing until the copy is complete, so a controller would delete what belongs to them. */
+static void end_when_copied_to(struct main_loop *m) {
+        struct hfd_server *server = m->server;
+
+        if (!atomic_load(&server->copy_begun) || hf_cancel_fired(server->stop))
+                return;
+        hf_log(&server->host.log, HF_LOG_ERROR, "holdfastd",
+               "holdfastd store copy writes to the store of this instance: stopping");
+        atomic_store(&server->exit_status, 1);
+        begin_stop(m, HF_CANCEL_FAILED);
+}
+
 /* Whether every loop has completed an iteration since the previous call. */
 static bool have_loops_progressed(struct main_loop *m) {
         struct hfd_server *server = m->server;
@@ -242,6 +330,12 @@ static hf_nsec next_wake_up(const struct main_loop *m, hf_nsec now) {
 
         if (m->watchdog_interval != 0 && m->watchdog_at < at)
                 at = m->watchdog_at;
+        if (is_running(m) && hfd_certificate_expiry_next(m->server, now, m->renew_at) < at)
+                at = hfd_certificate_expiry_next(m->server, now, m->renew_at);
+        if (is_running(m) && hfd_compactor_next(m->server->compactor) < at)
+                at = hfd_compactor_next(m->server->compactor);
+        if (is_running(m) && m->peers_at != 0 && m->peers_at < at)
+                at = m->peers_at;
         if (!is_running(m) && m->extend_at < at)
                 at = m->extend_at;
         if (m->stopping_sent && m->delay_until > now && m->delay_until < at)
@@ -287,9 +381,14 @@ static void run_loop(struct main_loop *m) {
                 if (!must_continue(m, now))
                         return;
                 report_state(m, now);
+                if (is_running(m) && hfd_certificate_expiry_is_due(server, now, &m->renew_at))
+                        hfd_reload_request(&m->reload);
+                follow_peers(m, now);
                 step_reload(m);
+                retry_kubeconfig(m, now); /* after the end of an attempt was noticed */
                 report_status(m);
                 end_when_stuck(m, now);
+                end_when_copied_to(m);
                 feed_watchdog(m, now);
                 if (is_running(m))
                         hfd_compactor_tick(server->compactor, now);
@@ -321,6 +420,10 @@ static int start_server(struct hfd_server *server, pthread_t *ret_sequence,
                         struct hf_status *reterr_status) {
         hfd_notify_warn_unsupported(&server->host.log);
         hfd_process_limits_raise_files(&server->host.log);
+        if (server->config->ignored_flags && *server->config->ignored_flags)
+                hf_log(&server->host.log, HF_LOG_NOTICE, "holdfastd",
+                       "flags of kube-apiserver without a meaning here: %s",
+                       server->config->ignored_flags);
         int r = hfd_assembly_make(server, reterr_status);
         if (r != 0)
                 return r;
@@ -337,10 +440,11 @@ static int run_server(struct hfd_server *server, int signal_fd) {
         pthread_t sequence;
 
         hfd_reload_init(&m.reload, &server->host, reload_files, wake_main, server);
+        m.reload.minor_work = update_kubeconfig;
         int r = start_server(server, &sequence, &status);
         if (r != 0) {
                 int exit_status = atomic_load(&server->exit_status);
-                (void)fprintf(stderr, "holdfastd: %s\n", status.message);
+                hfd_server_report_failure(server, &status);
                 hfd_assembly_free(server);
                 return exit_status != 0 ? exit_status : 1;
         }

@@ -27,23 +27,31 @@ static void *reload_thread(void *ctx) {
         struct hfd_reload *reload = ctx;
 
         assert(!atomic_load(&reload->returned));
-        reload->work(reload->ctx);
+        (reload->is_minor ? reload->minor_work : reload->work)(reload->ctx);
         atomic_store(&reload->returned, true);
         reload->wake(reload->ctx);
         return NULL;
 }
 
+/* Begins the reload that is requested, or else the minor work. */
 static void begin_reload(struct hfd_reload *reload) {
         assert(!reload->running && !reload->disabled);
+        reload->is_minor = !reload->requested;
+        if (reload->is_minor)
+                reload->minor_requested = false;
         reload->requested = false;
         atomic_store(&reload->returned, false);
-        hfd_notify_reloading();
+        if (!reload->is_minor)
+                hfd_notify_reloading();
         int r = hf__thread_start(reload->host, "hfd-reload", reload_thread, reload,
                                  &reload->thread);
         if (r != 0) {
                 hf_log(&reload->host->log, HF_LOG_ERROR, "holdfastd",
                        "reload: cannot start a thread: %s", hf_strerror(r));
-                hfd_notify_ready(); /* completes the reload for the service manager */
+                if (reload->is_minor)
+                        reload->minor_requested = true; /* nobody else requests it again */
+                else
+                        hfd_notify_ready(); /* completes the reload for the service manager */
                 return;
         }
         reload->running = true;
@@ -51,22 +59,32 @@ static void begin_reload(struct hfd_reload *reload) {
 
 void hfd_reload_request(struct hfd_reload *reload) { reload->requested = !reload->disabled; }
 
+void hfd_reload_request_minor(struct hfd_reload *reload) {
+        assert(reload->minor_work);
+        reload->minor_requested = !reload->disabled;
+}
+
 void hfd_reload_step(struct hfd_reload *reload, bool may_begin) {
         if (reload->running && atomic_load(&reload->returned)) {
                 hfd_reload_join(reload);
-                if (!reload->disabled)
+                if (!reload->disabled && !reload->is_minor)
                         hfd_notify_ready();
         }
-        if (may_begin && reload->requested && !reload->running)
+        if (may_begin && (reload->requested || reload->minor_requested) && !reload->running)
                 begin_reload(reload);
 }
 
 void hfd_reload_disable(struct hfd_reload *reload) {
         reload->requested = false;
+        reload->minor_requested = false;
         reload->disabled = true;
 }
 
 bool hfd_reload_is_running(const struct hfd_reload *reload) { return reload->running; }
+
+bool hfd_reload_is_idle(const struct hfd_reload *reload) {
+        return !reload->running && !reload->requested && !reload->minor_requested;
+}
 
 void hfd_reload_join(struct hfd_reload *reload) {
         if (!reload->running)

@@ -6,6 +6,9 @@
  *
  *      IDLE --requested, may begin--> RUNNING (RELOADING=1) --work returned--> IDLE (READY=1)
  *
+ * A minor work, which the service manager is not told of, may be requested too: it has the same
+ * thread, so that it never runs together with a reload.
+ *
  * At most one reload runs at a time. Requests during a reload cause together one more reload after
  * it, because the running one may have read the files already. Once the server stops, no reload
  * begins and READY=1 is not sent. The work has its own thread because it may block on a lock or a
@@ -24,12 +27,15 @@ struct hfd_reload {
         const struct hf_host *host; /* borrowed */
         void (*work)(void *ctx);
         void (*wake)(void *ctx);
-        void *ctx; /* borrowed */
+        void *ctx;                     /* borrowed */
+        void (*minor_work)(void *ctx); /* NULL = there is none; set before the first step */
         /* main only */
-        bool requested;   /* a reload is requested and has not begun */
-        bool disabled;    /* the server stops: no reload begins, and READY=1 is not sent */
-        bool running;     /* thread exists and has not been joined */
-        pthread_t thread; /* valid while running */
+        bool requested;       /* a reload is requested and has not begun */
+        bool minor_requested; /* the minor work is requested and has not begun */
+        bool is_minor;        /* while running: it is the minor work */
+        bool disabled;        /* the server stops: no reload begins, and READY=1 is not sent */
+        bool running;         /* thread exists and has not been joined */
+        pthread_t thread;     /* valid while running */
         /* shared */
         _Atomic bool returned; /* set by the reload's thread: the work has returned */
 };
@@ -39,6 +45,8 @@ void hfd_reload_init(struct hfd_reload *reload, const struct hf_host *host, void
                      void (*wake)(void *ctx), void *ctx);
 /* Requests a reload. A later hfd_reload_step begins it. Ignored after hfd_reload_disable. */
 void hfd_reload_request(struct hfd_reload *reload);
+/* Requests the minor work, likewise. */
+void hfd_reload_request_minor(struct hfd_reload *reload);
 /*
  * Ends the reload whose work has returned, and begins the next one if it was requested. While
  * may_begin is false (the server starts), requests are kept. Does not block.
@@ -51,6 +59,8 @@ void hfd_reload_step(struct hfd_reload *reload, bool may_begin);
 void hfd_reload_disable(struct hfd_reload *reload);
 /* Whether a reload has begun and hfd_reload_step has not ended it yet. */
 bool hfd_reload_is_running(const struct hfd_reload *reload);
+/* Whether neither a reload nor the minor work runs or is requested. */
+bool hfd_reload_is_idle(const struct hfd_reload *reload);
 /* Blocks until the running work, if any, has returned. Call after hfd_reload_disable, and after the
  * token that ends the waits of the work has fired. For tests: holdfastd itself exits without a
  * reload that hangs. */

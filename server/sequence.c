@@ -6,7 +6,8 @@
  *      boot --ready--> wait for the stop token --> shut down --> end
  *        +-------------failed or stopped-------------^
  *
- * Exit status: 0 after a requested stop; 1 after a failed boot; 70 if a controller does not stop.
+ * Exit status: 0 after a requested stop; 1 after a failed boot, or 2 if a flag caused it; 70 if a
+ * controller does not stop.
  *
  * Invariant: with status 70 the process ends at once, by _exit. The controller's thread still uses
  * the objects, so nothing may be freed. And the Lease is not released, because the controller may
@@ -15,7 +16,6 @@
 #include "server/sequence.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "server/boot.h"
@@ -35,8 +35,7 @@ static int run_sequence(struct hfd_server *server, struct hf_status *reterr_stat
         else if (r == HF_E_CANCELED && hf_cancel_fired(server->stop))
                 r = 0; /* a stop during the boot is not a failure */
         else
-                hf_log(&server->host.log, HF_LOG_ERROR, "holdfastd", "start failed: %s",
-                       reterr_status->message);
+                hfd_server_report_failure(server, reterr_status);
         /* hfd_shutdown_run logs the failures of hooks. Except for HF_E_STUCK they do not change the
          * exit status, because the process has stopped as requested. */
         if (hfd_shutdown_run(server, &why) == HF_E_STUCK) {
@@ -61,11 +60,11 @@ void *hfd_sequence_thread(void *ctx) {
                        "%s; the lease is not released, exiting", status.message);
                 _exit(EXIT_STUCK);
         }
-        if (r != 0) {
-                (void)fprintf(stderr, "holdfastd: %s\n", status.message);
+        if (r != 0)
                 hfd_notify_status("%s", status.message);
-        }
-        atomic_store(&server->exit_status, r != 0 ? 1 : 0);
+        /* The boot may have set status 2. */
+        if (r != 0 && atomic_load(&server->exit_status) == 0)
+                atomic_store(&server->exit_status, 1);
         atomic_store(&server->sequence_ended, true);
         hfd_server_wake(server);
         return NULL;

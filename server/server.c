@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -40,6 +41,14 @@ void hfd_server_done(struct hfd_server *server) {
         server->stop = hf_cancel_unref(server->stop);
         hfd_lifecycle_done(&server->lifecycle);
         (void)close(server->event_fd);
+}
+
+void hfd_server_report_failure(struct hfd_server *server, const struct hf_status *status) {
+        if (server->log_sink.uses_journal)
+                hf_log(&server->host.log, HF_LOG_ERROR, "holdfastd", "start failed: %s",
+                       status->message);
+        else
+                (void)fprintf(stderr, "holdfastd: %s\n", status->message);
 }
 
 void hfd_server_wake(struct hfd_server *server) {

@@ -8,11 +8,12 @@
  *
  *      server            the struct; init, done, wake
  *      configured_store, certificates, health_checks, leadership, bootstrap_phases, hooks,
- *      debug_leader, status_line, reload      one task each
+ *      debug_leader, status_line, reload, object_encryption      one task each
  *      assembly          creates all objects, frees all objects
  *      boot, shutdown    start serving; stop gracefully
  *      sequence          boot, wait for the stop, shut down: one thread
  *      main_loop         signals, watchdog, status line, reloads: the main thread
+ *      check             `holdfastd --check`, which starts nothing
  *      release           the sub-command `holdfastd release`, which needs no struct hfd_server
  *      program           the command line and its sub-commands
  *
@@ -36,21 +37,27 @@
 #include <holdfast/leader.h>
 #include <holdfast/metrics.h>
 
+#include "server/audit/audit.h"
 #include "server/auth/auth.h"
 #include "server/auth/pki.h"
+#include "server/authorization/authorizer.h"
 #include "server/cacher/cacher.h"
+#include "server/certificates/cluster_ca.h"
 #include "server/config/config.h"
 #include "server/controllers/controllers.h"
 #include "server/controllers/identity.h"
+#include "server/controllers/instances/peers.h"
 #include "server/extra.h"
 #include "server/filters/filters.h"
 #include "server/handlers/healthz.h"
 #include "server/handlers/metrics_handler.h"
+#include "server/handlers/openid.h"
 #include "server/http/http.h"
 #include "server/http/router.h"
 #include "server/lifecycle.h"
 #include "server/process/runfile.h"
 #include "server/registry/registry.h"
+#include "server/service_accounts/service_accounts.h"
 #include "server/storage/compactor.h"
 #include "server/storage/store.h"
 #include "server/systemd/log_sink.h"
@@ -68,15 +75,22 @@ struct hfd_server {
         struct hfd_router *router;
         char advertised[INET6_ADDRSTRLEN]; /* the address to publish (advertise.h) */
         struct hfd_identity identity;      /* its endpoint is set once the port is known */
+        struct hfd_peers *peers;           /* the other instances of the same CA */
+        struct hfd_cluster_ca *cluster_ca; /* the CA for the controllers */
         struct hf_bootstrap *bootstrap;
+        /* Both are NULL with --storage=memory. */
         struct hfd_runfile *data_lock; /* one process per data directory */
         struct hfd_runfile *runfile; /* one process per instance; records what this process leads */
         struct hfd_store *store;
         struct hfd_auth *auth;
+        struct hfd_authorizer *authorizer;
         struct hfd_cacher *cacher;
+        struct hfd_service_accounts *service_accounts;
+        struct hfd_openid openid; /* the handler of the documents about tokens */
         struct hfd_registry *registry;
         struct hf_client *loopback;
         struct hfd_compactor *compactor; /* main calls hfd_compactor_tick */
+        struct hfd_audit *audit;         /* NULL = there is no audit policy */
         struct hfd_filters *filters;
         struct hfd_healthz *healthz;
         struct hfd_metrics_handler *metrics_handler;
@@ -91,16 +105,22 @@ struct hfd_server {
          * only once the boot is done ---- */
         struct hfd_pki pki;
         char *server_cert_pem, *server_key_pem, *client_ca_pem; /* owned */
+        struct hfd_peer_list kubeconfig_peers; /* those in the kubeconfig that was written last */
 
         /* ---- shared: any thread ---- */
         struct hfd_lifecycle lifecycle;
         struct hfd_log_sink log_sink;
-        _Atomic bool waiting_for_store; /* set by the boot, for the status line */
-        _Atomic bool ready;             /* set by the boot: all post-start hooks are done */
-        _Atomic bool stuck;             /* set by the elector's loop: a controller does not stop */
-        _Atomic bool sequence_ended;    /* set by the sequence thread, last */
-        _Atomic int exit_status;        /* valid once sequence_ended is true, and after a failed
-                                           hfd_assembly_make, where 0 means 1 */
+        _Atomic int64_t renew_certificates_at; /* seconds since 1970; see certificate_expiry.c */
+        _Atomic bool waiting_for_store;        /* set by the boot, for the status line */
+        _Atomic bool ready;                    /* set by the boot: all post-start hooks are done */
+        _Atomic bool peers_changed;            /* main looks whether the kubeconfig must change */
+        _Atomic bool kubeconfig_failed;        /* the last attempt to write it; main tries again */
+        _Atomic bool copy_begun;     /* `holdfastd store copy` writes to the store; main stops */
+        _Atomic bool stuck;          /* set by the elector's loop: a controller does not stop */
+        _Atomic bool sequence_ended; /* set by the sequence thread, last */
+        _Atomic int exit_status; /* 2 once a flag has caused a failure. Valid once sequence_ended
+                                    is true, and after a failed hfd_assembly_make, where 0
+                                    means 1 */
 };
 
 /*
@@ -113,6 +133,10 @@ int hfd_server_init(struct hfd_server *server, const struct hfd_config *config,
                     const struct hfd_extra *extra);
 /* After hfd_assembly_free, or when hfd_assembly_make was never called. */
 void hfd_server_done(struct hfd_server *server);
+
+/* Reports why the start failed: as an entry of the journal, else as one line on stderr that begins
+ * with the name of the program. Thread: any. */
+void hfd_server_report_failure(struct hfd_server *server, const struct hf_status *status);
 
 /* Makes the main loop run once more. Call when a state that it reports or depends on has changed.
  * Never blocks. Thread: any. */

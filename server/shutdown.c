@@ -67,7 +67,7 @@ static void close_api(struct hfd_server *server) {
 }
 
 static bool is_leading(struct hfd_server *server) {
-        struct hf_leader_info info;
+        struct hf_leader_info info = {.size = sizeof info};
 
         hf_elector_info(server->elector, &info);
         return info.state == HF_LEADING;
@@ -92,6 +92,6 @@ int hfd_shutdown_run(struct hfd_server *server, struct hf_status *reterr_status)
         (void)hfd_lifecycle_wait(&server->lifecycle, HFD_AFTER_SHUTDOWN_DELAY_DURATION,
                                  HF_NSEC_NEVER);
         close_api(server);
-        hf_hooks_stopped(server->hooks);
+        hf_hooks_fire_stopped(server->hooks);
         return r;
 }

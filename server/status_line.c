@@ -13,7 +13,7 @@
 
 /* Formats the phase that this instance applies as the leader. False: there is none. */
 static bool format_running_phase(struct hf_bootstrap *bootstrap, char *text) {
-        struct hf_bootstrap_info info;
+        struct hf_bootstrap_info info = {.size = sizeof info};
         size_t n = hf_bootstrap_n_phases(bootstrap);
 
         for (size_t i = 0; i < n; i++) {
@@ -34,7 +34,7 @@ static bool format_running_phase(struct hf_bootstrap *bootstrap, char *text) {
 /* Formats that this server waits for the first phase, which the leader, in any process, must
  * complete. False: it does not wait. */
 static bool format_awaited_phase(struct hfd_server *server, char *text) {
-        struct hf_bootstrap_info info;
+        struct hf_bootstrap_info info = {.size = sizeof info};
 
         if (atomic_load(&server->ready))
                 return false;
@@ -56,7 +56,7 @@ static void format_leadership(const struct hf_leader_info *info, char *text) {
 }
 
 void hfd_status_line_format(struct hfd_server *server, char text[HFD_STATUS_LINE_MAX]) {
-        struct hf_leader_info info;
+        struct hf_leader_info info = {.size = sizeof info};
         char store[HFD_STORE_NAME_MAX];
 
         hf_elector_info(server->elector, &info);

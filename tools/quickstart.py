@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shows Holdfast at work; run by tools/quickstart, which builds it first.
 
-The witness, a separate process that watches etcd, measures every gap. No log or metric of Holdfast is used for that.
+It shows Holdfast first on a file of SQLite, with nothing else running, then on etcd. The witness, a separate process that watches the store,
+measures every gap. No log or metric of Holdfast is used for that.
 """
+import json
 import pathlib
 import shutil
 import signal
@@ -60,6 +62,10 @@ class Demo:
     def other(self, name):
         return next(n for n in self.instances if n != name)
 
+    def other_name(self):
+        """The name of the instance that does not run."""
+        return next(n for n in "ab" if n not in self.instances)
+
     def hand_over(self):
         old = self.leader()
         new = self.other(old)
@@ -98,7 +104,7 @@ class Demo:
             print("\r\033[K", end="")
         expiry = last["t"] + LEASE_SECONDS * 1e9
         say(f"   {new} leads at revision {taken['rev']}: {(taken['t'] - last['t']) / 1e9:.3f} s after the last renewal, "
-            f"{(taken['t'] - expiry) / 1e6:.1f} ms after its expiry")
+            f"{max(0, taken['t'] - expiry) / 1e6:.1f} ms after its expiry")
         say("   (under systemd the ExecStopPost of the unit frees the Lease of a dead instance at once)")
         return old, new
 
@@ -150,16 +156,17 @@ def stop_all(demo):
             say(f"   instance {name} does not end and will be killed")
 
 
-def show(cluster):
+def on_a_file(cluster):
+    """One instance, then two, on a file of SQLite: nothing else runs."""
     demo = Demo(cluster)
-    step("a private etcd-server and two instances")
-    say(f"   etcd: {cluster.etcd.url}")
+    step("holdfastd alone: its objects are in a file")
+    say(f"   store: {cluster.etcd.path}")
     demo.start("a")
     demo.witness.wait_holder(lambda h: h != "")
+    demo.make_workspace("first", through="a")
+    step("a second instance on the same file")
     demo.start("b")
     demo.show_leader()
-    step("the leader's controllers at work")
-    demo.make_workspace("first", through=demo.other(demo.leader()))
     step("hand-over: the leader is told to stop")
     old, new = demo.hand_over()
     demo.make_workspace("second", through=new)
@@ -169,8 +176,32 @@ def show(cluster):
     step("take-over: the leader is killed")
     old, new = demo.take_over()
     demo.make_workspace("third", through=new)
-    demo.start(old)
+    stop_all(demo)
+    cluster.witness.end()  # the copy refuses a file that is in use
+
+
+def move(cluster, etcd):
+    step("the same objects in etcd, for instances on several machines")
+    command = ["store", "copy", f"--from={cluster.etcd.url}", f"--to=etcd:{etcd.url}"]
+    say(f"   holdfastd {' '.join(command)}")
+    done = subprocess.run([holdfastd.HOLDFASTD, *command], capture_output=True, text=True, check=False, timeout=holdfastd.LIMIT)
+    if done.returncode != 0:
+        raise AssertionError(done.stderr)
+    say("   " + done.stderr.strip().splitlines()[-1])
+
+
+def on_etcd(cluster):
+    demo = Demo(cluster)
+    say(f"   etcd: {cluster.etcd.url}")
+    demo.start("a")
+    demo.witness.wait_holder(lambda h: h != "")
+    demo.start("b")
     demo.show_leader()
+    names = [item["metadata"]["name"] for item in json.loads(demo.instances["b"].get("/apis/tenancy.holdfast.dev/v1alpha1/workspaces")[1])["items"]]
+    say(f"   workspaces: {', '.join(names)}")
+    demo.hand_over()
+    demo.make_workspace("fourth", through=demo.leader())
+    demo.start(demo.other_name())
     if sys.stdout.isatty() and sys.stdin.isatty():
         try:
             stay(demo)
@@ -178,6 +209,24 @@ def show(cluster):
             say("\nstopping")
     stop_all(demo)
     step("done; nothing is left behind")
+
+
+def show():
+    with holdfastd.Cluster(prefix="holdfast-", etcd=holdfastd.SqliteFile) as one:
+        on_a_file(one)
+        # The witness of the new cluster must not see the copy: etcd is filled first.
+        with holdfastd.Cluster(prefix="holdfast-", etcd=lambda directory: filled_etcd(one, directory)) as two:
+            on_etcd(two)
+
+
+def filled_etcd(cluster, directory):
+    etcd = holdfastd.Etcd(directory)
+    try:
+        move(cluster, etcd)
+    except BaseException:
+        etcd.end()
+        raise
+    return etcd
 
 
 def interrupted(number, _):
@@ -193,8 +242,7 @@ def main():
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, interrupted)
     try:
-        with holdfastd.Cluster(prefix="holdfast-") as cluster:
-            show(cluster)
+        show()
     except KeyboardInterrupt:
         say("\ninterrupted; nothing is left behind")
         return 130

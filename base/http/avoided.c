@@ -36,8 +36,8 @@ static bool contains(const struct hf__avoided *avoided, const char *address) {
         return false;
 }
 
-/* These are also the results of a handshake that failed because of a certificate: another address
- * may be another server. */
+/* Whether the connection ended before or during the TLS handshake. A server's certificate that does
+ * not verify counts too, because another address may be another server. */
 static bool is_lost_handshake(const struct hf__exchange *x, CURLcode result) {
         if (x->may_have_sent || x->forced_outcome != 0 || !x->easy)
                 return false;

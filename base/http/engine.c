@@ -16,11 +16,12 @@
  * may be ready for a request that must not be sent any more. The price: a response that arrived in
  * time is not read if the loop comes too late to it.
  *
- * The loop sleeps in epoll_wait for at most a second. It wakes for curl's sockets, for the mailbox
- * and for a boot-time timer. That timer expires no later than the earliest of the lanes' timers
- * (hf__lanes_due), the requests' timers and the scheduled calls. It is set again only if it is not
- * armed or must expire earlier. If it expires too early, that costs one empty iteration, which is
- * cheaper than a system call per request.
+ * The loop sleeps in epoll_wait until one of curl's sockets, the mailbox or a boot-time timer wakes
+ * it. The timer expires no later than the earliest of the lanes' timers (hf__lanes_due), the
+ * requests' timers and the scheduled calls. It is set again only if it is not armed or must expire
+ * earlier. If it expires too early, that costs one empty iteration, which is cheaper than a system
+ * call per request. If the host provides its own clock, that clock may jump when the system's does
+ * not. So the loop reads such a clock once a second while something is due by it.
  *
  * After hf__http_engine_stop, submissions are refused. The thread takes the remaining commands from
  * the mailbox, ends every remaining request with HF_E_CANCELED, calls every remaining scheduled
@@ -39,8 +40,8 @@
 #include "base/thread.h"
 
 #define N_EVENTS 64
-/* At least one iteration a second, so that a watchdog can check that `iterations` grows. */
-#define MAX_WAIT_MS 1000
+/* How late the loop may notice that the host's own clock has jumped. */
+#define CLOCK_JUMP_MS 1000
 
 /* A call that hf__http_schedule has scheduled. The engine owns it. */
 struct scheduled_call {
@@ -259,7 +260,8 @@ static void run_scheduled_calls(struct hf__http_engine *engine) {
         }
 }
 
-/* Arms the timer if necessary. Returns how long epoll_wait may sleep, in milliseconds. */
+/* Arms the timer if necessary. Returns the timeout for epoll_wait: milliseconds, or -1 to sleep
+ * until something wakes it. */
 static int prepare_wait(struct hf__http_engine *engine) {
         hf_nsec next = hf__lanes_due(engine);
 
@@ -275,10 +277,13 @@ static int prepare_wait(struct hf__http_engine *engine) {
                         return 0;
                 struct itimerspec spec = {.it_value = {.tv_sec = (time_t)(rest / HF_NSEC_PER_SEC),
                                                        .tv_nsec = (long)(rest % HF_NSEC_PER_SEC)}};
-                if (timerfd_settime(engine->timer_fd, 0, &spec, NULL) == 0)
-                        engine->timer_expires_at = next;
+                int r = timerfd_settime(engine->timer_fd, 0, &spec, NULL);
+                assert(r == 0); /* the times are valid */
+                (void)r;
+                engine->timer_expires_at = next;
         }
-        return MAX_WAIT_MS;
+        bool may_jump = next != HF_NSEC_NEVER && engine->clock != hf_clock_system();
+        return may_jump ? CLOCK_JUMP_MS : -1;
 }
 
 /* One iteration of the loop. The flush is last, so that it sends everything that the iteration

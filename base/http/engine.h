@@ -2,14 +2,15 @@
 #pragma once
 /*
  * The HTTP client engine: one thread with one epoll loop over libcurl's multi interface. No other
- * code of Holdfast includes curl's header.
+ * code of the library or the server includes curl's header.
  *
  * Any thread may submit a request. The engine's thread calls its callbacks: on_head when the header
  * block is complete, on_data for each piece of the body, and on_done exactly once, last. Callbacks
  * must not block. A request ends when its response is complete, when its transfer fails, when its
- * deadline or head_timeout passes, when a callback or hf__http_cancel ends it, or when the engine
- * stops. No part of a request is passed to a connection after its deadline, even if the machine was
- * suspended meanwhile.
+ * deadline, connect_timeout or head_timeout passes, when a callback or hf__http_cancel ends it, or
+ * when the engine stops. Only a GET or a HEAD is sent again when a reused connection turns out to
+ * be dead. No part of a request is passed to a connection after its deadline, even if the machine
+ * was suspended meanwhile.
  *
  * Lanes: requests of different lanes never share a connection, so that Lease traffic does not queue
  * behind a large list. Within a lane connections are kept for further requests, and HTTP/2 requests
@@ -19,12 +20,15 @@
  * - 0: a complete HTTP response, whatever its status code.
  * - HF_E_UNAVAILABLE: there was no connection. No byte of the request was sent.
  * - HF_E_TIMEOUT: the deadline or head_timeout passed, or the transfer failed after the request may
- *   have been sent. It is unknown whether the server processed the request.
+ *   have been sent.
  * - HF_E_CANCELED: the request was canceled, a callback ended it, or the engine was stopped.
  * - HF_E_TOO_LARGE: there is no on_data, and the body is longer than max_body.
  * - HF_E_UNAUTHORIZED: one side refused the other's TLS certificate, or cannot use its own.
  * - HF_E_INVALID: the URL is malformed, or libcurl does not support its protocol or an option.
  * - -errno: a local failure. Nothing was sent.
+ *
+ * After HF_E_TIMEOUT, HF_E_CANCELED and HF_E_TOO_LARGE the server may have processed the request,
+ * unless not_sent is set.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,7 +42,8 @@
 struct hf__http_engine;
 struct hf__http_tls; /* tls.h */
 
-enum hf__http_version { HF__HTTP_ANY, HF__HTTP_1_1, HF__HTTP_2 };
+/* ANY: HTTP/2 if the server offers it over TLS, else HTTP/1.1. */
+enum hf__http_version { HF__HTTP_ANY, HF__HTTP_1_1 };
 
 /* How a request ended. All pointers are valid until on_done returns. */
 struct hf__http_result {
@@ -52,29 +57,29 @@ struct hf__http_result {
         uint32_t retry_after_s; /* 0 = none, or a date, which is ignored */
         const char *fence_echo; /* the Holdfast-Fence header of the response; NULL = none */
         const char *error_text; /* why it failed, from libcurl or Holdfast; "" = unknown */
+        /* The outcome is HF_E_UNAUTHORIZED, because no CA that the request trusts has issued the
+         * server's certificate. */
+        bool other_ca;
 };
 
 /* All strings and the body are copied before submit returns. */
 struct hf__http_request {
-        const char *method;      /* "GET", "POST" */
-        const char *url;         /* absolute, http or https; see unix_socket */
-        const char *unix_socket; /* path of a socket, for URLs http://localhost/...; NULL = TCP */
+        const char *method;         /* "GET", "POST" */
+        const char *url;            /* absolute, http or https */
         const char *const *headers; /* "Name: value" */
         size_t n_headers;
         const void *body;
         size_t n_body;
         enum hf__http_version version;
-        /* The request may be sent again when a reused connection turns out to be dead. GET and HEAD
-         * always may. */
-        bool idempotent;
         struct hf__http_tls *tls; /* the engine takes a reference; NULL = the system's CAs */
         unsigned lane;            /* 0 .. HF__HTTP_N_LANES - 1 */
-        hf_nsec deadline;         /* boot time, for the whole request; NEVER for streams only */
+        hf_nsec deadline; /* boot time, of the whole request; HF_NSEC_NEVER for a stream only */
         /* Boot time before which the request is not sent. It can reach its deadline or be canceled
          * earlier. 0 = send at once. */
         hf_nsec not_before;
-        /* Limit until curl has a connection for the request; then the outcome is HF_E_UNAVAILABLE.
-         * 0 = none. */
+        /* How long the request may wait for a connection, from its start or not_before. When this
+         * has passed, the outcome is HF_E_UNAVAILABLE. 0 = no limit, but opening one connection
+         * takes 30 s at most. */
         hf_nsec connect_timeout;
         hf_nsec head_timeout; /* limit from submission to the complete header block; 0 = none */
         size_t max_body;      /* limit of the body if on_data is NULL; 0 = 8 MiB */
@@ -104,7 +109,8 @@ int hf__http_submit(struct hf__http_engine *engine, const struct hf__http_reques
 /*
  * Submits a retry under the id of a request that has just ended, so that hf__http_cancel with this
  * id cancels the retry. May be called only from the on_done of that request. Fails like
- * hf__http_submit, and with HF_E_CANCELED if the request was canceled in the meantime.
+ * hf__http_submit, and with HF_E_CANCELED if hf__http_cancel was called for this id and has not
+ * taken effect yet.
  */
 int hf__http_submit_again(struct hf__http_engine *engine, const struct hf__http_request *request,
                           uint64_t id);

@@ -13,7 +13,7 @@
  *
  * When a reused connection breaks before the response, curl itself would send the request again. If
  * the peer acted on the first copy, its response to the second copy ("conflict") would mislead the
- * caller. So the second call of on_prereq ends a request with HF_E_TIMEOUT unless it is idempotent.
+ * caller. So the second call of on_prereq ends a request with HF_E_TIMEOUT unless it is a read.
  * This also affects a stream that the peer has refused with GOAWAY and has therefore not processed,
  * because libcurl 7.88 reports it exactly like a broken connection. Reporting an unknown outcome
  * there is harmless.
@@ -38,12 +38,10 @@
 
 /* ---- memory ---- */
 
-/* Copies a string to *end and advances *end past it. Returns the copy; NULL for NULL. */
+/* Copies a string to *end and advances *end past it. Returns the copy. */
 static char *append_copy(char **end, const char *text) {
         char *at = *end;
 
-        if (!text)
-                return NULL;
         *end = stpcpy(at, text) + 1;
         return at;
 }
@@ -97,8 +95,6 @@ static struct hf__exchange *allocate_exchange(const struct hf__http_request *req
                 n_strings += strlen(extra[i]) + 1;
         for (size_t i = 0; i < request->n_headers; i++)
                 n_strings += strlen(request->headers[i]) + 1;
-        if (request->unix_socket)
-                n_strings += strlen(request->unix_socket) + 1;
         return malloc(sizeof(struct hf__exchange) + n_headers * sizeof(struct curl_slist) +
                       n_strings + request->n_body + 1);
 }
@@ -123,7 +119,6 @@ struct hf__exchange *hf__exchange_new(struct hf__http_engine *engine,
         char *end = (char *)(x->headers + n_headers);
         x->request.method = append_copy(&end, request->method);
         x->request.url = append_copy(&end, request->url);
-        x->request.unix_socket = append_copy(&end, request->unix_socket);
         for (size_t i = 0; i < n_headers; i++) {
                 bool is_extra = i >= request->n_headers;
                 x->headers[i].data = append_copy(&end, is_extra ? extra[i - request->n_headers]
@@ -132,8 +127,7 @@ struct hf__exchange *hf__exchange_new(struct hf__http_engine *engine,
         }
         free(host);
         x->request.headers = NULL;
-        x->request.idempotent = request->idempotent || strcmp(request->method, "GET") == 0 ||
-                                strcmp(request->method, "HEAD") == 0;
+        x->is_read = strcmp(request->method, "GET") == 0 || strcmp(request->method, "HEAD") == 0;
         if (request->n_body > 0)
                 x->request.body = memcpy(end, request->body, request->n_body);
         x->tls = hf__http_tls_ref(request->tls);
@@ -185,7 +179,7 @@ int hf__exchange_on_prereq(void *ctx, char *peer, char *local, int peer_port, in
         struct hf__exchange *x = ctx;
 
         hf__engine_assert_thread(x->engine);
-        if (x->may_have_sent && !x->request.idempotent) {
+        if (x->may_have_sent && !x->is_read) {
                 x->forced_outcome = HF_E_TIMEOUT;
                 (void)strcpy(x->error_text, "the connection broke after the request was sent");
                 return CURL_PREREQFUNC_ABORT;
@@ -234,6 +228,7 @@ static void finish_exchange(struct hf__exchange *x, int outcome) {
                 .retry_after_s = x->retry_after_s,
                 .fence_echo = x->fence_echo,
                 .error_text = x->error_text,
+                .other_ca = outcome == HF_E_UNAUTHORIZED && x->other_ca,
         };
         x->request.on_done(x->request.ctx, &result);
         hf__engine_remove_exchange(x->engine, x);
@@ -289,7 +284,28 @@ void hf__exchange_restart(struct hf__exchange *x) {
         hf__exchange_activate(x);
 }
 
+/* Whether the certificate was refused because of its issuer, and not because of its name or its
+ * time. The numbers are OpenSSL's X509_V_ERR_*, which curl reports. */
+static bool is_other_ca(const struct hf__exchange *x, CURLcode result) {
+        long reason = 0;
+
+        if (result != CURLE_PEER_FAILED_VERIFICATION || !x->easy ||
+            curl_easy_getinfo(x->easy, CURLINFO_SSL_VERIFYRESULT, &reason) != CURLE_OK)
+                return false;
+        switch (reason) {
+        case 2:  /* UNABLE_TO_GET_ISSUER_CERT */
+        case 7:  /* CERT_SIGNATURE_FAILURE: a CA of the same name, with another key */
+        case 18: /* DEPTH_ZERO_SELF_SIGNED_CERT */
+        case 19: /* SELF_SIGNED_CERT_IN_CHAIN */
+        case 20: /* UNABLE_TO_GET_ISSUER_CERT_LOCALLY */
+        case 21: /* UNABLE_TO_VERIFY_LEAF_SIGNATURE */ return true;
+        default: return false;
+        }
+}
+
 void hf__exchange_on_curl_done(struct hf__exchange *x, CURLcode result) {
+        if (!x->avoided)
+                x->other_ca = is_other_ca(x, result);
         if (hf__avoided_add(x, result)) {
                 hf__exchange_restart(x);
                 return;
@@ -333,9 +349,12 @@ static bool is_connection_silent(const struct hf__exchange *x) {
         return false;
 }
 
-static const char *describe_abort(int outcome) {
+static const char *describe_abort(const struct hf__exchange *x, int outcome) {
         switch (outcome) {
-        case HF_E_TIMEOUT: return "the deadline passed";
+        case HF_E_TIMEOUT:
+                return x->request.deadline <= x->engine->now
+                               ? "the deadline passed"
+                               : "no response within the time that it may take to begin";
         case HF_E_UNAVAILABLE: return "no connection in time";
         default: return "canceled";
         }
@@ -347,7 +366,7 @@ void hf__exchange_abort(struct hf__exchange *x, int outcome) {
         if (outcome != HF_E_CANCELED && x->pool && is_connection_silent(x))
                 hf__lanes_replace_pool(x->pool);
         if (x->error_text[0] == '\0')
-                (void)strcpy(x->error_text, describe_abort(outcome));
+                (void)strcpy(x->error_text, describe_abort(x, outcome));
         finish_exchange(x, outcome);
 }
 

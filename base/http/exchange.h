@@ -33,6 +33,7 @@ struct hf__exchange {
         struct curl_slist *headers; /* in the same memory block; curl must never free it */
         uint64_t id;
         hf_nsec head_deadline; /* HF_NSEC_NEVER = none */
+        bool is_read;          /* GET or HEAD, which may be sent twice */
 
         /* guarded by engine->mu */
         struct hf__exchange *next_in_bucket;
@@ -54,15 +55,17 @@ struct hf__exchange {
         struct hf__pool *pool;         /* NULL = not active */
         CURL *easy;                    /* NULL = none */
         struct hf__avoided *avoided;   /* owned; NULL = no address */
-        struct curl_slist *connect_to; /* owned, by curl's allocator; NULL = none */
+        struct curl_slist *connect_to; /* owned, freed by curl_slist_free_all; NULL = none */
         char *url_override;            /* owned, freed by curl_free; NULL = none */
-        bool may_have_sent;            /* curl has begun to send */
+        bool may_have_sent;            /* curl has a connection and may have begun to send */
         hf_nsec sent_at;
-        /* Identifies the connection, because curl reveals nothing else about it. 0 = not TCP. */
+        /* Finds the connection's socket (has_local_port in exchange.c): curl does not tell which
+         * socket a running request uses. 0 = unknown. */
         int local_port;
 
         /* the response */
         int forced_outcome; /* set when Holdfast ends the transfer; 0 = curl's result decides */
+        bool other_ca;      /* as in struct hf__http_result; of the first connection */
         bool head_done;
         int code;       /* status of the response; set together with head_done */
         int block_code; /* status of the header block that is being received */
@@ -82,7 +85,7 @@ void hf__exchange_free(struct hf__exchange *x);
 void hf__exchange_start(struct hf__exchange *x);
 /* Passes x to curl, or ends it on failure. */
 void hf__exchange_activate(struct hf__exchange *x);
-/* Removes x from curl and activates it again. Nothing of x may have been sent yet. */
+/* Removes x from curl and activates it again. Call it only if nothing of x was sent. */
 void hf__exchange_restart(struct hf__exchange *x);
 /* Recomputes the timer. Call it after head_done or is_delayed has changed. */
 void hf__exchange_set_timer(struct hf__exchange *x);

@@ -2,12 +2,15 @@
 /*
  * Lanes: curl's multi handles, their sockets in the engine's epoll set, and their timers.
  *
- * Through callbacks curl registers the descriptors to watch and the time of its next call. Apart
- * from reread_sockets, the loop calls curl only for descriptors that have events and for timers. A
- * connection that curl has closed must not stay in the table, because another thread may get the
- * same descriptor number at once.
+ * curl's callbacks set which descriptors the loop watches, and when it must call curl next. Apart
+ * from reread_sockets, the loop calls curl_multi_socket_action only for descriptors that have
+ * events, and for timers. A connection that curl has closed must not stay in the tables, because
+ * another thread may get the same descriptor number at once, and hf__lanes_flush, for example,
+ * would set an option of that thread's socket.
  *
- * This file contains workarounds for three faults of libcurl 7.88:
+ * Invariant: a socket that curl has closed is neither in the tables nor in the epoll set.
+ *
+ * The three larger workarounds here are for faults of libcurl 7.88:
  *
  * - It can hold back received bytes of one stream (its buffer was full while it served another
  *   stream) without asking to be called again. If nothing more arrives on the connection, the
@@ -17,13 +20,14 @@
  *
  * - It opens connections that it does not need: most of a thousand concurrent requests get one of
  *   their own. So a pool limits the connections to each origin. The limit grows with the
- *   number of requests, by one connection for each STREAMS_PER_CONNECTION, and is lifted for good
- * when a request cannot share a connection or when a response arrives in HTTP/1.x. After such a
- * response the requests that wait for a connection begin again.
+ *   number of requests, by one connection for each STREAMS_PER_CONNECTION, and is removed
+ *   for the rest of the pool's life when a request cannot share a connection or when a response
+ *   arrives in HTTP/1.x. After such a response the requests that wait for a connection begin again.
  *
  * - It writes each HTTP/2 frame separately: a request's headers, its body, a window update. Each
- *   write wakes the peer. So up to HF__HTTP_N_CORKED shared connections are corked, and the
- *   collected frames are sent at the end of an iteration of the loop.
+ *   write wakes the peer. So up to HF__HTTP_N_CORKED shared connections are corked (TCP_CORK: the
+ *   kernel collects what is written), and the collected frames are sent at the end of an iteration
+ *   of the loop.
  */
 #include "base/http/lane.h"
 
@@ -39,10 +43,11 @@
 #include "base/http/engine_private.h"
 #include "base/http/exchange.h"
 
-#define MAX_IDLE_CONNECTIONS 64L /* per pool */
-#define MAX_STREAMS          1000L
-#define MIN_CONNECTIONS      4L
-/* Must be less than the streams that Holdfast's servers and kube-apiserver allow per connection. */
+#define MAX_IDLE_CONNECTIONS 64L   /* per pool */
+#define MAX_STREAMS          1000L /* on one connection; the server's limit is usually lower */
+#define MIN_CONNECTIONS      4L    /* the least limit of the connections to one origin */
+/* Less than the streams that a server allows on a connection (holdfastd and kube-apiserver: 250).
+ * Beyond these, requests would wait in curl although another connection could be opened. */
 #define STREAMS_PER_CONNECTION 64
 
 #define REREAD_DELAY (20 * HF_NSEC_PER_MSEC)
@@ -67,8 +72,8 @@ static struct hf__socket *socket_at(struct hf__lanes *lanes, int fd) {
         return &sockets[fd];
 }
 
-/* Adds the descriptor to the epoll set, or changes its events there. Returns the events that the
- * set watches for it afterwards; 0 = it could not be added. */
+/* Adds the descriptor to the epoll set, or changes its events there. Returns the events that are
+ * watched afterwards; 0 = epoll_ctl failed. */
 static uint32_t set_epoll_events(int epoll_fd, int fd, uint32_t watched, uint32_t events) {
         struct epoll_event event = {.events = events, .data.fd = fd};
 
@@ -95,7 +100,8 @@ static int on_curl_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, voi
         if (!sock)
                 return 0;
         if (what == CURL_POLL_REMOVE) {
-                /* Do not touch the epoll set: curl may have closed the descriptor, and another
+                /* Leave the descriptor in the epoll set: when curl uses the connection again, no
+                 * system call is needed. Besides, curl may already have closed it, and another
                  * thread may have got its number. A connection is removed from the set when it is
                  * closed, or at its next event while it is idle. */
                 sock->pool = NULL;
@@ -185,7 +191,7 @@ static int on_curl_timer(CURLM *multi, long timeout_ms, void *ctx) {
 
 /* A multi handle closes its connections through an internal easy handle. Without NOSIGNAL this
  * handle changes the process's action for SIGPIPE, which belongs to the host. It takes NOSIGNAL
- * over from handles that are added, so this adds one and removes it again. */
+ * over from handles that are added, so this function adds a handle and removes it again. */
 static bool set_no_signal(CURLM *multi) {
         CURL *easy = curl_easy_init();
         bool ok = easy && !curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L) &&
@@ -238,14 +244,15 @@ void hf__lanes_limit_connections(struct hf__pool *pool, bool shares) {
         curl_multi_setopt(pool->multi, CURLMOPT_MAX_HOST_CONNECTIONS, pool->max_connections);
 }
 
-/* Only sets a flag, because curl calls this from a callback and accepts no options then. */
+/* Only sets a flag, because it is called in one of curl's callbacks, where curl accepts no
+ * options. */
 void hf__lanes_lift_limit(struct hf__pool *pool) {
         if (pool->max_connections > 0)
                 pool->must_restart_waiting = true;
 }
 
-/* Restarts the requests that wait for a connection. curl itself would not retry them until
- * some connection changes. */
+/* Restarts the requests that wait for a connection. curl itself would try them again only when a
+ * connection ends or becomes free. */
 static void restart_waiting(struct hf__pool *pool) {
         pool->must_restart_waiting = false;
         hf__lanes_limit_connections(pool, false);
@@ -334,7 +341,8 @@ void hf__lanes_socket_event(struct hf__http_engine *engine, int fd, uint32_t eve
 
         hf__engine_assert_thread(engine);
         /* The event belongs to an idle connection, or to one that was closed in this iteration. If
-         * the number is already in use again, removing it costs only a needless epoll_ctl later. */
+         * a new connection has the number already, removing it does no harm: set_epoll_events adds
+         * it when curl wants its events. */
         if ((size_t)fd >= lanes->n_sockets || !lanes->sockets[fd].pool) {
                 (void)epoll_ctl(engine->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
                 if ((size_t)fd < lanes->n_sockets)
@@ -368,8 +376,8 @@ static void reread_sockets(struct hf__http_engine *engine, struct hf__pool *pool
         pool->reread_at = again ? engine->now : HF_NSEC_NEVER;
 }
 
-/* Calls curl if it is due, then handles the flags that curl's callbacks have set. They are
- * handled here because callbacks must not change curl's state. */
+/* Calls curl if it is due, then restarts waiting requests if one of curl's callbacks has requested
+ * that. It is done here because callbacks must not change curl's state. */
 static void run_pool(struct hf__http_engine *engine, struct hf__pool *pool) {
         int n_running;
 

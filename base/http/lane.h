@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Lanes: pools of connections, their sockets in the engine's epoll set, and curl's timers. Each
- * lane has one pool in use, and possibly older pools whose requests have not all ended.
+ * Lanes (engine.h says what they are for): pools of connections, their sockets in the engine's
+ * epoll set, and curl's timers. Each lane has one pool in use, and possibly older pools whose
+ * requests have not all ended.
  *
- * Thread: the engine's, for every function here except hf__lanes_init and hf__lanes_done, which run
- * before that thread starts and after it ends. hf__lanes_done makes curl call
- * hf__lanes_close_socket. There is no lock.
+ * Thread: the engine's. Exceptions: hf__lanes_init runs before that thread starts. hf__lanes_done
+ * runs after it has ended, and so does hf__lanes_close_socket when hf__lanes_done makes curl call
+ * it. There is no lock.
  */
 #include <curl/curl.h>
 #include <stdbool.h>
@@ -18,18 +19,19 @@
 struct hf__exchange;
 
 /*
- * The connections of a lane: one curl multi handle. A request may time out on a connection that
- * delivered no byte in the meantime, or while it waits for a connection. Then the lane gets a new
- * pool (if memory allows), so that no later request uses that connection. Requests in the old pool
+ * The connections of a lane: one curl multi handle. A connection seems to be dead if a request on
+ * it times out and no byte has arrived since the request was sent, or if a request times out while
+ * a connection for it is still being opened. Then the lane gets a new pool (if memory allows), so
+ * that later requests neither use that connection nor wait for it. Requests in the old pool
  * continue, and the pool is freed when all of them have ended.
  */
 struct hf__pool {
         struct hf__pool *next; /* the next older pool; only the newest pool gets new requests */
         struct hf__http_engine *engine;
-        size_t index;         /* index into hf__lanes.pools */
+        size_t index;         /* the lane: index into hf__lanes.pools */
         CURLM *multi;         /* owned */
         hf_nsec curl_due;     /* boot time when curl must be called; HF_NSEC_NEVER = none */
-        hf_nsec reread_at;    /* boot time to make curl read all sockets; HF_NSEC_NEVER = none */
+        hf_nsec reread_at;    /* boot time to read its sockets again (lane.c); NEVER = none */
         uint64_t n_received;  /* header lines and pieces of bodies that curl has passed on */
         size_t n_active;      /* requests in multi */
         long max_connections; /* to one origin, as set in multi; 0 = no limit */
@@ -47,7 +49,7 @@ struct hf__socket {
 /* A connection whose small writes are collected until the end of a loop iteration. */
 struct hf__corked {
         int fd;
-        size_t index; /* index of its pool */
+        size_t index; /* of its lane */
 };
 
 #define HF__HTTP_N_CORKED 16
@@ -59,8 +61,8 @@ struct hf__lanes {
         size_t n_sockets;
         struct hf__corked corked[HF__HTTP_N_CORKED];
         size_t n_corked;
-        /* One bit per pool index. Set: curl was called for the pool in this iteration, so its
-         * corked connections may hold unsent bytes. */
+        /* One bit per lane. Set: curl was called for a pool of the lane in this iteration, so the
+         * lane's corked connections may hold unsent bytes. */
         unsigned dirty;
 };
 
@@ -84,8 +86,8 @@ hf_nsec hf__lanes_due(const struct hf__http_engine *engine);
 
 /* Call it before each call of curl that may write to the pool's connections. */
 void hf__lanes_mark_dirty(struct hf__pool *pool);
-/* Adapts the limit of connections. Call it before a request is added. shares: the result of
- * hf__options_may_share for that request. */
+/* Raises or removes the limit of connections. Call it before a request is added. shares: the result
+ * of hf__options_may_share for that request. */
 void hf__lanes_limit_connections(struct hf__pool *pool, bool shares);
 /* Removes the limit of connections in the next hf__lanes_run. Call it when a request of the pool
  * turns out to be unable to share connections. */

@@ -45,7 +45,6 @@ static int on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose) {
         unsigned timeout_ms = UNACKED_TIMEOUT_MS;
 
         hf__engine_assert_thread(x->engine);
-        /* Fails on unix sockets, which do not need it. */
         (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms);
         hf__lanes_socket_opened(x->engine, fd);
         if (hf__options_may_share(&x->request))
@@ -136,14 +135,10 @@ bool hf__options_may_share(const struct hf__http_request *request) {
 
 static CURLcode set_version(struct hf__exchange *x, CURL *easy) {
         CURLcode code = CURLE_OK;
-        long version = CURL_HTTP_VERSION_2TLS;
+        bool only_1_1 = x->request.version == HF__HTTP_1_1;
 
-        switch (x->request.version) {
-        case HF__HTTP_ANY: break;
-        case HF__HTTP_1_1: version = CURL_HTTP_VERSION_1_1; break;
-        case HF__HTTP_2: version = CURL_HTTP_VERSION_2TLS; break;
-        }
-        SET(CURLOPT_HTTP_VERSION, version);
+        SET(CURLOPT_HTTP_VERSION,
+            (long)(only_1_1 ? CURL_HTTP_VERSION_1_1 : CURL_HTTP_VERSION_2TLS));
         /* Makes the request wait for a connection that is being opened, because it may be able to
          * share it. Otherwise curl would open another one. */
         SET(CURLOPT_PIPEWAIT, (long)hf__options_may_share(&x->request));
@@ -181,8 +176,6 @@ static CURLcode set_transport(struct hf__exchange *x, CURL *easy) {
         SET(CURLOPT_CLOSESOCKETFUNCTION, hf__lanes_close_socket);
         SET(CURLOPT_CLOSESOCKETDATA, x->engine);
         SET(CURLOPT_CONNECTTIMEOUT_MS, connect_timeout_ms(x));
-        if (x->request.unix_socket)
-                SET(CURLOPT_UNIX_SOCKET_PATH, x->request.unix_socket);
         if (code == CURLE_OK && x->tls)
                 code = set_tls(x->tls, easy);
         if (code == CURLE_OK && x->tls && x->tls->server_name)

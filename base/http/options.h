@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The curl handle of a request, and the options that are set on it. Handles are kept for
- * further requests. Thread: the engine's, for every function here except hf__options_done,
- * which runs when that thread does not, and hf__options_may_share, which is pure.
+ * The curl handle of a request, and the options that are set on it. Handles are kept for further
+ * requests. Thread: the engine's, for every function here except hf__options_done, which runs when
+ * that thread does not, and hf__options_may_share, which is pure.
  */
 #include <curl/curl.h>
 #include <stdbool.h>

@@ -69,7 +69,7 @@ static bool store_header(struct hf__exchange *x, const char *line, size_t n) {
         const char *value;
         size_t n_value;
 
-        switch (line[0] | 32) {
+        switch (line[0] | 0x20) { /* names are case insensitive */
         case 'r':
                 if (match_header(line, n, "retry-after", &value, &n_value))
                         x->retry_after_s = parse_seconds(value, n_value);
@@ -115,7 +115,7 @@ size_t hf__response_on_header(char *line, size_t size, size_t n, void *ctx) {
         x->pool->n_received++;
         if (!x->head_done && n > 5 && memcmp(line, "HTTP/", 5) == 0) {
                 x->block_code = parse_status_code(line, n);
-                if (n > 7 && line[5] == '1')
+                if (n > 7 && line[5] == '1') /* HTTP/1.x: requests cannot share the connection */
                         hf__lanes_lift_limit(x->pool);
                 return n;
         }

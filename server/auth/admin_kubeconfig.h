@@ -4,11 +4,31 @@
  * The administrator's kubeconfig: how to reach this server, its CA, and the admin certificate with
  * its key, all inline. Blocks on files. Thread: any, but one at a time for one path.
  */
+#include <stddef.h>
+
 #include <holdfast/error.h>
 
 struct hfd_pki;
 
+/* Another server of the same CA. Both texts are borrowed. */
+struct hfd_admin_server {
+        const char *url;
+        const char *context; /* the name of its context and its cluster; unique, not "holdfast" */
+};
+struct hfd_admin_servers {
+        const struct hfd_admin_server *servers;
+        size_t n;
+};
+
+/* Whether the kubeconfig may be at path: nobody but root and the user of this process can replace a
+ * file there (trusted_path.h). 0, HF_E_INVALID or -errno; the message names the directory. */
+int hfd_admin_kubeconfig_check(const char *path, struct hf_status *reterr_status);
+
 /* Writes the kubeconfig (JSON, which is YAML too) with mode 0600. An existing file is replaced as a
- * whole. 0 or -errno; the message names path. */
+ * whole, and keeps its owner and group, unless others may add files to its directory. The context
+ * "holdfast" is of server_url; libholdfast finds the others in its extension holdfast.dev/servers,
+ * and kubectl in contexts of their own. others may be NULL. 0, -errno, or HF_E_INVALID as _check;
+ * the message names path or its directory. */
 int hfd_admin_kubeconfig_write(const struct hfd_pki *pki, const char *path, const char *server_url,
+                               const struct hfd_admin_servers *others,
                                struct hf_status *reterr_status);

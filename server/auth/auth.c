@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Authentication, impersonation, and the one rule of authorization (auth.h).
+ * Authentication.
  *
  * The token table is immutable. A reload builds a new table without the lock and replaces the
  * pointer under the write lock. A look-up holds the read lock while it searches the table, so that
@@ -20,16 +20,14 @@
 #include <strings.h>
 #include <sys/random.h>
 
+#include "base/json.h"
 #include "server/auth/tokens.h"
 
-#define USER_ANONYMOUS      "system:anonymous"
-#define GROUP_MASTERS       "system:masters"
-#define GROUP_AUTHENTICATED "system:authenticated"
-
 struct hfd_auth {
-        /* Immutable after new. */
-        const struct hf_host *host; /* borrowed */
-        char *token_file;           /* owned; NULL = none */
+        /* Immutable after new and use. */
+        const struct hfd_token_authenticator *other; /* borrowed; NULL = none */
+        const struct hf_host *host;                  /* borrowed */
+        char *token_file;                            /* owned; NULL = none */
         uint64_t seed;
         /* Guarded by lock. */
         pthread_rwlock_t lock;
@@ -91,49 +89,78 @@ int hfd_auth_reload(struct hfd_auth *auth, struct hf_status *reterr_status) {
         return 0;
 }
 
-/* False: the text does not fit, and is not copied. */
-static bool copy_text(char *to, size_t max, const char *from) {
-        size_t n = strlen(from);
-        if (n >= max)
-                return false;
-        memcpy(to, from, n + 1);
-        return true;
-}
-
-/* False: there are too many groups, or this one is too long. */
-static bool add_group(struct hfd_user *user, const char *group) {
-        assert(user->n_groups <= HFD_MAX_GROUPS);
-        if (user->n_groups == HFD_MAX_GROUPS ||
-            !copy_text(user->groups[user->n_groups], sizeof user->groups[0], group))
-                return false;
-        user->n_groups++;
-        return true;
-}
-
 static void set_anonymous(struct hfd_user *user) {
         user->n_groups = 0;
-        (void)copy_text(user->name, sizeof user->name, USER_ANONYMOUS);
-        (void)add_group(user, HFD_GROUP_UNAUTHENTICATED);
+        (void)hfd_user_set_name(user, HFD_USER_ANONYMOUS);
+        (void)hfd_user_add_group(user, HFD_GROUP_UNAUTHENTICATED);
 }
 
 /* Every O of the subject is a group, and system:authenticated is added. */
 static int authenticate_cert(const char *common_name, const char *const *organisations, size_t n,
                              struct hfd_user *ret_user) {
         ret_user->n_groups = 0;
-        if (!copy_text(ret_user->name, sizeof ret_user->name, common_name))
+        if (!hfd_user_set_name(ret_user, common_name))
                 return HF_E_UNAUTHORIZED;
         for (size_t i = 0; i < n; i++)
-                if (!add_group(ret_user, organisations[i]))
+                if (!hfd_user_add_group(ret_user, organisations[i]))
                         return HF_E_UNAUTHORIZED;
-        return add_group(ret_user, GROUP_AUTHENTICATED) ? 0 : HF_E_UNAUTHORIZED;
+        return hfd_user_add_group(ret_user, HFD_GROUP_AUTHENTICATED) ? 0 : HF_E_UNAUTHORIZED;
+}
+
+void hfd_auth_use(struct hfd_auth *auth, const struct hfd_token_authenticator *other) {
+        assert(!auth->other && other->audiences);
+        auth->other = other;
+}
+
+int hfd_audiences_intersect(const struct hf__json *wanted, const struct hf__json *others,
+                            struct hf__json **ret_both) {
+        struct hf__json *both = hf__json_array();
+        int r = both ? 0 : -ENOMEM;
+
+        for (const struct hf__json *m = hf__json_first(wanted); m && r == 0; m = hf__json_next(m)) {
+                const char *text = hf__json_text(m);
+                if (text && hf__json_has_element(others, text) && !hf__json_has_element(both, text))
+                        r = hf__json_append_string(both, text);
+        }
+        if (r == 0)
+                *ret_both = both;
+        else
+                hf__json_free(both);
+        return r;
+}
+
+/* A token of the file is for this server, and for no other audience. */
+static int accept_audiences(const struct hfd_auth *auth, const struct hfd_token_use *use) {
+        const struct hf__json *own = auth->other ? auth->other->audiences : NULL;
+        struct hf__json *both = NULL;
+
+        if (!own || (!use->audiences && !use->ret_audiences))
+                return 0;
+        int r = hfd_audiences_intersect(use->audiences ? use->audiences : own, own, &both);
+        if (r == 0 && !hf__json_first(both))
+                r = HF_E_UNAUTHORIZED;
+        if (r == 0 && use->ret_audiences)
+                *use->ret_audiences = both;
+        else
+                hf__json_free(both);
+        return r;
 }
 
 /* Copies the user under the lock, because a reload may free the table as soon as it is released. */
-static int authenticate_token(struct hfd_auth *auth, const char *token, struct hfd_user *ret_user) {
+int hfd_auth_authenticate_token(struct hfd_auth *auth, const char *token,
+                                const struct hfd_token_use *use, struct hfd_user *ret_user) {
+        ret_user->uid[0] = '\0';
+        ret_user->n_extra = 0;
         pthread_rwlock_rdlock(&auth->lock);
         bool known = auth->tokens && hfd_tokens_find(auth->tokens, token, ret_user);
         pthread_rwlock_unlock(&auth->lock);
-        return known && add_group(ret_user, GROUP_AUTHENTICATED) ? 0 : HF_E_UNAUTHORIZED;
+        int r = HF_E_UNAUTHORIZED;
+        if (known)
+                r = accept_audiences(auth, use);
+        else if (auth->other)
+                r = auth->other->authenticate(auth->other->ctx, token, use, ret_user);
+        return r == 0 && hfd_user_add_group(ret_user, HFD_GROUP_AUTHENTICATED) ? 0
+                                                                               : HF_E_UNAUTHORIZED;
 }
 
 /* The token of an Authorization header; NULL when its scheme is not Bearer. "" is possible, but the
@@ -145,9 +172,14 @@ static const char *bearer_token(const char *header) {
 }
 
 int hfd_auth_authenticate(struct hfd_auth *auth, struct hfd_http_request *request,
-                          struct hfd_user *ret_user) {
+                          struct hfd_user *ret_user, struct hfd_credential **ret_credential) {
+        const struct hfd_token_use use = {.ret_credential = ret_credential};
         const char *common_name = NULL, *const *organisations = NULL;
         size_t n_organisations = 0;
+
+        *ret_credential = NULL;
+        ret_user->uid[0] = '\0';
+        ret_user->n_extra = 0;
         enum hfd_peer_cert peer =
                 hfd_http_request_peer(request, &common_name, &organisations, &n_organisations);
         if (peer == HFD_PEER_BAD)
@@ -158,80 +190,11 @@ int hfd_auth_authenticate(struct hfd_auth *auth, struct hfd_http_request *reques
         const char *header = hfd_http_request_header(request, "authorization");
         const char *token = header ? bearer_token(header) : NULL;
         if (token)
-                return authenticate_token(auth, token, ret_user);
+                return hfd_auth_authenticate_token(auth, token, &use, ret_user);
         set_anonymous(ret_user);
         return 0;
 }
 
 bool hfd_auth_is_admin(const struct hfd_user *user) {
-        return hfd_user_in_group(user, GROUP_MASTERS);
-}
-
-/* Adds the groups of Impersonate-Group. The client repeats the header for each group, and the HTTP
- * server joins repeated headers with commas. False: there are too many, or one is too long. */
-static bool add_groups(struct hfd_user *user, const char *list) {
-        char group[sizeof user->groups[0]];
-        for (const char *at = list; *at;) {
-                at += strspn(at, ", ");
-                size_t n = strcspn(at, ",");
-                if (n >= sizeof group)
-                        return false;
-                memcpy(group, at, n);
-                group[n] = '\0';
-                if (n > 0 && !hfd_user_in_group(user, group) && !add_group(user, group))
-                        return false;
-                at += n;
-        }
-        return true;
-}
-
-int hfd_auth_impersonate(struct hfd_http_request *request, struct hfd_user *user,
-                         struct hfd_user *ret_requested, const char **ret_fault) {
-        const char *name = hfd_http_request_header(request, "impersonate-user");
-        const char *groups = hfd_http_request_header(request, "impersonate-group");
-        bool others = hfd_http_request_header(request, "impersonate-uid") ||
-                      hfd_http_request_has_header_prefix(request, "impersonate-extra-");
-        struct hfd_user requested = {0};
-        if (!name && !groups && !others)
-                return 0;
-        *ret_fault = "the headers of the impersonation name no user, too many groups, or a name "
-                     "that is too long";
-        if (!name || !name[0] || !copy_text(requested.name, sizeof requested.name, name) ||
-            !add_groups(&requested, groups ? groups : ""))
-                return HF_E_INVALID;
-        /* Like kube-apiserver: every user is in one of these two groups. */
-        const char *implied_group =
-                strcmp(name, USER_ANONYMOUS) != 0 ? GROUP_AUTHENTICATED : HFD_GROUP_UNAUTHENTICATED;
-        if (!hfd_user_in_group(&requested, implied_group) && !add_group(&requested, implied_group))
-                return HF_E_INVALID;
-        if (!hfd_auth_is_admin(user)) {
-                *ret_requested = requested;
-                return HF_E_FORBIDDEN;
-        }
-        *ret_fault = "Impersonate-Uid and Impersonate-Extra-* are not supported: users have a name "
-                     "and groups only";
-        if (others)
-                return HF_E_INVALID;
-        *user = requested;
-        return 0;
-}
-
-/* Health and version, which everybody may read: probes have no credentials. */
-static bool is_public_path(const char *path) {
-        static const char *const roots[] = {"/healthz", "/livez", "/readyz"};
-        for (size_t i = 0; i < sizeof roots / sizeof roots[0]; i++) {
-                size_t n = strlen(roots[i]);
-                if (strncmp(path, roots[i], n) == 0 && (path[n] == '\0' || path[n] == '/'))
-                        return true;
-        }
-        return strcmp(path, "/version") == 0 || strcmp(path, "/version/") == 0;
-}
-
-bool hfd_auth_allows(struct hfd_auth *auth, const struct hfd_user *user,
-                     const struct hfd_attributes *attributes) {
-        assert(attributes->verb && attributes->path);
-        if (hfd_auth_is_admin(user))
-                return true;
-        bool reads = strcmp(attributes->verb, "get") == 0 || strcmp(attributes->verb, "head") == 0;
-        return !attributes->is_resource && reads && is_public_path(attributes->path);
+        return hfd_user_in_group(user, HFD_GROUP_MASTERS);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Authentication and authorization of requests. A user is authenticated by a client certificate (CN
- * = user, O = groups) or a bearer token. There is one rule of authorization: the group
- * system:masters may do everything, and everybody else may read health and version.
+ * Authentication of requests. A user is authenticated by a client certificate (CN = user, O =
+ * groups) or a bearer token: one of the token file, or one that another authenticator knows
+ * (server/service_accounts/). server/authorization/ decides what a user may do.
  *
- * Threads: any, except for new and free. An internal lock guards the token table, which a reload
- * replaces as a whole. Only hfd_auth_new and hfd_auth_reload block; they read a file.
+ * Threads: any, except for new, use and free. An internal lock guards the token table, which a
+ * reload replaces as a whole. Only hfd_auth_new and hfd_auth_reload block; they read a file.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,44 +16,53 @@
 #include "server/auth/user.h"
 #include "server/http/http.h"
 
+struct hf__json;
 struct hfd_auth;
+struct hfd_credential;
+
+/* What is asked about a token, besides whose it is, and where the answers go; zero = nothing. */
+struct hfd_token_use {
+        const struct hf__json *audiences; /* an array of texts, borrowed; NULL = this server's */
+        struct hf__json **ret_audiences;  /* those of them that the token is for; NULL = unwanted */
+        /* What the token depends on; the caller frees it. Stays as it is for other tokens. NULL =
+         * unwanted. */
+        struct hfd_credential **ret_credential;
+        struct hf_status *reterr_status; /* why it is not accepted, if there is more to say */
+};
+
+/* Another authenticator of tokens. */
+struct hfd_token_authenticator {
+        /* 0, and *ret_user is filled but for system:authenticated; HF_E_UNAUTHORIZED. Thread: any;
+         * must not block. */
+        int (*authenticate)(void *ctx, const char *token, const struct hfd_token_use *use,
+                            struct hfd_user *ret_user);
+        void *ctx;
+        const struct hf__json *audiences; /* an array: the audiences of this server */
+};
 
 /* token_file: Kubernetes' static token file (tokens.h); NULL = none. It is copied; host is
  * borrowed. 0, -errno or an error of hfd_tokens_load. */
 int hfd_auth_new(const struct hf_host *host, const char *token_file, struct hfd_auth **ret_auth,
                  struct hf_status *reterr_status);
 struct hfd_auth *hfd_auth_free(struct hfd_auth *auth); /* accepts NULL, returns NULL */
+/* Also asks another one, which is borrowed. Before the first request. */
+void hfd_auth_use(struct hfd_auth *auth, const struct hfd_token_authenticator *other);
 /* Reads the token file again, if there is one. Errors as hfd_auth_new; then the previous table
  * stays. */
 int hfd_auth_reload(struct hfd_auth *auth, struct hf_status *reterr_status);
 
 /* 0, or HF_E_UNAUTHORIZED: a bad certificate, an unknown token, or a name or groups that do not fit
- * into a struct hfd_user. A request without credentials succeeds as system:anonymous. */
+ * into a struct hfd_user. A request without credentials succeeds as system:anonymous.
+ * *ret_credential: what the token depends on; the caller frees it; NULL = nothing. */
 int hfd_auth_authenticate(struct hfd_auth *auth, struct hfd_http_request *request,
-                          struct hfd_user *ret_user);
+                          struct hfd_user *ret_user, struct hfd_credential **ret_credential);
 
-/*
- * Kubernetes' impersonation: the headers Impersonate-User and Impersonate-Group name the user that
- * the request is made for. Only system:masters may impersonate. 0: *user is the user to authorize
- * from now on; it is unchanged if the request has no such header. HF_E_FORBIDDEN: *user may not act
- * as *ret_requested. HF_E_INVALID, and *ret_fault says why: a header without Impersonate-User, a
- * name or group that does not fit into a struct hfd_user, or Impersonate-Uid and
- * Impersonate-Extra-*, which no user here has: they are refused and never ignored.
- */
-int hfd_auth_impersonate(struct hfd_http_request *request, struct hfd_user *user,
-                         struct hfd_user *ret_requested, const char **ret_fault);
+/* The same for a token alone. It has no effect on a request. */
+int hfd_auth_authenticate_token(struct hfd_auth *auth, const char *token,
+                                const struct hfd_token_use *use, struct hfd_user *ret_user);
+/* The texts that are in both arrays, in the order of the first, as a new array. 0 or -ENOMEM. */
+int hfd_audiences_intersect(const struct hf__json *wanted, const struct hf__json *others,
+                            struct hf__json **ret_both);
 
-/* What a request wants to do, as Kubernetes' authorizers see it. Strings are borrowed, never NULL,
- * and "" where they do not apply. */
-struct hfd_attributes {
-        const char *verb; /* "get", "list", "watch", "create", "update", "patch", "delete",
-                             "deletecollection"; for other paths the method in lower case */
-        const char *group, *resource, *ns, *name;
-        const char *path; /* the URL path; it decides if the request is not for a resource */
-        bool is_resource;
-};
 /* Whether the user is in system:masters. Pure. */
 bool hfd_auth_is_admin(const struct hfd_user *user);
-/* Whether the rule at the top of this file allows the request. Pure. */
-bool hfd_auth_allows(struct hfd_auth *auth, const struct hfd_user *user,
-                     const struct hfd_attributes *attributes);

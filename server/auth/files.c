@@ -77,8 +77,14 @@ static int write_and_close(int fd, const char *text, mode_t mode) {
         return r;
 }
 
-int hfd_write_file(const char *path, const char *text, mode_t mode,
-                   struct hf_status *reterr_status) {
+/* Only root may give a file away, but others may choose a group of theirs. */
+static void give_to(int fd, uid_t owner, gid_t group) {
+        if (fchown(fd, owner, group) != 0)
+                (void)!fchown(fd, (uid_t)-1, group);
+}
+
+int hfd_write_file_of(const char *path, const char *text, mode_t mode, uid_t owner, gid_t group,
+                      struct hf_status *reterr_status) {
         char temporary[PATH_MAX];
         int n = snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
         if (n < 0 || (size_t)n >= sizeof temporary)
@@ -87,6 +93,8 @@ int hfd_write_file(const char *path, const char *text, mode_t mode,
         int fd = mkostemp(temporary, O_CLOEXEC);
         if (fd < 0)
                 return hf_fail(reterr_status, -errno, "cannot write %s: %s", path, strerror(errno));
+        if (owner != geteuid() || group != getegid())
+                give_to(fd, owner, group);
         int r = write_and_close(fd, text, mode);
         if (r == 0 && rename(temporary, path) != 0)
                 r = -errno;
@@ -95,6 +103,11 @@ int hfd_write_file(const char *path, const char *text, mode_t mode,
         else
                 r = sync_directory_of(path);
         return r == 0 ? 0 : hf_fail(reterr_status, r, "cannot write %s: %s", path, strerror(-r));
+}
+
+int hfd_write_file(const char *path, const char *text, mode_t mode,
+                   struct hf_status *reterr_status) {
+        return hfd_write_file_of(path, text, mode, geteuid(), getegid(), reterr_status);
 }
 
 static int fail_read(const char *path, int error, struct hf_status *reterr_status) {
@@ -257,8 +270,8 @@ static void wake_waiter(void *ctx) {
 }
 
 /*
- * Waits for the lock without polling. Every holder has the file open for writing, so its close
- * or its death is an inotify event for processes that watch the file. A waiter tries to lock again
+ * Waits for the lock without polling. Every holder has the file open for writing, so its close or
+ * its death is an inotify event for processes that watch the file. A waiter tries to lock again
  * after it has added its watch, because it would miss an earlier release.
  *
  * The lock must be a POSIX record lock (F_SETLK): the kernel removes such a lock before it reports
@@ -306,4 +319,10 @@ int hfd_await_lock(const char *path, hf_nsec timeout, struct hf_cancel *token, i
         if (r == HF_E_BUSY)
                 r = wait_for_lock(fd, path, token, deadline);
         return finish_lock(r, fd, path, ret_fd, reterr_status);
+}
+
+void hfd_secret_free(char *text) {
+        if (text)
+                explicit_bzero(text, strlen(text));
+        free(text);
 }

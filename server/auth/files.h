@@ -28,6 +28,10 @@ int hfd_read_file(const char *path, char **ret_text, struct hf_status *reterr_st
  * then either the old file or the new one is at path. */
 int hfd_write_file(const char *path, const char *text, mode_t mode,
                    struct hf_status *reterr_status);
+/* The same, and gives the new file to this owner and group before it has its text, as far as this
+ * process may do so. */
+int hfd_write_file_of(const char *path, const char *text, mode_t mode, uid_t owner, gid_t group,
+                      struct hf_status *reterr_status);
 
 /*
  * Opens a lock file and acquires an exclusive OFD lock on it. If create is true, a missing file is
@@ -46,8 +50,12 @@ int hfd_lock_file(const char *path, bool create, int *ret_fd, struct hf_status *
  * The lock excludes other processes, not other threads of this one. It ends when the process dies
  * or closes any descriptor of the file, so the process must not open the file a second time while
  * it holds the lock. If the holder is on another machine (NFS), its release is noticed only when
- * timeout has passed. Do not use hfd_lock_file on the same file: a waiter may miss the
- * release of an OFD lock.
+ * timeout has passed. Do not use hfd_lock_file on the same file: a waiter may miss the release of
+ * an OFD lock.
  */
 int hfd_await_lock(const char *path, hf_nsec timeout, struct hf_cancel *token, int *ret_fd,
                    struct hf_status *reterr_status);
+
+/* Overwrites the text, for example a key, before it frees it, so that it does not remain in freed
+ * memory. Accepts NULL. */
+void hfd_secret_free(char *text);

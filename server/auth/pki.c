@@ -26,9 +26,9 @@
 
 #include "server/auth/files.h"
 #include "server/auth/pki_cert.h"
+#include "server/auth/trusted_path.h"
 
 #define LOCK_TIMEOUT (30 * HF_NSEC_PER_SEC)
-#define MAX_NAMES    64
 #define CLEANUP(fn)  __attribute__((cleanup(fn)))
 
 static void fd_cleanup(int *fd) {
@@ -39,6 +39,7 @@ static void fd_cleanup(int *fd) {
 /* The parameters that all functions below need. */
 struct directory {
         const char *path;
+        bool check_only; /* write nothing: what would be made stays NULL */
         struct hf_status *reterr_status;
 };
 
@@ -48,16 +49,9 @@ struct pair {
         char *cert, *key; /* owned; NULL = no such file */
 };
 
-/* Overwrites the key, so that it does not remain in freed memory. */
-static void free_key(char *key) {
-        if (key)
-                explicit_bzero(key, strlen(key));
-        free(key);
-}
-
 static void pair_cleanup(struct pair *pair) {
         free(pair->cert);
-        free_key(pair->key);
+        hfd_secret_free(pair->key);
 }
 
 static int fail_openssl(const struct directory *dir, int error, const char *path) {
@@ -107,6 +101,8 @@ static int ensure_key(const struct directory *dir, struct pair *pair) {
                                "%s is missing, but %s exists: put the key there, or remove the "
                                "certificate to have both created again",
                                pair->key_path, pair->cert_path);
+        if (dir->check_only)
+                return 0;
         int r = hfd_pki_key_make(&pair->key);
         return r == 0 ? hfd_write_file(pair->key_path, pair->key, 0600, dir->reterr_status)
                       : fail_openssl(dir, r, pair->key_path);
@@ -143,15 +139,15 @@ static int load_ca(const struct directory *dir, struct pair *ca) {
         if (ca->cert)
                 return check_ca(dir, ca);
         r = ensure_key(dir, ca);
-        if (r != 0)
+        if (r != 0 || dir->check_only)
                 return r;
         r = hfd_pki_ca_make(ca->key, &cert);
         return r == 0 ? store_cert(dir, ca, cert) : fail_openssl(dir, r, ca->cert_path);
 }
 
 /* Loads, creates or renews a certificate that the CA issues (a leaf). names: the names in a serving
- * certificate. NULL: it is a client certificate of the user common_name in the group organisation.
- */
+ * certificate. NULL: it is a client certificate of the user common_name in the group
+ * organisation. */
 static int load_leaf(const struct directory *dir, const struct pair *ca, const char *name,
                      const char *common_name, const char *organisation, const char *const *names,
                      struct pair *leaf) {
@@ -162,6 +158,8 @@ static int load_leaf(const struct directory *dir, const struct pair *ca, const c
                 r = ensure_key(dir, leaf);
         if (r != 0)
                 return r;
+        if (dir->check_only && !ca->cert)
+                return 0; /* the CA would be made, and then this certificate */
         enum hfd_pki_verdict verdict =
                 leaf->cert ? hfd_pki_leaf_check(ca->cert, leaf->cert, leaf->key, names, &fault)
                            : HFD_PKI_RENEW;
@@ -174,6 +172,8 @@ static int load_leaf(const struct directory *dir, const struct pair *ca, const c
                                "%s must be created (%s), but the CA's key %s is missing: restore "
                                "it, or provide that certificate",
                                leaf->cert_path, fault, ca->key_path);
+        if (dir->check_only)
+                return 0;
         struct hfd_pki_leaf wanted = {.ca_cert_pem = ca->cert,
                                       .ca_key_pem = ca->key,
                                       .key_pem = leaf->key,
@@ -185,63 +185,192 @@ static int load_leaf(const struct directory *dir, const struct pair *ca, const c
         return r == 0 ? store_cert(dir, leaf, cert) : fail_openssl(dir, r, leaf->cert_path);
 }
 
+/* Makes the directory and locks it. Closing the descriptor releases the lock. */
+static int lock_directory(const struct directory *dir, struct hf_cancel *token, int *ret_lock) {
+        char lock_path[PATH_MAX];
+        int r = hfd_make_dir(dir->path, dir->reterr_status);
+
+        if (r != 0)
+                return r;
+        int n_path = snprintf(lock_path, sizeof lock_path, "%s/.lock", dir->path);
+        if (n_path < 0 || (size_t)n_path >= sizeof lock_path)
+                return hf_fail(dir->reterr_status, -ENAMETOOLONG,
+                               "certificate directory %.200s: %s", dir->path,
+                               strerror(ENAMETOOLONG));
+        return hfd_await_lock(lock_path, LOCK_TIMEOUT, token, ret_lock, dir->reterr_status);
+}
+
+/* Loads or makes the key that signs tokens. It has no certificate. If tokens in use were signed
+ * with it, only the user knows. */
+static int load_account_key(const struct directory *dir, struct pair *account) {
+        int r = read_pair(dir, "sa", account);
+        const char *fault = r == 0 && account->key ? hfd_pki_key_fault(account->key) : "";
+
+        if (fault[0])
+                return hf_fail(dir->reterr_status, HF_E_INVALID,
+                               "%s is not usable: %s; put the right file there, or remove it to "
+                               "have it created again, which makes all tokens of service accounts "
+                               "invalid",
+                               account->key_path, fault);
+        if (r != 0 || account->key || dir->check_only)
+                return r;
+        r = hfd_pki_key_make(&account->key);
+        return r == 0 ? hfd_write_file(account->key_path, account->key, 0600, dir->reterr_status)
+                      : fail_openssl(dir, r, account->key_path);
+}
+
+/* What is in the directory. */
+struct contents {
+        struct pair ca, server, admin;
+        struct pair account; /* a key alone */
+};
+
+static void contents_cleanup(struct contents *contents) {
+        pair_cleanup(&contents->ca);
+        pair_cleanup(&contents->server);
+        pair_cleanup(&contents->admin);
+        pair_cleanup(&contents->account);
+}
+
+/* Loads or makes everything. names as for hfd_pki_load_or_make. */
+static int load_all(const struct directory *dir, const char *const *names,
+                    struct contents *contents) {
+        struct pair *ca = &contents->ca;
+        const char *all[HFD_PKI_NAMES_MAX + 1];
+        int r = hfd_pki_names(names, all, dir->reterr_status);
+
+        if (r == 0)
+                r = load_ca(dir, ca);
+        if (r == 0)
+                r = load_leaf(dir, ca, "server", "holdfastd", NULL, all, &contents->server);
+        if (r == 0)
+                r = load_leaf(dir, ca, "admin", "holdfast-admin", "system:masters", NULL,
+                              &contents->admin);
+        return r == 0 ? load_account_key(dir, &contents->account) : r;
+}
+
 int hfd_pki_load_or_make(const char *cert_dir, const char *const *names, struct hf_cancel *token,
                          struct hfd_pki *ret_pki, struct hf_status *reterr_status) {
-        /* Every serving certificate has these names, for clients on the same machine. */
-        static const char *const always[] = {"localhost", "127.0.0.1", "::1"};
-        const size_t n_always = sizeof always / sizeof always[0];
         const struct directory dir = {.path = cert_dir, .reterr_status = reterr_status};
-        CLEANUP(pair_cleanup) struct pair ca = {0};
-        CLEANUP(pair_cleanup) struct pair server = {0};
-        CLEANUP(pair_cleanup) struct pair admin = {0};
+        CLEANUP(contents_cleanup) struct contents all = {0};
         CLEANUP(fd_cleanup) int lock = -1;
-        const char *all[MAX_NAMES + 1];
-        char lock_path[PATH_MAX];
-        size_t n = 0;
+        int r = lock_directory(&dir, token, &lock);
 
-        for (; n < n_always; n++)
-                all[n] = always[n];
-        for (; names && *names; names++) {
-                if (n == MAX_NAMES)
-                        return hf_fail(reterr_status, HF_E_TOO_LARGE,
-                                       "more than %zu names for the serving certificate",
-                                       MAX_NAMES - n_always);
-                all[n++] = *names;
-        }
-        all[n] = NULL;
-
-        int r = hfd_make_dir(cert_dir, reterr_status);
+        /* The lock is held until this function returns. */
+        if (r == 0)
+                r = load_all(&dir, names, &all);
         if (r != 0)
                 return r;
-        int n_path = snprintf(lock_path, sizeof lock_path, "%s/.lock", cert_dir);
-        if (n_path < 0 || (size_t)n_path >= sizeof lock_path)
-                return hf_fail(reterr_status, -ENAMETOOLONG, "certificate directory %.200s: %s",
-                               cert_dir, strerror(ENAMETOOLONG));
-        /* The lock is held until this function returns: closing the descriptor releases it. */
-        r = hfd_await_lock(lock_path, LOCK_TIMEOUT, token, &lock, reterr_status);
-        if (r == 0)
-                r = load_ca(&dir, &ca);
-        if (r == 0)
-                r = load_leaf(&dir, &ca, "server", "holdfastd", NULL, all, &server);
-        if (r == 0)
-                r = load_leaf(&dir, &ca, "admin", "holdfast-admin", "system:masters", NULL, &admin);
-        if (r != 0)
-                return r;
-        *ret_pki = (struct hfd_pki){.ca_pem = ca.cert,
-                                    .server_cert_pem = server.cert,
-                                    .server_key_pem = server.key,
-                                    .admin_cert_pem = admin.cert,
-                                    .admin_key_pem = admin.key};
-        ca.cert = server.cert = server.key = admin.cert = admin.key =
-                NULL; /* *ret_pki owns them now */
+        *ret_pki = (struct hfd_pki){.ca_pem = all.ca.cert,
+                                    .server_cert_pem = all.server.cert,
+                                    .server_key_pem = all.server.key,
+                                    .admin_cert_pem = all.admin.cert,
+                                    .admin_key_pem = all.admin.key,
+                                    .account_key_pem = all.account.key};
+        /* *ret_pki owns them now. */
+        all.ca.cert = all.server.cert = all.server.key = all.admin.cert = all.admin.key =
+                all.account.key = NULL;
         return 0;
 }
 
-void hfd_pki_done(struct hfd_pki *pki) {
-        free(pki->ca_pem);
-        free(pki->server_cert_pem);
-        free_key(pki->server_key_pem);
-        free(pki->admin_cert_pem);
-        free_key(pki->admin_key_pem);
-        *pki = (struct hfd_pki){0};
+int hfd_pki_check(const char *cert_dir, const char *const *names, struct hf_status *reterr_status) {
+        const struct directory dir = {.path = cert_dir,
+                                      .check_only = true,
+                                      .reterr_status = reterr_status};
+        CLEANUP(contents_cleanup) struct contents all = {0};
+        CLEANUP(fd_cleanup) int fd = -1;
+
+        int r = hfd_trusted_open(cert_dir, HFD_TRUSTED_FUTURE_DIRECTORY, &fd, reterr_status);
+        return r == 0 ? load_all(&dir, names, &all) : r;
+}
+
+/* ---- the CA alone ---- */
+
+/* Moves the texts of the pair to *ret_ca. */
+static void take_ca(struct pair *pair, struct hfd_pki_ca *ret_ca) {
+        *ret_ca = (struct hfd_pki_ca){.cert_pem = pair->cert, .key_pem = pair->key};
+        pair->cert = pair->key = NULL;
+}
+
+int hfd_pki_ca_init(const char *cert_dir, struct hf_cancel *token, struct hfd_pki_ca *ret_ca,
+                    struct hf_status *reterr_status) {
+        const struct directory dir = {.path = cert_dir, .reterr_status = reterr_status};
+        CLEANUP(pair_cleanup) struct pair found = {0};
+        CLEANUP(pair_cleanup) struct pair ca = {0};
+        CLEANUP(fd_cleanup) int lock = -1;
+        int r = lock_directory(&dir, token, &lock);
+
+        if (r == 0)
+                r = read_pair(&dir, "ca", &found);
+        if (r == 0 && found.cert)
+                r = hf_fail(reterr_status, HF_E_EXISTS,
+                            "%s exists, and a CA is not replaced: holdfastd pki show lists it",
+                            found.cert_path);
+        if (r == 0)
+                r = load_ca(&dir, &ca);
+        if (r == 0)
+                take_ca(&ca, ret_ca);
+        return r;
+}
+
+int hfd_pki_ca_read(const char *cert_dir, struct hfd_pki_ca *ret_ca,
+                    struct hf_status *reterr_status) {
+        const struct directory dir = {.path = cert_dir, .reterr_status = reterr_status};
+        CLEANUP(pair_cleanup) struct pair ca = {0};
+        int r = read_pair(&dir, "ca", &ca);
+
+        if (r == 0 && !ca.cert)
+                r = hf_fail(reterr_status, HF_E_NOT_FOUND,
+                            "there is no CA in %s: holdfastd pki init or the first start makes one",
+                            cert_dir);
+        if (r == 0)
+                r = check_ca(&dir, &ca);
+        if (r == 0)
+                take_ca(&ca, ret_ca);
+        return r;
+}
+
+/* Refuses a CA that is there already. Its key alone may be left of a CA too. */
+static int check_same_ca(const struct directory *dir, const struct pair *here,
+                         const struct hfd_pki_ca *ca) {
+        char one[HFD_PKI_FINGERPRINT_MAX], other[HFD_PKI_FINGERPRINT_MAX];
+        bool same = !here->key || hfd_pki_ca_fault(ca->cert_pem, here->key)[0] == '\0';
+
+        if (here->cert)
+                same = hfd_pki_fingerprint(here->cert, one) &&
+                       hfd_pki_fingerprint(ca->cert_pem, other) && strcmp(one, other) == 0;
+        if (same)
+                return 0;
+        return hf_fail(dir->reterr_status, HF_E_EXISTS,
+                       "another CA is in %s: to join, stop the instances that use it, remove %s "
+                       "and %s, and join again; the kubeconfigs and certificates of that CA are "
+                       "then of no use any more",
+                       dir->path, here->cert_path, here->key_path);
+}
+
+int hfd_pki_ca_join(const char *cert_dir, const struct hfd_pki_ca *ca, struct hf_cancel *token,
+                    bool *ret_joined, struct hf_status *reterr_status) {
+        const struct directory dir = {.path = cert_dir, .reterr_status = reterr_status};
+        CLEANUP(pair_cleanup) struct pair here = {0};
+        CLEANUP(fd_cleanup) int lock = -1;
+        int r = lock_directory(&dir, token, &lock);
+
+        assert(ca->cert_pem && ca->key_pem);
+        if (r == 0)
+                r = read_pair(&dir, "ca", &here);
+        if (r == 0 && here.cert)
+                r = check_ca(&dir, &here);
+        else if (r == 0 && here.key)
+                r = ensure_key(&dir, &here);
+        if (r == 0)
+                r = check_same_ca(&dir, &here, ca);
+        if (r != 0)
+                return r;
+        if (!here.key)
+                r = hfd_write_file(here.key_path, ca->key_pem, 0600, reterr_status);
+        if (r == 0 && !here.cert)
+                r = hfd_write_file(here.cert_path, ca->cert_pem, 0644, reterr_status);
+        if (r == 0)
+                *ret_joined = !here.key || !here.cert;
+        return r;
 }

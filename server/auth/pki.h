@@ -2,23 +2,27 @@
 #pragma once
 /*
  * The certificates that Holdfast creates itself: a CA, a serving certificate and an admin client
- * certificate, in the directory --cert-dir.
+ * certificate, in the directory --cert-dir, or in memory only; and the key that signs the tokens of
+ * service accounts.
  *
- * Files: ca.crt, ca.key, server.crt, server.key, admin.crt, admin.key; new keys are P-256 and have
- * mode 0600. Instances that share the directory share the CA: the first one creates it under a lock
- * file, and the others find it. Existing valid files are used. A serving or admin certificate is
- * renewed if it has expired or will expire within 30 days, if another CA has issued it, or if a
- * name is missing; that needs the CA's key.
+ * Files: ca.crt, ca.key, server.crt, server.key, admin.crt, admin.key, sa.key; new keys are P-256
+ * and have mode 0600. Instances that share the directory share the CA: the first one creates it
+ * under a lock file, and the others find it. Existing valid files are used. A serving or admin
+ * certificate is renewed if it has expired or will expire within 30 days, if another CA has issued
+ * it, or if a name is missing; that needs the CA's key.
  *
- * Threads: any. Blocks on files, and up to 30 s on the lock, so it is for the start and reloads
- * only.
+ * Threads: any that serves no requests, because functions with cert_dir block on files, and those
+ * with a token wait up to 30 s for the lock.
  */
+#include <stdbool.h>
+
 #include <holdfast/cancel.h>
 #include <holdfast/error.h>
 
 struct hfd_pki {
         /* owned; NUL-terminated PEM text */
         char *ca_pem, *server_cert_pem, *server_key_pem, *admin_cert_pem, *admin_key_pem;
+        char *account_key_pem; /* signs the tokens of service accounts */
 };
 
 /*
@@ -32,5 +36,47 @@ struct hfd_pki {
  */
 int hfd_pki_load_or_make(const char *cert_dir, const char *const *names, struct hf_cancel *token,
                          struct hfd_pki *ret_pki, struct hf_status *reterr_status);
+/*
+ * Checks whether hfd_pki_load_or_make would succeed, as far as that is known without the lock;
+ * creates and changes nothing. Returns what that function would return, but never HF_E_BUSY or
+ * HF_E_CANCELED.
+ */
+int hfd_pki_check(const char *cert_dir, const char *const *names, struct hf_status *reterr_status);
+
+/*
+ * The CA of a directory alone, for `holdfastd pki`. All texts are owned and NUL-terminated PEM;
+ * free them with hfd_pki_ca_done, which accepts a zeroed struct. Outputs are set on success only.
+ */
+struct hfd_pki_ca {
+        char *cert_pem;
+        char *key_pem; /* NULL = the key is kept elsewhere */
+};
+/* Makes the CA in cert_dir, which need not exist. HF_E_EXISTS: there is one. Other errors as
+ * hfd_pki_load_or_make. */
+int hfd_pki_ca_init(const char *cert_dir, struct hf_cancel *token, struct hfd_pki_ca *ret_ca,
+                    struct hf_status *reterr_status);
+/* Reads the CA of cert_dir. HF_E_NOT_FOUND: there is none. HF_E_INVALID or -errno. */
+int hfd_pki_ca_read(const char *cert_dir, struct hfd_pki_ca *ret_ca,
+                    struct hf_status *reterr_status);
+/* Makes ca, with its key, the CA of cert_dir, which need not exist. *ret_joined: false = the
+ * directory had this CA and its key already, and nothing was written. HF_E_EXISTS: another CA is
+ * there, and the message says what to remove. Other errors as hfd_pki_load_or_make. */
+int hfd_pki_ca_join(const char *cert_dir, const struct hfd_pki_ca *ca, struct hf_cancel *token,
+                    bool *ret_joined, struct hf_status *reterr_status);
+/* Takes the certificate and the key from one text, in any order, and checks that they are those of
+ * a CA. name: what the text is, for messages. HF_E_INVALID (also for a CA that has expired) or
+ * -ENOMEM. Reads no file. */
+int hfd_pki_ca_parse(const char *pem, const char *name, struct hfd_pki_ca *ret_ca,
+                     struct hf_status *reterr_status);
+void hfd_pki_ca_done(struct hfd_pki_ca *ca);
+
+/* Makes a CA and certificates in memory only. The CA's key is not kept, so no certificate can be
+ * renewed. names: as for hfd_pki_load_or_make. 0, -ENOMEM, -EIO (OpenSSL failed) or HF_E_TOO_LARGE
+ * (names). */
+int hfd_pki_make(const char *const *names, struct hfd_pki *ret_pki,
+                 struct hf_status *reterr_status);
+/* Copies a set of certificates. 0 or -ENOMEM. */
+int hfd_pki_copy(const struct hfd_pki *pki, struct hfd_pki *ret_copy,
+                 struct hf_status *reterr_status);
 /* Overwrites the keys and frees everything. Accepts a zeroed pki and leaves a zeroed one. */
 void hfd_pki_done(struct hfd_pki *pki);

@@ -15,19 +15,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <openssl/bn.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
+#include "server/auth/pki/pki_x509.h"
 #include "server/tls/pem.h"
 
 #define CA_DAYS      3650
 #define LEAF_DAYS    365
-#define RENEW_DAYS   30 /* a leaf that expires sooner is renewed at the next start or reload */
 #define BACKDATE_S   (-3600L) /* the clocks of other machines may be behind */
-#define SERIAL_BITS  159      /* positive in 20 bytes, as RFC 5280 requires */
 #define MAX_DNS_NAME 253
 #define CLEANUP(fn)  __attribute__((cleanup(fn)))
 
@@ -57,19 +55,6 @@ static EVP_PKEY *parse_key(const char *pem) {
         return key;
 }
 
-/* 0 or -ENOMEM. */
-static int bio_to_text(BIO *bio, char **ret_text) {
-        char *data = NULL;
-        long n = BIO_get_mem_data(bio, &data);
-        char *text = n > 0 ? malloc((size_t)n + 1) : NULL;
-        if (!text)
-                return -ENOMEM;
-        memcpy(text, data, (size_t)n);
-        text[n] = '\0';
-        *ret_text = text;
-        return 0;
-}
-
 int hfd_pki_key_make(char **ret_key_pem) {
         CLEANUP(key_cleanup) EVP_PKEY *key = EVP_EC_gen("P-256");
         /* OpenSSL overwrites the memory of this BIO when it grows and when it is freed. */
@@ -78,27 +63,7 @@ int hfd_pki_key_make(char **ret_key_pem) {
                                       PEM_write_bio_PKCS8PrivateKey(bio, key, NULL, NULL, 0, NULL,
                                                                     NULL) == 1,
                               -EIO);
-        return r == 0 ? bio_to_text(bio, ret_key_pem) : r;
-}
-
-/* Serial numbers are random, because instances that share the CA have no common counter. */
-static bool set_serial(X509 *cert) {
-        BIGNUM *number = BN_new();
-        bool ok = number &&
-                  BN_rand(number, SERIAL_BITS, BN_RAND_TOP_ONE, BN_RAND_BOTTOM_ANY) == 1 &&
-                  BN_to_ASN1_INTEGER(number, X509_get_serialNumber(cert));
-        BN_free(number);
-        return ok;
-}
-
-static bool add_extension(X509 *cert, X509 *issuer, int nid, const char *value) {
-        X509V3_CTX ctx;
-        X509V3_set_ctx_nodb(&ctx);
-        X509V3_set_ctx(&ctx, issuer, cert, NULL, NULL, 0);
-        X509_EXTENSION *extension = X509V3_EXT_conf_nid(NULL, &ctx, nid, value);
-        bool ok = extension && X509_add_ext(cert, extension, -1) == 1;
-        X509_EXTENSION_free(extension);
-        return ok;
+        return r == 0 ? hfd_pki_x509_text(bio, ret_key_pem) : r;
 }
 
 static bool add_name_entry(X509_NAME *name, const char *field, const char *value) {
@@ -110,7 +75,8 @@ static bool add_name_entry(X509_NAME *name, const char *field, const char *value
  * OpenSSL failed. */
 static X509 *new_cert(EVP_PKEY *key, const char *common_name, const char *organisation, int days) {
         CLEANUP(cert_cleanup) X509 *cert = X509_new();
-        if (!cert || X509_set_version(cert, X509_VERSION_3) != 1 || !set_serial(cert) ||
+        if (!cert || X509_set_version(cert, X509_VERSION_3) != 1 ||
+            !hfd_pki_x509_set_serial(cert) ||
             !X509_gmtime_adj(X509_getm_notBefore(cert), BACKDATE_S) ||
             !X509_time_adj_ex(X509_getm_notAfter(cert), days, 0, NULL) ||
             X509_set_pubkey(cert, key) != 1)
@@ -124,15 +90,6 @@ static X509 *new_cert(EVP_PKEY *key, const char *common_name, const char *organi
         return made;
 }
 
-/* 0, -ENOMEM or -EIO. */
-static int sign_to_text(X509 *cert, EVP_PKEY *signer, char **ret_cert_pem) {
-        CLEANUP(bio_cleanup) BIO *bio = BIO_new(BIO_s_mem());
-        int r = check_openssl(bio && X509_sign(cert, signer, EVP_sha256()) > 0 &&
-                                      PEM_write_bio_X509(bio, cert) == 1,
-                              -EIO);
-        return r == 0 ? bio_to_text(bio, ret_cert_pem) : r;
-}
-
 int hfd_pki_ca_make(const char *key_pem, char **ret_cert_pem) {
         CLEANUP(key_cleanup) EVP_PKEY *key = parse_key(key_pem);
         if (!key)
@@ -140,12 +97,13 @@ int hfd_pki_ca_make(const char *key_pem, char **ret_cert_pem) {
         CLEANUP(cert_cleanup) X509 *cert = new_cert(key, "holdfast-ca", NULL, CA_DAYS);
         int r = check_openssl(
                 cert && X509_set_issuer_name(cert, X509_get_subject_name(cert)) == 1 &&
-                        add_extension(cert, cert, NID_basic_constraints, "critical,CA:TRUE") &&
-                        add_extension(cert, cert, NID_key_usage,
-                                      "critical,digitalSignature,keyCertSign,cRLSign") &&
-                        add_extension(cert, cert, NID_subject_key_identifier, "hash"),
+                        hfd_pki_x509_extend(cert, cert, NID_basic_constraints,
+                                            "critical,CA:TRUE") &&
+                        hfd_pki_x509_extend(cert, cert, NID_key_usage,
+                                            "critical,digitalSignature,keyCertSign,cRLSign") &&
+                        hfd_pki_x509_extend(cert, cert, NID_subject_key_identifier, "hash"),
                 -EIO);
-        return r == 0 ? sign_to_text(cert, key, ret_cert_pem) : r;
+        return r == 0 ? hfd_pki_x509_sign(cert, key, ret_cert_pem) : r;
 }
 
 /* The bytes of an IP address in network order: 4, 16, or 0 when text is not one. */
@@ -212,13 +170,6 @@ static bool add_names(X509 *cert, const char *const *names, X509 *previous) {
         return X509_add1_ext_i2d(cert, NID_subject_alt_name, all, 0, 0) == 1;
 }
 
-/* Limits the certificate's lifetime to the CA's: verifiers reject a chain whose CA has expired. */
-static bool limit_to_ca_lifetime(X509 *cert, X509 *ca) {
-        const ASN1_TIME *limit = X509_get0_notAfter(ca);
-        return ASN1_TIME_compare(X509_get0_notAfter(cert), limit) <= 0 ||
-               X509_set1_notAfter(cert, limit) == 1;
-}
-
 int hfd_pki_leaf_make(const struct hfd_pki_leaf *leaf, char **ret_cert_pem) {
         CLEANUP(cert_cleanup) X509 *ca = parse_cert(leaf->ca_cert_pem);
         CLEANUP(key_cleanup) EVP_PKEY *ca_key = parse_key(leaf->ca_key_pem);
@@ -229,19 +180,20 @@ int hfd_pki_leaf_make(const struct hfd_pki_leaf *leaf, char **ret_cert_pem) {
                 return HF_E_INVALID;
         CLEANUP(cert_cleanup)
         X509 *cert = new_cert(key, leaf->common_name, leaf->organisation, LEAF_DAYS);
-        int r = check_openssl(cert && limit_to_ca_lifetime(cert, ca) &&
+        int r = check_openssl(cert && hfd_pki_x509_limit(cert, ca) &&
                                       X509_set_issuer_name(cert, X509_get_subject_name(ca)) == 1 &&
-                                      add_extension(cert, ca, NID_basic_constraints,
-                                                    "critical,CA:FALSE") &&
-                                      add_extension(cert, ca, NID_key_usage,
-                                                    "critical,digitalSignature") &&
-                                      add_extension(cert, ca, NID_ext_key_usage,
-                                                    leaf->names ? "serverAuth" : "clientAuth") &&
-                                      add_extension(cert, ca, NID_authority_key_identifier,
-                                                    "keyid") &&
+                                      hfd_pki_x509_extend(cert, ca, NID_basic_constraints,
+                                                          "critical,CA:FALSE") &&
+                                      hfd_pki_x509_extend(cert, ca, NID_key_usage,
+                                                          "critical,digitalSignature") &&
+                                      hfd_pki_x509_extend(cert, ca, NID_ext_key_usage,
+                                                          leaf->names ? "serverAuth"
+                                                                      : "clientAuth") &&
+                                      hfd_pki_x509_extend(cert, ca, NID_authority_key_identifier,
+                                                          "keyid") &&
                                       (!leaf->names || add_names(cert, leaf->names, previous)),
                               -EIO);
-        return r == 0 ? sign_to_text(cert, ca_key, ret_cert_pem) : r;
+        return r == 0 ? hfd_pki_x509_sign(cert, ca_key, ret_cert_pem) : r;
 }
 
 const char *hfd_pki_key_fault(const char *key_pem) {
@@ -255,11 +207,21 @@ const char *hfd_pki_ca_fault(const char *cert_pem, const char *key_pem) {
                 return "it is not a certificate in PEM form";
         if (check_openssl(X509_check_ca(cert) == 1, HF_E_INVALID) != 0)
                 return "it is not a CA certificate";
-        if (X509_cmp_current_time(X509_get0_notAfter(cert)) <= 0)
+        if (check_openssl(X509_cmp_current_time(X509_get0_notAfter(cert)) > 0, HF_E_INVALID) != 0)
                 return "it has expired";
         CLEANUP(key_cleanup) EVP_PKEY *key = key_pem ? parse_key(key_pem) : NULL;
         int r = check_openssl(!key || X509_check_private_key(cert, key) == 1, HF_E_INVALID);
         return r == 0 ? "" : "the key beside it belongs to another certificate";
+}
+
+int64_t hfd_pki_valid_until(const char *cert_pem) {
+        CLEANUP(cert_cleanup) X509 *cert = parse_cert(cert_pem);
+        struct tm tm;
+
+        if (!cert ||
+            check_openssl(ASN1_TIME_to_tm(X509_get0_notAfter(cert), &tm) == 1, HF_E_INVALID) != 0)
+                return 0;
+        return timegm(&tm);
 }
 
 /* HFD_PKI_RENEW is for faults that a new certificate corrects. The key is checked before the
@@ -285,16 +247,35 @@ enum hfd_pki_verdict hfd_pki_leaf_check(const char *ca_pem, const char *cert_pem
         int days = 0, seconds = 0;
         *ret_fault = "it has expired or will soon";
         if (check_openssl(ASN1_TIME_diff(&days, &seconds, NULL, X509_get0_notAfter(cert)) == 1 &&
-                                  days >= RENEW_DAYS,
+                                  days >= HFD_PKI_RENEW_SECONDS / 86400,
                           HF_E_INVALID) != 0)
                 return HFD_PKI_RENEW;
         *ret_fault = "a name is missing from it";
         for (; names && *names; names++) {
                 unsigned char bytes[16];
                 if ((address_bytes(*names, bytes) > 0 || is_dns_name(*names)) &&
-                    !cert_has_name(cert, *names))
+                    check_openssl(cert_has_name(cert, *names), HF_E_INVALID) != 0)
                         return HFD_PKI_RENEW;
         }
         *ret_fault = "";
         return HFD_PKI_USABLE;
+}
+
+int hfd_pki_names(const char *const *names, const char *ret_all[HFD_PKI_NAMES_MAX + 1],
+                  struct hf_status *reterr_status) {
+        static const char *const always[] = {"localhost", "127.0.0.1", "::1"};
+        const size_t n_always = sizeof always / sizeof always[0];
+        size_t n = 0;
+
+        for (; n < n_always; n++)
+                ret_all[n] = always[n];
+        for (; names && *names; names++) {
+                if (n == HFD_PKI_NAMES_MAX)
+                        return hf_fail(reterr_status, HF_E_TOO_LARGE,
+                                       "more than %zu names for the serving certificate",
+                                       HFD_PKI_NAMES_MAX - n_always);
+                ret_all[n++] = *names;
+        }
+        ret_all[n] = NULL;
+        return 0;
 }

@@ -3,12 +3,15 @@
 /*
  * Creates and checks certificates. Input is PEM text; output is PEM text, malloc'ed and owned by
  * the caller. Apart from random numbers and the current time, results depend on the arguments only.
- * Private to server/auth.
+ * Private to server/auth, with these exceptions: server/certificates/certificate_expiry.c uses the
+ * functions and constants of the expiry, server/certificates/certificates.c the fingerprint, and
+ * server/pki the description.
  *
  * Threads: any, no lock.
  */
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <holdfast/error.h>
 
@@ -18,6 +21,12 @@ int hfd_pki_key_make(char **ret_key_pem);
 /* Creates a self-signed CA certificate for 10 years. 0, -ENOMEM, -EIO, or HF_E_INVALID: key_pem is
  * not a key. */
 int hfd_pki_ca_make(const char *key_pem, char **ret_cert_pem);
+
+#define HFD_PKI_NAMES_MAX 64
+/* The names of a serving certificate: localhost, 127.0.0.1 and ::1, for clients on the same
+ * machine, then those given, NULL-terminated. 0 or HF_E_TOO_LARGE. */
+int hfd_pki_names(const char *const *names, const char *ret_all[HFD_PKI_NAMES_MAX + 1],
+                  struct hf_status *reterr_status);
 
 /* Describes a certificate to create. All texts are borrowed. */
 struct hfd_pki_leaf {
@@ -37,6 +46,31 @@ const char *hfd_pki_key_fault(const char *key_pem);
 /* Why a CA is not usable; "" when it is. key_pem may be NULL: then only the certificate is checked.
  * Static storage. */
 const char *hfd_pki_ca_fault(const char *cert_pem, const char *key_pem);
+
+/* Returns when the first certificate of a PEM text expires, in seconds since 1970 UTC; 0 = it
+ * cannot be read. Pure. */
+int64_t hfd_pki_valid_until(const char *cert_pem);
+/* Generated certificates are renewed when they are valid for less than this. */
+#define HFD_PKI_RENEW_SECONDS (INT64_C(30) * 24 * 3600)
+
+#define HFD_PKI_FINGERPRINT_MAX 72 /* bytes, with the NUL */
+/* Identifies a certificate: "sha256:" and the hexadecimal digest of its DER form, as openssl x509
+ * -fingerprint -sha256 computes it. False: it is not a certificate. Pure. */
+bool hfd_pki_fingerprint(const char *cert_pem, char text[HFD_PKI_FINGERPRINT_MAX]);
+
+/* A certificate for people. All texts are printable ASCII. */
+struct hfd_pki_description {
+        char subject[256], issuer[256]; /* as RFC 2253: CN=holdfast-admin,O=system:masters */
+        char names[2048]; /* DNS names and IP addresses, ", " between them; cut if they are more */
+        char fingerprint[HFD_PKI_FINGERPRINT_MAX];
+        char key_id[64], issuer_key_id[64]; /* hexadecimal; "" = not given */
+        int64_t valid_until;                /* as hfd_pki_valid_until */
+        bool from_ca;                       /* ca_pem has issued it, at whatever time */
+};
+/* Describes the first certificate of a PEM text. 0, -ENOMEM or HF_E_INVALID: it is not a
+ * certificate. */
+int hfd_pki_describe(const char *ca_pem, const char *cert_pem,
+                     struct hfd_pki_description *ret_description);
 
 enum hfd_pki_verdict {
         HFD_PKI_USABLE,

@@ -22,7 +22,7 @@
 
 /* One line of the file. All strings are parts of the table's text. */
 struct entry {
-        char *token, *user;
+        char *token, *user, *uid;
         char *groups; /* n_groups consecutive strings */
         size_t n_groups;
         struct entry *next; /* the next entry in the same bucket */
@@ -138,11 +138,11 @@ static int parse_line(const struct place *place, char *line, struct entry *entry
                 return fail_line(place,
                                  "the token is empty; the columns are token, user name, user uid");
         if (columns[1][0] == '\0')
-                return fail_line(place, "the user name is empty; the columns are token, user name, "
-                                        "user uid");
+                return fail_line(place, "the user name is empty; the columns are token, user "
+                                        "name, user uid");
         if (strlen(columns[1]) >= sizeof((struct hfd_user *)NULL)->name)
                 return fail_line(place, "the user name is longer than 255 bytes; shorten it");
-        *entry = (struct entry){.token = columns[0], .user = columns[1]};
+        *entry = (struct entry){.token = columns[0], .user = columns[1], .uid = columns[2]};
         return columns[3] ? split_groups(place, columns[3], entry) : 0;
 }
 
@@ -240,6 +240,9 @@ bool hfd_tokens_find(const struct hfd_tokens *tokens, const char *token,
         /* Lengths were checked when the line was read. */
         assert(strlen(entry->user) < sizeof ret_user->name && entry->n_groups < HFD_MAX_GROUPS);
         memcpy(ret_user->name, entry->user, strlen(entry->user) + 1);
+        /* A longer uid is unknown: the users of this file are identified by their names. */
+        if (entry->uid && strlen(entry->uid) < sizeof ret_user->uid)
+                memcpy(ret_user->uid, entry->uid, strlen(entry->uid) + 1);
         const char *group = entry->groups;
         for (ret_user->n_groups = 0; ret_user->n_groups < entry->n_groups; ret_user->n_groups++) {
                 size_t n = strlen(group) + 1;

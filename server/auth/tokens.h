@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Kubernetes' static token file, one `token,user,uid,"group1,group2"` per line, as a table. The uid
- * is ignored. If a token appears twice, the last line counts, as in kube-apiserver. Private to
- * server/auth.
+ * Kubernetes' static token file, one `token,user,uid,"group1,group2"` per line, as a table. If a
+ * token appears twice, the last line counts, as in kube-apiserver. Private to server/auth.
  *
  * Threads: the table is immutable once it is loaded, so that any thread may look tokens up.
  */
@@ -21,6 +20,6 @@ struct hfd_user;
 int hfd_tokens_load(const char *path, uint64_t seed, struct hfd_tokens **ret_tokens,
                     struct hf_status *reterr_status);
 struct hfd_tokens *hfd_tokens_free(struct hfd_tokens *tokens); /* accepts NULL, returns NULL */
-/* True: ret_user has the name and groups of the token. False: the token is unknown, and ret_user is
- * unchanged. */
+/* True: ret_user has the name, the uid and the groups of the token. False: the token is unknown,
+ * and ret_user is unchanged. */
 bool hfd_tokens_find(const struct hfd_tokens *tokens, const char *token, struct hfd_user *ret_user);

@@ -32,12 +32,13 @@ struct walk {
         char at[PATH_MAX];   /* its path, without links */
         char rest[PATH_MAX]; /* the components that remain */
         unsigned n_links;    /* links that were followed */
+        bool ended;          /* the next component is missing, and can be made */
 };
 
 static int fail_walk(const struct walk *w, int error) {
         const char *verb = w->kind == HFD_TRUSTED_FILE ? "read" : "use directory";
 
-        if (w->kind == HFD_TRUSTED_NEW_DIRECTORY)
+        if (w->kind == HFD_TRUSTED_NEW_DIRECTORY || w->kind == HFD_TRUSTED_FUTURE_DIRECTORY)
                 verb = "make directory";
         bool not_found = error == ENOENT && w->kind == HFD_TRUSTED_FILE;
         return hf_fail(w->reterr_status, not_found ? HF_E_NOT_FOUND : -error,
@@ -48,8 +49,7 @@ static int fail_walk(const struct walk *w, int error) {
 static int fail_owner(const struct walk *w, const char *at, const struct stat *st) {
         return hf_fail(w->reterr_status, HF_E_INVALID,
                        "%.180s belongs to user %lu, but must belong to root or to user %lu, who "
-                       "runs "
-                       "this process: chown %s%lu %.180s",
+                       "runs this process: chown %s%lu %.180s",
                        at, (unsigned long)st->st_uid, (unsigned long)geteuid(),
                        S_ISLNK(st->st_mode) ? "-h " : "", (unsigned long)geteuid(), at);
 }
@@ -185,6 +185,10 @@ static int enter_entry(struct walk *w, const char *name) {
         if (r != 0)
                 return r;
         int fd = open_entry(w, name);
+        if (fd < 0 && errno == ENOENT && w->kind == HFD_TRUSTED_FUTURE_DIRECTORY) {
+                w->ended = faccessat(w->fd, ".", W_OK | X_OK, AT_EACCESS) == 0;
+                return w->ended ? 0 : fail_walk(w, errno);
+        }
         if (fd < 0)
                 return fail_walk(w, errno);
         r = fstat(fd, &st) == 0 ? check_entry(w, at, &st, true) : fail_walk(w, errno);
@@ -214,16 +218,17 @@ static int begin_walk(struct walk *w) {
         return enter_root(w);
 }
 
-/* Checks the directory that the path names. There the sticky bit is not enough, because it does not
- * keep others from adding files. */
+/* Checks the directory that the path names. There the sticky bit is usually not enough, because it
+ * does not keep others from adding files. */
 static int check_end(const struct walk *w) {
         struct stat st;
 
-        if (w->kind == HFD_TRUSTED_FILE)
+        if (w->kind == HFD_TRUSTED_FILE || w->ended)
                 return 0;
         if (fstat(w->fd, &st) != 0)
                 return fail_walk(w, errno);
-        return S_ISDIR(st.st_mode) ? check_entry(w, w->at, &st, false) : fail_walk(w, ENOTDIR);
+        return S_ISDIR(st.st_mode) ? check_entry(w, w->at, &st, w->kind == HFD_TRUSTED_PARENT)
+                                   : fail_walk(w, ENOTDIR);
 }
 
 int hfd_trusted_open(const char *path, enum hfd_trusted_kind kind, int *ret_fd,
@@ -234,7 +239,7 @@ int hfd_trusted_open(const char *path, enum hfd_trusted_kind kind, int *ret_fd,
 
         assert(path && ret_fd);
         int r = begin_walk(&w);
-        while (r == 0 && next_component(&w, name, &error))
+        while (r == 0 && !w.ended && next_component(&w, name, &error))
                 r = enter_entry(&w, name);
         if (r == 0 && error != 0)
                 r = fail_walk(&w, error);

@@ -3,11 +3,11 @@
 /*
  * Opens files and directories that only root and the user of this process can change.
  *
- * A path is trusted if root or the effective user owns the file, every directory above it
- * and every symbolic link on the path, and if nobody else may write to any of them. Other users may
- * write to a directory above it only if it has the sticky bit (/tmp): there they cannot replace
- * what they do not own. They may never write to the file or directory that the path names. The
- * permissions for the group count as those of others, as they also limit access control lists.
+ * A path is trusted if root or the effective user owns the file, every directory above it and every
+ * symbolic link on the path, and if nobody else may write to any of them. Other users may write to
+ * a directory above it only if it has the sticky bit (/tmp): there they cannot replace what they do
+ * not own. They may never write to the file or directory that the path names. The permissions for
+ * the group count as those of others, as they also limit access control lists.
  *
  * Threads: any. Blocks on files. Messages name the path, the fault and the command that corrects
  * it.
@@ -15,9 +15,18 @@
 #include <holdfast/error.h>
 
 enum hfd_trusted_kind {
-        HFD_TRUSTED_FILE,      /* opened for reading, without waiting for the writer of a FIFO */
-        HFD_TRUSTED_DIRECTORY, /* opened with O_PATH */
-        HFD_TRUSTED_NEW_DIRECTORY, /* the same; it and its missing parents are made, mode 0700 */
+        /* A file, opened for reading, without waiting for the writer of a FIFO. */
+        HFD_TRUSTED_FILE,
+        /* A directory, opened with O_PATH. */
+        HFD_TRUSTED_DIRECTORY,
+        /* A directory where the caller replaces a file, opened with O_PATH. Others may write to it
+         * if it has the sticky bit, because that keeps them from replacing the file. */
+        HFD_TRUSTED_PARENT,
+        /* A directory, opened with O_PATH. It and its missing parents are made, mode 0700. */
+        HFD_TRUSTED_NEW_DIRECTORY,
+        /* Makes nothing: checks whether HFD_TRUSTED_NEW_DIRECTORY would succeed. *ret_fd is the
+         * directory, or the last one on the path that exists. */
+        HFD_TRUSTED_FUTURE_DIRECTORY,
 };
 
 /* The caller closes *ret_fd. 0, HF_E_INVALID: the path is not trusted. HF_E_NOT_FOUND: there is no

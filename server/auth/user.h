@@ -1,17 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The user of a request: a name and groups, as Kubernetes has them. Pure. Thread: any. */
+/* The user of a request: a name, groups, a uid and extra values, as Kubernetes has them. Pure.
+ * Thread: any. */
 #include <stdbool.h>
 #include <stddef.h>
 
-#define HFD_MAX_GROUPS 16
-/* The group of requests without credentials. */
-#define HFD_GROUP_UNAUTHENTICATED "system:unauthenticated"
+#include "server/rbac/attributes.h"
+
+#define HFD_MAX_GROUPS          16
+#define HFD_NAMESPACE_MAX       64 /* bytes of the name of a namespace, with the NUL */
+#define HFD_USER_ANONYMOUS      "system:anonymous" /* a request without credentials */
+#define HFD_GROUP_AUTHENTICATED "system:authenticated"
+#define HFD_USER_EXTRA          1024 /* bytes of all extra values of a user */
 
 struct hfd_user {
-        char name[256]; /* "system:anonymous" for a request without credentials */
+        /* "system:anonymous" for a request without credentials. It has room for the longest name of
+         * a service account. */
+        char name[352];
         char groups[HFD_MAX_GROUPS][128];
         size_t n_groups;
+        char uid[128];              /* "" = unknown */
+        char extra[HFD_USER_EXTRA]; /* pairs of key and value, each text with its NUL */
+        size_t n_extra;             /* bytes in extra */
 };
 
 bool hfd_user_in_group(const struct hfd_user *user, const char *group);
+/* False: the name is too long. */
+bool hfd_user_set_name(struct hfd_user *user, const char *name);
+/* False: there are too many groups, or this one is too long. */
+bool hfd_user_add_group(struct hfd_user *user, const char *group);
+/* False: there is no room for another extra value. */
+bool hfd_user_add_extra(struct hfd_user *user, const char *key, const char *value);
+
+/* What of the user decides about rights, borrowed from user and from groups. */
+struct hfd_subject hfd_user_subject(const struct hfd_user *user,
+                                    const char *groups[HFD_MAX_GROUPS]);
+
+/*
+ * A copy of a user that takes no more memory than its texts. Immutable; the owner frees it with
+ * free.
+ */
+struct hfd_requester {
+        struct hfd_subject subject;
+        const char *uid;
+        const char *extra; /* as in struct hfd_user */
+        size_t n_extra;
+};
+/* NULL: out of memory. */
+struct hfd_requester *hfd_requester_new(const struct hfd_user *user);

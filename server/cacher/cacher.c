@@ -52,7 +52,7 @@ static void collect_due_work_locked(struct hfd_cacher *cacher, hf_nsec now,
         due.reflector = cacher->reflector.state == HFD_REFLECTOR_BACKOFF &&
                         cacher->reflector.retry_at <= now;
         due.listing = hfd_listing_step_due_locked(cacher);
-        due.audit = cacher->identity.audit_at <= now;
+        due.audit = cacher->audit.due <= now;
         due.lag = hfd_store_lag_decide_locked(cacher, now, next);
         due.history = !hfd_event_histories_trim(&cacher->histories, now, &due.garbage);
         *ret_due = due;
@@ -68,7 +68,7 @@ static void run_due_work(struct hfd_cacher *cacher, struct due_work *due) {
         if (due->listing)
                 hfd_listing_step(cacher);
         if (due->audit)
-                hfd_store_identity_audit(cacher);
+                hfd_cache_audit_start(cacher);
         hfd_store_lag_act(cacher, &due->lag);
 }
 
@@ -95,8 +95,8 @@ static void *timer_main(void *ctx) {
                         next = cacher->watchers.due;
                 if (cacher->histories.due < next)
                         next = cacher->histories.due;
-                if (cacher->identity.audit_at < next)
-                        next = cacher->identity.audit_at;
+                if (cacher->audit.due < next)
+                        next = cacher->audit.due;
                 if (cacher->reflector.state == HFD_REFLECTOR_BACKOFF &&
                     cacher->reflector.retry_at < next)
                         next = cacher->reflector.retry_at;
@@ -116,7 +116,7 @@ static void init_metrics(struct hfd_cacher *cacher) {
         cacher->identity.n_replaced =
                 hf_metrics_get(metrics, HF_METRIC_COUNTER, "holdfast_store_history_replaced_total",
                                "How often the store was found to have been replaced.", "");
-        cacher->identity.n_differences =
+        cacher->audit.n_differences =
                 hf_metrics_get(metrics, HF_METRIC_COUNTER, "holdfast_watch_cache_differences_total",
                                "How often the watch cache was found to differ from the store.", "");
 }
@@ -131,9 +131,13 @@ int hfd_cacher_new(const struct hf_host *host, const struct hfd_cacher_config *c
         cacher->host = host;
         cacher->store = config->store;
         (void)snprintf(cacher->prefix, sizeof cacher->prefix, "%s", config->prefix);
+        cacher->on_copy_begun = config->on_copy_begun;
+        cacher->ctx = config->ctx;
         cacher->identity.on_replaced = config->on_history_replaced;
         cacher->identity.ctx = config->ctx;
-        cacher->identity.audit_at = hfd_cacher_now(cacher) + HFD_STORE_IDENTITY_AUDIT_INTERVAL;
+        cacher->on_observed = config->on_observed;
+        cacher->observed = config->observed;
+        cacher->audit.due = hfd_cacher_now(cacher) + HFD_CACHE_AUDIT_INTERVAL;
         cacher->reflector.relist = true;
         hfd_event_histories_init(&cacher->histories);
         cacher->watchers.due = HF_NSEC_NEVER;
@@ -250,7 +254,9 @@ int hfd_cacher_wait_synced(struct hfd_cacher *cacher, struct hf_cancel *token,
         while (!cacher->synced && !hf_cancel_fired(token))
                 (void)clock->wait(clock->ctx, &cacher->cond, &cacher->mu,
                                   hf_cancel_deadline(token));
-        if (!cacher->synced && cacher->reflector.n_listed > 0)
+        if (!cacher->synced && cacher->reflector.status.error == -EBADMSG)
+                r = hf_fail(reterr_status, -EBADMSG, "%s", why);
+        else if (!cacher->synced && cacher->reflector.n_listed > 0)
                 r = hf_fail(reterr_status, HF_E_CANCELED, "the cache has %zu objects so far",
                             cacher->reflector.n_listed);
         else if (!cacher->synced)
@@ -259,6 +265,29 @@ int hfd_cacher_wait_synced(struct hfd_cacher *cacher, struct hf_cancel *token,
         pthread_mutex_unlock(&cacher->mu);
         hf_cancel_remove_waker(&waker);
         return r;
+}
+
+int hfd_cacher_refill(struct hfd_cacher *cacher, struct hf_cancel *token) {
+        const struct hf_clock *clock = hf_host_clock(cacher->host);
+        struct hf_cancel_waker waker = {0};
+        uint64_t cancel;
+
+        hf_cancel_add_waker(token, &waker, wake_threads, cacher);
+        pthread_mutex_lock(&cacher->mu);
+        uint64_t n_fills = cacher->n_fills;
+        cacher->identity.replacement_epoch++; /* a listing that runs is not published */
+        hfd_reflector_relist_locked(cacher, &cancel);
+        pthread_mutex_unlock(&cacher->mu);
+        if (cancel)
+                cacher->store->ops->watch_cancel(cacher->store, cancel);
+        pthread_mutex_lock(&cacher->mu);
+        while (cacher->n_fills == n_fills && !hf_cancel_fired(token))
+                (void)clock->wait(clock->ctx, &cacher->cond, &cacher->mu,
+                                  hf_cancel_deadline(token));
+        bool filled = cacher->n_fills != n_fills;
+        pthread_mutex_unlock(&cacher->mu);
+        hf_cancel_remove_waker(&waker);
+        return filled ? 0 : HF_E_CANCELED;
 }
 
 hf_nsec hfd_cacher_fill_progress(struct hfd_cacher *cacher) {
@@ -270,6 +299,10 @@ hf_nsec hfd_cacher_fill_progress(struct hfd_cacher *cacher) {
 
 hf_nsec hfd_cacher_last_store_contact(struct hfd_cacher *cacher) {
         return (hf_nsec)atomic_load(&cacher->requests.last_contact);
+}
+
+hf_nsec hfd_cacher_store_full(struct hfd_cacher *cacher) {
+        return (hf_nsec)atomic_load(&cacher->requests.room.refused_at);
 }
 
 uint64_t hfd_cacher_lag(struct hfd_cacher *cacher, hf_nsec *ret_time) {
@@ -318,6 +351,30 @@ struct hfd_object *hfd_cacher_newest(struct hfd_cacher *cacher, const struct hfd
         return object;
 }
 
+size_t hfd_cacher_newest_in(struct hfd_cacher *cacher, const struct hfd_resource *resource,
+                            const char *ns, struct hfd_object **ret_objects, size_t max,
+                            bool *ret_synced) {
+        size_t index = hfd_resource_index(resource), n = 0;
+        struct hfd_object_iter iter;
+        struct hfd_scope scope;
+
+        hfd_object_scope(resource, ns, NULL, &scope);
+        pthread_mutex_lock(&cacher->mu);
+        *ret_synced = cacher->synced;
+        if (cacher->synced)
+                n = hfd_object_tree_count(&cacher->trees[index], scope.prefix, "");
+        if (n > 0)
+                hfd_object_iter_init(&iter, &cacher->trees[index], &scope, "");
+        for (size_t i = 0; i < n && i < max; i++) {
+                struct hfd_object *seen = hfd_object_iter_next(&iter), *newer;
+                assert(seen); /* the tree has n objects in the scope */
+                newer = hfd_object_tree_find(&cacher->newer[index], seen->path);
+                ret_objects[i] = hfd_object_ref(newer ? newer : seen);
+        }
+        pthread_mutex_unlock(&cacher->mu);
+        return n;
+}
+
 void hfd_cacher_record_write(struct hfd_cacher *cacher, struct hfd_object *object) {
         size_t index = hfd_resource_index(object->resource);
         struct hfd_object *old = NULL;
@@ -332,8 +389,8 @@ void hfd_cacher_record_write(struct hfd_cacher *cacher, struct hfd_object *objec
          */
         if (seen && seen->revision < object->revision &&
             (!newer || newer->revision < object->revision))
-                /* If memory runs out, the next write is based on the version before, and repeats.
-                 */
+                /* If memory runs out, the next write is based on the version before, and
+                 * repeats. */
                 (void)hfd_object_tree_put(&cacher->newer[index], hfd_object_ref(object), &old);
         pthread_mutex_unlock(&cacher->mu);
         hfd_object_unref(old);

@@ -42,6 +42,19 @@ struct hfd_cacher_config {
          * leader must stop leading. Thread: any; must not block. NULL = no callback.
          */
         void (*on_history_replaced)(void *ctx);
+        /*
+         * Called when an object of an observed resource may have changed: after events, and after
+         * each filling. observed, and changed of those: sets of bits, 1 << hfd_resource_index.
+         * Thread: any; must not block. NULL = no callback.
+         */
+        void (*on_observed)(void *ctx, unsigned changed);
+        unsigned observed;
+        /*
+         * Called when `holdfastd store copy` has begun to write to the store (storage/copy.h):
+         * until it is complete, objects are missing. Thread: any; must not block. NULL = no
+         * callback.
+         */
+        void (*on_copy_begun)(void *ctx);
         void *ctx;
 };
 
@@ -51,6 +64,12 @@ int hfd_cacher_new(const struct hf_host *host, const struct hfd_cacher_config *c
 /* Starts to fill the cache and does not wait for it. Failures of the store are retried until
  * hfd_cacher_free, with backoff. 0, or -errno: the thread cannot be started. Call it once. */
 int hfd_cacher_start(struct hfd_cacher *cacher);
+/*
+ * Fills the cache again, because the store delivers other values from now on: other keys decrypt
+ * them. Until then the old contents are served. Then all watches end with 410. Blocks until it is
+ * done: 0; or HF_E_CANCELED: token has fired, and it will be done later. Call it after start.
+ */
+int hfd_cacher_refill(struct hfd_cacher *cacher, struct hf_cancel *token);
 /*
  * For a shutdown: ends every watch cleanly, so that clients watch another server. New watches get
  * 503.
@@ -68,9 +87,10 @@ const char *hfd_cacher_prefix(const struct hfd_cacher *cacher);
 /* Whether the cache has been filled at least once. */
 bool hfd_cacher_synced(struct hfd_cacher *cacher);
 /*
- * Blocks until the cache is filled (0) or token fires (HF_E_CANCELED). In the second case
- * reterr_status contains the store's most recent failure, if there was one, or how far the filling
- * has come.
+ * Blocks until the cache is filled or token fires. 0: the cache is filled. -EBADMSG: it is not,
+ * and the store is damaged, so there is no use in waiting again. HF_E_CANCELED: it is not, for
+ * another reason. reterr_status then contains the store's most recent failure, if there was one, or
+ * how far the filling has come.
  */
 int hfd_cacher_wait_synced(struct hfd_cacher *cacher, struct hf_cancel *token,
                            struct hf_status *reterr_status);
@@ -83,6 +103,9 @@ hf_nsec hfd_cacher_fill_progress(struct hfd_cacher *cacher);
 /* Returns the boot time of the store's last reply or event, for the health check of etcd; 0 = none
  * yet. */
 hf_nsec hfd_cacher_last_store_contact(struct hfd_cacher *cacher);
+/* Returns the boot time at which the store last refused a write because it is full; 0 = it has
+ * refused none since the last write that succeeded. */
+hf_nsec hfd_cacher_store_full(struct hfd_cacher *cacher);
 
 /*
  * How many revisions the cache is behind the store, as far as replies of the store show it, and for
@@ -104,6 +127,13 @@ struct hfd_object *hfd_cacher_get(struct hfd_cacher *cacher, const struct hfd_re
  */
 struct hfd_object *hfd_cacher_newest(struct hfd_cacher *cacher, const struct hfd_resource *resource,
                                      const char *path, bool *ret_synced);
+/*
+ * The same for all objects of a namespace, in the order of their names: fills in references to the
+ * first `max` of them. Returns how many there are. Logarithmic if there is none.
+ */
+size_t hfd_cacher_newest_in(struct hfd_cacher *cacher, const struct hfd_resource *resource,
+                            const char *ns, struct hfd_object **ret_objects, size_t max,
+                            bool *ret_synced);
 /*
  * Records that a write of this instance has stored a new version of an object, so that the next
  * write is based on this version. Does nothing for an object that the cache does not have yet, or

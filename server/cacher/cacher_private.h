@@ -10,6 +10,7 @@
 #include "server/cacher/event_history.h"
 #include "server/cacher/object_tree.h"
 #include "server/cacher/snapshot.h"
+#include "server/cacher/sync/cache_audit.h"
 #include "server/cacher/sync/listing.h"
 #include "server/cacher/sync/reflector.h"
 #include "server/cacher/sync/store_identity.h"
@@ -24,6 +25,10 @@ struct hfd_cacher {
         const struct hf_host *host; /* borrowed */
         struct hfd_store *store;    /* borrowed */
         char prefix[HFD_CACHER_PREFIX_MAX];
+        void (*on_observed)(void *ctx, unsigned changed); /* NULL = none */
+        unsigned observed;
+        void *ctx;                        /* borrowed; for the callbacks */
+        void (*on_copy_begun)(void *ctx); /* NULL = no callback */
 
         /* used by the thread that calls start and free */
         pthread_t timer_thread;
@@ -41,10 +46,11 @@ struct hfd_cacher {
          */
         struct hfd_object_tree newer[HFD_RESOURCES_MAX];
         /*
-         * By key: placeholders for stored values that are not valid objects (stored_value.h). They
-         * are not served, but the audit needs them.
+         * By key: placeholders for stored values that are not valid objects, or cannot be decrypted
+         * (stored_value.h). They are not served, but the audit needs them.
          */
         struct hfd_object_tree unreadable;
+        atomic_uint n_sealed_logged; /* since the last filling; not guarded */
         uint64_t revision;
         uint64_t n_fills; /* how often the cache was filled */
         bool synced;      /* the trees have been filled at least once */
@@ -57,6 +63,7 @@ struct hfd_cacher {
         struct hfd_consistent_reads reads;
         struct hfd_watchers watchers;
         struct hfd_store_identity identity;
+        struct hfd_cache_audit audit;
         struct hfd_store_lag lag;
         struct hfd_store_requests requests;
 };

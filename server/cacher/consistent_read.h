@@ -53,8 +53,8 @@ struct hfd_consistent_reads {
 
 /* Begins to wait until the cache has reached the store's current revision. */
 void hfd_consistent_read_start(struct hfd_cacher *cacher, struct hfd_consistent_read *read);
-/* Begins to wait, for at most timeout, until the cache has reached a revision that a client names.
- */
+/* Begins to wait, for at most timeout, until the cache has reached a revision that a client
+ * names. */
 void hfd_consistent_read_after(struct hfd_cacher *cacher, struct hfd_consistent_read *read,
                                uint64_t revision, hf_nsec timeout);
 

@@ -31,11 +31,31 @@ static void free_queued(struct hfd_queued_change *queued) {
         hfd_object_unref(queued->change.before);
 }
 
-void hfd_delivery_done(struct hfd_delivery *delivery) {
-        assert(!delivery->delivering);
+/* What a queued change keeps in memory, if nobody else does: both versions, and its place. */
+static size_t queued_bytes(const struct hfd_queued_change *queued) {
+        const struct hfd_object *object = queued->change.object, *before = queued->change.before;
+        size_t n = sizeof *queued;
+
+        if (object && object->bytes)
+                n += object->bytes->n;
+        if (before && before->bytes)
+                n += before->bytes->n;
+        return n;
+}
+
+/* No thread may be delivering, and nothing may be queued any more. */
+static void free_queue(struct hfd_delivery *delivery) {
         for (size_t i = delivery->queue_at; i < delivery->n_queue; i++)
                 free_queued(&delivery->queue[i]);
         free(delivery->queue);
+        delivery->queue = NULL;
+        delivery->queue_at = delivery->n_queue = delivery->queue_space = 0;
+        atomic_store_explicit(&delivery->n_bytes, 0, memory_order_relaxed);
+}
+
+void hfd_delivery_done(struct hfd_delivery *delivery) {
+        assert(!delivery->delivering);
+        free_queue(delivery);
         if (delivery->snapshot)
                 hfd_snapshot_done(delivery->snapshot);
         free(delivery->snapshot);
@@ -94,6 +114,7 @@ void hfd_delivery_queue_locked(struct hfd_delivery *delivery, const struct hfd_c
         *queued = (struct hfd_queued_change){.revision = revision, .change = *change};
         hfd_object_ref(queued->change.object);
         hfd_object_ref(queued->change.before);
+        atomic_fetch_add_explicit(&delivery->n_bytes, queued_bytes(queued), memory_order_relaxed);
 }
 
 bool hfd_delivery_is_watched(const struct hfd_delivery *delivery, const struct hfd_object *object) {
@@ -183,11 +204,13 @@ static bool deliver_batch(struct hfd_delivery *delivery, struct hfd_queued_chang
 /* Delivers the objects of the snapshot, if its owner has not taken it. False as above. */
 static bool deliver_snapshot(struct hfd_delivery *delivery, const struct hfd_snapshot *snapshot) {
         struct hfd_queued_change batch[BATCH_MAX];
+        struct hfd_scope scope;
         struct hfd_object_iter iter;
         struct hfd_object *object;
         bool good = true;
 
-        hfd_object_iter_init(&iter, &snapshot->objects, "", "");
+        hfd_object_scope(delivery->resource, delivery->ns, delivery->name, &scope);
+        hfd_object_iter_init(&iter, &snapshot->objects, &scope, "");
         do {
                 size_t n = 0;
                 while (n < BATCH_MAX && (object = hfd_object_iter_next(&iter)) != NULL)
@@ -205,6 +228,8 @@ void hfd_delivery_end(struct hfd_delivery *delivery) {
         struct hfd_response response = {0};
         int error = delivery->end_error; /* it no longer changes */
 
+        assert(delivery->ended);
+        free_queue(delivery);
         if (error == HF_E_GONE)
                 hfd_response_status(&response, HF_E_GONE, 410, "Expired",
                                     "The resourceVersion for the provided watch is too old.", NULL);
@@ -220,6 +245,10 @@ static size_t take_batch_locked(struct hfd_delivery *delivery,
         n = n < BATCH_MAX ? n : BATCH_MAX;
         memcpy(batch, delivery->queue + delivery->queue_at, n * sizeof *batch);
         delivery->queue_at += n;
+        size_t n_bytes = 0;
+        for (size_t i = 0; i < n; i++)
+                n_bytes += queued_bytes(&batch[i]);
+        atomic_fetch_sub_explicit(&delivery->n_bytes, n_bytes, memory_order_relaxed);
         if (delivery->queue_at == delivery->n_queue) {
                 /* A watch without changes keeps no memory for them. */
                 free(delivery->queue);
@@ -251,8 +280,11 @@ static void deliver_events_locked(struct hfd_delivery *delivery) {
                         free(snapshot);
                 } else {
                         ready = !delivery->sink.ready || delivery->sink.ready(delivery->ctx);
+                        if (!ready && delivery->sink.waiting)
+                                delivery->sink.waiting(delivery->ctx);
                 }
                 pthread_mutex_lock(mu);
+                delivery->behind = delivery->behind || !ready;
                 /* The client of a watch that ends watches again, from the last event it has got. */
                 if (!ready && (delivery->end_requested || !delivery->resumed))
                         return;
@@ -267,16 +299,38 @@ static void deliver_events_locked(struct hfd_delivery *delivery) {
         }
 }
 
-bool hfd_delivery_run_locked(struct hfd_delivery *delivery) {
-        bool may_end = delivery->opened && delivery->end_requested;
+/* Tells the sink about the changes that wait. The caller has set `delivering`. */
+static void tell_waiting_locked(struct hfd_delivery *delivery) {
+        if (!delivery->sink.waiting)
+                return;
+        pthread_mutex_unlock(delivery->mu);
+        delivery->sink.waiting(delivery->ctx);
+        pthread_mutex_lock(delivery->mu);
+}
 
+static bool may_run_locked(const struct hfd_delivery *delivery) {
+        return delivery->started || (delivery->opened && delivery->end_requested);
+}
+
+bool hfd_delivery_run_locked(struct hfd_delivery *delivery) {
         hf__mutex_assert_held(delivery->mu);
         /* The thread that is delivering checks the queue again before it stops. */
-        if (delivery->delivering || delivery->ended || (!delivery->started && !may_end))
+        if (delivery->delivering || delivery->ended)
                 return false;
         delivery->delivering = true;
-        deliver_events_locked(delivery);
+        if (!may_run_locked(delivery) && delivery->n_queue > 0) {
+                delivery->behind = true;
+                tell_waiting_locked(delivery);
+        }
+        bool runs = may_run_locked(delivery); /* it may have been started meanwhile */
+        if (runs)
+                deliver_events_locked(delivery);
+        while (runs && delivery->behind && delivery->n_queue == 0) {
+                delivery->behind = false;
+                tell_waiting_locked(delivery);
+                deliver_events_locked(delivery); /* what was added meanwhile */
+        }
         delivery->delivering = false;
-        delivery->ended = delivery->end_requested;
+        delivery->ended = runs && delivery->end_requested;
         return delivery->ended;
 }

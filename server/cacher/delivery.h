@@ -11,6 +11,7 @@
  * Lock: mu, the cacher's lock. Functions whose name ends in _locked are called with it.
  */
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "server/cacher/event_history.h"
 #include "server/cacher/snapshot.h"
@@ -27,6 +28,7 @@ struct hfd_delivery {
         pthread_mutex_t *mu; /* borrowed */
         struct hfd_watcher_sink sink;
         void *ctx;
+        const struct hfd_resource *resource;
         const char *ns; /* borrowed; "" = all */
         size_t n_ns;
         const char *name;                   /* borrowed; the only one; NULL = any */
@@ -43,7 +45,11 @@ struct hfd_delivery {
         int end_error;      /* for sink.end, if end_requested */
         struct hfd_queued_change *queue; /* owned; changes queue_at to n_queue wait */
         size_t queue_at, n_queue, queue_space;
-        size_t n_initial; /* from the history; they may exceed the limit; 0 once delivered */
+        atomic_size_t n_bytes; /* of what waits in queue; read also without mu */
+        bool behind;           /* the sink was told that changes wait */
+        /* Changes in the history since the watch's revision, also of other objects: the queue may
+         * be longer than the limit by this number. 0 once delivered. */
+        size_t n_initial;
         struct hfd_snapshot *snapshot; /* owned; not delivered yet; NULL = none */
 };
 
@@ -70,5 +76,5 @@ void hfd_delivery_cancel_locked(struct hfd_delivery *delivery);
  * reference to the watcher.
  */
 bool hfd_delivery_run_locked(struct hfd_delivery *delivery);
-/* Calls sink.end. */
+/* Frees what is left of the queue, and calls sink.end. */
 void hfd_delivery_end(struct hfd_delivery *delivery);

@@ -10,7 +10,8 @@
  *
  * Dropping the oldest change raises the floor to its revision. The changes of one revision may then
  * be dropped one by one: none of them is needed, because no watch from a revision below
- * the floor is accepted.
+ * the floor is accepted. The floor may be above changes that are still in the ring, after an
+ * interruption.
  */
 #include "server/cacher/event_history.h"
 
@@ -31,7 +32,7 @@ void hfd_event_histories_init(struct hfd_event_histories *histories) {
 
 static struct hfd_history_entry *entry_at(const struct hfd_event_history *history, size_t i) {
         assert(i < history->n);
-        return &history->ring[(history->first + i) & (history->space - 1)];
+        return &history->ring->entries[(history->first + i) & (history->space - 1)];
 }
 
 static size_t change_bytes(const struct hfd_change *change) {
@@ -55,13 +56,13 @@ static void count_bytes(struct hfd_event_histories *histories, struct hfd_event_
 
 /* Gives the ring another size, 0 or a power of 2. False: out of memory. */
 static bool resize_ring(struct hfd_event_history *history, size_t space) {
-        struct hfd_history_entry *ring = NULL;
+        struct hfd_history_ring *ring = NULL;
 
         assert(space >= history->n);
-        if (space > 0 && !(ring = malloc(space * sizeof *ring)))
+        if (space > 0 && !(ring = malloc(sizeof *ring + space * sizeof ring->entries[0])))
                 return false;
         for (size_t i = 0; i < history->n; i++)
-                ring[i] = *entry_at(history, i);
+                ring->entries[i] = *entry_at(history, i);
         free(history->ring);
         history->ring = ring;
         history->space = space;
@@ -69,11 +70,19 @@ static bool resize_ring(struct hfd_event_history *history, size_t space) {
         return true;
 }
 
+static void raise_floor(struct hfd_event_history *history, uint64_t revision) {
+        history->floor = revision > history->floor ? revision : history->floor;
+}
+
+void hfd_event_history_interrupt(struct hfd_event_history *history, uint64_t revision) {
+        raise_floor(history, revision);
+}
+
 static struct hfd_change remove_oldest(struct hfd_event_histories *histories,
                                        struct hfd_event_history *history) {
         struct hfd_change change = entry_at(history, 0)->change;
 
-        history->floor = change.object->revision;
+        raise_floor(history, change.object->revision); /* it may be higher: see interrupt */
         count_bytes(histories, history, 0, change_bytes(&change));
         history->first = (history->first + 1) & (history->space - 1);
         history->n--;
@@ -87,6 +96,23 @@ static struct hfd_change remove_oldest(struct hfd_event_histories *histories,
 static void free_change(struct hfd_change *change) {
         hfd_object_unref(change->object);
         hfd_object_unref(change->before);
+}
+
+/* Moves the ring to garbage. The ring must be full: then every entry is in use, wherever the oldest
+ * one is. */
+static void drop_ring(struct hfd_event_histories *histories, struct hfd_event_history *history,
+                      struct hfd_history_garbage *garbage) {
+        size_t n_states_bytes = 0;
+
+        assert(history->n > 0 && history->n == history->space);
+        for (size_t i = 0; i < history->n_states; i++)
+                n_states_bytes += history->states[i].n_bytes;
+        count_bytes(histories, history, n_states_bytes, history->n_bytes);
+        history->ring->n = history->n;
+        history->ring->next = garbage->rings;
+        garbage->rings = history->ring;
+        history->ring = NULL;
+        history->space = history->first = history->n = 0;
 }
 
 /* ---- states ---- */
@@ -147,7 +173,8 @@ static void count_copied_nodes(struct hfd_event_histories *histories,
 }
 
 void hfd_event_history_add(struct hfd_event_histories *histories, struct hfd_change change,
-                           const struct hfd_object_tree *tree, hf_nsec now) {
+                           const struct hfd_object_tree *tree, hf_nsec now,
+                           struct hfd_history_garbage *garbage) {
         struct hfd_event_history *history =
                 &histories->of[hfd_resource_index(change.object->resource)];
 
@@ -155,12 +182,13 @@ void hfd_event_history_add(struct hfd_event_histories *histories, struct hfd_cha
         count_copied_nodes(histories, history, tree);
         if (history->n == history->space &&
             !resize_ring(history, history->space ? 2 * history->space : RING_MIN)) {
-                while (history->n > 0) {
-                        struct hfd_change dropped = remove_oldest(histories, history);
-                        free_change(&dropped);
-                }
+                if (history->n > 0)
+                        drop_ring(histories, history, garbage);
                 history->floor = change.object->revision;
-                free_change(&change);
+                if (garbage->n < HFD_HISTORY_GARBAGE_MAX)
+                        garbage->changes[garbage->n++] = change;
+                else
+                        free_change(&change);
                 return;
         }
         history->n++;
@@ -229,6 +257,13 @@ void hfd_history_garbage_free(struct hfd_history_garbage *garbage) {
                 free_change(&garbage->changes[i]);
         for (size_t i = 0; i < garbage->n_states; i++)
                 hfd_object_tree_clear(&garbage->states[i]);
+        while (garbage->rings) {
+                struct hfd_history_ring *ring = garbage->rings;
+                garbage->rings = ring->next;
+                for (size_t i = 0; i < ring->n; i++)
+                        free_change(&ring->entries[i].change);
+                free(ring);
+        }
         garbage->n = garbage->n_states = 0;
 }
 
@@ -278,8 +313,20 @@ size_t hfd_event_history_after(const struct hfd_event_history *history, uint64_t
         return low;
 }
 
+bool hfd_event_history_resume(const struct hfd_event_history *history, uint64_t revision,
+                              size_t *ret_i) {
+        size_t after = hfd_event_history_after(history, revision), first = after;
+
+        while (first > 0 && entry_at(history, first - 1)->change.object->revision == revision)
+                first--;
+        *ret_i = after - first > 1 ? first : after;
+        /* The floor is then the revision of a change that was dropped. */
+        return first == after || revision > history->floor;
+}
+
 uint64_t hfd_event_history_changed(const struct hfd_event_history *history, uint64_t revision) {
         size_t after = hfd_event_history_after(history, revision);
+        uint64_t last = after > 0 ? entry_at(history, after - 1)->change.object->revision : 0;
 
-        return after > 0 ? entry_at(history, after - 1)->change.object->revision : history->floor;
+        return last > history->floor ? last : history->floor;
 }

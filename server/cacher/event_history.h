@@ -12,8 +12,9 @@
  * changes first, so that a busy resource does not shorten the history of a quiet one. The ring of a
  * resource that no longer changes becomes empty.
  *
- * Pure. Guarded by the cacher's lock. hfd_event_histories_trim and hfd_event_history_keep collect
- * what they drop in hfd_history_garbage, which the caller frees after it has released the lock.
+ * Pure. Guarded by the cacher's lock. hfd_event_history_add, hfd_event_histories_trim and
+ * hfd_event_history_keep collect what they drop in hfd_history_garbage, which the caller frees
+ * after it has released the lock.
  */
 #include <holdfast/client.h>
 #include <holdfast/clock.h>
@@ -38,6 +39,13 @@ struct hfd_history_entry {
         hf_nsec at; /* boot time */
 };
 
+/* A history counts the entries of its own ring; next and n are for a ring in garbage. */
+struct hfd_history_ring {
+        struct hfd_history_ring *next; /* owned; the next ring in garbage */
+        size_t n;                      /* entries in use: all of them, from the first */
+        struct hfd_history_entry entries[];
+};
+
 /* All objects of the resource as they were after the change of revision `changed`. */
 struct hfd_history_state {
         uint64_t changed;
@@ -47,7 +55,7 @@ struct hfd_history_state {
 
 /* The past of one resource. */
 struct hfd_event_history {
-        struct hfd_history_entry *ring; /* owned; NULL = empty */
+        struct hfd_history_ring *ring; /* owned; NULL = empty */
         size_t space, first, n; /* of ring: size (0 or a power of 2), oldest entry, entries */
         size_t n_bytes;         /* that only this history keeps in memory */
         uint64_t floor;         /* every change after this revision is in the ring */
@@ -70,15 +78,24 @@ struct hfd_history_garbage {
         size_t n;
         struct hfd_object_tree states[HFD_EVENT_HISTORY_STATES]; /* owned */
         size_t n_states;
+        struct hfd_history_ring *rings; /* owned; dropped as a whole */
 };
 
 void hfd_event_histories_init(struct hfd_event_histories *histories);
 /*
  * Adds a change, consuming its references. tree is the resource's tree after the change. If memory
- * runs out, the history of the resource begins anew after this change.
+ * runs out, the history of the resource begins anew after this change, and its former changes move
+ * to garbage, in constant time. The change itself is then freed at once if garbage->changes is
+ * full.
  */
 void hfd_event_history_add(struct hfd_event_histories *histories, struct hfd_change change,
-                           const struct hfd_object_tree *tree, hf_nsec now);
+                           const struct hfd_object_tree *tree, hf_nsec now,
+                           struct hfd_history_garbage *garbage);
+/*
+ * Begins the history anew after `revision`, which has a change that is not in it. The earlier
+ * changes are dropped with time.
+ */
+void hfd_event_history_interrupt(struct hfd_event_history *history, uint64_t revision);
 /*
  * Drops changes whose bytes exceed the limit and, if `due` is reached, those that are older than
  * the window. False: garbage is full, so the caller frees it and calls again. Call it after
@@ -100,8 +117,16 @@ void hfd_event_histories_done(struct hfd_event_histories *histories);
 const struct hfd_change *hfd_event_history_at(const struct hfd_event_history *history, size_t i);
 /* Returns the number of the first change after revision, n if there is none. Logarithmic. */
 size_t hfd_event_history_after(const struct hfd_event_history *history, uint64_t revision);
+/*
+ * Returns the number of the first change that a watch from revision begins with. Normally the same.
+ * But if one transaction has changed several objects of the resource, a client may have seen some
+ * of these changes when its connection broke, so all of them are repeated. False: some of them are
+ * no longer in the ring, so the watch cannot be served.
+ */
+bool hfd_event_history_resume(const struct hfd_event_history *history, uint64_t revision,
+                              size_t *ret_i);
 /* Returns the revision of the last change that the state at `revision` includes, or the floor if
- * the ring has no such change. revision must not be below the floor. */
+ * the ring has no such change after it. revision must not be below the floor. */
 uint64_t hfd_event_history_changed(const struct hfd_event_history *history, uint64_t revision);
 
 /* Returns the kept state after the change of revision `changed`. NULL: it is not kept. Borrowed. */

@@ -329,12 +329,12 @@ static void push_node(struct hfd_object_iter *iter, const struct hfd_object_node
 }
 
 void hfd_object_iter_init(struct hfd_object_iter *iter, const struct hfd_object_tree *tree,
-                          const char *prefix, const char *after) {
+                          const struct hfd_scope *scope, const char *after) {
         iter->depth = 0;
-        iter->prefix = prefix;
-        iter->n_prefix = strlen(prefix);
+        iter->scope = scope;
+        iter->n_compared = strlen(scope->prefix) + (scope->exact ? 1 : 0);
         for (const struct hfd_object_node *node = tree->root; node;) {
-                bool below = is_below(node, prefix, after);
+                bool below = is_below(node, scope->prefix, after);
                 if (!below)
                         push_node(iter, node);
                 node = below ? node->right : node->left;
@@ -345,7 +345,7 @@ struct hfd_object *hfd_object_iter_next(struct hfd_object_iter *iter) {
         if (iter->depth == 0)
                 return NULL;
         const struct hfd_object_node *node = iter->stack[--iter->depth];
-        if (strncmp(node->object->path, iter->prefix, iter->n_prefix) != 0) {
+        if (strncmp(node->object->path, iter->scope->prefix, iter->n_compared) != 0) {
                 iter->depth = 0; /* all others sort after it, so they do not match either */
                 return NULL;
         }

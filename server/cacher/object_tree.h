@@ -14,6 +14,7 @@
 #include <stdbool.h>
 
 #include "server/resources/object.h"
+#include "server/resources/object_key.h"
 
 struct hfd_object_node;
 
@@ -61,19 +62,20 @@ uint64_t hfd_object_tree_comparisons(void);
 #define HFD_OBJECT_ITER_DEPTH 256
 
 /*
- * Walks in order through the objects whose path begins with prefix and sorts after `after`. The
- * tree must not change meanwhile. The owner keeps the struct; nothing must be freed.
+ * Walks in order through the objects of a scope whose path sorts after `after`. The tree must not
+ * change meanwhile. The owner keeps the struct; nothing must be freed.
  */
 struct hfd_object_iter {
         /* The nodes whose object and right subtree follow, the next one last. Borrowed. */
         const struct hfd_object_node *stack[HFD_OBJECT_ITER_DEPTH];
         size_t depth;
-        const char *prefix; /* borrowed */
-        size_t n_prefix;
+        const struct hfd_scope *scope; /* borrowed */
+        size_t n_compared; /* how many bytes of a path must equal the scope's prefix. They include
+                              the NUL if the scope is exact. */
 };
 
-/* The start costs a logarithmic search. prefix is borrowed; after "" = all. */
+/* The start costs a logarithmic search. scope is borrowed; after "" = all. */
 void hfd_object_iter_init(struct hfd_object_iter *iter, const struct hfd_object_tree *tree,
-                          const char *prefix, const char *after);
+                          const struct hfd_scope *scope, const char *after);
 /* Returns the next object, borrowed from the tree. NULL: the end. */
 struct hfd_object *hfd_object_iter_next(struct hfd_object_iter *iter);

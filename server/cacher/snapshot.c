@@ -7,6 +7,9 @@
  * one that is kept because a client pages through it; or the current one with the changes since
  * undone, newest first.
  *
+ * Which values are sealed is not part of a state: the history has been interrupted at each change
+ * of that, so it is the same for all states that it reaches back to.
+ *
  * Invariant: a state is kept only in the filling of the cache that it comes from. In the history of
  * a restored store the same revisions mean other states.
  */
@@ -74,11 +77,14 @@ bool hfd_cacher_snapshot(struct hfd_cacher *cacher, const struct hfd_resource *r
                         changes = copy_changes_locked(history, history->n - n);
                 known = kept || changes;
                 if (known)
-                        *ret_snapshot = (struct hfd_snapshot){.objects = hfd_object_tree_snapshot(
-                                                                      kept ? kept : tree),
-                                                              .revision = revision,
-                                                              .changed = changed,
-                                                              .fill = cacher->n_fills};
+                        *ret_snapshot =
+                                (struct hfd_snapshot){.objects = hfd_object_tree_snapshot(
+                                                              kept ? kept : tree),
+                                                      .unreadable = hfd_object_tree_snapshot(
+                                                              &cacher->unreadable),
+                                                      .revision = revision,
+                                                      .changed = changed,
+                                                      .fill = cacher->n_fills};
         }
         pthread_mutex_unlock(&cacher->mu);
         if (changes && undo_changes(&ret_snapshot->objects, changes, n) != 0) {
@@ -93,6 +99,7 @@ void hfd_cacher_keep_snapshot(struct hfd_cacher *cacher, const struct hfd_resour
         struct hfd_history_garbage garbage;
 
         garbage.n = garbage.n_states = 0;
+        garbage.rings = NULL;
         pthread_mutex_lock(&cacher->mu);
         if (snapshot->fill == cacher->n_fills)
                 hfd_event_history_keep(&cacher->histories, hfd_resource_index(resource),
@@ -103,5 +110,6 @@ void hfd_cacher_keep_snapshot(struct hfd_cacher *cacher, const struct hfd_resour
 
 void hfd_snapshot_done(struct hfd_snapshot *snapshot) {
         hfd_object_tree_clear(&snapshot->objects);
+        hfd_object_tree_clear(&snapshot->unreadable);
         *snapshot = (struct hfd_snapshot){0};
 }

@@ -16,7 +16,10 @@ struct hfd_cacher;
 
 struct hfd_snapshot {
         struct hfd_object_tree objects; /* owned; must not be changed */
-        uint64_t revision;              /* of the list */
+        /* owned; by key: the values that no object could be made from (sync/stored_value.h). Those
+         * of this resource are of the same revision. */
+        struct hfd_object_tree unreadable;
+        uint64_t revision; /* of the list */
         /* For hfd_cacher_keep_snapshot. */
         uint64_t changed; /* revision of the last change that objects contains */
         uint64_t fill;    /* the filling of the cache that it comes from */

@@ -3,9 +3,9 @@
  * The life of a watch: what it gets, when it ends, and the lists in which it is meanwhile.
  * delivery.c has its queue, and passes the events to its sink.
  *
- * Under the lock, a change is queued for every watcher with a matching resource, namespace and
- * name, unless its end was requested. These watchers are dirty: the thread that has queued the
- * change delivers to them after it has released the lock.
+ * Under the lock, a change is queued for every watcher with a matching resource, namespace and name
+ * that began at an earlier revision, unless its end was requested. These watchers are dirty: the
+ * thread that has queued the change delivers to them after it has released the lock.
  *
  * A watch that begins with the existing objects takes a snapshot of them, in constant time. They
  * are never queued.
@@ -26,9 +26,11 @@
 
 #include "server/cacher/cacher_private.h"
 #include "server/cacher/delivery.h"
+#include "server/cacher/sync/stored_value.h"
 
-#define REVISION_DEADLINE     (10 * HF_NSEC_PER_SEC)
-#define BOOKMARK_INTERVAL     (60 * HF_NSEC_PER_SEC)
+#define REVISION_DEADLINE (10 * HF_NSEC_PER_SEC) /* of the request for the store's revision */
+#define BOOKMARK_INTERVAL (60 * HF_NSEC_PER_SEC)
+/* A last bookmark shortly before the end lets the client watch again from there. */
 #define BOOKMARK_BEFORE_END   (2 * HF_NSEC_PER_SEC)
 #define DEFAULT_TIMEOUT_MIN_S 1800 /* the maximum is twice as long */
 
@@ -38,7 +40,6 @@ struct hfd_watcher {
 
         /* immutable */
         struct hfd_cacher *cacher;
-        const struct hfd_resource *resource;
         bool bookmarks, in_process;
         uint64_t after; /* only later revisions are delivered */
 
@@ -88,12 +89,22 @@ size_t hfd_watchers_queue_change_locked(struct hfd_cacher *cacher, const struct 
         return n;
 }
 
+static void end_resource_locked(struct hfd_cacher *cacher, size_t resource, int error,
+                                struct hfd_watcher **dirty) {
+        for (struct hfd_watcher *w = cacher->watchers.list[resource]; w; w = w->next) {
+                hfd_delivery_request_end_locked(&w->delivery, error);
+                mark_dirty_locked(w, dirty);
+        }
+}
+
 static void end_all_locked(struct hfd_cacher *cacher, int error, struct hfd_watcher **dirty) {
         for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
-                for (struct hfd_watcher *w = cacher->watchers.list[i]; w; w = w->next) {
-                        hfd_delivery_request_end_locked(&w->delivery, error);
-                        mark_dirty_locked(w, dirty);
-                }
+                end_resource_locked(cacher, i, error, dirty);
+}
+
+void hfd_watchers_expire_resource_locked(struct hfd_cacher *cacher, size_t resource,
+                                         struct hfd_watcher **dirty) {
+        end_resource_locked(cacher, resource, HF_E_GONE, dirty);
 }
 
 void hfd_watchers_expire_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty) {
@@ -122,6 +133,15 @@ void hfd_watchers_lease_acquired_locked(struct hfd_cacher *cacher, struct hfd_wa
                         }
 }
 
+/* When the watcher gets a bookmark after `now`: at an interval, and once before its end. */
+static hf_nsec next_bookmark(const struct hfd_watcher *w, hf_nsec now) {
+        hf_nsec last = w->ends_at - BOOKMARK_BEFORE_END;
+
+        if (now + BOOKMARK_INTERVAL <= last)
+                return now + BOOKMARK_INTERVAL;
+        return now < last ? last : HF_NSEC_NEVER;
+}
+
 void hfd_watchers_tick_locked(struct hfd_cacher *cacher, hf_nsec now, struct hfd_watcher **dirty) {
         hf_nsec next = HF_NSEC_NEVER;
 
@@ -132,11 +152,7 @@ void hfd_watchers_tick_locked(struct hfd_cacher *cacher, hf_nsec now, struct hfd
                         if (w->bookmark_at <= now) {
                                 queue_bookmark_locked(w);
                                 mark_dirty_locked(w, dirty);
-                                w->bookmark_at = now + BOOKMARK_INTERVAL;
-                                if (w->bookmark_at > w->ends_at - BOOKMARK_BEFORE_END)
-                                        w->bookmark_at = now < w->ends_at - BOOKMARK_BEFORE_END
-                                                                 ? w->ends_at - BOOKMARK_BEFORE_END
-                                                                 : HF_NSEC_NEVER;
+                                w->bookmark_at = next_bookmark(w, now);
                         }
                         if (w->ends_at <= now) {
                                 hfd_delivery_request_end_locked(&w->delivery, 0);
@@ -206,6 +222,10 @@ void hfd_watcher_resume(struct hfd_watcher *watcher) {
         deliver_queue(watcher);
 }
 
+size_t hfd_watcher_waiting(const struct hfd_watcher *watcher) {
+        return atomic_load_explicit(&watcher->delivery.n_bytes, memory_order_relaxed);
+}
+
 bool hfd_watcher_take_snapshot(struct hfd_watcher *watcher, struct hfd_snapshot *ret_snapshot) {
         pthread_mutex_lock(&watcher->cacher->mu);
         struct hfd_snapshot *snapshot = watcher->delivery.snapshot;
@@ -240,7 +260,7 @@ void hfd_watcher_cancel(struct hfd_watcher *watcher) {
  */
 static bool queue_initial_locked(struct hfd_watcher *watcher, uint64_t revision) {
         struct hfd_cacher *cacher = watcher->cacher;
-        size_t index = hfd_resource_index(watcher->resource);
+        size_t index = hfd_resource_index(watcher->delivery.resource);
 
         if (!revision) {
                 /* Constant time: the objects are looked at when they are delivered. */
@@ -252,10 +272,11 @@ static bool queue_initial_locked(struct hfd_watcher *watcher, uint64_t revision)
                 return true;
         }
         const struct hfd_event_history *history = &cacher->histories.of[index];
-        if (revision < history->floor)
+        size_t first;
+        if (revision < history->floor || !hfd_event_history_resume(history, revision, &first))
                 return false;
         watcher->after = revision;
-        for (size_t i = hfd_event_history_after(history, revision); i < history->n; i++) {
+        for (size_t i = first; i < history->n; i++) {
                 const struct hfd_change *change = hfd_event_history_at(history, i);
                 watcher->delivery.n_initial++;
                 if (hfd_delivery_is_watched(&watcher->delivery, change->object))
@@ -277,7 +298,7 @@ static struct hfd_watcher *watcher_alloc(struct hfd_cacher *cacher,
         atomic_init(&watcher->refs, 2); /* the caller's and the list's */
         watcher->cacher = cacher;
         watcher->delivery.mu = &cacher->mu;
-        watcher->resource = spec->resource;
+        watcher->delivery.resource = spec->resource;
         memcpy(watcher->text, spec->ns, n_ns + 1);
         memcpy(watcher->text + n_ns + 1, spec->name, n_name + 1);
         watcher->delivery.ns = watcher->text;
@@ -319,7 +340,8 @@ static struct hfd_watcher *watcher_alloc(struct hfd_cacher *cacher,
 
 static void add_to_list_locked(struct hfd_watcher *watcher) {
         struct hfd_cacher *cacher = watcher->cacher;
-        struct hfd_watcher **head = &cacher->watchers.list[hfd_resource_index(watcher->resource)];
+        struct hfd_watcher **head =
+                &cacher->watchers.list[hfd_resource_index(watcher->delivery.resource)];
         hf_nsec due =
                 watcher->bookmark_at < watcher->ends_at ? watcher->bookmark_at : watcher->ends_at;
 
@@ -339,7 +361,7 @@ static void add_to_list_locked(struct hfd_watcher *watcher) {
  * If the store itself has not reached the client's revision, the revision most likely comes from a
  * history that a restored backup has replaced. The client would get no events until the new history
  * reaches that revision, and would miss all changes before it. So the watch ends with HF_E_GONE,
- * and the client lists again.
+ * and the client lists again. Its message says "too old", because clients know only this one.
  */
 static void on_revision(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_watcher *watcher = ctx;
@@ -370,6 +392,8 @@ bool hfd_watcher_new(struct hfd_cacher *cacher, const struct hfd_watcher_spec *s
                      const struct hfd_watcher_sink *sink, void *ctx, struct hfd_response *response,
                      struct hfd_watcher **ret_watcher) {
         const struct hfd_details soon = {.retry_after_s = 1};
+        struct hfd_sealed_value value;
+        struct hfd_scope scope;
 
         assert(sink->events && sink->end);
         struct hfd_watcher *watcher = watcher_alloc(cacher, spec, sink, ctx);
@@ -377,9 +401,12 @@ bool hfd_watcher_new(struct hfd_cacher *cacher, const struct hfd_watcher_spec *s
                 hfd_response_no_memory(response);
                 return false;
         }
+        hfd_object_scope(spec->resource, spec->ns, watcher->delivery.name, &scope);
         pthread_mutex_lock(&cacher->mu);
         bool ended = cacher->watchers.ended, synced = cacher->synced, added = false, ahead = false;
-        if (!ended && synced && queue_initial_locked(watcher, spec->revision)) {
+        bool sealed = synced && hfd_sealed_value_find(&cacher->unreadable, cacher->prefix,
+                                                      spec->resource, &scope, &value);
+        if (!ended && synced && !sealed && queue_initial_locked(watcher, spec->revision)) {
                 add_to_list_locked(watcher);
                 added = true;
                 ahead = watcher->after > cacher->revision;
@@ -400,6 +427,8 @@ bool hfd_watcher_new(struct hfd_cacher *cacher, const struct hfd_watcher_spec *s
         else if (!synced)
                 hfd_response_status(response, HF_E_TOO_MANY, 429, "TooManyRequests",
                                     "storage is (re)initializing", &soon);
+        else if (sealed)
+                hfd_response_sealed(response, value.key, value.why);
         else
                 hfd_response_status(response, HF_E_GONE, 410, "Expired",
                                     "The resourceVersion for the provided watch is too old.", NULL);

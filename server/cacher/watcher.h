@@ -34,6 +34,12 @@ struct hfd_watcher_sink {
         /* Whether the sink has room for some events. NULL = always. It is called before events, but
          * not for the events of a snapshot, which are delivered at once. */
         bool (*ready)(void *ctx);
+        /*
+         * Changes wait (hfd_watcher_waiting), because the watch has not started or the sink has no
+         * room; or they no longer wait. Called without a lock and never concurrently with the other
+         * calls. May end other watches. NULL = not called.
+         */
+        void (*waiting)(void *ctx);
         bool (*events)(void *ctx, struct hfd_watch_item *items, size_t n); /* borrowed */
         /*
          * The last call. error 0: the watch ended cleanly. HF_E_CANCELED: it was canceled.
@@ -95,6 +101,9 @@ void hfd_watcher_resume(struct hfd_watcher *watcher);
 /* Ends the watch: sink.end is called soon with HF_E_CANCELED, perhaps before this returns, unless
  * the watch has already ended. Idempotent. Thread: any. */
 void hfd_watcher_cancel(struct hfd_watcher *watcher);
+/* Bytes of the changes that wait for the sink: of each the object before and after it, which other
+ * watches and the history may share. Thread: any. */
+size_t hfd_watcher_waiting(const struct hfd_watcher *watcher);
 /* Drops the caller's reference, and does not end the watch: the cacher keeps it until sink.end.
  * Accepts NULL, returns NULL. */
 struct hfd_watcher *hfd_watcher_unref(struct hfd_watcher *watcher);
@@ -109,6 +118,9 @@ size_t hfd_watchers_queue_change_locked(struct hfd_cacher *cacher, const struct 
                                         struct hfd_watcher **dirty);
 /* Ends all watches with 410, because the cache cannot tell which changes they have missed. */
 void hfd_watchers_expire_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty);
+/* The same for the watches of one resource. */
+void hfd_watchers_expire_resource_locked(struct hfd_cacher *cacher, size_t resource,
+                                         struct hfd_watcher **dirty);
 /* Ends all watches cleanly. */
 void hfd_watchers_end_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty);
 /*

@@ -17,7 +17,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "server/resources/names.h"
+#include "base/redact.h"
+#include "server/resources/validation/names.h"
+
+#define TOKEN_TEXT_MAX 512 /* bytes of an issuer */
 
 #define DNS_LABEL_RULE                                                                             \
         "is not a DNS label: at most 63 lower case letters, digits and '-', with a letter or "     \
@@ -99,11 +102,12 @@ static int complete_list(const char *flag, const char *text, const char *what, c
                          size_t max, size_t *ret_n, struct hf_status *reterr_status) {
         int r = split_list(text, items, max, ret_n);
 
-        if (r > 0)
-                return hf_fail(reterr_status, HF_E_INVALID,
-                               "flag --%s: \"%.200s\" is not a comma separated list of 1 to %zu %s",
-                               flag, text, max, what);
-        return r;
+        if (r <= 0)
+                return r;
+        char shown[201];
+        return hf_fail(reterr_status, HF_E_INVALID,
+                       "flag --%s: \"%s\" is not a comma separated list of 1 to %zu %s", flag,
+                       hf__redact(text, shown, sizeof shown), max, what);
 }
 
 static int complete_lists(struct hfd_config *config, struct hf_status *reterr_status) {
@@ -119,12 +123,29 @@ static int complete_lists(struct hfd_config *config, struct hf_status *reterr_st
                                   "directories", config->bootstrap_manifests,
                                   HFD_MAX_MANIFEST_DIRECTORIES, &config->n_bootstrap_manifests,
                                   reterr_status);
+        if (r == 0)
+                r = complete_list("service-account-key-file", config->account_keys_text, "files",
+                                  config->account_key_files, HFD_MAX_KEY_FILES,
+                                  &config->n_account_key_files, reterr_status);
+        if (r == 0)
+                r = complete_list("service-account-issuer", config->issuers_text, "issuers",
+                                  config->issuers, HFD_MAX_ISSUERS, &config->n_issuers,
+                                  reterr_status);
+        if (r == 0)
+                r = complete_list("api-audiences", config->audiences_text, "audiences",
+                                  config->audiences, HFD_MAX_AUDIENCES, &config->n_audiences,
+                                  reterr_status);
         return r;
 }
 
-int hfd_config_complete(struct hfd_config *config, struct hf_status *reterr_status) {
+bool hfd_config_is_in_memory(const struct hfd_config *config) {
+        return is_set(config->storage) && strcmp(config->storage, "memory") == 0;
+}
+
+/* The directories and files whose flags were not given. A process that keeps nothing has none. */
+static int derive_paths(struct hfd_config *config) {
         int r = 0;
-        assert(config->n_etcd_servers == 0 && config->n_controllers == 0);
+
         if (!is_set(config->data_dir))
                 r = set_from_environment(&config->data_dir, "STATE_DIRECTORY", "holdfast-data");
         if (r == 0 && !is_set(config->runtime_dir)) {
@@ -133,18 +154,29 @@ int hfd_config_complete(struct hfd_config *config, struct hf_status *reterr_stat
                             ? set_from_environment(&config->runtime_dir, "RUNTIME_DIRECTORY", "")
                             : set_joined(&config->runtime_dir, config->data_dir, "run");
         }
+        if (r == 0 && !is_set(config->shared_dir))
+                r = set_text(&config->shared_dir, config->data_dir);
         if (r == 0 && !is_set(config->cert_dir))
-                r = set_joined(&config->cert_dir, config->data_dir, "pki");
+                r = set_joined(&config->cert_dir, config->shared_dir, "pki");
         if (r == 0 && !is_set(config->store_file) && !is_set(config->etcd_servers_text))
-                r = set_joined(&config->store_file, config->data_dir, "store.db");
+                r = set_joined(&config->store_file, config->shared_dir, "store.db");
         if (r == 0 && !is_set(config->kubeconfig))
                 r = set_joined(&config->kubeconfig, config->data_dir, "admin.kubeconfig");
+        if (r == 0 && !is_set(config->admin_kubeconfig))
+                r = set_joined(&config->admin_kubeconfig, config->data_dir, "admin.kubeconfig");
+        return r;
+}
+
+int hfd_config_complete(struct hfd_config *config, struct hf_status *reterr_status) {
+        assert(config->n_etcd_servers == 0 && config->n_controllers == 0);
+        int r = hfd_config_is_in_memory(config) ? 0 : derive_paths(config);
+
         if (r == 0 && !is_set(config->instance))
                 r = set_default_instance(&config->instance);
         if (r != 0)
                 return hf_fail(reterr_status, r,
-                               "cannot derive the directories from --data-dir and the environment: "
-                               "%s",
+                               "cannot derive the directories from --data-dir and the "
+                               "environment: %s",
                                hf_strerror(r));
         /* This replaces only members that are still zero: those without a flag, and
          * --leader-elect-stop-grace, whose default depends on other flags. */
@@ -155,7 +187,10 @@ int hfd_config_complete(struct hfd_config *config, struct hf_status *reterr_stat
 
 static int refuse_value(struct hf_status *reterr_status, const char *flag, const char *value,
                         const char *rule) {
-        return hf_fail(reterr_status, HF_E_INVALID, "flag --%s: \"%.160s\" %s", flag, value, rule);
+        char shown[161];
+
+        return hf_fail(reterr_status, HF_E_INVALID, "flag --%s: \"%s\" %s", flag,
+                       hf__redact(value, shown, sizeof shown), rule);
 }
 
 /* Whether the name is safe as a file name, in an identity and in the name of a Lease. */
@@ -179,6 +214,36 @@ static bool is_http_url(const char *text) {
         return false;
 }
 
+/* What is kept nowhere needs no place, and a flag that has no effect is a mistake. */
+static int check_storage(const struct hfd_config *config, struct hf_status *reterr_status) {
+        const struct {
+                const char *flag, *value;
+        } places[] = {{"store", config->store_file},
+                      {"etcd-servers", config->etcd_servers_text},
+                      {"data-dir", config->data_dir},
+                      {"shared-dir", config->shared_dir},
+                      {"runtime-dir", config->runtime_dir},
+                      {"cert-dir", config->cert_dir}};
+
+        if (!is_set(config->storage))
+                return 0;
+        if (!hfd_config_is_in_memory(config))
+                return refuse_value(reterr_status, "storage", config->storage,
+                                    "is unknown: only memory can be chosen; --etcd-servers or "
+                                    "--store select another storage");
+        for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
+                if (is_set(places[i].value))
+                        return hf_fail(reterr_status, HF_E_INVALID,
+                                       "flags --storage=memory and --%s exclude each other: "
+                                       "nothing is kept outside the process",
+                                       places[i].flag);
+        if (!is_set(config->admin_kubeconfig))
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "flag --storage=memory needs --write-kubeconfig FILE: there is no "
+                               "other way to reach the server");
+        return 0;
+}
+
 static int check_store(const struct hfd_config *config, struct hf_status *reterr_status) {
         const char *prefix = config->etcd_prefix;
         bool cert = is_set(config->etcd_cert_file), key = is_set(config->etcd_key_file);
@@ -191,15 +256,23 @@ static int check_store(const struct hfd_config *config, struct hf_status *reterr
                 if (!is_http_url(url))
                         return refuse_value(reterr_status, "etcd-servers", url,
                                             "is not a URL that begins with http:// or https://");
+                if (strchr(url, '@'))
+                        return refuse_value(reterr_status, "etcd-servers", url,
+                                            "must have no user name and no password: etcd gets a "
+                                            "client certificate (--etcd-certfile)");
         }
+        if (strstr(config->store_file, "://"))
+                return refuse_value(reterr_status, "store", config->store_file,
+                                    "is a URL, and the store is a file; the URLs of etcd are for "
+                                    "--etcd-servers");
         if (prefix[0] != '/' || prefix[1] == '\0' || prefix[strlen(prefix) - 1] == '/')
                 return refuse_value(reterr_status, "etcd-prefix", prefix,
                                     "must begin with '/', must not end with '/', and needs a name "
                                     "between, for example /registry");
         if (cert != key)
                 return hf_fail(reterr_status, HF_E_INVALID,
-                               "flags --etcd-certfile and --etcd-keyfile go together: --etcd-%s is "
-                               "missing",
+                               "flags --etcd-certfile and --etcd-keyfile go together: --etcd-%s "
+                               "is missing",
                                cert ? "keyfile" : "certfile");
         return 0;
 }
@@ -214,6 +287,24 @@ static bool is_unicast(const char *text) {
                        v4.s_addr != INADDR_BROADCAST;
         return inet_pton(AF_INET6, text, &v6) == 1 && !IN6_IS_ADDR_UNSPECIFIED(&v6) &&
                !IN6_IS_ADDR_MULTICAST(&v6);
+}
+
+bool hfd_config_authorizes_by(const struct hfd_config *config, const char *mode) {
+        static const char *const known[] = {"RBAC", "AlwaysAllow"};
+        bool seen[2] = {false, false}, found = false;
+
+        for (const char *at = config->authorization_mode;; at++) {
+                size_t n = strcspn(at, ","), i = 0;
+                while (i < 2 && (strlen(known[i]) != n || strncmp(known[i], at, n) != 0))
+                        i++;
+                if (i == 2 || seen[i])
+                        return false;
+                seen[i] = true;
+                found |= mode && strcmp(known[i], mode) == 0;
+                at += n;
+                if (*at == '\0')
+                        return found || !mode;
+        }
 }
 
 /* Also checks --instance, which all commands have. */
@@ -236,10 +327,33 @@ static int check_serving(const struct hfd_config *config, struct hf_status *rete
                                "flags --tls-cert-file and --tls-private-key-file go together: "
                                "--tls-%s is missing",
                                cert ? "private-key-file" : "cert-file");
-        if (is_set(config->authorization_mode))
-                return refuse_value(reterr_status, "authorization-mode", config->authorization_mode,
-                                    "is not available in this version: leave the flag out; then "
-                                    "only the group system:masters is authorized");
+        if (is_set(config->audit_policy_file) != is_set(config->audit_log_path))
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "flags --audit-policy-file and --audit-log-path go together: "
+                               "--audit-%s is missing",
+                               is_set(config->audit_log_path) ? "policy-file" : "log-path");
+        if (hfd_config_authorizes_by(config, NULL))
+                return 0;
+        return refuse_value(reterr_status, "authorization-mode", config->authorization_mode,
+                            "must be a list of different modes, of RBAC and AlwaysAllow");
+}
+
+/* Issuers and audiences are in each token, whose length is limited. And kube-apiserver refuses an
+ * issuer with a colon that is no URL. */
+static int check_tokens(const struct hfd_config *config, struct hf_status *reterr_status) {
+        for (size_t i = 0; i < config->n_issuers; i++) {
+                const char *issuer = config->issuers[i];
+                if (strlen(issuer) > TOKEN_TEXT_MAX)
+                        return refuse_value(reterr_status, "service-account-issuer", issuer,
+                                            "must have at most 512 bytes");
+                if (strchr(issuer, ':') && !strstr(issuer, "://"))
+                        return refuse_value(reterr_status, "service-account-issuer", issuer,
+                                            "has a colon, but is not a URL");
+        }
+        for (size_t i = 0; i < config->n_audiences; i++)
+                if (strlen(config->audiences[i]) > TOKEN_TEXT_MAX / 4)
+                        return refuse_value(reterr_status, "api-audiences", config->audiences[i],
+                                            "must have at most 128 bytes");
         return 0;
 }
 
@@ -286,34 +400,66 @@ static int check_leading(const struct hfd_config *config, struct hf_status *rete
 }
 
 int hfd_config_check(const struct hfd_config *config, struct hf_status *reterr_status) {
-        assert(config->instance && config->data_dir); /* hfd_config_complete was called */
-        int r = check_store(config, reterr_status);
+        assert(config->instance); /* hfd_config_complete was called */
+        int r = check_storage(config, reterr_status);
+        if (r == 0)
+                r = check_store(config, reterr_status);
         if (r == 0)
                 r = check_serving(config, reterr_status);
+        if (r == 0)
+                r = check_tokens(config, reterr_status);
         return r == 0 ? check_leading(config, reterr_status) : r;
 }
 
 void hfd_config_store_name(const struct hfd_config *config, char name[HFD_STORE_NAME_MAX]) {
         if (config->n_etcd_servers > 0)
                 (void)snprintf(name, HFD_STORE_NAME_MAX, "etcd at %.200s", config->etcd_servers[0]);
+        else if (hfd_config_is_in_memory(config))
+                (void)snprintf(name, HFD_STORE_NAME_MAX, "the store in memory");
         else
                 (void)snprintf(name, HFD_STORE_NAME_MAX, "the store %.200s", config->store_file);
 }
 
 void hfd_config_done(struct hfd_config *config) {
-        char **texts[] = {&config->leader_lock_dir,  &config->migrate_from_ns,
-                          &config->migrate_from,     &config->etcd_servers_text,
-                          &config->store_file,       &config->etcd_prefix,
-                          &config->etcd_ca_file,     &config->etcd_cert_file,
-                          &config->etcd_key_file,    &config->data_dir,
-                          &config->runtime_dir,      &config->instance,
-                          &config->bind_address,     &config->advertise_address,
-                          &config->cert_dir,         &config->tls_cert_file,
-                          &config->tls_key_file,     &config->client_ca_file,
-                          &config->token_auth_file,  &config->authorization_mode,
-                          &config->lease_ns,         &config->lease_name,
-                          &config->controllers_text, &config->kubeconfig,
-                          &config->lock_type,        &config->bootstrap_manifests_text};
+        char **texts[] = {&config->storage,
+                          &config->shared_dir,
+                          &config->admin_kubeconfig,
+                          &config->leader_lock_dir,
+                          &config->migrate_from_ns,
+                          &config->migrate_from,
+                          &config->etcd_servers_text,
+                          &config->store_file,
+                          &config->etcd_prefix,
+                          &config->etcd_ca_file,
+                          &config->etcd_cert_file,
+                          &config->etcd_key_file,
+                          &config->encryption_config,
+                          &config->data_dir,
+                          &config->runtime_dir,
+                          &config->instance,
+                          &config->bind_address,
+                          &config->advertise_address,
+                          &config->cert_dir,
+                          &config->tls_cert_file,
+                          &config->tls_key_file,
+                          &config->client_ca_file,
+                          &config->token_auth_file,
+                          &config->authorization_mode,
+                          &config->audit_policy_file,
+                          &config->audit_log_path,
+                          &config->signing_key_file,
+                          &config->account_keys_text,
+                          &config->issuers_text,
+                          &config->audiences_text,
+                          &config->lease_ns,
+                          &config->lease_name,
+                          &config->controllers_text,
+                          &config->kubeconfig,
+                          &config->lock_type,
+                          &config->bootstrap_manifests_text,
+                          &config->ignored_flags,
+                          &config->copy_from,
+                          &config->copy_to};
         for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
                 free(*texts[i]);
         for (size_t i = 0; i < HFD_MAX_ETCD_SERVERS; i++)
@@ -322,6 +468,14 @@ void hfd_config_done(struct hfd_config *config) {
                 free(config->controllers[i]);
         for (size_t i = 0; i < HFD_MAX_MANIFEST_DIRECTORIES; i++)
                 free(config->bootstrap_manifests[i]);
+        for (size_t i = 0; i < HFD_MAX_KEY_FILES; i++)
+                free(config->account_key_files[i]);
+        for (size_t i = 0; i < HFD_MAX_ISSUERS; i++)
+                free(config->issuers[i]);
+        for (size_t i = 0; i < HFD_MAX_AUDIENCES; i++)
+                free(config->audiences[i]);
+        for (size_t i = 0; i < HFD_MAX_ARGUMENTS; i++)
+                free(config->arguments[i]);
         *config = (struct hfd_config){0};
 }
 

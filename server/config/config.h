@@ -15,34 +15,56 @@
 #define HFD_MAX_ETCD_SERVERS         16
 #define HFD_MAX_CONTROLLERS          64
 #define HFD_MAX_MANIFEST_DIRECTORIES 16
+#define HFD_MAX_ARGUMENTS            2
+#define HFD_MAX_KEY_FILES            16
+#define HFD_MAX_ISSUERS              8
+#define HFD_MAX_AUDIENCES            16
 
 enum hfd_command {
         HFD_COMMAND_SERVE, /* holdfastd [flags] */
         HFD_COMMAND_RELEASE,
         HFD_COMMAND_STATUS,
+        HFD_COMMAND_PKI, /* holdfastd pki, likewise */
+        HFD_COMMAND_PKI_INIT,
+        HFD_COMMAND_PKI_SHOW,
+        HFD_COMMAND_PKI_EXPORT,
+        HFD_COMMAND_PKI_JOIN,
+        HFD_COMMAND_STORE, /* holdfastd store, without the name of one of the next commands */
+        HFD_COMMAND_STORE_COPY,
+        HFD_COMMAND_STORE_BACKUP,
+        HFD_COMMAND_STORE_RESTORE,
+        HFD_COMMAND_STORE_CHECK,
+        HFD_COMMAND_STORE_COMPACT,
         HFD_COMMAND_VERSION, /* holdfastd version, --version */
         HFD_COMMAND_HELP,    /* --help, after any command */
 };
 
+enum hfd_output { HFD_OUTPUT_TEXT, HFD_OUTPUT_JSON }; /* in the order of --output */
+
 /*
  * All strings are owned. After hfd_flags_parse no string is NULL (except for the commands version
- * and help); "" = the flag was not given and has no default. The comments below give the
- * defaults that are not in the table of flags, because they are derived at run time.
+ * and help); "" = the flag was not given and has no default. The comments below give the defaults
+ * that are not in the table of flags, because they are derived at run time.
  */
 struct hfd_config {
         enum hfd_command command;
         enum hfd_command help_command; /* only for HFD_COMMAND_HELP: the command to explain */
 
         /* the store */
+        char *storage;                                /* "memory", or "": in etcd or in a file */
         char *etcd_servers_text;                      /* as given: comma separated */
         char *etcd_servers[HFD_MAX_ETCD_SERVERS + 1]; /* NULL-terminated */
         size_t n_etcd_servers;
         char *store_file; /* the file of SQLite; used if etcd_servers is empty */
         char *etcd_prefix;
         char *etcd_ca_file, *etcd_cert_file, *etcd_key_file;
+        char *encryption_config;
 
         /* this instance */
-        char *data_dir;    /* $STATE_DIRECTORY, else holdfast-data in the working directory */
+        /* $STATE_DIRECTORY, else holdfast-data in the working directory; with --storage=memory this
+         * and the next two are "". */
+        char *data_dir;
+        char *shared_dir;  /* <data-dir> */
         char *runtime_dir; /* $RUNTIME_DIRECTORY, else <data-dir>/run */
         char *instance;    /* the host's name */
 
@@ -50,12 +72,30 @@ struct hfd_config {
         char *bind_address;
         char *advertise_address; /* "" = the bind address, or chosen if that is a wildcard */
         int64_t secure_port;     /* 0 = any free port */
-        char *cert_dir;          /* <data-dir>/pki */
+        char *cert_dir;          /* <shared-dir>/pki; with --storage=memory "": none */
+        char *admin_kubeconfig;  /* <data-dir>/admin.kubeconfig */
         char *tls_cert_file, *tls_key_file;
         char *client_ca_file;
         char *token_auth_file;
-        char *authorization_mode;
+        char *authorization_mode; /* "RBAC", "AlwaysAllow", or both */
+        /* the tokens of service accounts */
+        char *signing_key_file;                         /* "" = the generated key */
+        char *account_keys_text;                        /* as given: files, comma separated */
+        char *account_key_files[HFD_MAX_KEY_FILES + 1]; /* NULL-terminated, as the next two */
+        size_t n_account_key_files;
+        char *issuers_text;
+        char *issuers[HFD_MAX_ISSUERS + 1];
+        size_t n_issuers; /* at least 1 */
+        char *audiences_text;
+        char *audiences[HFD_MAX_AUDIENCES + 1]; /* none = the issuers */
+        size_t n_audiences;
         int64_t max_requests_inflight, max_mutating_requests_inflight;
+
+        /* the audit log; both or none of the first two */
+        char *audit_policy_file, *audit_log_path; /* the path "-" = the standard output */
+        int64_t audit_log_max_age;                /* days; 0 = for ever */
+        int64_t audit_log_max_backups;            /* files; 0 = all */
+        int64_t audit_log_max_size;               /* MiB; 0 = no limit */
 
         /* leading */
         bool leader_elect;
@@ -68,6 +108,7 @@ struct hfd_config {
         char *controllers[HFD_MAX_CONTROLLERS];
         size_t n_controllers;
         hf_nsec event_ttl;
+        hf_nsec compaction_interval;    /* 0 = off */
         char *bootstrap_manifests_text; /* as given: directories, comma separated */
         char *bootstrap_manifests[HFD_MAX_MANIFEST_DIRECTORIES + 1]; /* NULL-terminated */
         size_t n_bootstrap_manifests;
@@ -76,11 +117,21 @@ struct hfd_config {
         hf_nsec shutdown_delay;
         bool shutdown_send_retry_after;
 
+        char *ignored_flags; /* those of kube-apiserver, comma separated; NULL = none */
+        bool check;          /* check the flags and what they name, and exit */
+
         int64_t v; /* log verbosity. Up to 1: notices; 2 and 3: information; 4 and more: debug */
 
         /* holdfastd status */
         char *kubeconfig; /* <data-dir>/admin.kubeconfig */
         bool watch;
+        int64_t output; /* enum hfd_output */
+
+        /* holdfastd store ... */
+        char *copy_from, *copy_to;          /* sqlite:FILE or etcd:URL[,URL] */
+        bool etcd_snapshot;                 /* restore: the files are snapshots of etcd */
+        char *arguments[HFD_MAX_ARGUMENTS]; /* those without a flag, in order; else NULL */
+        size_t n_arguments;
 };
 
 /* Sets members whose flags were not given: derives them from the environment, the host's name and
@@ -93,11 +144,15 @@ int hfd_config_check(const struct hfd_config *config, struct hf_status *reterr_s
 /* Where the objects are, for messages: "etcd at <first URL>" or "the store <file>". */
 #define HFD_STORE_NAME_MAX 256
 void hfd_config_store_name(const struct hfd_config *config, char name[HFD_STORE_NAME_MAX]);
+/* Whether nothing is to be kept outside this process (--storage=memory). */
+bool hfd_config_is_in_memory(const struct hfd_config *config);
 void hfd_config_done(struct hfd_config *config); /* accepts a zeroed or partly set config */
 
 /* Whether --controllers selects the controller. In the list, "*" selects all controllers, "name"
  * selects one, and "-name" excludes one. A name takes precedence over "*". Pure. */
 bool hfd_config_runs_controller(const struct hfd_config *config, const char *name);
+/* Whether --authorization-mode is valid and contains mode; NULL = whether it is valid. Pure. */
+bool hfd_config_authorizes_by(const struct hfd_config *config, const char *mode);
 /* known: the names of all controllers, NULL-terminated. HF_E_INVALID: --controllers has a name that
  * is not known. */
 int hfd_config_check_controllers(const struct hfd_config *config, const char *const *known,

@@ -1,63 +1,76 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parses the command line. One table describes all flags; parsing and --help use it. To add a flag,
+ * The table of all flags, which parsing (flags_parse.c), --help and the manual use. To add a flag,
  * add a row to the table and a member to struct hfd_config; hfd_config_done frees the strings.
  *
- * Invariants. A default in the table is parsed like a value from the command line, so that --help
- * shows what takes effect; only derived defaults are described in words. Unless --help or --version
- * is given, a mistake is never ignored: an unknown flag, a second value or a flag of another
- * command is an error, because a misspelt flag would otherwise have no effect.
+ * Invariant: a default in the table is parsed like a value from the command line, so that --help
+ * shows what takes effect. Only derived defaults are described in words.
  */
 #include "server/config/flags.h"
 
-#include <errno.h>
-#include <stdlib.h>
+#include <assert.h>
 #include <string.h>
 
-#include "base/strbuf.h"
-#include "base/time_format.h"
+#include "server/config/commands.h"
+#include "server/config/flag_table.h"
+#include "server/config/hint.h"
 
 /* Sets of commands; each command is one bit. */
 #define SERVE   (1u << HFD_COMMAND_SERVE)
 #define RELEASE (1u << HFD_COMMAND_RELEASE)
 #define STATUS  (1u << HFD_COMMAND_STATUS)
+/* The commands about certificates, which use only those of --cert-dir. */
+#define PKI                                                                                        \
+        (1u << HFD_COMMAND_PKI_INIT | 1u << HFD_COMMAND_PKI_SHOW | 1u << HFD_COMMAND_PKI_EXPORT |  \
+         1u << HFD_COMMAND_PKI_JOIN)
+#define COPY    (1u << HFD_COMMAND_STORE_COPY)
+#define RESTORE (1u << HFD_COMMAND_STORE_RESTORE)
+#define COMPACT (1u << HFD_COMMAND_STORE_COMPACT)
 #define STORE   (SERVE | RELEASE) /* the commands that open the store */
+#define ETCD    (STORE | COPY | COMPACT)
 #define ALL     (SERVE | RELEASE | STATUS)
 #define HOUR    (3600 * HF_NSEC_PER_SEC)
 
-enum flag_kind { TEXT, BOOL, NUMBER, DURATION };
+/* Short names, which keep a row of the table short. */
+#define TEXT     HFD_FLAG_TEXT
+#define PATH     HFD_FLAG_FILE
+#define DIR      HFD_FLAG_DIRECTORY
+#define CHOICE   HFD_FLAG_CHOICE
+#define BOOL     HFD_FLAG_BOOL
+#define NUMBER   HFD_FLAG_NUMBER
+#define DURATION HFD_FLAG_DURATION
 
-struct flag {
-        const char *name;
-        enum flag_kind kind;
-        unsigned commands;         /* the commands whose --help shows the flag */
-        size_t offset;             /* of its member in struct hfd_config */
-        const char *default_value; /* "" = hfd_config_complete derives it, or there is none */
-        const char *shown_default; /* the default as --help shows it; NULL = default_value */
-        int64_t min, max;          /* limits of a NUMBER, or of a DURATION in nanoseconds */
-        const char *help;
-};
-
-/* The offset of a member. Its type follows from the flag's kind: a string for TEXT, bool for BOOL,
- * int64_t for NUMBER and DURATION. */
+/* The offset of a member. Its type follows from the flag's kind: a string for TEXT, PATH and DIR,
+ * bool for BOOL, int64_t for NUMBER, DURATION and CHOICE (the index of the word). */
 #define MEMBER(member) offsetof(struct hfd_config, member)
 
-static const struct flag flags[] = {
-        {"store", TEXT, STORE, MEMBER(store_file), "", "<data-dir>/store.db", 0, 0,
+static const struct hfd_flag flags[] = {
+        {"store", PATH, STORE, MEMBER(store_file), "", "<shared-dir>/store.db", 0, 0,
          "file of the objects, if they are not in etcd; instances of one host may share it"},
+        {"storage", TEXT, SERVE, MEMBER(storage), "", "etcd with --etcd-servers, else file", 0, 0,
+         "memory: keep the objects, and the certificates, in this process only, for tests; all is "
+         "lost when it ends"},
         {"etcd-servers", TEXT, STORE, MEMBER(etcd_servers_text), "", "none", 0, 0,
          "URLs of etcd, comma separated; the objects are then in etcd"},
-        {"etcd-prefix", TEXT, STORE, MEMBER(etcd_prefix), "/registry", NULL, 0, 0,
+        {"etcd-prefix", TEXT, STORE | COPY | RESTORE, MEMBER(etcd_prefix), "/registry", NULL, 0, 0,
          "the prefix of all keys in etcd"},
-        {"etcd-cafile", TEXT, STORE, MEMBER(etcd_ca_file), "", "the system's CAs", 0, 0,
+        {"etcd-cafile", PATH, ETCD, MEMBER(etcd_ca_file), "", "the system's CAs", 0, 0,
          "PEM file of the CA that issued etcd's certificate"},
-        {"etcd-certfile", TEXT, STORE, MEMBER(etcd_cert_file), "", "none", 0, 0,
+        {"etcd-certfile", PATH, ETCD, MEMBER(etcd_cert_file), "", "none", 0, 0,
          "PEM file of the client certificate for etcd"},
-        {"etcd-keyfile", TEXT, STORE, MEMBER(etcd_key_file), "", "none", 0, 0,
+        {"etcd-keyfile", PATH, ETCD, MEMBER(etcd_key_file), "", "none", 0, 0,
          "PEM file of the key of --etcd-certfile"},
-        {"data-dir", TEXT, ALL, MEMBER(data_dir), "", "$STATE_DIRECTORY, else holdfast-data", 0, 0,
-         "directory of the files that this instance keeps"},
-        {"runtime-dir", TEXT, ALL, MEMBER(runtime_dir), "",
+        {"encryption-provider-config", PATH, SERVE, MEMBER(encryption_config), "", "none", 0, 0,
+         "file (EncryptionConfiguration) that says which objects are encrypted in the store, and "
+         "with which keys"},
+        {"etcd-compaction-interval", DURATION, SERVE, MEMBER(compaction_interval), "5m", NULL, 0,
+         8760 * HOUR, "how long old versions are kept at least; 0 disables compaction"},
+        {"data-dir", DIR, ALL | PKI, MEMBER(data_dir), "", "$STATE_DIRECTORY, else holdfast-data",
+         0, 0, "directory of the files that this instance keeps"},
+        {"shared-dir", DIR, STORE | PKI, MEMBER(shared_dir), "", "<data-dir>", 0, 0,
+         "directory of the files that the instances of this host share: the store, unless it is "
+         "etcd, and the certificates"},
+        {"runtime-dir", DIR, ALL, MEMBER(runtime_dir), "",
          "$RUNTIME_DIRECTORY, else <data-dir>/run", 0, 0,
          "directory of the run file of this instance"},
         {"instance", TEXT, ALL, MEMBER(instance), "", "the host's name", 0, 0,
@@ -69,18 +82,40 @@ static const struct flag flags[] = {
          "the IP address at which clients and other instances reach this one"},
         {"secure-port", NUMBER, SERVE, MEMBER(secure_port), "6443", NULL, 0, 65535,
          "the https port; 0 means any free port"},
-        {"cert-dir", TEXT, SERVE, MEMBER(cert_dir), "", "<data-dir>/pki", 0, 0,
+        {"cert-dir", DIR, SERVE | PKI, MEMBER(cert_dir), "", "<shared-dir>/pki", 0, 0,
          "directory of the generated CA and certificates; instances may share it"},
-        {"tls-cert-file", TEXT, SERVE, MEMBER(tls_cert_file), "", "generated", 0, 0,
+        {"write-kubeconfig", PATH, SERVE, MEMBER(admin_kubeconfig), "",
+         "<data-dir>/admin.kubeconfig", 0, 0, "kubeconfig file to write, for the administrator"},
+        {"tls-cert-file", PATH, SERVE, MEMBER(tls_cert_file), "", "generated", 0, 0,
          "PEM file of the serving certificate and its chain"},
-        {"tls-private-key-file", TEXT, SERVE, MEMBER(tls_key_file), "", "generated", 0, 0,
+        {"tls-private-key-file", PATH, SERVE, MEMBER(tls_key_file), "", "generated", 0, 0,
          "PEM file of the key of --tls-cert-file"},
-        {"client-ca-file", TEXT, SERVE, MEMBER(client_ca_file), "", "the generated CA", 0, 0,
+        {"client-ca-file", PATH, SERVE, MEMBER(client_ca_file), "", "the generated CA", 0, 0,
          "PEM file of the CA that issues client certificates"},
-        {"token-auth-file", TEXT, SERVE, MEMBER(token_auth_file), "", "none", 0, 0,
+        {"token-auth-file", PATH, SERVE, MEMBER(token_auth_file), "", "none", 0, 0,
          "file of bearer tokens, one per line: token,user,uid,\"group1,group2\""},
-        {"authorization-mode", TEXT, SERVE, MEMBER(authorization_mode), "",
-         "only group system:masters", 0, 0, "not available in this version; leave it out"},
+        {"service-account-signing-key-file", PATH, SERVE, MEMBER(signing_key_file), "", "generated",
+         0, 0, "PEM file of the private key that signs tokens of service accounts"},
+        {"service-account-key-file", PATH, SERVE, MEMBER(account_keys_text), "", "none", 0, 0,
+         "PEM files of further keys whose tokens are accepted; may be repeated", .repeats = true},
+        {"service-account-issuer", TEXT, SERVE, MEMBER(issuers_text),
+         "https://kubernetes.default.svc", NULL, 0, 0,
+         "the issuer of tokens of service accounts; may be repeated: the others are accepted too",
+         .repeats = true},
+        {"api-audiences", TEXT, SERVE, MEMBER(audiences_text), "", "the issuers", 0, 0,
+         "the audiences of this server in tokens, comma separated", .repeats = true},
+        {"authorization-mode", TEXT, SERVE, MEMBER(authorization_mode), "RBAC", NULL, 0, 0,
+         "who decides about requests, comma separated: RBAC, AlwaysAllow"},
+        {"audit-policy-file", PATH, SERVE, MEMBER(audit_policy_file), "", "none", 0, 0,
+         "file (YAML or JSON) that says which requests the audit log has; needs --audit-log-path"},
+        {"audit-log-path", PATH, SERVE, MEMBER(audit_log_path), "", "none", 0, 0,
+         "file of the audit log, one event per line; - is the standard output"},
+        {"audit-log-maxage", NUMBER, SERVE, MEMBER(audit_log_max_age), "366", NULL, 0, 36500,
+         "for how many days old files of the audit log are kept; 0 means for ever"},
+        {"audit-log-maxbackup", NUMBER, SERVE, MEMBER(audit_log_max_backups), "100", NULL, 0, 10000,
+         "how many old files of the audit log are kept; 0 means all"},
+        {"audit-log-maxsize", NUMBER, SERVE, MEMBER(audit_log_max_size), "100", NULL, 0, 1000000,
+         "after how many megabytes a new file of the audit log begins; 0 means never"},
         {"leader-elect", BOOL, SERVE, MEMBER(leader_elect), "true", NULL, 0, 0,
          "contend for the lease and run controllers while leading"},
         {"leader-elect-lease-duration", DURATION, SERVE, MEMBER(timing.lease_duration), "15s", NULL,
@@ -98,9 +133,9 @@ static const struct flag flags[] = {
          0, "the namespace of the lease"},
         {"leader-elect-resource-name", TEXT, STORE, MEMBER(lease_name), "holdfast-controllers",
          NULL, 0, 0, "the name of the lease"},
-        {"bootstrap-manifests", TEXT, SERVE, MEMBER(bootstrap_manifests_text), "", "none", 0, 0,
+        {"bootstrap-manifests", DIR, SERVE, MEMBER(bootstrap_manifests_text), "", "none", 0, 0,
          "directories of manifests (YAML or JSON) that the leader applies once, comma separated"},
-        {"leader-elect-lock-dir", TEXT, SERVE, MEMBER(leader_lock_dir), "", "none", 0, 0,
+        {"leader-elect-lock-dir", DIR, SERVE, MEMBER(leader_lock_dir), "", "none", 0, 0,
          "a directory that the instances of this host share: one takes the lease of another at "
          "once when its lock file proves that it died"},
         {"leader-elect-migrate-from", TEXT, SERVE, MEMBER(migrate_from), "", "none", 0, 0,
@@ -120,239 +155,97 @@ static const struct flag flags[] = {
          100000, "how many read requests are served at a time"},
         {"max-mutating-requests-inflight", NUMBER, SERVE, MEMBER(max_mutating_requests_inflight),
          "200", NULL, 1, 100000, "how many write requests are served at a time"},
-        {"v", NUMBER, ALL, MEMBER(v), "1", NULL, 0, 10,
+        {"check", BOOL, SERVE, MEMBER(check), "false", NULL, 0, 0,
+         "check the flags and the files that they name, print ok or the faults, and exit"},
+        {"v", NUMBER, ALL | COPY | COMPACT, MEMBER(v), "1", NULL, 0, 10,
          "how much to log: 0 and 1 notices, 2 and 3 information, 4 and more debug messages"},
-        {"kubeconfig", TEXT, STATUS, MEMBER(kubeconfig), "", "<data-dir>/admin.kubeconfig", 0, 0,
+        {"kubeconfig", PATH, STATUS, MEMBER(kubeconfig), "", "<data-dir>/admin.kubeconfig", 0, 0,
          "kubeconfig file of the server to query"},
+        {"output", CHOICE, STATUS, MEMBER(output), "text", NULL, 0, 0,
+         "how to print: text for people, json for programs", "text|json", 'o'},
         {"watch", BOOL, STATUS, MEMBER(watch), "false", NULL, 0, 0,
          "keep running and show changes until a signal"},
+        {"from", TEXT, COPY, MEMBER(copy_from), "", "none", 0, 0,
+         "where the objects are: sqlite:FILE or etcd:URL[,URL]"},
+        {"to", TEXT, COPY, MEMBER(copy_to), "", "none", 0, 0,
+         "where to copy them, which must be empty: sqlite:FILE or etcd:URL[,URL]"},
+        {"etcd", BOOL, RESTORE, MEMBER(etcd_snapshot), "false", NULL, 0, 0,
+         "BACKUP is a snapshot of etcd, and TARGET the one to restore etcd from"},
 };
 #define N_FLAGS (sizeof flags / sizeof flags[0])
+_Static_assert(N_FLAGS <= HFD_FLAGS_MAX, "arrays of flags have HFD_FLAGS_MAX elements");
 
-/* The commands, as written after "holdfastd". */
-static const char *const command_suffixes[] = {[HFD_COMMAND_SERVE] = "",
-                                               [HFD_COMMAND_RELEASE] = " release",
-                                               [HFD_COMMAND_STATUS] = " status",
-                                               [HFD_COMMAND_VERSION] = " version"};
+/* ---- for flags_parse.c ---- */
 
-/* Reports a value that cannot be parsed or is out of range. The message is the same for both,
- * because it contains both rules. */
-static int refuse_value(const struct flag *flag, const char *value,
-                        struct hf_status *reterr_status) {
-        if (flag->kind == NUMBER)
-                return hf_fail(reterr_status, HF_E_INVALID,
-                               "flag --%s: \"%.100s\" is not a whole number from %lld to %lld",
-                               flag->name, value, (long long)flag->min, (long long)flag->max);
-        char min[32], max[32];
-        hf__duration_format(flag->min, min);
-        hf__duration_format(flag->max, max);
-        return hf_fail(reterr_status, HF_E_INVALID,
-                       "flag --%s: \"%.100s\" is not a duration such as 15s or 1m30s from %s to %s",
-                       flag->name, value, min, max);
-}
-
-/* Parses a NUMBER or DURATION into *member, an int64_t. */
-static int set_number(const struct flag *flag, const char *value, void *member,
-                      struct hf_status *reterr_status) {
-        char *end = NULL;
-        int64_t number = 0;
-        errno = 0;
-        if (flag->kind == NUMBER)
-                number = value[0] >= '0' && value[0] <= '9' ? strtoll(value, &end, 10) : -1;
-        else if (hf__duration_parse(value, &number) != 0)
-                return refuse_value(flag, value, reterr_status);
-        /* strtoll sets errno if the number does not fit in 64 bits. */
-        if (errno != 0 || (end && *end) || number < flag->min || number > flag->max)
-                return refuse_value(flag, value, reterr_status);
-        memcpy(member, &number, sizeof number);
-        return 0;
-}
-
-/* Parses value into the flag's member. */
-static int set_member(const struct flag *flag, const char *value, struct hfd_config *config,
-                      struct hf_status *reterr_status) {
-        void *member = (char *)config + flag->offset;
-        bool yes = strcmp(value, "true") == 0;
-        char *copy;
-        switch (flag->kind) {
-        case TEXT:
-                copy = strdup(value);
-                if (!copy)
-                        return hf_fail(reterr_status, -ENOMEM, "out of memory");
-                free(*(char **)member);
-                *(char **)member = copy;
-                return 0;
-        case BOOL:
-                if (!yes && strcmp(value, "false") != 0)
-                        return hf_fail(reterr_status, HF_E_INVALID,
-                                       "flag --%s: \"%.100s\" is neither true nor false",
-                                       flag->name, value);
-                *(bool *)member = yes;
-                return 0;
-        case NUMBER:
-        case DURATION: return set_number(flag, value, member, reterr_status);
-        }
-        return -EINVAL;
-}
-
-/* Sets all defaults. A text flag without a default gets "", so that no string is NULL. */
-static int set_defaults(struct hfd_config *config, struct hf_status *reterr_status) {
-        for (size_t i = 0; i < N_FLAGS; i++) {
-                if (!flags[i].default_value[0] && flags[i].kind != TEXT)
-                        continue; /* stays zero: the default is derived later */
-                int r = set_member(&flags[i], flags[i].default_value, config, reterr_status);
-                if (r != 0)
-                        return r;
-        }
-        return 0;
-}
-
-/* name is not NUL-terminated; n bytes. NULL: there is no such flag. */
-static const struct flag *find_flag(const char *name, size_t n) {
+const struct hfd_flag *hfd_flag_table_find(const char *name, size_t n) {
         for (size_t i = 0; i < N_FLAGS; i++)
                 if (strlen(flags[i].name) == n && memcmp(flags[i].name, name, n) == 0)
                         return &flags[i];
         return NULL;
 }
 
-/* The commands that accept the flag. `holdfastd release` also accepts, checks and ignores the flags
- * of the server, so that one list of flags in a systemd unit is valid for both. */
-static unsigned accepted_by(const struct flag *flag) {
-        return flag->commands & SERVE ? flag->commands | RELEASE : flag->commands;
+const struct hfd_flag *hfd_flag_table_find_letter(char letter) {
+        for (size_t i = 0; i < N_FLAGS; i++)
+                if (letter && flags[i].letter == letter)
+                        return &flags[i];
+        return NULL;
 }
 
-/* The command line while it is parsed. */
-struct arguments {
-        int argc, next; /* next: the index of the first argument that is not parsed yet */
-        char *const *argv;
-        bool seen[N_FLAGS]; /* the flags that were given, to find duplicates */
-};
+/* `holdfastd release` also accepts, checks and ignores the flags of the server, so that one list of
+ * flags in a systemd unit is valid for both. But it does not ignore --check, because it would
+ * release. */
+bool hfd_flag_table_accepts(const struct hfd_flag *flag, enum hfd_command command) {
+        unsigned commands = flag->commands;
 
-/* Returns the value of a flag: the text after '=' (rest begins with it), or the next argument. A
- * boolean flag never uses the next argument, because it needs no value. NULL: there is no value. */
-static const char *read_value(struct arguments *arguments, const struct flag *flag,
-                              const char *rest) {
-        if (rest[0] == '=')
-                return rest + 1;
-        if (flag->kind == BOOL)
-                return "true";
-        return arguments->next < arguments->argc ? arguments->argv[arguments->next++] : NULL;
+        if (commands & SERVE && flag->offset != MEMBER(check))
+                commands |= RELEASE;
+        return commands & 1u << command;
 }
 
-/* Parses the next flag with its value. */
-static int parse_flag(struct arguments *arguments, struct hfd_config *config,
-                      struct hf_status *reterr_status) {
-        const char *argument = arguments->argv[arguments->next++];
-        if (strncmp(argument, "--", 2) != 0 || !argument[2])
-                return hf_fail(reterr_status, HF_E_INVALID,
-                               "unexpected argument \"%.200s\": flags begin with --; see holdfastd "
-                               "--help",
-                               argument);
-        const char *name = argument + 2;
-        size_t n = strcspn(name, "=");
-        const struct flag *flag = find_flag(name, n);
-        if (!flag)
-                return hf_fail(reterr_status, HF_E_INVALID,
-                               "unknown flag --%.*s; see holdfastd --help", n < 200 ? (int)n : 200,
-                               name);
-        if (!(accepted_by(flag) & 1u << config->command))
-                return hf_fail(reterr_status, HF_E_INVALID,
-                               "flag --%s is not a flag of holdfastd%s; see holdfastd%s --help",
-                               flag->name, command_suffixes[config->command],
-                               command_suffixes[config->command]);
-        if (arguments->seen[flag - flags])
-                return hf_fail(reterr_status, HF_E_INVALID,
-                               "flag --%s is given twice: give it once", flag->name);
-        arguments->seen[flag - flags] = true;
-        const char *value = read_value(arguments, flag, name + n);
-        if (!value || !value[0])
-                return hf_fail(reterr_status, HF_E_INVALID, "flag --%s needs a value", flag->name);
-        return set_member(flag, value, config, reterr_status);
+const struct hfd_flag *hfd_flag_table_at(size_t position) {
+        return position < N_FLAGS ? &flags[position] : NULL;
 }
 
-static bool is_help(const char *argument) {
-        return strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0;
+size_t hfd_flag_table_position(const struct hfd_flag *flag) {
+        assert(flag >= flags && flag < flags + N_FLAGS);
+        return (size_t)(flag - flags);
 }
 
-/* Finds the sub-command, which must be the first argument. --help and --version may be any argument
- * and take precedence, so that they work on a command line with mistakes too. */
-static void find_command(struct arguments *arguments, struct hfd_config *config) {
-        for (int i = HFD_COMMAND_RELEASE;
-             i <= HFD_COMMAND_VERSION && arguments->next < arguments->argc; i++)
-                if (strcmp(arguments->argv[arguments->next], command_suffixes[i] + 1) == 0) {
-                        config->command = (enum hfd_command)i;
-                        arguments->next++;
-                        break;
-                }
-        if (arguments->next < arguments->argc &&
-            strcmp(arguments->argv[arguments->next], "help") == 0)
-                config->command = HFD_COMMAND_HELP;
-        for (int i = arguments->next; i < arguments->argc; i++) {
-                if (strcmp(arguments->argv[i], "--version") == 0)
-                        config->command = HFD_COMMAND_VERSION;
-                if (is_help(arguments->argv[i])) {
-                        config->help_command = config->command;
-                        config->command = HFD_COMMAND_HELP;
-                        return;
-                }
-        }
+const char *hfd_flag_table_near(const char *name, size_t n, enum hfd_command command) {
+        const char *best = NULL;
+
+        for (size_t i = 0; i < N_FLAGS; i++)
+                if (hfd_flag_table_accepts(&flags[i], command))
+                        hfd_hint_offer(name, n, flags[i].name, &best);
+        return best;
 }
 
-int hfd_flags_parse(int argc, char *const argv[], struct hfd_config *ret_config,
-                    struct hf_status *reterr_status) {
-        struct arguments arguments = {.argc = argc, .next = 1, .argv = argv};
-        struct hfd_config config = {0};
+/* ---- for --help and the manual ---- */
 
-        find_command(&arguments, &config);
-        if (config.command == HFD_COMMAND_HELP || config.command == HFD_COMMAND_VERSION) {
-                *ret_config = config;
-                return 0;
-        }
-        int r = set_defaults(&config, reterr_status);
-        while (r == 0 && arguments.next < arguments.argc)
-                r = parse_flag(&arguments, &config, reterr_status);
-        if (r == 0)
-                r = hfd_config_complete(&config, reterr_status);
-        if (r == 0)
-                r = hfd_config_check(&config, reterr_status);
-        if (r != 0) {
-                hfd_config_done(&config);
-                return r;
-        }
-        *ret_config = config;
-        return 0;
-}
+const char *hfd_flags_intro(enum hfd_command command) { return hfd_commands[command].intro; }
 
-static const char *help_intro(enum hfd_command command) {
-        if (command == HFD_COMMAND_RELEASE)
-                return "holdfastd release [flags]: releases the lease of this instance after it "
-                       "has died\n"
-                       "The other flags of holdfastd are accepted too, and ignored.\n";
-        if (command == HFD_COMMAND_STATUS)
-                return "holdfastd status [flags]: shows the instances, the leaders and the last "
-                       "hand-overs\n";
-        return "holdfastd [flags]          the API server with its leader-elected controllers\n"
-               "holdfastd release [flags]  releases the lease of an instance that has died\n"
-               "holdfastd status [flags]   shows the instances, the leaders and the last "
-               "hand-overs\n"
-               "holdfastd version          shows the version\n";
-}
+const char *hfd_flags_command(enum hfd_command command) { return hfd_commands[command].suffix; }
 
-void hfd_flags_help(enum hfd_command command, struct hf__strbuf *out) {
-        static const char *const kinds[] =
-                {[TEXT] = " TEXT", [BOOL] = "", [NUMBER] = " N", [DURATION] = " DURATION"};
-        bool has_flags = command == HFD_COMMAND_RELEASE || command == HFD_COMMAND_STATUS;
-        unsigned mask = has_flags ? 1u << command : SERVE;
+bool hfd_flags_next(enum hfd_command command, size_t *at, struct hfd_flag_info *ret_flag) {
+        static const char *const values[] =
+                {[TEXT] = "TEXT", [PATH] = "FILE", [DIR] = "DIR",
+                 [BOOL] = NULL,   [NUMBER] = "N",  [DURATION] = "DURATION"};
 
-        hf__strbuf_puts(out, help_intro(command));
-        hf__strbuf_puts(out, "\nFlags (--flag VALUE or --flag=VALUE):\n");
-        for (size_t i = 0; i < N_FLAGS; i++) {
-                const struct flag *flag = &flags[i];
-                if (!(flag->commands & mask))
+        for (; *at < N_FLAGS; (*at)++) {
+                const struct hfd_flag *flag = &flags[*at];
+                const char *shown = flag->shown_default;
+                if (!(flag->commands & 1u << command))
                         continue;
-                hf__strbuf_printf(out, "  --%s%s\n        %s (default: %s)\n", flag->name,
-                                  kinds[flag->kind], flag->help,
-                                  flag->shown_default ? flag->shown_default : flag->default_value);
+                *ret_flag = (struct hfd_flag_info){.name = flag->name,
+                                                   .kind = flag->kind,
+                                                   .letter = flag->letter,
+                                                   .value = flag->choices ? flag->choices
+                                                                          : values[flag->kind],
+                                                   .help = flag->help,
+                                                   .default_value =
+                                                           shown ? shown : flag->default_value};
+                (*at)++;
+                return true;
         }
-        hf__strbuf_puts(out, "  --help, -h\n");
+        return false;
 }

@@ -9,22 +9,36 @@
 #include <holdfast/cancel.h>
 #include <holdfast/informer.h>
 
+#include "server/controllers/api_services/api_service_core.h"
+#include "server/controllers/cluster_ca.h"
 #include "server/controllers/identity.h"
 #include "server/controllers/kinds.h"
+#include "server/controllers/roles/role_defaults.h"
 
 struct hfd_controller_context {
         /* Immutable after construction. The informers themselves may be used from any thread. */
         const struct hf_host *host;          /* borrowed */
         const struct hfd_identity *identity; /* borrowed; not to be read before the election runs */
+        struct hfd_peers *peers;             /* borrowed */
         struct hf_cancel *stopping;          /* borrowed; fires when the process begins to stop */
         hf_nsec event_ttl;      /* how long an Event is kept after it was last reported */
         struct hfd_kinds kinds; /* the kinds that a selected controller needs */
-        /* Point to three of those kinds; NULL = no selected controller needs the kind. */
-        const struct hfd_kind *workspaces, *namespaces, *events;
+        /* Point to some of those kinds; NULL = no selected controller needs the kind. */
+        const struct hfd_kind *workspaces, *namespaces, *events, *cluster_roles, *api_services,
+                *quotas, *service_accounts, *certificate_requests;
+        hfd_default_role_fn default_role;                   /* NULL = none */
+        struct hfd_api_version api_versions[HFD_KINDS_MAX]; /* which have an APIService */
+        size_t n_api_versions;
+        struct hfd_cluster_ca_functions ca;
         /* The ConfigMaps of kube-system that register an initializer; owned; NULL = not needed. */
         struct hf_informer *initializers;
+        /* The ConfigMaps kube-root-ca.crt of all namespaces; owned; NULL = not needed. */
+        struct hf_informer *root_cas;
         /* The identity Leases of all instances; owned; NULL = not needed. */
         struct hf_informer *identity_leases;
+        struct hf_informer_handler *peers_handler; /* owned; passes those Leases to peers */
+
+        atomic_bool said_no_key; /* the log says that certificate requests are not signed */
 
         /* For hfd_identity_lease_wait_deleted: the controller identity-lease changes them, and the
          * shutdown reads them on another thread. */

@@ -12,12 +12,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/controllers/api_services/api_services.h"
+#include "server/controllers/certificates/request_cleaner.h"
+#include "server/controllers/certificates/request_signer.h"
 #include "server/controllers/controller_context.h"
 #include "server/controllers/event_expiry.h"
 #include "server/controllers/garbage/garbage_collector.h"
-#include "server/controllers/identity_lease.h"
+#include "server/controllers/instances/identity_lease.h"
+#include "server/controllers/instances/peers.h"
 #include "server/controllers/lease_collector.h"
 #include "server/controllers/namespace_lifecycle.h"
+#include "server/controllers/namespaces/default_account.h"
+#include "server/controllers/namespaces/root_ca.h"
+#include "server/controllers/namespaces/root_ca_core.h"
+#include "server/controllers/quota/quota_controller.h"
+#include "server/controllers/roles/role_controller.h"
 #include "server/controllers/workspace_initializer.h"
 
 static const struct hf_resource leases = {"coordination.k8s.io", "v1", "leases"};
@@ -30,45 +39,116 @@ struct hfd_controllers {
 };
 
 /* Flags: the informers that a controller needs. NEEDS_ALL: those of all kinds. */
-enum { NEEDS_ALL = 1, NEEDS_WORKSPACES = 2, NEEDS_EVENTS = 4, NEEDS_IDENTITY = 8 };
+enum {
+        NEEDS_ALL = 1,
+        NEEDS_WORKSPACES = 2,
+        NEEDS_EVENTS = 4,
+        NEEDS_IDENTITY = 8,
+        NEEDS_ROLES = 16,
+        NEEDS_NAMESPACES = 32,
+        NEEDS_ACCOUNTS = 64,
+        NEEDS_ROOT_CAS = 128,
+        NEEDS_REQUESTS = 256,
+        NEEDS_API_SERVICES = 512
+};
 
 /* The order is that of hfd_controllers_names. */
 static const struct {
         struct hf_controller controller;
         unsigned needs;
 } rows[HFD_N_CONTROLLERS] = {
-        {{.name = HFD_NAMESPACE_LIFECYCLE,
+        {{.size = sizeof(struct hf_controller),
+          .name = HFD_NAMESPACE_LIFECYCLE,
           .runs = HF_LEADER_ONLY,
           .run = hfd_namespace_lifecycle_run},
          NEEDS_ALL},
-        {{.name = HFD_GARBAGE_COLLECTOR, .runs = HF_LEADER_ONLY, .run = hfd_garbage_collector_run},
+        {{.size = sizeof(struct hf_controller),
+          .name = HFD_GARBAGE_COLLECTOR,
+          .runs = HF_LEADER_ONLY,
+          .run = hfd_garbage_collector_run},
          NEEDS_ALL},
-        {{.name = HFD_WORKSPACE_INITIALIZER,
+        {{.size = sizeof(struct hf_controller),
+          .name = HFD_RESOURCE_QUOTA,
+          .runs = HF_LEADER_ONLY,
+          .run = hfd_quota_controller_run},
+         NEEDS_ALL},
+        {{.size = sizeof(struct hf_controller),
+          .name = HFD_WORKSPACE_INITIALIZER,
           .runs = HF_LEADER_ONLY,
           .run = hfd_workspace_initializer_run},
          NEEDS_WORKSPACES},
-        {{.name = HFD_EVENT_EXPIRY, .runs = HF_LEADER_ONLY, .run = hfd_event_expiry_run},
+        {{.size = sizeof(struct hf_controller),
+          .name = HFD_CLUSTER_ROLES,
+          .runs = HF_LEADER_ONLY,
+          .run = hfd_role_controller_run},
+         NEEDS_ROLES},
+        {{.size = sizeof(struct hf_controller),
+          .name = HFD_API_SERVICES,
+          .runs = HF_LEADER_ONLY,
+          .run = hfd_api_services_run},
+         NEEDS_API_SERVICES},
+        {{.size = sizeof(struct hf_controller),
+          .name = HFD_DEFAULT_ACCOUNT,
+          .runs = HF_LEADER_ONLY,
+          .run = hfd_default_account_run},
+         NEEDS_NAMESPACES | NEEDS_ACCOUNTS},
+        {{.size = sizeof(struct hf_controller),
+          .name = HFD_ROOT_CA_PUBLISHER,
+          .runs = HF_LEADER_ONLY,
+          .run = hfd_root_ca_run},
+         NEEDS_NAMESPACES | NEEDS_ROOT_CAS},
+        {{.size = sizeof(struct hf_controller),
+          .name = HFD_REQUEST_SIGNER,
+          .runs = HF_LEADER_ONLY,
+          .run = hfd_request_signer_run},
+         NEEDS_REQUESTS},
+        {{.size = sizeof(struct hf_controller),
+          .name = HFD_REQUEST_CLEANER,
+          .runs = HF_LEADER_ONLY,
+          .run = hfd_request_cleaner_run},
+         NEEDS_REQUESTS},
+        {{.size = sizeof(struct hf_controller),
+          .name = HFD_EVENT_EXPIRY,
+          .runs = HF_LEADER_ONLY,
+          .run = hfd_event_expiry_run},
          NEEDS_EVENTS},
-        {{.name = HFD_LEASE_COLLECTOR, .runs = HF_LEADER_ONLY, .run = hfd_lease_collector_run},
+        {{.size = sizeof(struct hf_controller),
+          .name = HFD_LEASE_COLLECTOR,
+          .runs = HF_LEADER_ONLY,
+          .run = hfd_lease_collector_run},
          NEEDS_IDENTITY},
-        {{.name = HFD_IDENTITY_LEASE, .runs = HF_EVERY_INSTANCE, .run = hfd_identity_lease_run}, 0},
+        {{.size = sizeof(struct hf_controller),
+          .name = HFD_IDENTITY_LEASE,
+          .runs = HF_EVERY_INSTANCE,
+          .run = hfd_identity_lease_run},
+         NEEDS_IDENTITY},
 };
 
 /* ---- informers ---- */
 
 /* Whether a selected controller needs the shared informer of a resource. */
 static bool is_needed(const struct hf_resource *resource, unsigned needs) {
-        bool core = *resource->group == '\0';
+        static const struct {
+                const char *group, *plural;
+                unsigned needs;
+        } kinds[] = {
+                {"", "events", NEEDS_EVENTS},
+                {"", "namespaces", NEEDS_NAMESPACES | NEEDS_WORKSPACES},
+                {"", "serviceaccounts", NEEDS_ACCOUNTS},
+                {"apiregistration.k8s.io", "apiservices", NEEDS_API_SERVICES},
+                {"certificates.k8s.io", "certificatesigningrequests", NEEDS_REQUESTS},
+                {"rbac.authorization.k8s.io", "clusterroles", NEEDS_ROLES},
+                {"tenancy.holdfast.dev", "workspaces", NEEDS_WORKSPACES},
+        };
 
-        if (needs & NEEDS_ALL)
-                return true;
-        if (needs & NEEDS_WORKSPACES && ((core && strcmp(resource->plural, "namespaces") == 0) ||
-                                         strcmp(resource->plural, "workspaces") == 0))
-                return true;
-        return needs & NEEDS_EVENTS && core && strcmp(resource->plural, "events") == 0;
+        for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+                if (needs & kinds[i].needs && strcmp(resource->plural, kinds[i].plural) == 0 &&
+                    strcmp(resource->group, kinds[i].group) == 0)
+                        return true;
+        return needs & NEEDS_ALL;
 }
 
-/* Creates the shared informers of the needed kinds, and sets the pointers to three of them. */
+/* Creates the shared informers of the needed kinds, and sets the pointers to some of them. */
 static int make_kinds(struct hfd_controller_context *context,
                       const struct hfd_controllers_config *config, unsigned needs) {
         struct hfd_kind_row needed[HFD_KINDS_MAX];
@@ -83,13 +163,21 @@ static int make_kinds(struct hfd_controller_context *context,
         int r = hfd_kinds_init(&context->kinds, context->host, config->client, needed, n);
         context->workspaces = hfd_kinds_find(&context->kinds, "tenancy.holdfast.dev", "workspaces");
         context->namespaces = hfd_kinds_find(&context->kinds, "", "namespaces");
+        context->quotas = hfd_kinds_find(&context->kinds, "", "resourcequotas");
         context->events = hfd_kinds_find(&context->kinds, "", "events");
+        context->service_accounts = hfd_kinds_find(&context->kinds, "", "serviceaccounts");
+        context->certificate_requests = hfd_kinds_find(&context->kinds, "certificates.k8s.io",
+                                                       "certificatesigningrequests");
+        context->cluster_roles =
+                hfd_kinds_find(&context->kinds, "rbac.authorization.k8s.io", "clusterroles");
+        context->api_services =
+                hfd_kinds_find(&context->kinds, "apiregistration.k8s.io", "apiservices");
         return r;
 }
 
 /*
- * Creates all informers. Two of them select their objects by label: they would otherwise cache all
- * ConfigMaps and Leases of kube-system, of which they need only a few.
+ * Creates all informers. Three of them select their objects: they would otherwise cache all
+ * ConfigMaps, or all Leases of kube-system, of which they need only a few.
  */
 static int make_informers(struct hfd_controller_context *context,
                           const struct hfd_controllers_config *config, unsigned needs) {
@@ -110,12 +198,24 @@ static int make_informers(struct hfd_controller_context *context,
                 .one_revision = true,
                 .query = "labelSelector=apiserver.kubernetes.io%2Fidentity%3D" HFD_IDENTITY_VALUE,
         };
+        struct hf_informer_config root_cas = {
+                .size = sizeof root_cas,
+                .client = config->client,
+                .resource = configmaps,
+                .one_revision = true,
+                .query = "fieldSelector=metadata.name%3D" HFD_ROOT_CA_NAME,
+        };
         int r = make_kinds(context, config, needs);
 
+        if (r == 0 && needs & NEEDS_ROOT_CAS)
+                r = hf_informer_new(context->host, &root_cas, &context->root_cas);
         if (r == 0 && needs & NEEDS_WORKSPACES)
                 r = hf_informer_new(context->host, &initializers, &context->initializers);
         if (r == 0 && needs & NEEDS_IDENTITY)
                 r = hf_informer_new(context->host, &identity_leases, &context->identity_leases);
+        if (r == 0 && context->identity_leases)
+                r = hf_informer_add_handler(context->identity_leases, hfd_peers_on_lease,
+                                            context->peers, &context->peers_handler);
         return r;
 }
 
@@ -131,8 +231,15 @@ int hfd_controllers_new(const struct hf_host *host, const struct hfd_controllers
         struct hfd_controller_context *context = &controllers->context;
         context->host = host;
         context->identity = config->identity;
+        context->peers = config->peers;
         context->stopping = config->stopping;
         context->event_ttl = config->event_ttl;
+        context->default_role = config->default_role;
+        assert(config->n_api_versions <= HFD_KINDS_MAX);
+        context->n_api_versions = config->n_api_versions;
+        for (size_t i = 0; i < config->n_api_versions; i++)
+                context->api_versions[i] = config->api_versions[i];
+        context->ca = config->ca;
         for (size_t i = 0; i < HFD_N_CONTROLLERS; i++) {
                 if (config->runs && !config->runs(config->ctx, rows[i].controller.name))
                         continue;
@@ -159,6 +266,8 @@ int hfd_controllers_start(struct hfd_controllers *controllers) {
 
         if (r == 0 && context->initializers)
                 r = hf_informer_start(context->initializers);
+        if (r == 0 && context->root_cas)
+                r = hf_informer_start(context->root_cas);
         if (r == 0 && context->identity_leases)
                 r = hf_informer_start(context->identity_leases);
         return r;
@@ -175,6 +284,9 @@ struct hfd_controllers *hfd_controllers_free(struct hfd_controllers *controllers
         /* No controller runs any more, so no thread uses the informers. */
         hfd_kinds_done(&context->kinds);
         hf_informer_free(context->initializers);
+        hf_informer_free(context->root_cas);
+        if (context->identity_leases)
+                hf_informer_remove_handler(context->identity_leases, context->peers_handler);
         hf_informer_free(context->identity_leases);
         hf_cancel_unref(context->identity_deleted);
         free(controllers);
@@ -190,8 +302,11 @@ const struct hf_controller *hfd_controllers_table(struct hfd_controllers *contro
 
 const char *const *hfd_controllers_names(void) {
         static const char *const names[HFD_N_CONTROLLERS + 1] = {
-                HFD_NAMESPACE_LIFECYCLE, HFD_GARBAGE_COLLECTOR, HFD_WORKSPACE_INITIALIZER,
-                HFD_EVENT_EXPIRY,        HFD_LEASE_COLLECTOR,   HFD_IDENTITY_LEASE,
+                HFD_NAMESPACE_LIFECYCLE,   HFD_GARBAGE_COLLECTOR, HFD_RESOURCE_QUOTA,
+                HFD_WORKSPACE_INITIALIZER, HFD_CLUSTER_ROLES,     HFD_API_SERVICES,
+                HFD_DEFAULT_ACCOUNT,       HFD_ROOT_CA_PUBLISHER, HFD_REQUEST_SIGNER,
+                HFD_REQUEST_CLEANER,       HFD_EVENT_EXPIRY,      HFD_LEASE_COLLECTOR,
+                HFD_IDENTITY_LEASE,
         };
         return names;
 }

@@ -7,7 +7,14 @@
  *      namespace-lifecycle       the leader        namespace_lifecycle, namespace_report
  *      garbage-collector         the leader        garbage_collector, gc_graph, gc_owners, gc_core,
  *                                                  gc_notice
+ *      resourcequota             the leader        quota/
  *      workspace-initializer     the leader        workspace_initializer, workspace_core
+ *      cluster-roles             the leader        roles/
+ *      api-services              the leader        api_services/
+ *      default-service-account   the leader        namespaces/default_account
+ *      root-ca-publisher         the leader        namespaces/root_ca, root_ca_core
+ *      certificate-signer        the leader        certificates/request_signer, request_core
+ *      certificate-cleaner       the leader        certificates/request_cleaner, request_core
  *      event-expiry              the leader        event_expiry, event_time
  *      identity-lease-collector  the leader        lease_collector
  *      identity-lease            every instance    identity_lease
@@ -18,7 +25,8 @@
  * HFD_N_CONTROLLERS.
  *
  * The informers run on every instance, leading or not, so that a new leader begins with caches that
- * are already filled. The elector gets the whole table as one set (holdfast/leader.h).
+ * are already filled. That of the identity Leases also tells each instance of the others (peers.h).
+ * The elector gets the whole table as one set (holdfast/leader.h).
  *
  * Thread: any, but only one thread at a time may call these functions.
  */
@@ -29,18 +37,28 @@
 #include <holdfast/client.h>
 #include <holdfast/leader.h>
 
-#define HFD_N_CONTROLLERS 6
+#include "server/controllers/api_services/api_service_core.h"
+#include "server/controllers/cluster_ca.h"
+#include "server/controllers/roles/role_defaults.h"
+
+#define HFD_N_CONTROLLERS 13
 
 struct hfd_controllers;
 struct hfd_identity;
 struct hfd_kind_row;
+struct hfd_peers;
 
 struct hfd_controllers_config {
         struct hf_client *client;            /* the loopback client; borrowed */
         const struct hfd_identity *identity; /* borrowed; may change until hfd_controllers_start */
+        struct hfd_peers *peers;             /* borrowed; gets the identity Leases */
         struct hf_cancel *stopping;          /* borrowed; fires when the process begins to stop */
         const struct hfd_kind_row *rows;     /* the server's resources; copied */
         size_t n_rows;
+        hfd_default_role_fn default_role;           /* the server's own roles; NULL = none */
+        const struct hfd_api_version *api_versions; /* which have an APIService; copied */
+        size_t n_api_versions;                      /* HFD_KINDS_MAX at most */
+        struct hfd_cluster_ca_functions ca;
         hf_nsec event_ttl; /* how long an Event is kept after it was last reported */
         /* Whether the controller of that name is selected; NULL = all are. Not used after
          * hfd_controllers_new has returned. */

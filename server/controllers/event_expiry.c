@@ -84,7 +84,8 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
 int hfd_event_expiry_run(struct hf_term *term, void *ctx) {
         struct hfd_controller_context *context = ctx;
         assert(context->events); /* controllers.c has created it */
-        const struct hf_reconciler_source source = {.informer = context->events->informer};
+        const struct hf_reconciler_source source = {.size = sizeof source,
+                                                    .informer = context->events->informer};
         const struct hf_reconciler reconciler = {
                 .size = sizeof reconciler,
                 .name = HFD_EVENT_EXPIRY,

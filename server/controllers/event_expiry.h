@@ -8,5 +8,6 @@
 
 #define HFD_EVENT_EXPIRY "event-expiry"
 
-/* The controller's run function. context: its struct hfd_controller_context. */
+/* The controller's run function. context: its struct hfd_controller_context. Blocks until the term
+ * ends. Thread: the controller's. */
 int hfd_event_expiry_run(struct hf_term *term, void *context);

@@ -26,6 +26,6 @@ struct hfd_identity {
 /*
  * Fills identity, lease_name, host and instance from the instance's name, the machine's host name,
  * its boot id and random bytes. Replaces characters that object names must not have by '-'.
- * endpoint stays empty: the caller sets it once it listens. 0 or -errno.
+ * endpoint stays empty: the caller sets it once it listens. 0 or -errno. Thread: any.
  */
 int hfd_identity_make(const char *instance, struct hfd_identity *ret_identity);

@@ -26,7 +26,7 @@ static void index_owners(void *ctx, const char *ns, const char *name, const char
                 return;
         int r = hf__json_parse(object, n, &json, NULL);
         if (r == -ENOMEM)
-                hf_informer_value_failed(values);
+                hf_informer_values_fail(values);
         if (r != 0)
                 return;
         for (const struct hf__json *m =
@@ -34,7 +34,7 @@ static void index_owners(void *ctx, const char *ns, const char *name, const char
              m; m = hf__json_next(m)) {
                 const char *uid = hf__json_string(m, "uid");
                 if (uid)
-                        (void)hf_informer_value(values, uid);
+                        (void)hf_informer_values_add(values, uid);
         }
         hf__json_free(json);
 }
@@ -46,13 +46,16 @@ static void index_finalizers(void *ctx, const char *ns, const char *name, const 
         static const char finalizers[] = "\"finalizers\"";
 
         if (memmem(object, n, finalizers, sizeof finalizers - 1))
-                (void)hf_informer_value(values, ns);
+                (void)hf_informer_values_add(values, ns);
 }
 
-/* Controllers read spec and status of these two kinds only from the informers here. */
+/* Controllers read more than the metadata of these kinds from the informers here. */
 static bool is_kept_whole(const struct hf_resource *resource) {
         return (strcmp(resource->plural, "namespaces") == 0 && !*resource->group) ||
-               strcmp(resource->plural, "workspaces") == 0;
+               strcmp(resource->plural, "workspaces") == 0 ||
+               strcmp(resource->plural, "certificatesigningrequests") == 0 ||
+               strcmp(resource->plural, "clusterroles") == 0 ||
+               strcmp(resource->plural, "apiservices") == 0;
 }
 
 int hfd_kinds_init(struct hfd_kinds *kinds, const struct hf_host *host, struct hf_client *client,

@@ -2,8 +2,9 @@
 #pragma once
 /*
  * The kinds of objects that the controllers use, each with one shared informer. The informers run
- * on every instance. The informers of namespaces and workspaces cache whole objects. All others
- * cache metadata only, so a controller must not write a cached object back.
+ * on every instance. The informers of namespaces, workspaces, clusterroles, apiservices and
+ * certificatesigningrequests cache whole objects. All others cache metadata only, so a controller
+ * must not write a cached object back.
  *
  * Thread: any, between the return of hfd_kinds_init and the call of hfd_kinds_done.
  */
@@ -43,6 +44,7 @@ struct hfd_kinds {
  * nothing is left to free. HF_E_TOO_LARGE: more than HFD_KINDS_MAX rows. */
 int hfd_kinds_init(struct hfd_kinds *kinds, const struct hf_host *host, struct hf_client *client,
                    const struct hfd_kind_row *rows, size_t n);
+/* Starts the informers; does not wait for their lists. 0 or -errno. */
 int hfd_kinds_start(struct hfd_kinds *kinds);
 
 /* Stops and frees the informers. Accepts a zeroed struct, and zeroes *kinds. */

@@ -151,7 +151,8 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
 
 int hfd_lease_collector_run(struct hf_term *term, void *ctx) {
         struct collector collector = {.context = ctx};
-        const struct hf_reconciler_source source = {.informer = collector.context->identity_leases};
+        const struct hf_reconciler_source source = {.size = sizeof source,
+                                                    .informer = collector.context->identity_leases};
         const struct hf_reconciler reconciler = {
                 .size = sizeof reconciler,
                 .name = HFD_LEASE_COLLECTOR,

@@ -17,10 +17,10 @@
  * Invariants:
  *
  * Completeness. The transaction of every create compares the revision of the namespace
- * (server/registry/write/namespace.c), so a marked namespace gets no further objects. (The system's
- * namespaces are not compared, but they cannot be deleted either.) A list that is not older than
- * the mark therefore shows all of them, and the server can respond from its cache. After the
- * deletion, a consistent read shows what remains.
+ * (server/registry/write/checks/namespace.c), so a marked namespace gets no further objects. (The
+ * system's namespaces are not compared, but they cannot be deleted either.) A list that is not
+ * older than the mark therefore shows all of them, and the server can respond from its cache. After
+ * the deletion, a consistent read shows what remains.
  *
  * Identity. If the namespace is deleted and created again, the new one must not lose objects, even
  * if the informers are outdated or this process was paused. So the contents are listed first. Then
@@ -65,7 +65,8 @@ static const struct hf_resource namespaces = {"", "v1", "namespaces"};
 /* Lists one page of a kind. *ret_n: the number of objects on this page and all following ones. */
 static int list_objects(struct hf_term *term, const struct hfd_kind *kind, const char *ns,
                         const char *query, struct hf__json **ret_list, size_t *ret_n) {
-        struct hf_request request = {.verb = HF_VERB_LIST,
+        struct hf_request request = {.size = sizeof request,
+                                     .verb = HF_VERB_LIST,
                                      .resource = kind->row.resource,
                                      .ns = ns,
                                      .query = query};
@@ -113,7 +114,8 @@ static int count_objects(struct hf_term *term, const struct hfd_kind *kind, cons
 static int delete_collection(struct hf_term *term, const struct hfd_kind *kind, const char *ns,
                              const char *at, struct hf_status *reterr_status) {
         char query[128];
-        struct hf_request request = {.verb = HF_VERB_DELETE_COLLECTION,
+        struct hf_request request = {.size = sizeof request,
+                                     .verb = HF_VERB_DELETE_COLLECTION,
                                      .resource = kind->row.resource,
                                      .ns = ns,
                                      .query = query,
@@ -379,12 +381,14 @@ int hfd_namespace_lifecycle_run(struct hf_term *term, void *ctx) {
         assert(context->namespaces); /* controllers.c has created it */
         for (size_t i = 0; i < context->kinds.n; i++) {
                 const struct hfd_kind *kind = &context->kinds.kinds[i];
+                struct hf_reconciler_source source = {.size = sizeof source,
+                                                      .informer = kind->informer};
                 if (kind->row.namespaced)
-                        sources[n++] = (struct hf_reconciler_source){.informer = kind->informer,
-                                                                     .map = map_content};
+                        source.map = map_content;
                 else if (kind == context->namespaces)
-                        sources[n++] = (struct hf_reconciler_source){.informer = kind->informer,
-                                                                     .map = map_namespace};
+                        source.map = map_namespace;
+                if (source.map)
+                        sources[n++] = source;
         }
         const struct hf_reconciler reconciler = {
                 .size = sizeof reconciler,

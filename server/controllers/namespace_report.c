@@ -76,23 +76,18 @@ bool hfd_namespace_report_is_due(const struct hf__json *ns) {
 
 enum { DISCOVERY, PARSING, DELETION, REMAINING, FINALIZERS, N_CONDITIONS };
 
+/* What a condition says. All strings are borrowed. */
 struct condition {
         const char *type, *reason, *message;
         bool status;
 };
 
 static struct hf__json *find_condition(const struct hf__json *conditions, const char *type) {
-        for (struct hf__json *m = hf__json_first(conditions); m; m = hf__json_next(m)) {
-                const char *text = hf__json_string(m, "type");
-                if (text && strcmp(text, type) == 0)
-                        return m;
-        }
-        return NULL;
-}
+        struct hf__json *m = hf__json_first(conditions);
 
-static bool has_string_at(const struct hf__json *object, const char *path, const char *text) {
-        const char *found = hf__json_string(object, path);
-        return found && strcmp(found, text) == 0;
+        while (m && !hf__json_has_text(m, "type", type))
+                m = hf__json_next(m);
+        return m;
 }
 
 /* Changes lastTransitionTime only if new_status is true. 0 or -ENOMEM. */
@@ -113,11 +108,11 @@ static int fill_condition(struct hf__json *object, const struct condition *condi
 static int set_condition(struct hf__json *conditions, const struct condition *condition,
                          const char *now, bool *ret_changed) {
         struct hf__json *existing = find_condition(conditions, condition->type);
-        bool same_status =
-                existing && has_string_at(existing, "status", condition->status ? "True" : "False");
+        bool same_status = existing && hf__json_has_text(existing, "status",
+                                                         condition->status ? "True" : "False");
 
-        if (same_status && has_string_at(existing, "reason", condition->reason) &&
-            has_string_at(existing, "message", condition->message))
+        if (same_status && hf__json_has_text(existing, "reason", condition->reason) &&
+            hf__json_has_text(existing, "message", condition->message))
                 return 0;
         *ret_changed = true;
         if (existing)
@@ -138,9 +133,55 @@ static void print_finalizers(const struct hfd_namespace_report *report, struct h
                                   report->finalizers[i].name, report->finalizers[i].n);
 }
 
+/* The messages of the conditions that are true. */
+struct messages {
+        struct hf__strbuf failed, remaining, finalizers;
+};
+
+/* Makes a condition true. */
+static void set_true(struct condition *condition, const char *reason, const char *message) {
+        condition->reason = reason;
+        condition->message = message;
+        condition->status = true;
+}
+
+/* Sets the conditions that follow from the report; messages owns their texts. */
+static void apply_report(const struct hfd_namespace_report *report, struct messages *messages,
+                         struct condition all[N_CONDITIONS]) {
+        if (report->n_failures) {
+                hf__strbuf_printf(&messages->failed,
+                                  "Failed to delete all resource types, %zu remaining: %s",
+                                  report->n_failures,
+                                  report->failures.data ? report->failures.data : "");
+                set_true(&all[DELETION], "ContentDeletionFailed", messages->failed.data);
+        }
+        if (report->n_remaining) {
+                hf__strbuf_printf(&messages->remaining, "Some resources are remaining: %s",
+                                  report->remaining.data ? report->remaining.data : "");
+                set_true(&all[REMAINING], "SomeResourcesRemain", messages->remaining.data);
+        }
+        if (report->n_finalizers) {
+                print_finalizers(report, &messages->finalizers);
+                set_true(&all[FINALIZERS], "SomeFinalizersRemain", messages->finalizers.data);
+        }
+}
+
+/* A message that is cut for lack of memory must not be written. 0 or the error. */
+static int check_messages(const struct hfd_namespace_report *report,
+                          const struct messages *messages) {
+        const int errors[] = {report->failures.error, report->remaining.error,
+                              messages->failed.error, messages->remaining.error,
+                              messages->finalizers.error};
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < sizeof errors / sizeof *errors; i++)
+                r = errors[i];
+        return r;
+}
+
 static int set_conditions(struct hf__json *conditions, const struct hfd_namespace_report *report,
                           const char *now, bool *ret_changed) {
-        struct hf__strbuf failed = {0}, remaining = {0}, finalizers_left = {0};
+        struct messages messages = {0};
         /* The conditions if nothing remains and nothing has failed. The first two never change: the
          * kinds are built in, so there is no discovery that could fail. */
         struct condition all[N_CONDITIONS] = {
@@ -157,39 +198,13 @@ static int set_conditions(struct hf__json *conditions, const struct hfd_namespac
                                 "All content-preserving finalizers finished", false},
         };
 
-        if (report->n_failures) {
-                hf__strbuf_printf(&failed, "Failed to delete all resource types, %zu remaining: %s",
-                                  report->n_failures,
-                                  report->failures.data ? report->failures.data : "");
-                all[DELETION] = (struct condition){all[DELETION].type, "ContentDeletionFailed",
-                                                   failed.data, true};
-        }
-        if (report->n_remaining) {
-                hf__strbuf_printf(&remaining, "Some resources are remaining: %s",
-                                  report->remaining.data ? report->remaining.data : "");
-                all[REMAINING] = (struct condition){all[REMAINING].type, "SomeResourcesRemain",
-                                                    remaining.data, true};
-        }
-        if (report->n_finalizers) {
-                print_finalizers(report, &finalizers_left);
-                all[FINALIZERS] = (struct condition){all[FINALIZERS].type, "SomeFinalizersRemain",
-                                                     finalizers_left.data, true};
-        }
-        /* A message that is cut for lack of memory must not be written. */
-        int r = report->failures.error;
-        if (r == 0)
-                r = report->remaining.error;
-        if (r == 0)
-                r = failed.error;
-        if (r == 0)
-                r = remaining.error;
-        if (r == 0)
-                r = finalizers_left.error;
+        apply_report(report, &messages, all);
+        int r = check_messages(report, &messages);
         for (size_t i = 0; r == 0 && i < N_CONDITIONS; i++)
                 r = set_condition(conditions, &all[i], now, ret_changed);
-        hf__strbuf_done(&failed);
-        hf__strbuf_done(&remaining);
-        hf__strbuf_done(&finalizers_left);
+        hf__strbuf_done(&messages.failed);
+        hf__strbuf_done(&messages.remaining);
+        hf__strbuf_done(&messages.finalizers);
         return r;
 }
 

@@ -32,7 +32,8 @@ int hfd_object_client_get_cached(struct hf_informer *informer, const char *ns, c
 
 int hfd_object_client_get(struct hf_term *term, const struct hf_resource *resource, const char *ns,
                           const char *name, struct hf__json **ret_object) {
-        struct hf_request request = {.verb = HF_VERB_GET,
+        struct hf_request request = {.size = sizeof request,
+                                     .verb = HF_VERB_GET,
                                      .resource = *resource,
                                      .ns = ns,
                                      .name = name};
@@ -68,14 +69,18 @@ static int send_object(struct hf_term *term, struct hf_request *request,
 
 int hfd_object_client_create(struct hf_term *term, const struct hf_resource *resource,
                              const char *ns, const struct hf__json *object) {
-        struct hf_request request = {.verb = HF_VERB_CREATE, .resource = *resource, .ns = ns};
+        struct hf_request request = {.size = sizeof request,
+                                     .verb = HF_VERB_CREATE,
+                                     .resource = *resource,
+                                     .ns = ns};
         return send_object(term, &request, object);
 }
 
 int hfd_object_client_update(struct hf_term *term, const struct hf_resource *resource,
                              const char *ns, const char *name, const char *subresource,
                              const struct hf__json *object) {
-        struct hf_request request = {.verb = HF_VERB_UPDATE,
+        struct hf_request request = {.size = sizeof request,
+                                     .verb = HF_VERB_UPDATE,
                                      .resource = *resource,
                                      .ns = ns,
                                      .name = name,
@@ -122,7 +127,8 @@ int hfd_object_client_delete(struct hf_term *term, const struct hf_resource *res
         print_delete_options(options, &body);
         int r = body.error;
         if (r == 0) {
-                struct hf_request request = {.verb = HF_VERB_DELETE,
+                struct hf_request request = {.size = sizeof request,
+                                             .verb = HF_VERB_DELETE,
                                              .resource = *resource,
                                              .ns = ns,
                                              .name = name,

@@ -26,6 +26,7 @@ int hfd_object_client_get_cached(struct hf_informer *informer, const char *ns, c
 int hfd_object_client_get(struct hf_term *term, const struct hf_resource *resource, const char *ns,
                           const char *name, struct hf__json **ret_object);
 
+/* Creates the object. HF_E_EXISTS: there is one of this name. */
 int hfd_object_client_create(struct hf_term *term, const struct hf_resource *resource,
                              const char *ns, const struct hf__json *object);
 

@@ -320,8 +320,11 @@ int hfd_workspace_initializer_run(struct hf_term *term, void *ctx) {
         /* controllers.c has created them */
         assert(context->workspaces && context->namespaces && context->initializers);
         const struct hf_reconciler_source sources[] = {
-                {.informer = context->workspaces->informer},
-                {.informer = context->namespaces->informer, .map = map_namespace},
+                {.size = sizeof(struct hf_reconciler_source),
+                 .informer = context->workspaces->informer},
+                {.size = sizeof(struct hf_reconciler_source),
+                 .informer = context->namespaces->informer,
+                 .map = map_namespace},
         };
         const struct hf_reconciler reconciler = {
                 .size = sizeof reconciler,

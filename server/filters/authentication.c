@@ -8,12 +8,15 @@
 #include "server/filters/status_response.h"
 
 bool hfd_authentication_filter(struct hfd_http_request *request, struct hfd_auth *auth,
-                               struct hfd_user *ret_user) {
-        if (hfd_auth_authenticate(auth, request, ret_user) == 0)
+                               struct hfd_user *ret_user, struct hfd_credential **ret_credential) {
+        if (hfd_auth_authenticate(auth, request, ret_user, ret_credential) == 0)
                 return true;
         ret_user->name[0] = '\0';
-        hfd_status_response_code(request, 401, 0, "Unauthorized");
         return false;
+}
+
+void hfd_authentication_refuse(struct hfd_http_request *request) {
+        hfd_status_response_code(request, 401, 0, "Unauthorized");
 }
 
 bool hfd_authentication_is_anonymous(const struct hfd_user *user) {

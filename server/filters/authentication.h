@@ -4,10 +4,12 @@
  * of the request is created after it, with the user's name. */
 #include "server/auth/auth.h"
 
-/* Fills *ret_user; its name is "" if the user is not authenticated. False: it has sent the response
- * (401). */
+/* Fills *ret_user and *ret_credential as hfd_auth_authenticate does. False: the user is not
+ * authenticated, and the name is "". */
 bool hfd_authentication_filter(struct hfd_http_request *request, struct hfd_auth *auth,
-                               struct hfd_user *ret_user);
+                               struct hfd_user *ret_user, struct hfd_credential **ret_credential);
+/* Sends the response to a request that is not authenticated (401). */
+void hfd_authentication_refuse(struct hfd_http_request *request);
 /* Whether the user is that of requests without credentials. Call it before impersonation, which may
  * choose any groups. */
 bool hfd_authentication_is_anonymous(const struct hfd_user *user);

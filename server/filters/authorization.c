@@ -1,34 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Asks the authorizer whether the user may make the request, and refuses it if not.
+ *
  * A list or a watch of one object, by a field selector for metadata.name, is authorized as a
- * request for that object: Kubernetes lets a user with rights for one object watch it.
+ * request for that object: Kubernetes lets a user with rights for one object watch it. And a
+ * request for a Namespace is a request in that namespace.
  */
 #include "server/filters/authorization.h"
 
 #include <string.h>
 
+#include "base/strbuf.h"
+#include "server/filters/audit.h"
 #include "server/filters/query.h"
 #include "server/filters/status_response.h"
 
-bool hfd_authorization_filter(struct hfd_request_context *context, struct hfd_auth *auth,
-                              const struct hfd_user *user) {
+struct hfd_attributes hfd_request_attributes(const struct hfd_request_context *context) {
         const struct hfd_request_info *info = &context->info;
-        const char *name = info->name;
-        char selected_name[HF_NAME_MAX + 1];
+        const char *name = context->selected_name ? context->selected_name : info->name;
+        bool is_namespace = !info->ns[0] && strcmp(info->resource, "namespaces") == 0;
+
+        return (struct hfd_attributes){.verb = info->verb,
+                                       .group = info->group,
+                                       .resource = info->resource,
+                                       .subresource = info->subresource,
+                                       .ns = is_namespace ? info->name : info->ns,
+                                       .name = name,
+                                       .path = hfd_http_request_path(context->request),
+                                       .is_resource = info->is_resource};
+}
+
+bool hfd_authorization_select_name(struct hfd_request_context *context) {
+        const struct hfd_request_info *info = &context->info;
+        char name[HF_NAME_MAX + 1];
         bool many = info->watch || strcmp(info->verb, "list") == 0;
 
-        if (many && !name[0] &&
-            hfd_query_selected_name(hfd_http_request_query(context->request), selected_name))
-                name = selected_name;
-        const struct hfd_attributes attributes = {.verb = info->verb,
-                                                  .group = info->group,
-                                                  .resource = info->resource,
-                                                  .ns = info->ns,
-                                                  .name = name,
-                                                  .path = hfd_http_request_path(context->request),
-                                                  .is_resource = info->is_resource};
-        if (hfd_auth_allows(auth, user, &attributes))
+        if (context->selected_name || !many || info->name[0] ||
+            !hfd_query_selected_name(hfd_http_request_query(context->request), name))
                 return true;
-        hfd_status_response_forbidden(context->request, user, &attributes, info->subresource);
-        return false;
+        context->selected_name = strdup(name);
+        return context->selected_name != NULL;
+}
+
+bool hfd_authorization_filter(struct hfd_request_context *context, const struct hfd_user *user) {
+        const char *groups[HFD_MAX_GROUPS];
+        const struct hfd_subject subject = hfd_user_subject(user, groups);
+        struct hf__strbuf reason = {.max = HFD_REASON_MAX};
+
+        if (!hfd_authorization_select_name(context)) {
+                hfd_status_response_code(context->request, 503, 1, "out of memory");
+                return false;
+        }
+        const struct hfd_attributes attributes = hfd_request_attributes(context);
+        bool allowed = hfd_authorizer_allows(context->authorizer, &subject, &attributes, NULL);
+        if (!allowed || context->audited)
+                (void)hfd_authorizer_allows(context->authorizer, &subject, &attributes, &reason);
+        const char *why = reason.error == 0 ? reason.data : NULL;
+        hfd_audit_filter_decided(context, allowed, why);
+        if (!allowed)
+                hfd_status_response_forbidden(context->request, user->name, &attributes, why);
+        hf__strbuf_done(&reason);
+        return allowed;
 }

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/filters/audit.h"
 #include "server/filters/authentication.h"
 #include "server/filters/authorization.h"
 #include "server/filters/impersonation.h"
@@ -22,12 +23,15 @@
 
 struct hfd_filters {
         /* immutable after new */
-        const struct hf_host *host;          /* borrowed */
-        struct hfd_router *router;           /* borrowed */
-        struct hfd_auth *auth;               /* borrowed */
-        struct hfd_request_metrics *metrics; /* owned */
-        struct hfd_inflight *inflight;       /* owned */
-        struct hfd_unsent *unsent;           /* owned */
+        const struct hf_host *host;                    /* borrowed */
+        struct hfd_router *router;                     /* borrowed */
+        struct hfd_auth *auth;                         /* borrowed */
+        struct hfd_authorizer *authorizer;             /* borrowed; NULL = only fixed rules */
+        struct hfd_audit *audit;                       /* borrowed; NULL = there is no audit log */
+        struct hfd_service_accounts *service_accounts; /* borrowed; NULL = none have tokens */
+        struct hfd_request_metrics *metrics;           /* owned */
+        struct hfd_inflight *inflight;                 /* owned */
+        struct hfd_unsent *unsent;                     /* owned */
         bool send_retry_after;
 };
 
@@ -45,6 +49,9 @@ int hfd_filters_new(const struct hf_host *host, const struct hfd_filters_config 
         filters->host = host;
         filters->router = config->router;
         filters->auth = config->auth;
+        filters->authorizer = config->authorizer;
+        filters->audit = config->audit;
+        filters->service_accounts = config->service_accounts;
         filters->send_retry_after = config->send_retry_after;
         int r = hfd_request_metrics_new(host, &filters->metrics);
         if (r == 0)
@@ -82,9 +89,8 @@ int hfd_filters_wait_drained(struct hfd_filters *filters, hf_nsec deadline) {
 /* ---- the end of a request ---- */
 
 /*
- * Called on the request's worker: the response has begun, but the client has not read all of it
- * at once. From here on it occupies memory, which its user's account counts, and no place in a
- * lane.
+ * Called on the request's worker: the response has begun, but the client has not read all of it at
+ * once. From here on it occupies memory, which its user's account counts, and no place in a lane.
  */
 static void on_unsent(void *ctx, size_t n_bytes) {
         struct hfd_request_context *context = ctx;
@@ -103,6 +109,7 @@ static void on_finished(void *ctx, int code, size_t n_bytes) {
         struct hfd_http_request *request = context->request;
 
         atomic_store_explicit(&context->finished, true, memory_order_relaxed);
+        hfd_audit_filter_end(context, code);
         hfd_inflight_release(filters->inflight, &context->place);
         hfd_unsent_remove(filters->unsent, &context->unsent);
         /* 0: no handler was called, because the request was refused at its head, or its client left
@@ -141,8 +148,8 @@ static bool check_request_info(struct hfd_request_context *context) {
         }
         if (!context->info.verb[0]) {
                 hfd_status_response_code(context->request, 405, 0,
-                                         "the server does not allow this method on the requested "
-                                         "resource");
+                                         "the server does not allow this method on the "
+                                         "requested resource");
                 return false;
         }
         return true;
@@ -189,35 +196,85 @@ static bool enter_lane(struct hfd_request_context *context) {
 
 /* ---- the chain ---- */
 
+/* Begins the record of the request, if the audit policy wants one. user NULL = it is not
+ * authenticated. */
+static void begin_audit(struct hfd_request_context *context, const struct hfd_user *user) {
+        if (!context->audit)
+                return;
+        (void)hfd_authorization_select_name(context); /* if it fails, authorization refuses */
+        const struct hfd_attributes attributes = hfd_request_attributes(context);
+        hfd_audit_filter_begin(context, user, &attributes);
+}
+
 /* True: the request may go on. False: a response was sent. */
 static bool run_chain(struct hfd_request_context *context, struct hfd_user *user) {
-        struct hfd_filters *filters = context->filters;
-
-        return check_request_info(context) && hfd_impersonation_filter(context, user) &&
-               hfd_authorization_filter(context, filters->auth, user) &&
+        if (!check_request_info(context))
+                return false;
+        begin_audit(context, user);
+        return hfd_impersonation_filter(context, user) && hfd_authorization_filter(context, user) &&
                (is_exempt(hfd_http_request_path(context->request)) || admit_request(context));
+}
+
+/* A watch needs its user again when rights change. Reviews, and writes of roles and of certificate
+ * requests, need the user when they are carried out, and so does a patch, which may be an apply
+ * that creates an object. Other requests do not, and so cost no memory for it. False: out of
+ * memory. */
+static bool keep_requester(struct hfd_request_context *context, const struct hfd_user *user) {
+        const struct hfd_request_info *info = &context->info;
+        bool rights = strcmp(info->group, HFD_RBAC_API) == 0 ||
+                      strcmp(info->group, "certificates.k8s.io") == 0 ||
+                      strcmp(info->group, "authorization.k8s.io") == 0 ||
+                      strcmp(info->group, "authentication.k8s.io") == 0;
+
+        bool patch = strcmp(info->verb, "patch") == 0 && !context->is_admin;
+
+        if ((info->watch && context->is_admin) ||
+            !(info->watch || (info->mutating && rights) || patch))
+                return true;
+        context->requester = hfd_requester_new(user);
+        return context->requester != NULL;
 }
 
 enum hfd_http_verdict hfd_filters_head(void *ctx, struct hfd_http_request *request) {
         struct hfd_filters *filters = ctx;
         struct hfd_request_context *context;
         struct hfd_user user;
-        bool authenticated = hfd_authentication_filter(request, filters->auth, &user);
+        struct hfd_credential *credential;
+        bool authenticated = hfd_authentication_filter(request, filters->auth, &user, &credential);
 
         if (hfd_request_context_new(filters, request, user.name, &context) != 0) {
+                free(credential);
                 /* Without a context the request is neither counted nor logged. */
                 if (authenticated)
                         hfd_status_response_code(request, 503, 1, "out of memory");
+                else
+                        hfd_authentication_refuse(request);
                 return HFD_HTTP_REFUSED;
         }
+        hfd_audit_filter_init(context, filters->audit);
+        context->accounts = filters->unsent;
+        context->auth = filters->auth;
+        context->authorizer = filters->authorizer;
+        context->service_accounts = filters->service_accounts;
+        if (context->info.watch) /* only a watch outlives what its token depends on */
+                context->credential = credential;
+        else
+                free(credential);
         hfd_http_request_on_finished(request, on_finished, context);
         hfd_http_request_on_unsent(request, on_unsent, context);
-        if (!authenticated)
+        if (!authenticated) {
+                begin_audit(context, NULL);
+                hfd_authentication_refuse(request);
                 return HFD_HTTP_REFUSED;
+        }
         bool anonymous = hfd_authentication_is_anonymous(&user); /* before impersonation */
         if (!run_chain(context, &user))
                 return HFD_HTTP_REFUSED;
         context->is_admin = hfd_auth_is_admin(&user);
+        if (!keep_requester(context, &user)) {
+                hfd_status_response_code(request, 503, 1, "out of memory");
+                return HFD_HTTP_REFUSED;
+        }
         /* Somebody has granted the anonymous user this write: then its body is wanted. */
         return !anonymous || context->info.mutating ? HFD_HTTP_READ_BODY : HFD_HTTP_IGNORE_BODY;
 }

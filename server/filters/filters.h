@@ -6,6 +6,7 @@
  *
  *      authentication   determines the user (401)
  *      request_info     parses what is requested (400 invalid path, 405 unknown method)
+ *      audit            begins a record, if the audit policy wants one
  *      impersonation    replaces the user (400, 403)
  *      authorization    checks the rights of the user (403)
  *      inflight         refuses while the server shuts down (429 with Retry-After 5 in
@@ -17,11 +18,10 @@
  *
  *      unsent           limits the responses that the user has not read (429 with Retry-After 1)
  *      inflight         limits the requests of a lane (429 with Retry-After 1)
- *      (audit)          its place, once there is an audit log: user and decision are known, and the
- *                       request has had no effect yet
  *      router           calls the handler of the path (404)
  *
- * When the response is finished, request_metrics counts the request, and the access log records it.
+ * When the response is finished, request_metrics counts the request, the access log records it, and
+ * the last event of its audit record is queued.
  *
  * The counts come after authorization, so that a user without rights can neither occupy a place nor
  * delay a shutdown. Health, version and metrics are exempt from the counts and are not refused by
@@ -29,16 +29,21 @@
  * shutdown ends it instead of waiting for it.
  */
 #include "server/auth/auth.h"
+#include "server/authorization/authorizer.h"
 #include "server/http/router.h"
 
 struct hfd_filters;
+struct hfd_service_accounts;
 
 struct hfd_filters_config {
-        struct hfd_router *router;    /* borrowed */
-        struct hfd_auth *auth;        /* borrowed */
-        size_t max_inflight;          /* read-only requests; 0 = 400 */
-        size_t max_mutating_inflight; /* 0 = 200 */
-        size_t max_lease_inflight;    /* 0 = 200 */
+        struct hfd_router *router;                     /* borrowed */
+        struct hfd_auth *auth;                         /* borrowed */
+        struct hfd_authorizer *authorizer;             /* borrowed; NULL = only the fixed rules */
+        struct hfd_audit *audit;                       /* borrowed; NULL = there is no audit log */
+        struct hfd_service_accounts *service_accounts; /* borrowed; NULL = none have tokens */
+        size_t max_inflight;                           /* read-only requests; 0 = 400 */
+        size_t max_mutating_inflight;                  /* 0 = 200 */
+        size_t max_lease_inflight;                     /* 0 = 200 */
         bool send_retry_after;
 };
 

@@ -16,6 +16,11 @@ static void context_free(void *ctx) {
         struct hfd_request_context *context = ctx;
 
         assert(!context->place.counted && context->place.lane == HFD_LANE_NONE);
+        free(context->requester);
+        free(context->credential);
+        free(context->selected_name);
+        hfd_audit_record_unref(context->audited);
+        free(context->audit_id);
         free(context);
 }
 

@@ -12,7 +12,9 @@
  */
 #include <stdatomic.h>
 
+#include "server/audit/audit.h"
 #include "server/auth/auth.h"
+#include "server/authorization/authorizer.h"
 #include "server/filters/inflight.h"
 #include "server/filters/request_info.h"
 #include "server/filters/request_metrics.h"
@@ -20,17 +22,31 @@
 #include "server/http/http.h"
 
 struct hfd_filters;
+struct hfd_service_accounts;
 
 /* One allocation, only as long as its strings, because each request and watch has one. */
 struct hfd_request_context {
-        struct hfd_filters *filters;      /* borrowed; outlives all requests */
-        struct hfd_http_request *request; /* borrowed: the request owns this */
-        struct hfd_request_info info;     /* its strings are in text */
-        struct hfd_request_labels labels; /* for the metrics */
-        struct hfd_inflight_place place;  /* what it occupies; inflight.h */
-        bool is_admin;                    /* the user, after impersonation, may do everything */
-        atomic_bool finished;             /* the response was sent, or the client has left */
-        struct hfd_unsent_entry unsent;   /* charged if the client reads slowly */
+        struct hfd_filters *filters;                   /* borrowed; outlives all requests */
+        struct hfd_http_request *request;              /* borrowed: the request owns this */
+        struct hfd_request_info info;                  /* its strings are in text */
+        struct hfd_request_labels labels;              /* for the metrics */
+        struct hfd_inflight_place place;               /* what it occupies; inflight.h */
+        struct hfd_auth *auth;                         /* borrowed */
+        struct hfd_authorizer *authorizer;             /* borrowed; NULL = only fixed rules */
+        struct hfd_service_accounts *service_accounts; /* borrowed; NULL = none have tokens */
+        /* Owned; of a watch: what the token of its sender depends on; NULL = nothing. */
+        struct hfd_credential *credential;
+        /* Owned; the user after impersonation; NULL = nothing needs it (filters.c). */
+        struct hfd_requester *requester;
+        char *selected_name;  /* owned; what a list or watch selects by name; NULL = nothing */
+        bool is_admin;        /* the user, after impersonation, may do everything */
+        atomic_bool finished; /* the response was sent, or the client has left */
+        struct hfd_unsent *accounts;    /* borrowed; the watches of the request charge it */
+        struct hfd_unsent_entry unsent; /* charged if the client reads slowly */
+        /* For the audit log; all NULL without a policy. */
+        struct hfd_audit *audit;          /* borrowed */
+        struct hfd_audit_record *audited; /* owned reference; NULL = the policy does not want it */
+        char *audit_id;                   /* owned */
         const char *user; /* in text; before impersonation, for the log; "" = not authenticated */
         char text[];
 };

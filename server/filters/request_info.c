@@ -18,6 +18,11 @@
 #include "base/percent.h"
 #include "server/filters/query.h"
 
+/* Whether it is "." or "..". */
+static bool is_dots(const char *text) {
+        return text[0] == '.' && (text[1] == '\0' || (text[1] == '.' && text[2] == '\0'));
+}
+
 /*
  * Decodes one segment, and refuses what must not be in a storage key. If decoding has not shortened
  * it, it needs no check of its characters: a raw segment ends at a slash, and the HTTP server
@@ -25,7 +30,7 @@
  */
 static int decode_segment(const char *text, size_t n, char *ret_text, size_t max) {
         int length = hf__percent_decode(text, n, false, ret_text, max);
-        if (length <= 0 || strcmp(ret_text, ".") == 0 || strcmp(ret_text, "..") == 0)
+        if (length <= 0 || is_dots(ret_text))
                 return HF_E_INVALID;
         for (const char *c = ret_text; *c && (size_t)length < n; c++)
                 if (*c == '/' || (unsigned char)*c < 0x20 || *c == 0x7f)

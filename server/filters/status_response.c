@@ -11,6 +11,9 @@
 #include <string.h>
 
 #include "base/strbuf.h"
+#include "server/filters/audited.h"
+#include "server/filters/media_type.h"
+#include "server/resources/forms/protobuf_answer.h"
 
 #define MESSAGE_MAX 8192 /* bytes of the message of a 403, which contains text from the client */
 
@@ -41,9 +44,17 @@ static const char *reason_for_code(int code) {
         }
 }
 
-/* Empties body: its contents become the body of the response. */
+/* Empties body. NULL = out of memory: the response has no body. */
+static struct hf__buf *take(struct hf__strbuf *body) {
+        struct hf__buf *buf = hf__strbuf_to_buf(body);
+
+        hf__strbuf_done(body);
+        return buf;
+}
+
+/* Consumes buf, the body of the response. */
 static void send_response(struct hfd_http_request *request, int code, const char *content_type,
-                          struct hf__strbuf *body, unsigned retry_after_s, bool close) {
+                          struct hf__buf *buf, unsigned retry_after_s, bool close) {
         struct hfd_header headers[4];
         char retry_after[16];
         size_t n = 0;
@@ -57,10 +68,23 @@ static void send_response(struct hfd_http_request *request, int code, const char
         /* HTTP/2 forbids the header Connection. */
         if (close && strncmp(hfd_http_request_protocol(request), "HTTP/1", 6) == 0)
                 headers[n++] = (struct hfd_header){"connection", "close"};
-        struct hf__buf *buf = hf__strbuf_to_buf(body); /* NULL = out of memory: no body */
-        hf__strbuf_done(body);
         hfd_http_request_reply(request, code, content_type, headers, n, buf);
         hf__buf_unref(buf);
+}
+
+/* In protobuf, if the client prefers that. Consumes json. */
+static void send_json_status(struct hfd_http_request *request, const struct hf_status *status,
+                             struct hf__buf *json) {
+        struct hf__buf *protobuf = NULL;
+        bool prefers =
+                hfd_media_type_status_is_protobuf(hfd_http_request_header(request, "accept"));
+
+        if (json)
+                hfd_audited_response(request, json);
+        if (prefers && json && hfd_protobuf_convert(NULL, json, &protobuf) == 0)
+                hf__buf_unref(json);
+        send_response(request, status->http_code, protobuf ? HFD_PROTOBUF_TYPE : "application/json",
+                      protobuf ? protobuf : json, status->retry_after_s, false);
 }
 
 /* Adds a member of an object, unless value is NULL or "". */
@@ -106,8 +130,7 @@ static void send_status(struct hfd_http_request *request, const struct hf_status
                 hf__strbuf_putc(&out, '}');
         }
         hf__strbuf_printf(&out, ",\"code\":%d}\n", status->http_code);
-        send_response(request, status->http_code, "application/json", &out, status->retry_after_s,
-                      false);
+        send_json_status(request, status, take(&out));
 }
 
 void hfd_status_response(struct hfd_http_request *request, const struct hf_status *status) {
@@ -127,39 +150,34 @@ void hfd_status_response_text(struct hfd_http_request *request, int code, const 
         struct hf__strbuf out = {0};
 
         hf__strbuf_puts(&out, text);
-        send_response(request, code, "text/plain; charset=utf-8", &out, retry_after_s, close);
+        send_response(request, code, "text/plain; charset=utf-8", take(&out), retry_after_s, close);
 }
 
 /*
  * leases.coordination.k8s.io "x" is forbidden: User "u" cannot get resource "leases" in API group
  * "coordination.k8s.io" in the namespace "ns"
- *
- * As in Kubernetes, a request for the Namespace "ns" is described as a request in that namespace.
  */
-static void put_forbidden(struct hf__strbuf *out, const struct hfd_user *user,
-                          const struct hfd_attributes *attributes, const char *subresource) {
-        bool is_namespace =
-                strcmp(attributes->resource, "namespaces") == 0 && attributes->group[0] == '\0';
-        const char *ns = is_namespace ? attributes->name : attributes->ns;
+static void put_forbidden(struct hf__strbuf *out, const char *user,
+                          const struct hfd_attributes *attributes) {
+        const char *ns = attributes->ns, *subresource = attributes->subresource;
 
         hf__strbuf_printf(out, "%s%s%s", attributes->resource, attributes->group[0] ? "." : "",
                           attributes->group);
         if (attributes->name[0])
                 hf__strbuf_printf(out, " \"%s\"", attributes->name);
         hf__strbuf_printf(out,
-                          " is forbidden: User \"%s\" cannot %s resource \"%s%s%s\" in API group "
-                          "\"%s\"",
-                          user->name, attributes->verb, attributes->resource,
-                          subresource[0] ? "/" : "", subresource, attributes->group);
+                          " is forbidden: User \"%s\" cannot %s resource \"%s%s%s\" in API "
+                          "group \"%s\"",
+                          user, attributes->verb, attributes->resource, subresource[0] ? "/" : "",
+                          subresource, attributes->group);
         if (ns[0])
                 hf__strbuf_printf(out, " in the namespace \"%s\"", ns);
         else
                 hf__strbuf_puts(out, " at the cluster scope");
 }
 
-void hfd_status_response_forbidden(struct hfd_http_request *request, const struct hfd_user *user,
-                                   const struct hfd_attributes *attributes,
-                                   const char *subresource) {
+void hfd_status_response_forbidden(struct hfd_http_request *request, const char *user,
+                                   const struct hfd_attributes *attributes, const char *reason) {
         const struct hf_status status = {.error = HF_E_FORBIDDEN, .http_code = 403};
         const struct status_details details = {.group = attributes->group,
                                                .resource = attributes->resource,
@@ -167,10 +185,12 @@ void hfd_status_response_forbidden(struct hfd_http_request *request, const struc
         struct hf__strbuf message = {.max = MESSAGE_MAX};
 
         if (attributes->is_resource)
-                put_forbidden(&message, user, attributes, subresource);
+                put_forbidden(&message, user, attributes);
         else
-                hf__strbuf_printf(&message, "forbidden: User \"%s\" cannot %s path \"%s\"",
-                                  user->name, attributes->verb, attributes->path);
+                hf__strbuf_printf(&message, "forbidden: User \"%s\" cannot %s path \"%s\"", user,
+                                  attributes->verb, attributes->path);
+        if (reason && reason[0])
+                hf__strbuf_printf(&message, ": %s", reason);
         bool complete = message.error == 0 && message.data;
         send_status(request, &status, complete ? message.data : "forbidden", &details);
         hf__strbuf_done(&message);

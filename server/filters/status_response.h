@@ -20,11 +20,11 @@ void hfd_status_response_code(struct hfd_http_request *request, int code, uint32
                               const char *message);
 /*
  * Sends a 403. Its message is that of Kubernetes, and describes the request that was refused.
- * subresource "" = none.
+ * reason: why, if there is more to say; NULL or "" = nothing.
  */
-void hfd_status_response_forbidden(struct hfd_http_request *request, const struct hfd_user *user,
-                                   const struct hfd_attributes *attributes,
-                                   const char *subresource);
+#define HFD_REASON_MAX 4096 /* bytes of a reason */
+void hfd_status_response_forbidden(struct hfd_http_request *request, const char *user,
+                                   const struct hfd_attributes *attributes, const char *reason);
 /* Sends text/plain. close: the connection is closed after the response. */
 void hfd_status_response_text(struct hfd_http_request *request, int code, const char *text,
                               unsigned retry_after_s, bool close);

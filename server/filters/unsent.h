@@ -4,20 +4,34 @@
  * Accounts of the responses that clients have not read yet, one account for each user. A request
  * leaves its lane (inflight.h) when its client does not read the response at once, so a slow
  * reader does not delay other requests. The response is charged to its user's account instead.
- * Watches are neither charged nor limited here.
  *
  * Lists are refused when an account is full, because a list may be large. Everything else is
  * admitted up to twice the limits, so that a user with large lists can still get an object and
  * renew a Lease. To make room, a request whose reader has stalled is ended ("cut").
  *
- * Lock: one mutex guards all accounts. Requests are cut after it was released. Thread: the
- * request's worker for add and remove; any for the other functions.
+ * Watches. What waits for the client of a watch is charged too, once it is HFD_UNSENT_WATCH: the
+ * pieces in its response, and the changes in its watcher with the objects that they keep in memory.
+ * Watches share frames and objects, and each is charged for all that waits for it, so the charged
+ * bytes bound the memory. Initial events are charged only while changes wait too: watches share
+ * them, and rest_watch.c limits them. No request is refused because of watches. When the responses
+ * and watches of a user together exceed the limit, one of the user's watches is ended: of those
+ * that have been behind for HFD_UNSENT_STALL, the one with the most bytes, because its end gives
+ * the most back. If it still has not read its last bytes after that time, it is cut. When all
+ * accounts together exceed the total, the account with the most bytes of watches loses one. Within
+ * HFD_UNSENT_STALL the bytes may pass the limits.
+ *
+ * Lock: one mutex guards all accounts. Requests are cut, and watches ended, after it was released.
+ * The mutex of a response may be taken under it. Thread: the request's worker for add and remove;
+ * any for the other functions.
  */
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <holdfast/host.h>
+
+#include "base/timer_heap.h"
 
 struct hfd_http_request;
 struct hfd_unsent;
@@ -29,6 +43,32 @@ struct hfd_unsent_entry {
         struct hfd_http_request *request;   /* borrowed: it contains this */
         struct hfd_unsent_entry *older, *newer;
         size_t bytes;
+};
+
+/* A watch with less waiting bytes is not charged. Its client is served as fast as it reads. */
+#define HFD_UNSENT_WATCH ((size_t)16 << 10)
+
+/* The unread bytes of a watch. Begins with the immutable members set and all others zero. */
+struct hfd_unsent_watch {
+        /* immutable */
+        struct hfd_unsent *unsent;        /* borrowed; NULL = never charged */
+        const char *user;                 /* borrowed */
+        struct hfd_http_request *request; /* borrowed: it owns this */
+        /* The bytes that wait now. Called under the lock of the accounts. */
+        size_t (*measure)(void *ctx);
+        /* Ends the watch, so that only what is in its response still waits. Called without a lock,
+         * once at most. */
+        void (*end)(void *ctx);
+        void *ctx;
+
+        atomic_bool charged; /* changed under the lock; false is certain only there */
+        /* guarded by the lock of the accounts */
+        struct hfd_unsent_account *account;     /* borrowed; NULL = not charged */
+        struct hfd_unsent_watch *older, *newer; /* while it has been behind for a short time */
+        struct hf__timer by_bytes;              /* afterwards */
+        size_t bytes;
+        hf_nsec since; /* boot time; it has been behind from then on, or it was ended then */
+        bool ended;
 };
 
 struct hfd_unsent_limits {
@@ -62,8 +102,9 @@ struct hfd_unsent *hfd_unsent_free(struct hfd_unsent *unsent);
  * Whether user may begin another request. list: it is a list, which may hold HFD_UNSENT_STREAM. If
  * the user's account is full, one of its readers that has stalled is cut; if all accounts together
  * are full, one of the largest account. Only a few readers are examined. When all accounts together
- * are full, a user who uses less than an equal share of the limit is admitted anyway. False: no
- * reader was cut, so refuse the request; the client tries again later.
+ * are full, a user who uses less than an equal share of the limit, among the users with responses,
+ * is admitted anyway. False: no reader was cut, so refuse the request; the client tries again
+ * later.
  */
 bool hfd_unsent_admit(struct hfd_unsent *unsent, const char *user, bool list);
 /*
@@ -74,6 +115,18 @@ void hfd_unsent_add(struct hfd_unsent *unsent, struct hfd_unsent_entry *entry, c
                     struct hfd_http_request *request, size_t bytes);
 /* Harmless if entry is not charged. */
 void hfd_unsent_remove(struct hfd_unsent *unsent, struct hfd_unsent_entry *entry);
+
+/*
+ * Measures the watch, and charges it or no longer charges it. Then, if a limit is exceeded, ends
+ * one watch, perhaps this one. Call it when more bytes wait. If memory runs out, nothing is
+ * charged. The caller holds no lock.
+ */
+void hfd_unsent_watch_charge(struct hfd_unsent_watch *watch);
+/* Measures a charged watch again; for a watch that is not charged it does nothing and takes no
+ * lock. Call it when fewer bytes wait. Ends no watch. */
+void hfd_unsent_watch_update(struct hfd_unsent_watch *watch);
+/* Harmless if the watch is not charged. */
+void hfd_unsent_watch_remove(struct hfd_unsent_watch *watch);
 
 /* The bytes that are charged to all accounts; for metrics and tests. */
 size_t hfd_unsent_bytes(struct hfd_unsent *unsent);

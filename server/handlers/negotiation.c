@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Content negotiation for resources. Every response to them is JSON. The client chooses between the
- * object itself, a Table and PartialObjectMetadata.
+ * Content negotiation for resources. The client chooses between JSON and protobuf, and between the
+ * object itself, a Table (which has no protobuf form) and PartialObjectMetadata.
  *
  * Invariant: an element of Accept that is not supported is skipped and not refused, because clients
  * list plain JSON after the format that they prefer.
@@ -13,46 +13,12 @@
 #include <string.h>
 #include <strings.h>
 
+#include "server/filters/media_type.h"
 #include "server/filters/query.h"
-#include "server/handlers/protobuf_fields.h"
-
-#define ACCEPT_MAX 2048 /* bytes of the header, with the NUL; a longer one counts as absent */
+#include "server/handlers/protobuf_body.h"
+#include "server/resources/forms/protobuf_answer.h"
 
 /* ---- Accept ---- */
-
-/* One element of Accept: `application/json;as=Table;v=v1;g=meta.k8s.io`. */
-struct media_type {
-        const char *type;
-        char as[40], version[16], group[64];
-};
-
-static char *skip_spaces(char *text) { return text + strspn(text, " "); }
-
-/* Parses the element in place. False: it is empty. */
-static bool parse_media_type(char *element, struct media_type *ret_media) {
-        char *save = NULL, *type = strtok_r(element, ";", &save);
-
-        if (!type)
-                return false;
-        *ret_media = (struct media_type){.type = skip_spaces(type),
-                                         .version = "v1",
-                                         .group = "meta.k8s.io"};
-        for (char *p = strtok_r(NULL, ";", &save); p; p = strtok_r(NULL, ";", &save)) {
-                p = skip_spaces(p);
-                if (strncmp(p, "as=", 3) == 0)
-                        (void)snprintf(ret_media->as, sizeof ret_media->as, "%s", p + 3);
-                else if (strncmp(p, "v=", 2) == 0)
-                        (void)snprintf(ret_media->version, sizeof ret_media->version, "%s", p + 2);
-                else if (strncmp(p, "g=", 2) == 0)
-                        (void)snprintf(ret_media->group, sizeof ret_media->group, "%s", p + 2);
-        }
-        return true;
-}
-
-static bool is_json_range(const char *type) {
-        return strcmp(type, "application/json") == 0 || strcmp(type, "application/*") == 0 ||
-               strcmp(type, "*/*") == 0;
-}
 
 /* Finds the format for the parameter `as`. A watch accepts both names: its events are single
  * objects, but earlier releases of this server required the name of the list. */
@@ -69,58 +35,99 @@ static bool find_format(const char *as, enum hfd_verb verb, enum hfd_format *ret
         return true;
 }
 
+/* Whether the answer can be protobuf. The metadata of every kind can. */
+static bool has_protobuf(const struct hfd_request *request, enum hfd_format format) {
+        if (format == HFD_AS_JSON)
+                return hfd_protobuf_has_form(request->resource);
+        return format == HFD_AS_PARTIAL;
+}
+
 /* Sets the format of the request if the element is supported. False: it is not. */
-static bool accept_element(struct hfd_request *request, char *element) {
+static bool accept_type(struct hfd_request *request, const struct hfd_media_type *media) {
         bool reads =
                 request->verb == HFD_LIST || request->verb == HFD_WATCH || request->verb == HFD_GET;
-        struct media_type media;
+        bool protobuf = hfd_media_type_is_protobuf(media);
+        enum hfd_format format = HFD_AS_JSON;
 
-        if (!parse_media_type(element, &media) || !is_json_range(media.type))
+        if ((!protobuf && !hfd_media_type_is_json(media)) ||
+            (*media->stream && strcmp(media->stream, "watch") != 0))
                 return false;
-        if (!*media.as)
-                return true;
-        if (!reads || strcmp(media.group, "meta.k8s.io") != 0 ||
-            (strcmp(media.version, "v1") != 0 && strcmp(media.version, "v1beta1") != 0) ||
-            !find_format(media.as, request->verb, &request->format))
+        if (*media->as &&
+            (!reads || strcmp(media->group, "meta.k8s.io") != 0 ||
+             (strcmp(media->version, "v1") != 0 && strcmp(media->version, "v1beta1") != 0) ||
+             !find_format(media->as, request->verb, &format)))
                 return false;
-        (void)snprintf(request->table_version, sizeof request->table_version, "%s", media.version);
+        if (protobuf && !has_protobuf(request, format))
+                return false;
+        request->format = format;
+        request->protobuf = protobuf;
+        if (*media->as)
+                (void)snprintf(request->table_version, sizeof request->table_version, "%s",
+                               media->version);
         return true;
+}
+
+/* As in Kubernetes, those of a watch have a parameter. */
+static void refuse_format(const struct hfd_request *request, struct hfd_response *response) {
+        const char *stream = request->verb == HFD_WATCH ? ";stream=watch" : "";
+        bool protobuf = hfd_protobuf_has_form(request->resource);
+        char message[200];
+
+        (void)snprintf(message, sizeof message,
+                       "only the following media types are accepted: application/json%s%s%s",
+                       stream, protobuf ? ", " HFD_PROTOBUF_TYPE : "", protobuf ? stream : "");
+        hfd_response_status(response, HF_E_INVALID, 406, "NotAcceptable", message, NULL);
 }
 
 bool hfd_negotiate_format(struct hfd_request *request, const char *accept,
                           struct hfd_response *response) {
-        char copy[ACCEPT_MAX], *save = NULL;
+        struct hfd_media_type types[HFD_ACCEPT_TYPES];
+        char copy[HFD_ACCEPT_MAX];
 
-        assert(request->format == HFD_AS_JSON);
-        if (!accept || !*accept || strlen(accept) >= sizeof copy)
+        assert(request->format == HFD_AS_JSON && !request->protobuf);
+        if (!accept || !*accept || strcmp(accept, "application/json") == 0 ||
+            strlen(accept) >= sizeof copy)
                 return true;
         memcpy(copy, accept, strlen(accept) + 1);
-        for (char *e = strtok_r(copy, ",", &save); e; e = strtok_r(NULL, ",", &save))
-                if (accept_element(request, e))
+        size_t n = hfd_media_types_parse(copy, types);
+        for (size_t i = 0; i < n; i++)
+                if (accept_type(request, &types[i]))
                         return true;
-        hfd_response_status(response, HF_E_INVALID, 406, "NotAcceptable",
-                            "only the following media types are accepted: application/json", NULL);
+        refuse_format(request, response);
         return false;
 }
 
 /* ---- Content-Type ---- */
 
-bool hfd_negotiate_body(const struct hfd_resource *resource, const char *content_type,
-                        bool *ret_protobuf, struct hfd_response *response) {
-        static const char json[] = "application/json",
-                          protobuf[] = "application/vnd.kubernetes.protobuf";
+/* Whether content_type is this type, perhaps with parameters: "; charset=utf-8". */
+static bool is_content_type(const char *content_type, const char *type) {
+        size_t n = strlen(type);
 
-        *ret_protobuf = false;
-        if (!content_type || !*content_type ||
-            strncasecmp(content_type, json, sizeof json - 1) == 0)
+        return strncasecmp(content_type, type, n) == 0 &&
+               (!content_type[n] || strchr("; ", content_type[n]));
+}
+
+bool hfd_negotiate_body(const struct hfd_resource *resource, const char *content_type,
+                        enum hfd_body_format *ret_format, struct hfd_response *response) {
+        static const char *const types[] = {[HFD_BODY_JSON] = "application/json",
+                                            [HFD_BODY_YAML] = "application/yaml",
+                                            [HFD_BODY_PROTOBUF] = HFD_PROTOBUF_TYPE};
+        size_t n = sizeof types / sizeof types[0] - !hfd_protobuf_has_form(resource);
+        char message[200];
+
+        *ret_format = HFD_BODY_JSON;
+        if (!content_type || !*content_type)
                 return true;
-        *ret_protobuf = strncasecmp(content_type, protobuf, sizeof protobuf - 1) == 0;
-        if (*ret_protobuf && hfd_protobuf_fields(resource))
-                return true;
-        hfd_response_status(response, HF_E_INVALID, 415, "UnsupportedMediaType",
-                            "the body of the request was in an unknown format - accepted media "
-                            "types include: application/json, application/vnd.kubernetes.protobuf",
-                            NULL);
+        for (size_t i = 0; i < n; i++)
+                if (is_content_type(content_type, types[i])) {
+                        *ret_format = (enum hfd_body_format)i;
+                        return true;
+                }
+        (void)snprintf(message, sizeof message,
+                       "the body of the request was in an unknown format - accepted media types "
+                       "include: application/json, application/yaml%s%s",
+                       n == 3 ? ", " : "", n == 3 ? types[HFD_BODY_PROTOBUF] : "");
+        hfd_response_status(response, HF_E_INVALID, 415, "UnsupportedMediaType", message, NULL);
         return false;
 }
 
@@ -131,28 +138,25 @@ bool hfd_negotiate_patch(struct hfd_request *request, const char *content_type,
                 enum hfd_patch patch;
         } types[] = {{"application/json-patch+json", HFD_PATCH_JSON},
                      {"application/merge-patch+json", HFD_PATCH_MERGE},
-                     {"application/strategic-merge-patch+json", HFD_PATCH_STRATEGIC}};
+                     {"application/strategic-merge-patch+json", HFD_PATCH_STRATEGIC},
+                     {"application/apply-patch+yaml", HFD_PATCH_APPLY}};
         static const char without_strategic[] =
                 "the body of the request was in an unknown format - accepted media types include: "
-                "application/json-patch+json, application/merge-patch+json";
+                "application/json-patch+json, application/merge-patch+json, "
+                "application/apply-patch+yaml";
         static const char with_strategic[] =
                 "the body of the request was in an unknown format - accepted media types include: "
                 "application/json-patch+json, application/merge-patch+json, "
-                "application/strategic-merge-patch+json";
+                "application/strategic-merge-patch+json, application/apply-patch+yaml";
         bool strategic = !request->resource->no_strategic_patch;
 
         assert(request->verb == HFD_PATCH);
-        for (size_t i = 0; content_type && i < sizeof types / sizeof types[0]; i++) {
-                size_t n = strlen(types[i].type);
-                if (types[i].patch == HFD_PATCH_STRATEGIC && !strategic)
-                        continue;
-                /* The type may be followed by parameters: "; charset=utf-8". */
-                if (strncasecmp(content_type, types[i].type, n) != 0 ||
-                    (content_type[n] && !strchr("; ", content_type[n])))
-                        continue;
-                request->patch = types[i].patch;
-                return true;
-        }
+        for (size_t i = 0; content_type && i < sizeof types / sizeof types[0]; i++)
+                if ((types[i].patch != HFD_PATCH_STRATEGIC || strategic) &&
+                    is_content_type(content_type, types[i].type)) {
+                        request->patch = types[i].patch;
+                        return true;
+                }
         hfd_response_status(response, HF_E_INVALID, 415, "UnsupportedMediaType",
                             strategic ? with_strategic : without_strategic, NULL);
         return false;

@@ -11,19 +11,21 @@
 #include "server/registry/request.h"
 
 /*
- * Chooses the format of the response by the header Accept: sets request->format and
- * request->table_version. The caller has set the verb. The first supported element is used; quality
- * values are ignored. Without the header, or if it has 2 KiB or more, the format is JSON. False: no
- * element is supported, and response is a 406.
+ * Chooses the format of the response by the header Accept: sets request->format, request->protobuf
+ * and request->table_version. The caller has set verb and resource. Of the elements, in the order
+ * of their quality values, the first supported one is used. Without the header, or if it has 2 KiB
+ * or more, the format is JSON. False: no element is supported, and response is a 406.
  */
 bool hfd_negotiate_format(struct hfd_request *request, const char *accept,
                           struct hfd_response *response);
+/* The format of a received object or DeleteOptions. */
+enum hfd_body_format { HFD_BODY_JSON, HFD_BODY_YAML, HFD_BODY_PROTOBUF };
 /*
- * Determines the format of a received object or DeleteOptions. *ret_protobuf false = JSON, also
- * without a Content-Type. False: the format is not supported, and response is a 415.
+ * Determines the format of a body. Without a Content-Type it is JSON. False: the format is not
+ * supported, and response is a 415.
  */
 bool hfd_negotiate_body(const struct hfd_resource *resource, const char *content_type,
-                        bool *ret_protobuf, struct hfd_response *response);
+                        enum hfd_body_format *ret_format, struct hfd_response *response);
 /* The kind of a patch: sets request->patch. False: it is unknown, and response is a 415. */
 bool hfd_negotiate_patch(struct hfd_request *request, const char *content_type,
                          struct hfd_response *response);

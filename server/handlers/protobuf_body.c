@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decodes protobuf by the tables of protobuf_fields.c. The result means the same as the JSON that
- * the same client would have sent: an empty string or message becomes an absent member, except
- * where the two differ in meaning (HFD_PB_TEXT_OR_EMPTY). Refused are a text with a NUL, which
- * hf__json cannot store; times before 1970 and after 9999; and what Kubernetes does not use: field
+ * Decodes protobuf by the schema of the kind. The result means the same as the JSON that the same
+ * client would have sent: a zero, an empty string or an empty message becomes an absent member,
+ * except where the two differ in meaning (HFD_FIELD_POINTER). Fields that the schema does not have
+ * are ignored, so that newer clients can send them. Refused are a text with a NUL, which hf__json
+ * cannot store; times before the year 1 and after 9999; and what Kubernetes does not use: field
  * numbers above 2^20, and the wire types fixed32, fixed64 and group.
  *
  * Invariant: the bytes come from clients, so every read is checked against the end of its slice,
@@ -23,9 +24,11 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "base/time_format.h"
-#include "server/handlers/protobuf_fields.h"
+#include "server/schema/common.h"
 
-#define TIME_MAX 253402300799 /* 9999-12-31T23:59:59Z: the latest second of a Time */
+/* The seconds of the years that a Time can have as text. The first one is Go's zero time. */
+#define TIME_MIN (-INT64_C(62135596800)) /* 0001-01-01T00:00:00Z */
+#define TIME_MAX INT64_C(253402300799)   /* 9999-12-31T23:59:59Z */
 
 /* ---- the wire format ---- */
 
@@ -87,8 +90,9 @@ static bool has_nul(const struct slice *data) {
         return data->end > data->at && memchr(data->at, 0, (size_t)(data->end - data->at));
 }
 
-/* {1: seconds, 2: nanoseconds}. An empty message is Go's zero time: the member stays absent. */
-static int put_time(struct hf__json *object, const struct hfd_protobuf_field *f, struct slice in) {
+/* {1: seconds, 2: nanoseconds}. An empty message is Go's zero time, and so is its second: the
+ * member stays absent. */
+static int put_time(struct hf__json *object, const struct hfd_schema_field *f, struct slice in) {
         char text[HF__MICROTIME_MAX];
         int64_t seconds = 0, nanos = 0;
         struct wire wire;
@@ -103,9 +107,12 @@ static int put_time(struct hf__json *object, const struct hfd_protobuf_field *f,
                 else if (wire.number == 2)
                         nanos = (int64_t)wire.value;
         }
-        if (seconds < 0 || seconds > TIME_MAX || nanos < 0 || nanos > 999999999)
+        if (seconds < TIME_MIN || seconds > TIME_MAX || nanos < 0 || nanos > 999999999)
                 return HF_E_INVALID;
-        if (f->type == HFD_PB_TIME)
+        bool whole = f->schema->type == HFD_SCHEMA_TIME; /* has no fraction */
+        if (seconds == TIME_MIN && (whole || nanos < 1000))
+                return 0;
+        if (whole)
                 hf__time_format(seconds, text);
         else
                 hf__microtime_format(seconds * 1000000 + nanos / 1000, text);
@@ -133,13 +140,72 @@ static struct hf__json *get_or_create(struct hf__json *object, const char *name,
         return member;
 }
 
+/* A Quantity: {1: text}. The decoder of JSON checks the text. False: malformed. */
+static bool read_quantity(struct slice in, struct slice *ret_text) {
+        struct wire wire;
+
+        *ret_text = (struct slice){0};
+        while (in.at < in.end) {
+                if (!read_field(&in, &wire) || !wire.bytes)
+                        return false;
+                if (wire.number == 1)
+                        *ret_text = wire.data;
+        }
+        return !has_nul(ret_text);
+}
+
+/* Adds an entry that is a list of texts: {1: element}, Go's ExtraValue. */
+static int put_texts(struct hf__json *map, const char *key, struct slice in) {
+        struct hf__json *list = hf__json_array();
+        struct wire wire;
+        int r = list ? 0 : -ENOMEM;
+
+        while (r == 0 && in.at < in.end) {
+                if (!read_field(&in, &wire) || !wire.bytes || has_nul(&wire.data)) {
+                        r = HF_E_INVALID;
+                } else if (wire.number == 1) {
+                        char *text = copy_text(&wire.data);
+                        r = text ? hf__json_append_string(list, text) : -ENOMEM;
+                        free(text);
+                }
+        }
+        if (r == 0)
+                return hf__json_add(map, key, list);
+        hf__json_free(list);
+        return r;
+}
+
+/* key and value: what the entry has; absent ones are empty. */
+static int put_map_value(struct hf__json *map, const struct hfd_schema *items,
+                         const struct slice *key, const struct slice *value) {
+        char *key_text = key->at ? copy_text(key) : strdup(""), *text = NULL;
+        bool is_quantity = items->type == HFD_SCHEMA_QUANTITY;
+        struct slice inner = *value;
+        int r = key_text ? 0 : -ENOMEM;
+
+        if (r == 0 && is_quantity && !read_quantity(*value, &inner))
+                r = HF_E_INVALID;
+        if (r == 0 && (items->type == HFD_SCHEMA_TEXT || is_quantity)) {
+                text = inner.at ? copy_text(&inner) : strdup("");
+                r = text ? hf__json_add_string(map, key_text, text) : -ENOMEM;
+        } else if (r == 0 && items->type == HFD_SCHEMA_LIST) {
+                r = put_texts(map, key_text, *value);
+        } else if (r == 0) {
+                r = put_base64(map, key_text, value);
+        }
+        free(key_text);
+        free(text);
+        return r;
+}
+
 /*
  * Adds one entry of a map: {1: key, 2: value}. Does not search for a duplicate key, because a body
- * may have very many entries. The registry refuses duplicates later, as in a JSON body.
+ * may have very many entries. The registry removes duplicates later, as in a JSON body.
  */
-static int put_entry(struct hf__json *object, const struct hfd_protobuf_field *f, struct slice in) {
+static int put_entry(struct hf__json *object, const struct hfd_schema_field *f, struct slice in) {
         struct slice key = {0}, value = {0};
         struct hf__json *map = get_or_create(object, f->name, hf__json_object);
+        const struct hfd_schema *items = f->schema->items;
         struct wire wire;
 
         while (in.at < in.end) {
@@ -150,37 +216,52 @@ static int put_entry(struct hf__json *object, const struct hfd_protobuf_field *f
                 else if (wire.number == 2)
                         value = wire.data;
         }
-        if (has_nul(&key) || (f->type == HFD_PB_MAP && has_nul(&value)))
+        if (has_nul(&key) || (items->type == HFD_SCHEMA_TEXT && has_nul(&value)))
                 return HF_E_INVALID;
-        /* An absent key or value is "". */
-        char *key_text = key.at ? copy_text(&key) : strdup(""),
-             *value_text = value.at && f->type == HFD_PB_MAP ? copy_text(&value) : strdup("");
-        int r = -ENOMEM;
-        if (map && key_text && value_text && f->type == HFD_PB_MAP)
-                r = hf__json_add_string(map, key_text, value_text);
-        else if (map && key_text && value_text)
-                r = put_base64(map, key_text, &value);
-        free(key_text);
-        free(value_text);
-        return r;
+        return map ? put_map_value(map, items, &key, &value) : -ENOMEM;
 }
 
-static int decode_message(struct hf__json *object, const struct hfd_protobuf_field *fields,
+static bool is_pointer(const struct hfd_schema_field *f) {
+        return (f->flags & HFD_FIELD_POINTER) != 0;
+}
+
+static int decode_message(struct hf__json *object, const struct hfd_schema *schema,
                           struct slice in);
 
+static bool is_list(const struct hfd_schema_field *f) { return f->schema->type == HFD_SCHEMA_LIST; }
+
+/* The schema of one value of a field, which may be a list of them. */
+static const struct hfd_schema *value_schema(const struct hfd_schema_field *f) {
+        return is_list(f) ? f->schema->items : f->schema;
+}
+
+/* A FieldsV1: {1: JSON}. It is a trie of paths, of which the schema knows no more. */
+static int put_any(struct hf__json *object, const struct hfd_schema_field *f, struct slice in) {
+        struct wire wire = {0};
+        struct hf__json *value;
+
+        if (in.at == in.end)
+                return 0;
+        if (!read_field(&in, &wire) || !wire.bytes || wire.number != 1)
+                return HF_E_INVALID;
+        size_t n = (size_t)(wire.data.end - wire.data.at);
+        int r = hf__json_parse((const char *)wire.data.at, n, &value, NULL);
+        if (r != 0)
+                return r == -ENOMEM ? r : HF_E_INVALID;
+        return hf__json_set(object, f->name, value);
+}
+
 /* Adds a message, or one element of an array of messages. */
-static int put_message(struct hf__json *object, const struct hfd_protobuf_field *f,
-                       struct slice in) {
-        assert(f->fields);
+static int put_message(struct hf__json *object, const struct hfd_schema_field *f, struct slice in) {
         struct hf__json *message = hf__json_object();
-        int r = message ? decode_message(message, f->fields, in) : -ENOMEM;
-        bool omitted = f->type == HFD_PB_MESSAGE && hf__json_count(message) == 0;
+        int r = message ? decode_message(message, value_schema(f), in) : -ENOMEM;
+        bool omitted = !is_list(f) && !is_pointer(f) && hf__json_count(message) == 0;
 
         if (r != 0 || omitted) {
                 hf__json_free(message);
                 return r;
         }
-        if (f->type == HFD_PB_MESSAGE)
+        if (!is_list(f))
                 return hf__json_set(object, f->name, message);
         struct hf__json *list = get_or_create(object, f->name, hf__json_array);
         if (list)
@@ -190,7 +271,7 @@ static int put_message(struct hf__json *object, const struct hfd_protobuf_field 
 }
 
 /* Adds a string, or one element of an array of strings. */
-static int put_text(struct hf__json *object, const struct hfd_protobuf_field *f,
+static int put_text(struct hf__json *object, const struct hfd_schema_field *f,
                     const struct slice *data) {
         if (has_nul(data))
                 return HF_E_INVALID;
@@ -199,46 +280,79 @@ static int put_text(struct hf__json *object, const struct hfd_protobuf_field *f,
 
         if (!text)
                 return -ENOMEM;
-        if (f->type == HFD_PB_TEXTS) {
+        if (is_list(f)) {
                 struct hf__json *list = get_or_create(object, f->name, hf__json_array);
                 r = list ? hf__json_append_string(list, text) : -ENOMEM;
-        } else if (*text || f->type == HFD_PB_TEXT_OR_EMPTY) {
+        } else if (*text || is_pointer(f)) {
                 r = hf__json_set_string(object, f->name, text);
         }
         free(text);
         return r;
 }
 
-static int put_field(struct hf__json *object, const struct hfd_protobuf_field *f,
+/* Adds a sequence of bytes, or one element of an array of them. */
+static int put_bytes(struct hf__json *object, const struct hfd_schema_field *f,
+                     const struct slice *data) {
+        struct hf__json *list;
+        struct hf__strbuf s = {0};
+        int r;
+
+        if (!is_list(f)) {
+                hf__json_drop(object, f->name); /* the last value wins */
+                return put_base64(object, f->name, data);
+        }
+        list = get_or_create(object, f->name, hf__json_array);
+        hf__base64_encode(&s, data->at, (size_t)(data->end - data->at));
+        r = list ? s.error : -ENOMEM;
+        if (r == 0)
+                r = hf__json_append_string(list, s.data ? s.data : "");
+        hf__strbuf_done(&s);
+        return r;
+}
+
+static int put_number(struct hf__json *object, const struct hfd_schema_field *f, uint64_t value) {
+        if (value == 0 && !is_pointer(f))
+                return 0;
+        if (f->schema->type == HFD_SCHEMA_BOOLEAN)
+                return hf__json_set_bool(object, f->name, value != 0);
+        return hf__json_set_i64(object, f->name, (int64_t)value);
+}
+
+static int put_field(struct hf__json *object, const struct hfd_schema_field *f,
                      const struct wire *wire) {
-        bool is_number = f->type == HFD_PB_INT || f->type == HFD_PB_BOOL;
+        enum hfd_schema_type type = value_schema(f)->type;
+        bool is_number =
+                type == HFD_SCHEMA_BOOLEAN || type == HFD_SCHEMA_INT32 || type == HFD_SCHEMA_INT64;
 
         if (is_number == wire->bytes)
                 return HF_E_INVALID;
-        switch (f->type) {
-        case HFD_PB_TEXT:
-        case HFD_PB_TEXT_OR_EMPTY:
-        case HFD_PB_TEXTS: return put_text(object, f, &wire->data);
-        case HFD_PB_INT: return hf__json_set_i64(object, f->name, (int64_t)wire->value);
-        case HFD_PB_BOOL: return hf__json_set_bool(object, f->name, wire->value != 0);
-        case HFD_PB_MESSAGE:
-        case HFD_PB_MESSAGES: return put_message(object, f, wire->data);
-        case HFD_PB_MAP:
-        case HFD_PB_MAP_BYTES: return put_entry(object, f, wire->data);
-        case HFD_PB_TIME:
-        case HFD_PB_MICROTIME: return put_time(object, f, wire->data);
-        case HFD_PB_END: break;
+        if (is_number)
+                return put_number(object, f, wire->value);
+        if (type == HFD_SCHEMA_TEXT)
+                return put_text(object, f, &wire->data);
+        if (type == HFD_SCHEMA_QUANTITY) {
+                struct slice text;
+                return read_quantity(wire->data, &text) ? put_text(object, f, &text) : HF_E_INVALID;
         }
-        return 0;
+        if (type == HFD_SCHEMA_STRUCT)
+                return put_message(object, f, wire->data);
+        if (type == HFD_SCHEMA_MAP)
+                return put_entry(object, f, wire->data);
+        if (type == HFD_SCHEMA_ANY)
+                return put_any(object, f, wire->data);
+        if (type == HFD_SCHEMA_BYTES)
+                return put_bytes(object, f, &wire->data);
+        assert(type == HFD_SCHEMA_TIME || type == HFD_SCHEMA_MICRO_TIME);
+        return put_time(object, f, wire->data);
 }
 
 /* ---- messages ---- */
 
 /*
- * Adds the fields of one message to object, and skips those that no table contains. The recursion
- * is as deep as the tables are nested.
+ * Adds the fields of one message to object. The recursion ends, because no STRUCT of a built-in
+ * kind contains itself.
  */
-static int decode_message(struct hf__json *object, const struct hfd_protobuf_field *fields,
+static int decode_message(struct hf__json *object, const struct hfd_schema *schema,
                           struct slice in) {
         struct wire wire;
         int r = 0;
@@ -246,13 +360,16 @@ static int decode_message(struct hf__json *object, const struct hfd_protobuf_fie
         while (r == 0 && in.at < in.end) {
                 if (!read_field(&in, &wire))
                         return HF_E_INVALID;
-                const struct hfd_protobuf_field *f = fields;
-                while (f->type != HFD_PB_END && f->number != wire.number)
-                        f++;
-                if (f->type != HFD_PB_END)
+                const struct hfd_schema_field *f = hfd_schema_field_by_tag(schema, wire.number);
+                if (f)
                         r = put_field(object, f, &wire);
         }
         return r;
+}
+
+bool hfd_protobuf_has_form(const struct hfd_resource *resource) {
+        return hfd_schema_field_by_tag(resource->schema, 1) != NULL &&
+               !resource->no_strategic_patch;
 }
 
 /*
@@ -261,14 +378,14 @@ static int decode_message(struct hf__json *object, const struct hfd_protobuf_fie
  */
 int hfd_protobuf_to_json(const struct hfd_resource *resource, bool delete_options, const void *body,
                          size_t n_body, struct hf__json **ret_json) {
-        const struct hfd_protobuf_field *fields = delete_options
-                                                          ? hfd_protobuf_fields_of_delete_options()
-                                                          : hfd_protobuf_fields(resource);
+        const struct hfd_schema *schema =
+                delete_options ? &hfd_schema_delete_options : resource->schema;
         struct slice in, raw = {0};
         struct wire wire;
         int r = 0;
 
-        if (!fields || n_body < 4 || memcmp(body, "k8s\0", 4) != 0)
+        if ((!delete_options && !hfd_protobuf_has_form(resource)) || n_body < 4 ||
+            memcmp(body, "k8s\0", 4) != 0)
                 return HF_E_INVALID;
         in = (struct slice){(const unsigned char *)body + 4, (const unsigned char *)body + n_body};
         struct hf__json *object = hf__json_object();
@@ -278,12 +395,12 @@ int hfd_protobuf_to_json(const struct hfd_resource *resource, bool delete_option
                 if (!read_field(&in, &wire) || !wire.bytes)
                         r = HF_E_INVALID;
                 else if (wire.number == 1)
-                        r = decode_message(object, hfd_protobuf_fields_of_type_meta(), wire.data);
+                        r = decode_message(object, &hfd_schema_type_meta, wire.data);
                 else if (wire.number == 2)
                         raw = wire.data;
         }
         if (r == 0 && raw.at)
-                r = decode_message(object, fields, raw);
+                r = decode_message(object, schema, raw);
         if (r != 0) {
                 hf__json_free(object);
                 return r;

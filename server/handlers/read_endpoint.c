@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Endpoints that can only be read. Health and metrics change from one request to the next, so the
- * responses forbid caches to keep them.
+ * responses forbid shared caches to keep them, and every cache to use them without asking the
+ * server again.
  */
 #include "server/handlers/read_endpoint.h"
 
@@ -22,7 +23,9 @@ bool hfd_read_endpoint_accepts(struct hfd_http_request *request) {
 }
 
 void hfd_read_endpoint_no_memory(struct hfd_http_request *request) {
-        hfd_status_response_text(request, 500, "internal server error: out of memory\n", 0, false);
+        hfd_status_response_text(request, 500,
+                                 "internal server error: the response could not be created\n", 0,
+                                 false);
 }
 
 void hfd_read_endpoint_reply(struct hfd_http_request *request, const char *content_type,

@@ -3,6 +3,7 @@
 /*
  * GET /version: Kubernetes' version.Info. Clients read major and minor from it to find out which
  * release of the Kubernetes API the server implements; gitVersion also contains Holdfast's version.
+ * The release is the one whose behaviours are served.
  * Thread: any.
  */
 #include "server/http/http.h"
@@ -11,9 +12,10 @@
 #ifndef HFD_VERSION
 #define HFD_VERSION "unknown" /* when this header is compiled alone */
 #endif
-#define HFD_KUBE_MAJOR  "1"
-#define HFD_KUBE_MINOR  "32"
-#define HFD_GIT_VERSION "v" HFD_KUBE_MAJOR "." HFD_KUBE_MINOR ".0+holdfast-" HFD_VERSION
+#define HFD_KUBE_MAJOR            "1"
+#define HFD_KUBE_MINOR            "36"
+#define HFD_KUBE_COMPATIBLE_MINOR "35" /* the oldest release of other servers of a cluster */
+#define HFD_GIT_VERSION           "v" HFD_KUBE_MAJOR "." HFD_KUBE_MINOR ".0+holdfast-" HFD_VERSION
 
-/* A handler of http.h. ctx is not used. */
+/* A handler of http.h, for /version and /version/. ctx is not used. */
 void hfd_version_handle(void *ctx, struct hfd_http_request *request);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One connection, from the accepted socket to its close.
+ * One connection, from the accepted socket to its close. connection_requests.c has the requests on
+ * it.
  *
  * States, in this order; a connection may be freed in each of them:
  *
@@ -41,7 +42,6 @@
 
 #include "server/http/protocol/h1.h"
 #include "server/http/protocol/h2.h"
-#include "server/http/reason_phrase.h"
 #include "server/http/tls.h"
 
 /* Limits for one connection in one iteration of its worker, so that the others are served too. */
@@ -92,8 +92,8 @@ static void unlink_connection(struct hfd_worker *worker, struct hfd_connection *
                 worker->connections = connection->next;
 }
 
-/* Takes its place from a stranger, whose connection the worker closes in this iteration or soon
- * after. */
+/* Removes a stranger from its set. The worker closes the stranger's connection in this iteration or
+ * soon after. */
 static void close_stranger(struct hfd_stranger *stranger) {
         struct hfd_connection *connection =
                 (void *)((char *)stranger - offsetof(struct hfd_connection, stranger));
@@ -254,8 +254,7 @@ static void drop_input(struct hfd_connection *connection) {
         }
 }
 
-/* The sender has become known: the limits for strangers do not apply any more. */
-static void make_known(struct hfd_connection *connection) {
+void hfd_connection_make_known(struct hfd_connection *connection) {
         hfd_strangers_remove(&connection->stranger);
         hfd_account_set_known(&connection->worker->http->account, &connection->share);
         hfd_tls_keep_buffers(connection->ssl);
@@ -285,7 +284,7 @@ static void open_protocol(struct hfd_connection *connection) {
         }
         connection->state = HFD_CONNECTION_OPEN;
         if (connection->origin->kind == HFD_PEER_VERIFIED)
-                make_known(connection);
+                hfd_connection_make_known(connection);
         else
                 settle_stranger(connection);
         if (connection->worker->draining)
@@ -408,8 +407,8 @@ static void write_output(struct hfd_connection *connection) {
         hfd_connection_mark_dirty(connection);
 }
 
-/* Has the right epoll report the event. A connection moves from the strangers' epoll to the other
- * one when its sender has become known. */
+/* Sets the events that epoll reports for the socket. A connection moves from the strangers' epoll
+ * to the other one when its sender has become known. */
 static void watch_socket(struct hfd_connection *connection, struct epoll_event *event) {
         struct hfd_worker *worker = connection->worker;
         int epoll = connection->share.known ? worker->epoll : worker->stranger_epoll;
@@ -504,86 +503,4 @@ void hfd_connection_tick(struct hfd_connection *connection, hf_nsec now) {
         }
         if (connection->dead)
                 hfd_connection_mark_dirty(connection);
-}
-
-/* ---- for the protocols ---- */
-
-int hfd_connection_account(struct hfd_connection *connection, struct hfd_http_request *request,
-                           size_t extra) {
-        size_t before = request->accounted;
-
-        request->accounted = hfd_http_request_memory(request) + extra;
-        if (request->accounted == before)
-                return 0;
-        return hfd_account_change(&connection->worker->http->account, &connection->share, before,
-                                  request->accounted);
-}
-
-/* Frees what was only needed to decide about the request, and uncounts it. */
-static void drop_content(struct hfd_connection *connection, struct hfd_http_request *request) {
-        hfd_http_request_drop_content(request);
-        (void)hfd_connection_account(connection, request, 0);
-}
-
-void hfd_connection_detach(struct hfd_connection *connection, struct hfd_http_request *request) {
-        assert(request->connection == connection);
-        (void)hfd_account_change(&connection->worker->http->account, &connection->share,
-                                 request->accounted, 0);
-        request->accounted = 0;
-        hfd_http_request_detach(request);
-}
-
-bool hfd_connection_decide(struct hfd_connection *connection, struct hfd_http_request *request) {
-        struct hfd_http *http = connection->worker->http;
-
-        assert(!request->dispatched && !request->response.refused);
-        hfd_strangers_touch(&connection->stranger, connection->worker->now);
-        switch (http->on_head ? http->on_head(http->ctx, request) : HFD_HTTP_READ_BODY) {
-        case HFD_HTTP_READ_BODY: make_known(connection); return true;
-        case HFD_HTTP_IGNORE_BODY: hfd_connection_dispatch(connection, request); return false;
-        case HFD_HTTP_REFUSED:
-                request->response.refused = true;
-                drop_content(connection, request);
-                return false;
-        }
-        return false;
-}
-
-void hfd_connection_dispatch(struct hfd_connection *connection, struct hfd_http_request *request) {
-        struct hfd_http *http = connection->worker->http;
-
-        assert(!request->dispatched && !request->response.refused);
-        request->received_at = connection->worker->now;
-        request->dispatched = true;
-        http->handler(http->ctx, hfd_http_request_ref(request));
-}
-
-/* The body of a 413, the refusal that a correct client is most likely to get. kubectl shows the
- * message of a Status and ignores plain text, so it is a Status as kube-apiserver sends it. NULL =
- * out of memory. */
-static struct hf__buf *too_large_status(size_t max_body) {
-        char status[256];
-        int n = snprintf(status, sizeof status,
-                         "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
-                         "\"status\":\"Failure\","
-                         "\"message\":\"Request entity too large: limit is %zu\","
-                         "\"reason\":\"RequestEntityTooLarge\",\"code\":413}\n",
-                         max_body);
-
-        assert(n > 0 && (size_t)n < sizeof status);
-        return hf__buf_copy(status, (size_t)n);
-}
-
-void hfd_connection_refuse(struct hfd_connection *connection, struct hfd_http_request *request,
-                           int code) {
-        const char *phrase = hfd_reason_phrase(code);
-        const char *type = code == 413 ? "application/json" : "text/plain";
-        struct hf__buf *body = code == 413 ? too_large_status(connection->worker->http->max_body)
-                                           : hf__buf_copy(phrase, strlen(phrase));
-
-        assert(!request->dispatched);
-        request->response.refused = true;
-        hfd_http_request_reply(request, code, type, NULL, 0, body);
-        hf__buf_unref(body);
-        drop_content(connection, request);
 }

@@ -63,8 +63,8 @@ struct hfd_connection {
  * only; otherwise the caller closes it and calls hfd_http_connection_gone. 0, HF_E_TOO_LARGE (there
  * is no room for it) or -errno. */
 int hfd_connection_new(struct hfd_worker *worker, int fd, const struct sockaddr_storage *address);
-/* Closes the socket and detaches all requests. Only for hfd_connection_serve and the worker's exit.
- */
+/* Closes the socket and detaches all requests. Only for hfd_connection_serve and the worker's
+ * exit. */
 void hfd_connection_free(struct hfd_connection *connection);
 /* Continues the handshake, reads and writes, as far as possible without blocking. May free the
  * connection. events: as epoll returned them; 0 = the connection was marked dirty. */
@@ -74,6 +74,9 @@ void hfd_connection_serve(struct hfd_connection *connection, uint32_t events);
 void hfd_connection_mark_dirty(struct hfd_connection *connection);
 /* Enforces the time limits; called about once a second. */
 void hfd_connection_tick(struct hfd_connection *connection, hf_nsec now);
+
+/* The sender has become known: the limits for strangers do not apply any more. Idempotent. */
+void hfd_connection_make_known(struct hfd_connection *connection);
 
 /* ---- for the protocols ---- */
 

@@ -142,8 +142,10 @@ const char *hfd_http_request_path(struct hfd_http_request *request);
 const char *hfd_http_request_query(struct hfd_http_request *request);
 /* name in lower case; NULL = absent. Repeated headers are joined by ", " (cookies by "; "). */
 const char *hfd_http_request_header(struct hfd_http_request *request, const char *name);
-/* Whether the name of a header begins with prefix, which is in lower case. */
-bool hfd_http_request_has_header_prefix(struct hfd_http_request *request, const char *prefix);
+/* The value of the i-th header whose name begins with prefix, which is in lower case, and its name.
+ * NULL: there are not so many. */
+const char *hfd_http_request_header_like(struct hfd_http_request *request, const char *prefix,
+                                         size_t i, const char **ret_name);
 /* NUL-terminated, "" when there is none; *ret_n is its length without the NUL. */
 const char *hfd_http_request_body(struct hfd_http_request *request, size_t *ret_n);
 /* "HTTP/2.0", "HTTP/1.1" or "HTTP/1.0". */
@@ -164,6 +166,10 @@ enum hfd_peer_cert hfd_http_request_peer(struct hfd_http_request *request,
                                          const char *const **ret_organisations,
                                          size_t *ret_n_organisations);
 
+/* A header of the response to this request, whoever sends it. name (in lower case) and value are
+ * borrowed until the last unref. Set it once at most, in on_head before responding. */
+void hfd_http_request_set_response_header(struct hfd_http_request *request, const char *name,
+                                          const char *value);
 /* Two pointers for the users of this header: the filters own the context, the handler that the
  * router has chosen owns the handler context. free_fn is called on the thread that drops the last
  * reference. Set each at most once, before responding. Thread: worker. */

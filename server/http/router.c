@@ -75,7 +75,7 @@ int hfd_router_find(const struct hfd_router *router, const char *path,
 
         for (size_t i = 0; i < router->n_routes; i++) {
                 const struct route *route = &router->routes[i];
-                bool is_prefix = route->path[route->n - 1] == '/';
+                bool is_prefix = route->n > 1 && route->path[route->n - 1] == '/';
 
                 if (route->n > n || (!is_prefix && route->n != n) ||
                     memcmp(route->path, path, route->n) != 0)

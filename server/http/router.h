@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The router: finds the handler of a path. A route is an exact path, or a prefix that ends in '/';
- * the longest match wins.
+ * The router: finds the handler of a path. A route is an exact path ("/" is one, too), or a prefix
+ * that ends in '/'; the longest match wins.
  *
  * Threads: one thread adds the routes before the server starts. The router is immutable afterwards,
  * so that any thread may look paths up without a lock.

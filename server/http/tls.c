@@ -159,6 +159,24 @@ int hfd_tls_new(const char *cert_pem, const char *key_pem, const char *client_ca
         return 0;
 }
 
+int hfd_tls_check_pair(const char *cert_pem, const char *key_pem, struct hf_status *reterr_status) {
+        SSL_CTX *ctx = NULL;
+        int r = hfd_tls_new(cert_pem, key_pem, NULL, &ctx, reterr_status);
+
+        SSL_CTX_free(ctx);
+        return r;
+}
+
+int hfd_tls_check_client_ca(const char *client_ca_pem, struct hf_status *reterr_status) {
+        ERR_clear_error();
+        SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
+        if (!ctx)
+                return hf_fail(reterr_status, -ENOMEM, "cannot set up TLS: out of memory");
+        int r = load_client_ca(ctx, client_ca_pem, reterr_status);
+        SSL_CTX_free(ctx);
+        return r;
+}
+
 SSL *hfd_tls_accept(SSL_CTX *ctx, int fd, bool *bad_cert) {
         SSL *ssl = SSL_new(ctx);
 

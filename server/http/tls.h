@@ -18,6 +18,9 @@ struct hfd_origin;
  * message that names the certificate or key. The caller owns the context. */
 int hfd_tls_new(const char *cert_pem, const char *key_pem, const char *client_ca_pem,
                 SSL_CTX **ret_ctx, struct hf_status *reterr_status);
+/* Whether hfd_tls_new would accept a certificate with its key, or a client CA. Results as there. */
+int hfd_tls_check_pair(const char *cert_pem, const char *key_pem, struct hf_status *reterr_status);
+int hfd_tls_check_client_ca(const char *client_ca_pem, struct hf_status *reterr_status);
 /* Creates a server-side TLS object on fd. The caller still owns fd. *bad_cert must outlive it and
  * becomes true when the peer's certificate does not verify. NULL = out of memory. */
 SSL *hfd_tls_accept(SSL_CTX *ctx, int fd, bool *bad_cert);

@@ -42,8 +42,8 @@
 /* Limits per iteration, so that no kind of work delays the others. */
 #define MAX_EVENTS 64
 #define MAX_DIRTY  64
-/* A step of a TLS handshake takes up to half a millisecond: known senders must not wait for many.
- */
+/* A step of a TLS handshake takes up to half a millisecond: known senders must not wait for
+ * many. */
 #define MAX_STRANGER_EVENTS 4
 #define MAX_ACCEPTS         8
 

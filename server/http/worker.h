@@ -83,8 +83,8 @@ void hfd_worker_done(struct hfd_worker *worker);
 
 /*
  * Sends the message to the worker thread, which handles it soon. The worker takes over the memory
- * of a socket's message, and the caller's reference to a request. It frees or drops them later,
- * at the latest in hfd_worker_done. A call on the worker's thread needs neither a lock nor a system
+ * of a socket's message, and the caller's reference to a request. It frees or drops them later, at
+ * the latest in hfd_worker_done. A call on the worker's thread needs neither a lock nor a system
  * call. Thread: any.
  */
 void hfd_worker_post(struct hfd_worker *worker, struct hfd_worker_message *message);

@@ -7,7 +7,7 @@
  * They are applied in the order of server/manifests/meson.build. To add a manifest, put it at the
  * end of its phase. The content of a manifest may be changed: an upgrade applies new manifests and
  * changed ones, unless a user has edited the object (docs/semantics.md, Bootstrap). The arrays end
- * with a zeroed element, which hfd_manifests_phase_*_n does not count.
+ * with a zeroed element, which hfd_manifests_phase_*_n does not count. Immutable.
  */
 #include <holdfast/bootstrap.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Directives.
+ * Reads the directives of a strategic merge patch, and copies values without them.
  *
  * Invariant: no copy contains a directive, because a stored one would be content that no client
  * expects. The recursion is as deep as the patch, whose depth the parser limits.

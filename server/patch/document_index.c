@@ -97,8 +97,8 @@ static bool is_large(const struct hf__json *container) {
         return false;
 }
 
-/* Finds the tree of container, or builds it. *ret_tree NULL: the container is small and has none.
- */
+/* Finds the tree of container, or builds it. *ret_tree NULL: the container is small and has
+ * none. */
 static int find_or_build_tree(struct hfd_document_index *index, const struct hf__json *container,
                               struct hfd_document_tree **ret_tree) {
         struct hfd_document_tree *slot = find_tree(index, container);

@@ -52,8 +52,8 @@ static int refuse_missing_path(struct patching *p, const char *which, const char
         const char *quote = *op == 'a' || strcmp(op, "remove") == 0 ? "\"" : "";
 
         return hfd_patch_refuse(p->outcome,
-                                "%s operation does not apply: %sis missing %s: %s%.120s%s: missing "
-                                "value",
+                                "%s operation does not apply: %sis missing %s: %s%.120s%s: "
+                                "missing value",
                                 op, *op == 't' ? "" : "doc ", which, quote, pointer, quote);
 }
 

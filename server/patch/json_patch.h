@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* JSON patch (RFC 6902). */
+/* JSON patch (RFC 6902). Thread: as patch.h. */
 #include "server/patch/patch.h"
 
 struct hf__json;

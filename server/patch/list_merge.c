@@ -63,14 +63,14 @@ static bool is_directive(const struct hf__json *element, const char *word) {
 
 /* Checks that an element is a directive, an object with a merge key, or a string. */
 static int check_element(const struct hfd_list_merge *merge, const struct hf__json *element) {
-        const char *key = merge->list->key, *directive = hfd_directive_get(element);
+        const char *key = merge->key, *directive = hfd_directive_get(element);
         const char *expected = key ? "map[string]interface {}" : "string";
         bool fits = key ? hf__json_is_object(element) : hf__json_is_string(element);
         const struct hf__json *identity = key ? hf__json_get(element, key) : element;
 
         if (!fits)
                 return hfd_patch_refuse(merge->outcome, "%s: expected a %s, but received a %s",
-                                        merge->list->path, expected, type_name(element));
+                                        merge->path, expected, type_name(element));
         if (directive && strcmp(directive, "replace") == 0)
                 return 0;
         if (directive && strcmp(directive, "merge") == 0)
@@ -78,15 +78,15 @@ static int check_element(const struct hfd_list_merge *merge, const struct hf__js
                                         "merging lists cannot yet be specified in the patch");
         if (directive && strcmp(directive, "delete") != 0)
                 return hfd_patch_refuse(merge->outcome, "unknown patch type: %.60s in map: %s",
-                                        directive, merge->list->path);
+                                        directive, merge->path);
         if (!identity || hf__json_is_null(identity))
                 return hfd_patch_refuse(merge->outcome,
                                         "map: %s does not contain declared merge key: %s",
-                                        merge->list->path, key ? key : "");
+                                        merge->path, key ? key : "");
         if (!hf__json_is_string(identity))
                 return hfd_patch_refuse(merge->outcome,
                                         "%s: merge key %s: expected a string, but received a %s",
-                                        merge->list->path, key ? key : "", type_name(identity));
+                                        merge->path, key ? key : "", type_name(identity));
         return 0;
 }
 
@@ -130,7 +130,7 @@ static void delete_identity(struct merging *m, const char *identity) {
 
 /* Applies the elements of the patch that are directives. */
 static void apply_directives(struct merging *m) {
-        const char *key = m->merge->list->key;
+        const char *key = m->merge->key;
         size_t n = hf__json_count(m->previous);
 
         if (!key)
@@ -158,17 +158,17 @@ static struct hf__json *find_target(const struct merging *m, const char *identit
 }
 
 static int merge_elements(struct merging *m) {
-        const struct hfd_merged_list *list = m->merge->list;
+        const char *key = m->merge->key;
         int r = 0;
 
         for (const struct hf__json *e = hf__json_first(m->patch); e && r == 0;
              e = hf__json_next(e)) {
-                if (list->key && hfd_directive_get(e))
+                if (key && hfd_directive_get(e))
                         continue;
-                const char *identity = hf__json_text(list->key ? hf__json_get(e, list->key) : e);
+                const char *identity = hf__json_text(key ? hf__json_get(e, key) : e);
                 size_t first = hf__json_index_find(&m->by_patch, identity)->position;
                 struct hf__json *found = find_target(m, identity, first);
-                if (found && list->key)
+                if (found && key)
                         r = m->merge->merge_element(m->merge->ctx, found, e);
                 if (found)
                         continue;
@@ -225,7 +225,7 @@ static void append_in_order(struct hf__json *target, const struct ordered *named
 static void split_elements(struct merging *m, const struct hf__json_index *by_order,
                            struct ordered *named, size_t *n_named, struct ordered *rest,
                            size_t *n_rest) {
-        const char *key = m->merge->list->key;
+        const char *key = m->merge->key;
         struct hf__json *e;
 
         for (size_t i = 0; (e = hf__json_first(m->target)); i++) {
@@ -245,7 +245,7 @@ static int order_elements(struct merging *m) {
         size_t n = hf__json_count(m->target), n_named = 0, n_rest = 0;
         struct ordered *both = calloc(2 * n + 1, sizeof *both);
         struct hf__json_index by_order;
-        int r = hf__json_index_init(&by_order, m->order ? m->order : m->patch, m->merge->list->key);
+        int r = hf__json_index_init(&by_order, m->order ? m->order : m->patch, m->merge->key);
 
         if (r == 0 && !both)
                 r = -ENOMEM;
@@ -264,7 +264,7 @@ static int order_elements(struct merging *m) {
 
 /* Prepares what the steps use. 0 or -ENOMEM. */
 static int begin_merge(struct merging *m) {
-        const char *key = m->merge->list->key;
+        const char *key = m->merge->key;
         size_t n = hf__json_count(m->target), i = 0;
         int r;
 
@@ -294,7 +294,7 @@ int hfd_list_merge_apply(const struct hfd_list_merge *merge, struct hf__json *ta
         struct merging m = {.merge = merge, .target = target, .patch = patch, .order = order};
         int r = check_types(&m);
 
-        assert(merge->list->path && hf__json_is_array(target));
+        assert(merge->path && hf__json_is_array(target));
         if (r != 0)
                 return r;
         r = begin_merge(&m);

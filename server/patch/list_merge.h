@@ -6,13 +6,13 @@
  * merge key, or the element itself if it is a string. Indexes find identities, so the time grows
  * with n log n of the lengths of the lists. Pure. Thread: owner only.
  */
-#include "server/patch/merged_list.h"
 #include "server/patch/patch.h"
 
 struct hf__json;
 
 struct hfd_list_merge {
-        const struct hfd_merged_list *list;
+        const char *path; /* of the list, for messages */
+        const char *key;  /* the member that identifies an element; NULL = a list of scalars */
         struct hfd_patch_outcome *outcome;
         /* Merges two elements, which are objects, as an object of a patch is merged. */
         int (*merge_element)(void *ctx, struct hf__json *target, const struct hf__json *patch);

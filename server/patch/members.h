@@ -22,8 +22,8 @@ struct hfd_members {
 /* 0 or -ENOMEM. The caller calls hfd_members_done, also after a failure. */
 int hfd_members_init(struct hfd_members *members, struct hf__json *object);
 void hfd_members_done(struct hfd_members *members);
-/* Returns the member of that key. NULL: the object had no such member at init, or has dropped it.
- */
+/* Returns the member of that key. NULL: the object had no such member at init, or has dropped
+ * it. */
 struct hf__json *hfd_members_find(const struct hfd_members *members, const char *key);
 /* Removes the member of that key, if hfd_members_find returns one. 0 or -ENOMEM. */
 int hfd_members_drop(struct hfd_members *members, const char *key);

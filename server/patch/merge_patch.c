@@ -18,8 +18,8 @@
 static int merge_object(struct hf__json *target, const struct hf__json *patch,
                         struct hfd_patch_outcome *outcome);
 
-/* Makes the new value of a member that is replaced, not merged: its old value, if any, or the
- * value in the patch is not an object. */
+/* Makes the new value of a member that cannot be merged: the patch's value is not an object, or the
+ * document has no object there. */
 static int make_value(const struct hf__json *patch, struct hfd_patch_outcome *outcome,
                       struct hf__json **ret_value) {
         struct hf__json *value;

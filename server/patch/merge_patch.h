@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Merge patch (RFC 7396). */
+/* Merge patch (RFC 7396). Thread: as patch.h. */
 #include "server/patch/patch.h"
 
 struct hf__json;

@@ -25,7 +25,12 @@
 #define HFD_PATCH_STEPS_MAX ((size_t)10 << 20) /* of one patch; at most about a second */
 #define HFD_PATCH_WHY       240                /* size of the buffer `why`, in bytes */
 
-enum hfd_patch { HFD_PATCH_JSON, HFD_PATCH_MERGE, HFD_PATCH_STRATEGIC };
+enum hfd_patch {
+        HFD_PATCH_JSON,
+        HFD_PATCH_MERGE,
+        HFD_PATCH_STRATEGIC,
+        HFD_PATCH_APPLY /* server-side apply (server/apply) */
+};
 
 /* Begins as {0}. */
 struct hfd_patch_outcome {
@@ -34,8 +39,8 @@ struct hfd_patch_outcome {
         char why[HFD_PATCH_WHY]; /* the reason of a refusal; mostly in Kubernetes' words */
 };
 
-/* For the functions of the three kinds. Counts steps. 0, or HF_E_TOO_LARGE: the limit is exceeded.
- */
+/* For the functions of the three kinds. Counts steps. 0, or HF_E_TOO_LARGE: the limit is
+ * exceeded. */
 int hfd_patch_spend(struct hfd_patch_outcome *outcome, size_t steps);
 /* Sets the reason. Always returns HF_E_INVALID. */
 int hfd_patch_refuse(struct hfd_patch_outcome *outcome, const char *format, ...)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Strategic merge patch: a merge patch that also merges some lists (merged_list.h), element by
- * element, and that contains directives:
+ * Strategic merge patch: a merge patch that also merges some lists, element by element, and that
+ * contains directives. The schema of the kind says which lists these are (HFD_FIELD_MERGE). The
+ * directives are:
  *
  *      $patch: replace | delete                 for an object, or an element of a merged list
  *      $retainKeys: [...]                       removes all other members of the object
@@ -30,23 +31,36 @@
 #include "server/patch/directives.h"
 #include "server/patch/list_merge.h"
 #include "server/patch/members.h"
-#include "server/patch/merged_list.h"
+#include "server/schema/schema.h"
 
 #define ORDERS_MAX     16  /* $setElementOrder in one object; no kind has so many lists */
-#define PATH_MAX_BYTES 128 /* with the NUL; longer than any path in merged_list.c */
+#define PATH_MAX_BYTES 128 /* of a path in a message, with the NUL; longer ones are cut */
 
 struct merging {
         const char *kind; /* of the document */
         struct hfd_patch_outcome *outcome;
 };
 
-static int merge_object(struct merging *p, const char *path, struct hf__json *target,
+/* An object of the document, or a member of one. */
+struct spot {
+        const char *path;                /* for messages; "" = the document, or a list's element */
+        const struct hfd_schema *schema; /* of the value; NULL = unknown */
+        const struct hfd_schema_field *list; /* of the value if it is a merged list; else NULL */
+};
+
+static int merge_object(struct merging *p, const struct spot *at, struct hf__json *target,
                         const struct hf__json *patch);
 
-/* Builds the path of a member. A path that is cut fills the buffer, as do those of the members
- * below it, and the path of a merged list is shorter. So none of them is taken for one. */
-static void join_path(char out[PATH_MAX_BYTES], const char *path, const char *key) {
-        (void)snprintf(out, PATH_MAX_BYTES, "%s%s%s", path, *path ? "." : "", key);
+/* The spot of a member of an object; its path is written to `path`. */
+static struct spot spot_of_member(const struct spot *object, const char *key,
+                                  char path[PATH_MAX_BYTES]) {
+        const struct hfd_schema *schema = object->schema;
+        bool has_fields = schema && schema->type == HFD_SCHEMA_STRUCT;
+        const struct hfd_schema_field *field = has_fields ? hfd_schema_field(schema, key) : NULL;
+        bool merged = field && (field->flags & HFD_FIELD_MERGE) != 0;
+
+        (void)snprintf(path, PATH_MAX_BYTES, "%s%s%s", object->path, *object->path ? "." : "", key);
+        return (struct spot){path, hfd_schema_of_member(schema, key), merged ? field : NULL};
 }
 
 static void remove_members(struct hf__json *container) {
@@ -83,27 +97,36 @@ static bool has_order(const struct hf__json *patch, const char *key) {
         return hf__json_get(patch, directive) != NULL;
 }
 
-/* For list_merge.c. Within a list, paths begin anew: no list is merged below another list. */
+/* What merge_element gets. */
+struct list_context {
+        struct merging *p;
+        struct spot element;
+};
+
+/* For list_merge.c. The path begins anew in each element. */
 static int merge_element(void *ctx, struct hf__json *target, const struct hf__json *patch) {
-        return merge_object(ctx, "", target, patch);
+        const struct list_context *c = ctx;
+
+        return merge_object(c->p, &c->element, target, patch);
 }
 
-static int merge_list(struct merging *p, const struct hfd_merged_list *list,
-                      struct hf__json *target, const struct hf__json *patch,
-                      const struct hf__json *order) {
-        const struct hfd_list_merge merge = {.list = list,
+static int merge_list(struct merging *p, const struct spot *at, struct hf__json *target,
+                      const struct hf__json *patch, const struct hf__json *order) {
+        assert(at->list && at->schema && at->schema->type == HFD_SCHEMA_LIST);
+        struct list_context c = {p, {.path = "", .schema = at->schema->items}};
+        const struct hfd_list_merge merge = {.path = at->path,
+                                             .key = at->list->merge_key,
                                              .outcome = p->outcome,
                                              .merge_element = merge_element,
-                                             .ctx = p};
+                                             .ctx = &c};
 
         return hfd_list_merge_apply(&merge, target, patch, order);
 }
 
 /* Applies a $setElementOrder: merges the list under key, if patch has it, and sorts it. */
-static int merge_ordered(struct merging *p, const char *path, struct hfd_members *members,
+static int merge_ordered(struct merging *p, const struct spot *at, struct hfd_members *members,
                          const struct hf__json *patch, const char *key,
                          const struct hf__json *order) {
-        const struct hfd_merged_list *list = hfd_merged_list_find(p->kind, path);
         const struct hf__json *value = hf__json_get(patch, key);
         struct hf__json *target = hfd_members_find(members, key), *made;
         int r;
@@ -112,18 +135,18 @@ static int merge_ordered(struct merging *p, const char *path, struct hfd_members
                 return hfd_patch_malformed(p->outcome,
                                            "invalid patch format of setElementOrder list");
         /* If the value is not merged here, merge_value handles it. */
-        if (!list || (value && !hf__json_is_array(value))) {
+        if (!at->list || (value && !hf__json_is_array(value))) {
                 if (value || !target)
                         return 0;
                 return hfd_patch_malformed(p->outcome,
                                            "invalid patch format of setElementOrder list");
         }
         if (hf__json_is_array(target))
-                return merge_list(p, list, target, value, order);
+                return merge_list(p, at, target, value, order);
         if (!value)
                 return 0;
         made = hf__json_array();
-        r = made ? merge_list(p, list, made, value, order) : -ENOMEM;
+        r = made ? merge_list(p, at, made, value, order) : -ENOMEM;
         if (r == 0)
                 return hfd_members_set(members, key, made);
         hf__json_free(made);
@@ -140,34 +163,33 @@ static int delete_scalars(struct merging *p, struct hf__json *target,
         return hfd_list_merge_delete_scalars(p->outcome, target, scalars);
 }
 
-/* Merges one member of patch that is not a directive. path is the path of the member. */
-static int merge_value(struct merging *p, const char *path, struct hfd_members *members,
+/* Merges one member of patch that is not a directive. */
+static int merge_value(struct merging *p, const struct spot *at, struct hfd_members *members,
                        const struct hf__json *patch, const struct hf__json *m) {
-        const struct hfd_merged_list *list = hfd_merged_list_find(p->kind, path);
         const char *key = hf__json_key(m);
         struct hf__json *target = hfd_members_find(members, key);
 
         if (hf__json_is_null(m))
                 return hfd_members_drop(members, key);
-        if (list && hf__json_is_array(m) && has_order(patch, key))
+        if (at->list && hf__json_is_array(m) && has_order(patch, key))
                 return 0; /* merge_ordered merges it */
         if (hf__json_is_object(m) && hf__json_is_object(target))
-                return merge_object(p, path, target, m);
-        if (list && hf__json_is_array(m) && hf__json_is_array(target))
-                return merge_list(p, list, target, m, NULL);
+                return merge_object(p, at, target, m);
+        if (at->list && hf__json_is_array(m) && hf__json_is_array(target))
+                return merge_list(p, at, target, m, NULL);
         return hfd_members_set(members, key, hfd_directives_copy_without(m));
 }
 
 /*
- * Merges one member of patch. path is the path of the object that contains it. n_orders counts the
- * directives of this object that search the patch.
+ * Merges one member of patch. `object` contains it. n_orders counts the directives of this object
+ * that search the patch.
  */
-static int merge_member(struct merging *p, const char *path, struct hfd_members *members,
+static int merge_member(struct merging *p, const struct spot *object, struct hfd_members *members,
                         const struct hf__json *patch, const struct hf__json *m, size_t *n_orders) {
         const char *key = hf__json_key(m);
         const char *ordered = hfd_directive_skip(key, HFD_SET_ORDER);
         const char *reduced = hfd_directive_skip(key, HFD_DELETE_SCALARS);
-        char inner[PATH_MAX_BYTES];
+        char path[PATH_MAX_BYTES];
 
         if (strcmp(key, HFD_DIRECTIVE) == 0 || strcmp(key, HFD_RETAIN_KEYS) == 0)
                 return 0; /* merge_object has already applied it */
@@ -175,21 +197,17 @@ static int merge_member(struct merging *p, const char *path, struct hfd_members 
                 return hfd_patch_malformed(p->outcome,
                                            "invalid patch format of setElementOrder list");
         if (ordered) {
-                join_path(inner, path, ordered);
-                return merge_ordered(p, inner, members, patch, ordered, m);
+                const struct spot at = spot_of_member(object, ordered, path);
+                return merge_ordered(p, &at, members, patch, ordered, m);
         }
         if (reduced)
                 return delete_scalars(p, hfd_members_find(members, reduced), m);
-        join_path(inner, path, key);
-        return merge_value(p, inner, members, patch, m);
+        const struct spot at = spot_of_member(object, key, path);
+        return merge_value(p, &at, members, patch, m);
 }
 
-/*
- * Merges two objects. path is the path of target; "" = the document, or an object within a list:
- * merged_list.c has no lists below another list. The recursion is as deep as the patch, whose depth
- * the parser limits.
- */
-static int merge_object(struct merging *p, const char *path, struct hf__json *target,
+/* Merges two objects. The recursion is as deep as the patch, whose depth the parser limits. */
+static int merge_object(struct merging *p, const struct spot *at, struct hf__json *target,
                         const struct hf__json *patch) {
         const struct hf__json *directive = hf__json_get(patch, HFD_DIRECTIVE);
         const struct hf__json *retain = hf__json_get(patch, HFD_RETAIN_KEYS);
@@ -200,7 +218,7 @@ static int merge_object(struct merging *p, const char *path, struct hf__json *ta
 
         if (directive && (!word || (strcmp(word, "replace") != 0 && strcmp(word, "delete") != 0)))
                 return hfd_patch_refuse(p->outcome, "unknown patch type: %.60s in map: %s",
-                                        word ? word : "", *path ? path : p->kind);
+                                        word ? word : "", *at->path ? at->path : p->kind);
         if (word)
                 remove_members(target);
         if (word && strcmp(word, "delete") == 0)
@@ -213,7 +231,7 @@ static int merge_object(struct merging *p, const char *path, struct hf__json *ta
         if (r == 0)
                 r = hfd_patch_spend(p->outcome, members.by_key.n + hf__json_count(patch));
         for (const struct hf__json *m = hf__json_first(patch); m && r == 0; m = hf__json_next(m))
-                r = merge_member(p, path, &members, patch, m, &n_orders);
+                r = merge_member(p, at, &members, patch, m, &n_orders);
         hfd_members_done(&members);
         return r;
 }
@@ -222,6 +240,8 @@ int hfd_strategic_patch_apply(const struct hfd_resource *resource, struct hf__js
                               const struct hf__json *patch, struct hfd_patch_outcome *outcome) {
         struct merging p = {.kind = resource->kind, .outcome = outcome};
 
+        const struct spot document_spot = {.path = "", .schema = resource->schema};
+
         assert(hf__json_is_object(*document) && hf__json_is_object(patch));
-        return merge_object(&p, "", *document, patch);
+        return merge_object(&p, &document_spot, *document, patch);
 }

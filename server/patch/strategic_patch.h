@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Strategic merge patch: Kubernetes' merge patch that also merges lists. */
+/* Strategic merge patch: Kubernetes' merge patch that also merges lists. Thread: as patch.h. */
 #include "server/patch/patch.h"
 #include "server/resources/resource.h"
 

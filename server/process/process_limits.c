@@ -9,11 +9,24 @@
 #include "server/process/process_limits.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <holdfast/error.h>
+
+int hfd_process_limits_reserve_standard(void) {
+        /* open returns the lowest free descriptor, so each of these gets its own number. Output on
+         * a closed descriptor remains an error, because /dev/null is opened for reading; log lines
+         * get lost. */
+        for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+                if (fcntl(fd, F_GETFD) < 0 && errno == EBADF &&
+                    open("/dev/null", O_RDONLY | O_NOCTTY) != fd)
+                        return -errno;
+        return 0;
+}
 
 void hfd_process_limits_hide_memory(void) {
         const char *allow = getenv("HOLDFASTD_ALLOW_DEBUG");

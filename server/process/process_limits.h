@@ -7,6 +7,13 @@
 #include <holdfast/host.h>
 
 /*
+ * Opens /dev/null for each of the descriptors 0 to 2 that is closed. Otherwise the next file or
+ * socket would get such a number, and log lines would be written into it. Call before anything
+ * opens a file. Writing to a descriptor that was closed fails, as before. 0 or -errno.
+ */
+int hfd_process_limits_reserve_standard(void);
+
+/*
  * Prevents core dumps, and keeps other processes of the same user from attaching a debugger and
  * from reading /proc/PID/mem, because the memory has private keys and tokens. Root may still
  * attach. Does nothing if $HOLDFASTD_ALLOW_DEBUG is set and is not empty. The process can still

@@ -245,6 +245,8 @@ int hfd_runfile_read_if_dead(const char *runtime_dir, const char *instance,
         int r = make_path(runtime_dir, instance, path, reterr_status);
         if (r == 0)
                 r = lock_path(path, false, &runfile, reterr_status);
+        if (r == HF_E_NOT_FOUND)
+                return hf_fail(reterr_status, -ENOENT, "there is no run file %s", path);
         if (r != 0)
                 return r;
         struct hf__json *json = parse_content(runfile->fd);

@@ -28,6 +28,7 @@
 #include "base/thread.h"
 #include "server/cacher/watcher.h"
 #include "server/registry/request.h"
+#include "server/resources/forms/conversion.h"
 
 struct loopback;
 
@@ -173,7 +174,7 @@ static void finish_request(struct operation *op, const struct hf_response *respo
 }
 
 static void cancel_request(struct operation *op) {
-        struct hf_response response = {.error = HF_E_CANCELED};
+        struct hf_response response = {.size = sizeof response, .error = HF_E_CANCELED};
 
         assert(op->done);
         (void)hf_fail(&response.status, HF_E_CANCELED, "the request was canceled");
@@ -183,7 +184,8 @@ static void cancel_request(struct operation *op) {
 /* The registry has finished with the request or never got it: drops the registry's reference. */
 static void on_response(struct hfd_request *request, const struct hfd_response *from_registry) {
         struct operation *op = (struct operation *)request;
-        struct hf_response response = {.error = from_registry->status.error,
+        struct hf_response response = {.size = sizeof response,
+                                       .error = from_registry->status.error,
                                        .fence_echoed = from_registry->fence_compared,
                                        .status = from_registry->status};
 
@@ -260,7 +262,7 @@ static bool check_request(struct operation *op, const struct hf_request *request
         const struct hfd_resource *resource = op->request.resource;
         const char *subresource = request->subresource ? request->subresource : "";
 
-        if (!resource ||
+        if (!resource || resource->is_review ||
             !hfd_resource_subresource(resource, subresource, &op->request.subresource)) {
                 hfd_response_no_such_resource(response);
                 return false;
@@ -343,20 +345,27 @@ static void send_bookmark(struct operation *op, struct hf_event *event) {
 
 static bool on_watch_events(void *ctx, struct hfd_watch_item *items, size_t n) {
         struct operation *op = ctx;
+        bool good = true;
 
-        for (size_t i = 0; i < n; i++) {
+        for (size_t i = 0; i < n && good; i++) {
                 char revision[HF__U64_TEXT_MAX];
                 struct hf_event event = {.type = items[i].type, .resource_version = revision};
                 (void)hf__u64_text(items[i].revision, revision);
-                if (items[i].object) {
-                        event.object = items[i].object->bytes->data;
-                        event.n_object = items[i].object->bytes->n;
-                        op->on_event(op->ctx, &event);
-                } else {
+                if (!items[i].object) {
                         send_bookmark(op, &event);
+                        continue;
                 }
+                struct hfd_object *object =
+                        hfd_conversion_object(op->request.resource, items[i].object);
+                good = object != NULL;
+                if (good) {
+                        event.object = object->bytes->data;
+                        event.n_object = object->bytes->n;
+                        op->on_event(op->ctx, &event);
+                }
+                hfd_object_unref(object);
         }
-        return true;
+        return good;
 }
 
 /* Runs the last callback of a watch, unless another thread has run it. */
@@ -442,7 +451,7 @@ static int loopback_watch(struct hf_client *self, const struct hf_watch_spec *sp
                 operation_free(op);
                 return r;
         }
-        if (!op->request.resource) {
+        if (!op->request.resource || op->request.resource->is_review) {
                 hfd_response_no_such_resource(&response);
         } else if (parse_watch_options(op, spec, &response) &&
                    hfd_registry_watch(client->registry, &op->request, &watcher_sink, op, &response,
@@ -517,7 +526,8 @@ static void loopback_free(struct hf_client *self) {
         free(client);
 }
 
-static const struct hf_client_ops loopback_ops = {.request = loopback_request,
+static const struct hf_client_ops loopback_ops = {.size = sizeof loopback_ops,
+                                                  .request = loopback_request,
                                                   .cancel = loopback_cancel,
                                                   .watch = loopback_watch,
                                                   .watch_cancel = loopback_watch_cancel,

@@ -22,12 +22,14 @@
 #include "server/resources/causes.h"
 
 #define TIMEOUT_MAX_S 1000000
+#define QUOTED_MAX    300 /* bytes of a quoted value, with the NUL */
 
 void hfd_options_done(struct hfd_options *options) {
         hfd_selector_done(&options->labels);
         hfd_selector_done(&options->fields);
         free(options->continue_token);
-        free(options->unknown_fields);
+        free(options->field_manager);
+        hf__strbuf_done(&options->strict.lines);
         *options = (struct hfd_options){0};
 }
 
@@ -63,10 +65,24 @@ bool hfd_propagation_parse(const char *text, enum hfd_propagation *ret_propagati
         return false;
 }
 
-/* Fills response with a 400. Always returns false, so that callers can return its result. */
-static bool refuse_value(struct hfd_response *response, const char *name, const char *value) {
-        hfd_response_bad_request(response, "invalid value for query parameter %s: \"%.200s\"", name,
-                                 value);
+/* Whether the text is an integer of any size, with a sign if that is allowed. */
+static bool is_integer(const char *text, bool may_have_sign) {
+        if (may_have_sign && (*text == '-' || *text == '+'))
+                text++;
+        return *text && text[strspn(text, "0123456789")] == '\0';
+}
+
+/* As Go's strconv.ParseInt. False: response is filled. */
+static bool parse_i64(const char *text, int64_t *ret_value, struct hfd_response *response) {
+        char quoted[QUOTED_MAX];
+
+        errno = 0;
+        *ret_value = strtoll(text, NULL, 10);
+        if (is_integer(text, true) && errno == 0)
+                return true;
+        hfd_quote(text, quoted, sizeof quoted);
+        hfd_response_bad_request(response, "strconv.ParseInt: parsing %s: %s", quoted,
+                                 is_integer(text, true) ? "value out of range" : "invalid syntax");
         return false;
 }
 
@@ -103,14 +119,38 @@ static bool set_field_selector(struct hfd_request *request, const char *name, co
         return set_selector(request, true, value, response);
 }
 
+/* A list is 400, and a watch is 422. Kubernetes fails with 500 for a get, which is 400 here. */
+static bool refuse_revision(const struct hfd_request *request, const char *value,
+                            struct hfd_response *response) {
+        struct hfd_resource by_plural = *request->resource;
+        struct hfd_causes causes;
+        char quoted[QUOTED_MAX], why[QUOTED_MAX + 80];
+
+        hfd_quote(value, quoted, sizeof quoted);
+        (void)snprintf(why, sizeof why, "strconv.ParseUint: parsing %s: %s", quoted,
+                       is_integer(value, false) ? "value out of range" : "invalid syntax");
+        if (request->verb == HFD_WATCH) {
+                causes.n = 0;
+                hfd_cause_invalid(&causes, "resourceVersion", quoted, why);
+                by_plural.kind =
+                        by_plural.plural; /* Kubernetes' message contains the plural here */
+                hfd_response_invalid(response, &by_plural, "", &causes);
+        } else {
+                hfd_response_bad_request(response,
+                                         "invalid resource version: resourceVersion: Invalid "
+                                         "value: %s: %s",
+                                         quoted, why);
+        }
+        return false;
+}
+
 static bool set_revision(struct hfd_request *request, const char *name, const char *value,
                          struct hfd_response *response) {
         struct hfd_options *o = &request->options;
 
         o->has_revision = *value;
-        if (*value && !parse_u64(value, &o->revision))
-                return refuse_value(response, name, value);
-        return true;
+        return !*value || parse_u64(value, &o->revision) ||
+               refuse_revision(request, value, response);
 }
 
 static bool set_match(struct hfd_request *request, const char *name, const char *value,
@@ -120,14 +160,20 @@ static bool set_match(struct hfd_request *request, const char *name, const char 
         else if (strcmp(value, "Exact") == 0)
                 request->options.match = HFD_MATCH_EXACT;
         else if (*value)
-                return refuse_value(response, name, value);
+                request->options.match = HFD_MATCH_UNKNOWN;
+        (void)snprintf(request->options.match_text, sizeof request->options.match_text, "%s",
+                       value);
         return true;
 }
 
+/* As in Kubernetes, a negative limit is none. */
 static bool set_limit(struct hfd_request *request, const char *name, const char *value,
                       struct hfd_response *response) {
-        if (*value && !parse_u64(value, &request->options.limit))
-                return refuse_value(response, name, value);
+        int64_t limit = 0;
+
+        if (*value && !parse_i64(value, &limit, response))
+                return false;
+        request->options.limit = limit > 0 ? (uint64_t)limit : 0;
         return true;
 }
 
@@ -156,14 +202,17 @@ static bool set_timeout(struct hfd_request *request, const char *name, const cha
         return false;
 }
 
-/* Without the limit, the conversion to nanoseconds could overflow later. */
+/* Without the limit, the conversion to nanoseconds could overflow later. As in Kubernetes, a
+ * negative value is none. */
 static bool set_timeout_seconds(struct hfd_request *request, const char *name, const char *value,
                                 struct hfd_response *response) {
-        uint64_t seconds = 0;
+        int64_t seconds = 0;
 
-        if (*value && (!parse_u64(value, &seconds) || seconds > TIMEOUT_MAX_S))
-                return refuse_value(response, name, value);
-        request->options.timeout_s = (int64_t)seconds;
+        if (*value && !parse_i64(value, &seconds, response))
+                return false;
+        if (seconds < 0)
+                seconds = 0;
+        request->options.timeout_s = seconds < TIMEOUT_MAX_S ? seconds : TIMEOUT_MAX_S;
         return true;
 }
 
@@ -178,28 +227,6 @@ static bool set_send_initial(struct hfd_request *request, const char *name, cons
                              struct hfd_response *response) {
         request->options.has_send_initial = *value;
         request->options.send_initial = parse_bool(value);
-        return true;
-}
-
-/* "All" is the only allowed value: a dry run always covers the whole write. */
-static bool set_dry_run(struct hfd_request *request, const char *name, const char *value,
-                        struct hfd_response *response) {
-        request->options.dry_run = true;
-        return strcmp(value, "All") == 0 || refuse_value(response, name, value);
-}
-
-static bool set_field_validation(struct hfd_request *request, const char *name, const char *value,
-                                 struct hfd_response *response) {
-        struct hfd_options *o = &request->options;
-
-        if (!*value || strcmp(value, "Warn") == 0)
-                o->field_validation = HFD_FIELDS_WARN;
-        else if (strcmp(value, "Ignore") == 0)
-                o->field_validation = HFD_FIELDS_IGNORE;
-        else if (strcmp(value, "Strict") == 0)
-                o->field_validation = HFD_FIELDS_STRICT;
-        else
-                return refuse_value(response, name, value);
         return true;
 }
 
@@ -223,8 +250,17 @@ static bool set_pretty(struct hfd_request *request, const char *name, const char
 
 static bool set_propagation(struct hfd_request *request, const char *name, const char *value,
                             struct hfd_response *response) {
-        return hfd_propagation_parse(value, &request->options.propagation) ||
-               refuse_value(response, name, value);
+        const struct hfd_resource delete_options = {.group = "meta.k8s.io",
+                                                    .kind = "DeleteOptions"};
+        struct hfd_causes causes;
+
+        if (hfd_propagation_parse(value, &request->options.propagation))
+                return true;
+        causes.n = 0;
+        hfd_cause_unsupported_text(&causes, "propagationPolicy", value,
+                                   "\"Foreground\", \"Background\", \"Orphan\", \"nil\"");
+        hfd_response_invalid(response, &delete_options, "", &causes);
+        return false;
 }
 
 /* The older form of propagationPolicy, which clients still send. */
@@ -238,9 +274,9 @@ static bool set_orphan(struct hfd_request *request, const char *name, const char
 /* The value is checked but has no effect, because no kind here has a grace period. */
 static bool set_grace_period(struct hfd_request *request, const char *name, const char *value,
                              struct hfd_response *response) {
-        uint64_t seconds;
+        int64_t seconds;
 
-        return !*value || parse_u64(value, &seconds) || refuse_value(response, name, value);
+        return !*value || parse_i64(value, &seconds, response);
 }
 
 static const struct parameter {
@@ -259,8 +295,6 @@ static const struct parameter {
         {"timeoutSeconds", false, set_timeout_seconds},
         {"allowWatchBookmarks", false, set_bookmarks},
         {"sendInitialEvents", false, set_send_initial},
-        {"dryRun", false, set_dry_run},
-        {"fieldValidation", false, set_field_validation},
         {"includeObject", false, set_include},
         {"pretty", false, set_pretty},
         {"propagationPolicy", true, set_propagation},
@@ -281,31 +315,40 @@ static size_t find_parameter(const char *name, bool deletes) {
 /* ---- combinations (the messages are those of Kubernetes) ---- */
 
 static void check_watch(const struct hfd_options *o, struct hfd_causes *causes) {
-        if (o->match != HFD_MATCH_UNSET && !o->has_send_initial)
-                hfd_cause_forbidden(causes, "resourceVersionMatch",
-                                    "resourceVersionMatch is forbidden for watch unless "
-                                    "sendInitialEvents is provided");
         if (o->has_send_initial && o->match != HFD_MATCH_NOT_OLDER)
                 hfd_cause_forbidden(causes, "resourceVersionMatch",
                                     "sendInitialEvents requires setting resourceVersionMatch to "
                                     "NotOlderThan");
-}
-
-static void check_list(const struct hfd_options *o, struct hfd_causes *causes) {
-        if (o->has_send_initial)
-                hfd_cause_forbidden(causes, "sendInitialEvents",
-                                    "sendInitialEvents is forbidden for list");
-        if (o->match != HFD_MATCH_UNSET && !o->has_revision)
+        if (o->match != HFD_MATCH_UNSET && !o->has_send_initial)
                 hfd_cause_forbidden(causes, "resourceVersionMatch",
-                                    "resourceVersionMatch is forbidden unless resourceVersion is "
-                                    "provided");
+                                    "resourceVersionMatch is forbidden for watch unless "
+                                    "sendInitialEvents is provided");
+        if (o->match != HFD_MATCH_UNSET && o->match != HFD_MATCH_NOT_OLDER)
+                hfd_cause_unsupported_text(causes, "resourceVersionMatch", o->match_text,
+                                           "\"NotOlderThan\"");
         if (o->match != HFD_MATCH_UNSET && o->continue_token)
                 hfd_cause_forbidden(causes, "resourceVersionMatch",
                                     "resourceVersionMatch is forbidden when continue is provided");
+}
+
+static void check_list(const struct hfd_options *o, struct hfd_causes *causes) {
+        if (o->match != HFD_MATCH_UNSET && !o->has_revision)
+                hfd_cause_forbidden(causes, "resourceVersionMatch",
+                                    "resourceVersionMatch is forbidden unless resourceVersion "
+                                    "is provided");
+        if (o->match != HFD_MATCH_UNSET && o->continue_token)
+                hfd_cause_forbidden(causes, "resourceVersionMatch",
+                                    "resourceVersionMatch is forbidden when continue is provided");
+        if (o->match == HFD_MATCH_UNKNOWN)
+                hfd_cause_unsupported_text(causes, "resourceVersionMatch", o->match_text,
+                                           "\"Exact\", \"NotOlderThan\", \"\"");
         if (o->match == HFD_MATCH_EXACT && o->has_revision && !o->revision)
                 hfd_cause_forbidden(causes, "resourceVersionMatch",
-                                    "resourceVersionMatch \"Exact\" is forbidden for "
+                                    "resourceVersionMatch \"exact\" is forbidden for "
                                     "resourceVersion \"0\"");
+        if (o->has_send_initial)
+                hfd_cause_forbidden(causes, "sendInitialEvents",
+                                    "sendInitialEvents is forbidden for list");
 }
 
 /*
@@ -353,9 +396,10 @@ static bool decode_in_place(char *text) {
 /*
  * Decodes item ("name=value" or "name") in place and sets its option. *given has a bit for each
  * parameter; the bit is set if the parameter occurred before, and item is then ignored.
+ * write_options borrows from item.
  */
 static bool set_parameter(struct hfd_request *request, char *item, unsigned *given,
-                          struct hfd_response *response) {
+                          struct hfd_write_options *write_options, struct hfd_response *response) {
         bool deletes = request->verb == HFD_DELETE_OBJECT || request->verb == HFD_DELETE_COLLECTION;
         char *value = strchr(item, '=');
         size_t i;
@@ -366,6 +410,8 @@ static bool set_parameter(struct hfd_request *request, char *item, unsigned *giv
                 hfd_response_bad_request(response, "malformed query");
                 return false;
         }
+        if (hfd_write_options_note(write_options, item, value ? value : ""))
+                return true;
         i = find_parameter(item, deletes);
         if (i == N_PARAMETERS || *given & 1u << i)
                 return true;
@@ -373,14 +419,49 @@ static bool set_parameter(struct hfd_request *request, char *item, unsigned *giv
         return parameters[i].set(request, item, value ? value : "", response);
 }
 
+static const char *kind_of_options(enum hfd_verb verb) {
+        if (verb == HFD_CREATE)
+                return "CreateOptions";
+        if (verb == HFD_UPDATE)
+                return "UpdateOptions";
+        return verb == HFD_PATCH ? "PatchOptions" : "DeleteOptions";
+}
+
+/* Takes over what the query says about a write. False: response is filled. */
+static bool take_write_options(struct hfd_request *request,
+                               const struct hfd_write_options *write_options,
+                               struct hfd_response *response) {
+        struct hfd_options *o = &request->options;
+        const char *manager = write_options->field_manager;
+
+        if (!hfd_write_options_check(write_options, kind_of_options(request->verb),
+                                     &o->field_validation, response))
+                return false;
+        o->dry_run = write_options->n_dry_run > 0;
+        o->force = write_options->force;
+        if (!manager || !*manager)
+                return true;
+        o->field_manager = strdup(manager);
+        if (!o->field_manager)
+                hfd_response_no_memory(response);
+        return o->field_manager != NULL;
+}
+
 bool hfd_options_parse(struct hfd_request *request, const char *query,
                        struct hfd_response *response) {
-        char *copy = strdup(query ? query : ""), *save = NULL;
+        char *copy, *save = NULL;
+        bool reads =
+                request->verb == HFD_GET || request->verb == HFD_LIST || request->verb == HFD_WATCH;
+        struct hfd_write_options write_options = {.is_apply = request->verb == HFD_PATCH &&
+                                                              request->patch == HFD_PATCH_APPLY};
         unsigned given = 0;
         bool good = true;
 
         static_assert(N_PARAMETERS <= 8 * sizeof given, "given has a bit for each parameter");
         assert(request->resource);
+        if ((!query || !*query) && !write_options.is_apply)
+                return check_combination(request, response);
+        copy = strdup(query ? query : "");
         if (!copy) {
                 hfd_response_no_memory(response);
                 return false;
@@ -388,7 +469,9 @@ bool hfd_options_parse(struct hfd_request *request, const char *query,
         /* strtok_r skips empty items ("a=b&&c=d"), as URL parsers usually do. */
         for (char *item = strtok_r(copy, "&", &save); item && good;
              item = strtok_r(NULL, "&", &save))
-                good = set_parameter(request, item, &given, response);
+                good = set_parameter(request, item, &given, &write_options, response);
+        if (good && !reads)
+                good = take_write_options(request, &write_options, response);
         free(copy);
         return good && check_combination(request, response);
 }

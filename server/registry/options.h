@@ -8,20 +8,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "server/registry/write_options.h"
 #include "server/resources/response.h"
 #include "server/resources/selector.h"
+#include "server/schema/strict.h"
 
 struct hfd_request;
 
 /* resourceVersionMatch */
-enum hfd_match { HFD_MATCH_UNSET, HFD_MATCH_NOT_OLDER, HFD_MATCH_EXACT };
+enum hfd_match { HFD_MATCH_UNSET, HFD_MATCH_NOT_OLDER, HFD_MATCH_EXACT, HFD_MATCH_UNKNOWN };
 /* includeObject: the part of each object that the rows of a Table contain */
 enum hfd_include { HFD_INCLUDE_METADATA, HFD_INCLUDE_NONE, HFD_INCLUDE_OBJECT };
-/*
- * fieldValidation: whether unknown fields in the body are accepted with a Warning header, accepted
- * silently, or refused.
- */
-enum hfd_field_validation { HFD_FIELDS_WARN, HFD_FIELDS_IGNORE, HFD_FIELDS_STRICT };
 /* propagationPolicy: what a delete does to the objects that the deleted object owns */
 enum hfd_propagation {
         HFD_PROPAGATE_UNSET,
@@ -35,6 +32,7 @@ struct hfd_options {
         bool has_revision;                  /* a resourceVersion that is not "" was given */
         uint64_t revision;
         enum hfd_match match;
+        char match_text[64];  /* as given; cut */
         uint64_t limit;       /* for a list: objects in one response; 0 = all */
         char *continue_token; /* owned; NULL = none */
         bool bookmarks;       /* for a watch: the client wants bookmarks */
@@ -45,9 +43,10 @@ struct hfd_options {
         enum hfd_propagation propagation; /* for a delete, from the query or the body */
         bool has_orphan, orphan; /* orphanDependents, the older form of propagationPolicy */
         enum hfd_field_validation field_validation;
-        /* owned; the unknown fields of the body, one per line, for Warning headers; NULL = none */
-        char *unknown_fields;
+        struct hfd_strict strict; /* owned; what a strict decoder would refuse in the body */
         enum hfd_include include;
+        char *field_manager; /* owned; who owns what this write changes; NULL = not given */
+        bool force;          /* for an apply: take fields from other managers */
 };
 
 /*

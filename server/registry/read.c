@@ -9,8 +9,8 @@
  *      N                 not older than N: the cacher, once it has reached N; 504 after 3 s
  *      an elector's      like "not given", but always from the store
  *
- * While the cache is not filled, all three read the store. So do the first two while it contains
- * the history of a store that was replaced. list.c handles two more cases:
+ * While the cache is not filled, the first three read the store, too. So do the first two while it
+ * contains the history of a store that was replaced. list.c handles two more cases:
  *
  *      N, Exact          exactly the state of N: the cacher if it knows that state, else the store
  *      continue          exactly the state of the first page, in the same way
@@ -28,7 +28,11 @@
 #include <string.h>
 
 #include "server/cacher/sync/store_request.h"
+#include "server/cacher/sync/stored_value.h"
 #include "server/registry/list/table.h"
+#include "server/resources/forms/conversion.h"
+#include "server/resources/stored_object.h"
+#include "server/storage/sealed.h"
 
 #define NOT_OLDER_WAIT (3 * HF_NSEC_PER_SEC)
 
@@ -63,6 +67,13 @@ void hfd_read_finish_store_error(struct hfd_read *read, int error, const struct 
         hfd_read_finish(read, &response);
 }
 
+void hfd_read_finish_sealed(struct hfd_read *read, const char *key, const char *why) {
+        struct hfd_response response = {0};
+
+        hfd_response_sealed(&response, key, why);
+        hfd_read_finish(read, &response);
+}
+
 void hfd_read_finish_too_large(struct hfd_read *read) {
         struct hfd_response response = {0};
         uint64_t current = hfd_cacher_revision(read->registry->cacher);
@@ -81,8 +92,9 @@ void hfd_read_finish_too_large(struct hfd_read *read) {
 /* ---- start ---- */
 
 struct hfd_read *hfd_read_new(struct hfd_registry *registry, struct hfd_request *request,
-                              void (*ready)(struct hfd_consistent_read *wait)) {
-        struct hfd_read *read = calloc(1, sizeof *read);
+                              size_t n_ranges, void (*ready)(struct hfd_consistent_read *wait)) {
+        /* Not calloc: glibc's calloc does not use the thread's cache of freed blocks. */
+        struct hfd_read *read = malloc(sizeof *read + n_ranges * sizeof read->range[0]);
         struct hfd_response response = {0};
 
         assert(request->resource && request->done);
@@ -92,10 +104,11 @@ struct hfd_read *hfd_read_new(struct hfd_registry *registry, struct hfd_request 
                 hfd_response_done(&response);
                 return NULL;
         }
-        read->registry = registry;
-        read->request = request;
-        read->wait.ready = ready;
-        read->wait.deadline = request->deadline;
+        *read = (struct hfd_read){.wait = {.ready = ready, .deadline = request->deadline},
+                                  .registry = registry,
+                                  .request = request};
+        for (size_t i = 0; i < n_ranges; i++)
+                read->range[i] = (struct hfd_read_range){0};
         return read;
 }
 
@@ -113,6 +126,15 @@ void hfd_read_start(struct hfd_read *read) {
 
 /* ---- get ---- */
 
+/* The object itself, in the form of the resource. NULL = out of memory. */
+static struct hf__buf *get_bytes(const struct hfd_resource *resource, struct hfd_object *object) {
+        struct hfd_object *converted = hfd_conversion_object(resource, object);
+        struct hf__buf *bytes = converted ? hf__buf_ref(converted->bytes) : NULL;
+
+        hfd_object_unref(converted);
+        return bytes;
+}
+
 /* Consumes the reference to object; NULL: there is no such object. */
 static void finish_get(struct hfd_read *read, struct hfd_object *object) {
         struct hfd_response response = {0};
@@ -129,7 +151,7 @@ static void finish_get(struct hfd_read *read, struct hfd_object *object) {
         } else if (request->format == HFD_AS_PARTIAL) {
                 hfd_response_ok(&response, 200, hfd_table_render_partial(object));
         } else {
-                hfd_response_ok(&response, 200, hf__buf_ref(object->bytes));
+                hfd_response_ok(&response, 200, get_bytes(request->resource, object));
         }
         hfd_object_unref(object);
         hfd_read_finish(read, &response);
@@ -145,10 +167,14 @@ static void on_store_get(void *ctx, const struct hfd_store_reply *reply) {
                 hfd_read_finish_store_error(read, reply->error, &reply->status);
                 return;
         }
+        if (reply->n_kvs && hfd_kv_sealed(&reply->kvs[0])) {
+                hfd_read_finish_sealed(read, reply->kvs[0].key, hfd_kv_sealed(&reply->kvs[0]));
+                return;
+        }
         if (reply->n_kvs && reply->kvs[0].value) {
                 hfd_object_path(request->resource, request->ns, request->name, path);
-                object = hfd_object_new(request->resource, path, reply->kvs[0].mod_revision,
-                                        reply->kvs[0].value);
+                object = hfd_stored_object_new(hfd_resource_stored(request->resource), path,
+                                               &reply->kvs[0]);
                 /* A value that is not a valid object is not served, as by the cacher. */
                 if (!object && hfd_object_check(reply->kvs[0].value) != HF_E_INVALID) {
                         hfd_read_finish_store_error(read, -ENOMEM, NULL);
@@ -173,25 +199,38 @@ static void get_from_store(struct hfd_read *read) {
                 hfd_read_finish_store_error(read, r, NULL);
 }
 
-static void on_get_ready(struct hfd_consistent_read *wait) {
-        struct hfd_read *read = (struct hfd_read *)wait;
+/* The cacher has the required state. */
+static void get_from_cacher(struct hfd_read *read) {
         const struct hfd_request *request = read->request;
-        struct hfd_cacher *cacher = read->registry->cacher;
+        struct hfd_sealed_value sealed;
         char path[HFD_PATH_MAX];
+        bool is_sealed;
 
         hfd_object_path(request->resource, request->ns, request->name, path);
+        struct hfd_object *object = hfd_sealed_value_or_get(read->registry->cacher,
+                                                            hfd_resource_stored(request->resource),
+                                                            path, &is_sealed, &sealed);
+        if (is_sealed)
+                hfd_read_finish_sealed(read, sealed.key, sealed.why);
+        else
+                finish_get(read, object);
+}
+
+static void on_get_ready(struct hfd_consistent_read *wait) {
+        struct hfd_read *read = (struct hfd_read *)wait;
+
         if (wait->outcome == 0)
-                finish_get(read, hfd_cacher_get(cacher, request->resource, path));
+                get_from_cacher(read);
         else if (wait->outcome != HF_E_TIMEOUT)
                 hfd_read_finish_store_error(read, wait->outcome, &wait->status);
-        else if (read->too_large_if_late && hfd_cacher_synced(cacher))
+        else if (read->too_large_if_late && hfd_cacher_synced(read->registry->cacher))
                 hfd_read_finish_too_large(read);
         else
                 get_from_store(read);
 }
 
 void hfd_read_get(struct hfd_registry *registry, struct hfd_request *request) {
-        struct hfd_read *read = hfd_read_new(registry, request, on_get_ready);
+        struct hfd_read *read = hfd_read_new(registry, request, 0, on_get_ready);
 
         if (!read)
                 return;

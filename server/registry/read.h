@@ -21,6 +21,12 @@
 typedef void (*hfd_list_objects_fn)(struct hfd_request *request, struct hfd_object **objects,
                                     size_t n, uint64_t revision);
 
+/* The objects that a list looks at. */
+struct hfd_read_range {
+        struct hfd_scope scope;          /* the selectors choose among the objects in it */
+        char start[2 * HF_NAME_MAX + 4]; /* only objects after this path; "" = all */
+};
+
 struct hfd_read {
         struct hfd_consistent_read wait; /* first member: ready casts it back to the read */
         struct hfd_registry *registry;
@@ -28,17 +34,18 @@ struct hfd_read {
         bool too_large_if_late; /* if a filled cache is too late: respond 504, not from the store */
 
         /* Only used by a list. */
-        char start[2 * HF_NAME_MAX + 4]; /* only objects after this path; "" = all */
-        uint64_t at;                     /* exactly this revision; 0 = any that is new enough */
-        hfd_list_objects_fn on_objects;  /* receives the objects; NULL = send a response */
+        uint64_t at;                    /* exactly this revision; 0 = any that is new enough */
+        hfd_list_objects_fn on_objects; /* receives the objects; NULL = send a response */
+        struct hfd_read_range range[];  /* one for a list; a get saves the memory and has none */
 };
 
 /* Carries out a get. request->done is called once, perhaps before this returns. Thread: any. */
 void hfd_read_get(struct hfd_registry *registry, struct hfd_request *request);
 
-/* Creates a read; hfd_read_start will call ready. NULL: out of memory; the response was sent. */
+/* Creates a read; hfd_read_start will call ready. n_ranges: 1 for a list, 0 for a get. NULL: out of
+ * memory; the response was sent. */
 struct hfd_read *hfd_read_new(struct hfd_registry *registry, struct hfd_request *request,
-                              void (*ready)(struct hfd_consistent_read *wait));
+                              size_t n_ranges, void (*ready)(struct hfd_consistent_read *wait));
 /* Calls ready when the cacher has the state that the options require, or the wait has failed. */
 void hfd_read_start(struct hfd_read *read);
 
@@ -48,5 +55,7 @@ void hfd_read_start(struct hfd_read *read);
 void hfd_read_finish(struct hfd_read *read, struct hfd_response *response);
 /* status: the store's message; NULL = none. */
 void hfd_read_finish_store_error(struct hfd_read *read, int error, const struct hf_status *status);
+/* Responds 500: the value that is stored under the key cannot be decrypted. */
+void hfd_read_finish_sealed(struct hfd_read *read, const char *key, const char *why);
 /* Responds 504: the cacher, or the store, has not reached the revision that the client named. */
 void hfd_read_finish_too_large(struct hfd_read *read);

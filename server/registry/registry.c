@@ -20,6 +20,7 @@
 #include "server/registry/read.h"
 #include "server/registry/request.h"
 #include "server/registry/write/write.h"
+#include "server/resources/forms/conversion.h"
 
 /*
  * Two threads: one large step does not stop all lists. Because of their nice value, the threads
@@ -37,6 +38,7 @@ int hfd_registry_new(const struct hf_host *host, struct hfd_cacher *cacher,
         *registry = (struct hfd_registry){.host = host,
                                           .cacher = cacher,
                                           .prefix = hfd_cacher_prefix(cacher)};
+        hfd_quota_turns_init(&registry->turns);
         int r = hfd_renderings_new(registry, &registry->renderings);
         if (r == 0)
                 r = hfd_work_pool_new(host, WORK_THREADS, WORK_NICE, &registry->work);
@@ -53,6 +55,7 @@ struct hfd_registry *hfd_registry_free(struct hfd_registry *registry) {
                 return NULL;
         hfd_work_pool_free(registry->work);
         hfd_renderings_free(registry->renderings);
+        hfd_quota_turns_done(&registry->turns);
         free(registry);
         return NULL;
 }
@@ -81,7 +84,7 @@ bool hfd_registry_watch(struct hfd_registry *registry, struct hfd_request *reque
                         struct hfd_response *response, struct hfd_watcher **ret_watcher) {
         struct hfd_options *options = &request->options;
         bool initial = options->has_send_initial && options->send_initial;
-        const struct hfd_watcher_spec spec = {.resource = request->resource,
+        const struct hfd_watcher_spec spec = {.resource = hfd_resource_stored(request->resource),
                                               .ns = request->ns,
                                               .name = request->name,
                                               .labels = &options->labels,

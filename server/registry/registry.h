@@ -10,10 +10,10 @@
  * follows. The differences between kinds are in the resource table and in the strategies
  * (resources/).
  *
- * Thread: the registry is immutable after new, and has no lock. It owns a pool of threads
- * (work_pool.h) for large work. A request belongs to one thread at a time: the caller's, and later
- * a thread of the store, of the cacher or of the pool that runs a callback of the request. Nothing
- * here blocks, except freeing a loopback client or the registry.
+ * Thread: apart from the turns of quotas, the registry is immutable after new. It owns a pool of
+ * threads (work_pool.h) for large work. A request belongs to one thread at a time: the caller's,
+ * and later a thread of the store, of the cacher or of the pool that runs a callback of the
+ * request. Nothing here blocks, except freeing a loopback client or the registry.
  *
  * Invariants: every request except a watch gets exactly one response. If the response to a write is
  * a success, the store has committed the write, under the fence of the request if it has one. A dry
@@ -24,6 +24,7 @@
 #include <holdfast/host.h>
 
 #include "server/cacher/cacher.h"
+#include "server/registry/write/quota/quota_turns.h"
 
 /* Default time limits: of a request, and of a deletecollection. */
 #define HFD_REGISTRY_DEADLINE                   (10 * HF_NSEC_PER_SEC)
@@ -41,6 +42,7 @@ struct hfd_registry {
         struct hfd_cacher *cacher;         /* borrowed */
         struct hfd_work_pool *work;        /* owned; for lists, initial events and large writes */
         struct hfd_renderings *renderings; /* owned; lists and initial events that are being read */
+        struct hfd_quota_turns turns;      /* of creates that the same quotas count */
         const char *prefix;                /* of all keys: "/registry"; borrowed from the cacher */
 };
 

@@ -15,6 +15,7 @@
 
 #include <holdfast/fence.h>
 
+#include "server/auth/user.h"
 #include "server/patch/patch.h"
 #include "server/registry/options.h"
 #include "server/resources/object_key.h"
@@ -30,6 +31,8 @@ enum hfd_verb {
         HFD_DELETE_OBJECT,
         HFD_DELETE_COLLECTION
 };
+
+struct hfd_authorizer;
 
 /* The form of the response: the objects, a Table, or PartialObjectMetadata. */
 enum hfd_format { HFD_AS_JSON, HFD_AS_TABLE, HFD_AS_PARTIAL };
@@ -48,10 +51,18 @@ struct hfd_request {
         struct hfd_options options;
         enum hfd_format format;
         char table_version[16]; /* the version of meta.k8s.io: "v1", "v1beta1" */
-        const void *body;       /* borrowed until done; NULL = none */
+        /* The client gets protobuf. The registry makes only the pieces of a list in it, everything
+         * else in JSON, which the caller converts. */
+        bool protobuf;
+        const void *body; /* borrowed until done; NULL = none */
         size_t n_body;
+        const char *agent;            /* borrowed until done; the User-Agent; NULL = none */
         const struct hf_fence *fence; /* borrowed until done; NULL = not fenced */
-        bool in_process;              /* the request is from the loopback client */
+        /* For writes that grant rights. requester NULL = all rights. Both are borrowed until
+         * done. */
+        struct hfd_authorizer *authorizer;
+        const struct hfd_requester *requester;
+        bool in_process; /* the request is from the loopback client */
         /* A get without a resourceVersion reads the store, not the cache: an elector must not wait
          * for the watch that brings everybody's objects. */
         bool from_store;

@@ -10,12 +10,14 @@
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/json.h"
+#include "base/quote.h"
 
-#define QUOTED_MAX 300 /* bytes of a quoted text, with the quotes and the NUL */
-#define ELEMENT_ROOM                                                                               \
-        72 /* bytes that an element of a quoted list needs at most, with ", " and "}" */
+#define QUOTED_TEXT_MAX 250 /* bytes of a text that are quoted */
+#define QUOTED_MAX      300 /* bytes of a quoted text, with the quotes and the NUL */
+#define ELEMENT_ROOM    72  /* bytes that an element of a quoted list needs at most, with "," */
 
 /* Adds one cause. A full list drops it silently: the first causes already refuse the object. */
 __attribute__((format(printf, 4, 5))) static void add_cause(struct hfd_causes *causes,
@@ -61,6 +63,13 @@ void hfd_cause_unsupported_text(struct hfd_causes *causes, const char *field, co
         hfd_cause_unsupported(causes, field, quoted, supported);
 }
 
+void hfd_cause_duplicate_text(struct hfd_causes *causes, const char *field, const char *text) {
+        char quoted[QUOTED_MAX];
+
+        hfd_quote(text, quoted, sizeof quoted);
+        add_cause(causes, "FieldValueDuplicate", field, "Duplicate value: %.300s", quoted);
+}
+
 void hfd_cause_required(struct hfd_causes *causes, const char *field, const char *detail) {
         add_cause(causes, "FieldValueRequired", field, "Required value%s%s",
                   detail && *detail ? ": " : "", detail ? detail : "");
@@ -76,19 +85,22 @@ void hfd_cause_too_long(struct hfd_causes *causes, const char *field, const char
 
 void hfd_quote(const char *text, char *out, size_t max_out) {
         assert(max_out > 0);
-        (void)snprintf(out, max_out, "\"%.250s\"", text);
+        hf__quote_bytes(text, strnlen(text, QUOTED_TEXT_MAX), out, max_out);
 }
 
 void hfd_quote_list(const struct hf__json *list, char *out, size_t max_out) {
-        const char *comma = "";
+        size_t n = 0;
 
         assert(max_out > ELEMENT_ROOM); /* the loop keeps this much space free, so n < max_out */
-        size_t n = (size_t)snprintf(out, max_out, "[]string{");
+        out[n++] = '[';
         for (const struct hf__json *m = hf__json_first(list); m && n + ELEMENT_ROOM < max_out;
              m = hf__json_next(m)) {
-                n += (size_t)snprintf(out + n, max_out - n, "%s\"%.60s\"", comma,
-                                      hf__json_is_string(m) ? hf__json_text(m) : "");
-                comma = ", ";
+                const char *text = hf__json_is_string(m) ? hf__json_text(m) : "";
+                if (n > 1)
+                        out[n++] = ',';
+                hf__quote_bytes(text, strnlen(text, 60), out + n, ELEMENT_ROOM - 4);
+                n += strlen(out + n);
         }
-        (void)snprintf(out + n, max_out - n, "}");
+        out[n++] = ']';
+        out[n] = '\0';
 }

@@ -36,6 +36,8 @@ void hfd_cause_unsupported(struct hfd_causes *causes, const char *field, const c
 /* The same for a text, which is quoted here. */
 void hfd_cause_unsupported_text(struct hfd_causes *causes, const char *field, const char *text,
                                 const char *supported);
+/* "Duplicate value: VALUE". The text is quoted here. */
+void hfd_cause_duplicate_text(struct hfd_causes *causes, const char *field, const char *text);
 /* "Required value" or "Required value: DETAIL". detail: NULL or "" = none. */
 void hfd_cause_required(struct hfd_causes *causes, const char *field, const char *detail);
 /* "Forbidden: DETAIL". */
@@ -43,8 +45,8 @@ void hfd_cause_forbidden(struct hfd_causes *causes, const char *field, const cha
 /* "Too long: DETAIL". */
 void hfd_cause_too_long(struct hfd_causes *causes, const char *field, const char *detail);
 
-/* Formats a value for a cause: text in quotes, cut to 250 bytes. Unlike Go's %q, no escapes. */
+/* Formats a value for a cause: text in quotes, cut to 250 bytes. */
 void hfd_quote(const char *text, char *out, size_t max_out);
-/* The same for an array of strings, each cut to 60 bytes: `[]string{"a", "b"}`. Elements that do
- * not fit are left out. */
+/* The same for an array of strings, each cut to 60 bytes: `["a","b"]`. Elements that do not fit are
+ * left out. */
 void hfd_quote_list(const struct hf__json *list, char *out, size_t max_out);

@@ -4,8 +4,8 @@
  *
  *  - A client never sets the fields that belong to the server (uid, creationTimestamp,
  *    deletionTimestamp, generation, ...). A create removes or replaces them. An update computes the
- *    generation and removes what is not stored. It copies the others from the stored object if the
- *    client left them out, and validation refuses any other value.
+ *    generation and removes what is not stored. It copies the times from the stored object, and the
+ *    others if the client left them out; validation refuses any other value.
  *  - The checks stop at the first failure, and clients parse its text. So neither the order of the
  *    checks nor the texts may change.
  */
@@ -22,110 +22,16 @@
 #include "base/json.h"
 #include "base/time_format.h"
 
-#define UID_MAX  40 /* a UUID has 36 characters and a NUL */
-#define N_RANDOM 5  /* characters appended to a generateName */
+#define N_RANDOM 5 /* characters appended to a generateName */
 #define GENERATE_NAME_MAX                                                                          \
         58 /* bytes kept of a generateName, so that the name fits in a DNS label (63) */
 
 /* ---- whether the object fits the request ---- */
 
-/* Gets the field at "metadata.x". Tables below contain full paths, because messages show them. */
-static struct hf__json *meta_get(const struct hf__json *meta, const char *path) {
-        static const char prefix[] = "metadata.";
-
-        assert(strncmp(path, prefix, sizeof prefix - 1) == 0);
-        return hf__json_get(meta, path + sizeof prefix - 1);
-}
-
 static bool is_absent(const struct hf__json *value) { return !value || hf__json_is_null(value); }
 
-static bool is_text(const struct hf__json *value) {
-        return is_absent(value) || hf__json_is_string(value);
-}
-
-static bool is_time(const struct hf__json *value) {
-        int64_t when;
-
-        return is_absent(value) ||
-               (hf__json_is_string(value) && hf__time_parse(hf__json_text(value), &when) == 0);
-}
-
-static bool is_map_of_texts(const struct hf__json *value) {
-        if (is_absent(value))
-                return true;
-        if (!hf__json_is_object(value))
-                return false;
-        for (struct hf__json *m = hf__json_first(value); m; m = hf__json_next(m))
-                if (!hf__json_is_string(m))
-                        return false;
-        return true;
-}
-
-static bool is_list(const struct hf__json *value, bool of_objects) {
-        if (is_absent(value))
-                return true;
-        if (!hf__json_is_array(value))
-                return false;
-        for (struct hf__json *m = hf__json_first(value); m; m = hf__json_next(m)) {
-                bool fits = of_objects ? hf__json_is_object(m) : hf__json_is_string(m);
-                if (!fits)
-                        return false;
-        }
-        return true;
-}
-
-/* Returns the path of the first field that has the wrong type; NULL = all types are right. */
-static const char *find_wrong_type(const struct hf__json *meta) {
-        static const char *const texts[] = {"metadata.name", "metadata.generateName",
-                                            "metadata.namespace", "metadata.uid",
-                                            "metadata.resourceVersion"};
-        static const char *const times[] = {"metadata.creationTimestamp",
-                                            "metadata.deletionTimestamp"};
-        static const char *const maps[] = {"metadata.labels", "metadata.annotations"};
-
-        for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-                if (!is_text(meta_get(meta, texts[i])))
-                        return texts[i];
-        for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
-                if (!is_text(meta_get(meta, times[i])))
-                        return times[i];
-        for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
-                if (!is_time(meta_get(meta, times[i])))
-                        return times[i];
-        for (size_t i = 0; i < sizeof maps / sizeof maps[0]; i++)
-                if (!is_map_of_texts(meta_get(meta, maps[i])))
-                        return maps[i];
-        if (!is_list(hf__json_get(meta, "finalizers"), false))
-                return "metadata.finalizers";
-        if (!is_list(hf__json_get(meta, "ownerReferences"), true))
-                return "metadata.ownerReferences";
-        return NULL;
-}
-
-/*
- * Converts times to the format in which this server writes them. Some clients send back a time in
- * another format (the Python client writes "+00:00" for "Z"). This must not count as a change of an
- * immutable field.
- */
-static int normalize_times(struct hf__json *meta) {
-        static const char *const times[] = {"creationTimestamp", "deletionTimestamp"};
-        char text[HF__MICROTIME_MAX];
-        int64_t when;
-        int r = 0;
-
-        for (size_t i = 0; r == 0 && i < sizeof times / sizeof times[0]; i++) {
-                const char *sent = hf__json_string(meta, times[i]);
-                if (!sent || hf__time_parse(sent, &when) != 0)
-                        continue;
-                hf__time_format(when, text);
-                if (strcmp(text, sent) != 0)
-                        r = hf__json_set_string(meta, times[i], text);
-        }
-        return r;
-}
-
-static bool accept_type(const struct hfd_resource *resource, const struct hf__json *object,
-                        struct hfd_response *response) {
+bool hfd_meta_accept_type(const struct hfd_resource *resource, const struct hf__json *object,
+                          struct hfd_response *response) {
         const char *kind = hf__json_string(object, "kind"),
                    *version = hf__json_string(object, "apiVersion");
         char expected[128];
@@ -143,30 +49,6 @@ static bool accept_type(const struct hfd_resource *resource, const struct hf__js
                                          "%.200s in version \"%s\" cannot be handled as a %s: the "
                                          "kind in the data does not match",
                                          kind, resource->version, resource->kind);
-                return false;
-        }
-        return true;
-}
-
-/* Adds empty metadata if the object has none, and checks its types. */
-static bool accept_metadata(const struct hfd_resource *resource, struct hf__json *object,
-                            struct hfd_response *response) {
-        if (is_absent(hf__json_get(object, "metadata")) &&
-            hf__json_set(object, "metadata", hf__json_object()) != 0) {
-                hfd_response_no_memory(response);
-                return false;
-        }
-        struct hf__json *meta = hf__json_get(object, "metadata");
-        const char *wrong = hf__json_is_object(meta) ? find_wrong_type(meta) : "metadata";
-        if (wrong) {
-                hfd_response_bad_request(response,
-                                         "%s in version \"%s\" cannot be handled as a %s: json: "
-                                         "cannot unmarshal field %s",
-                                         resource->kind, resource->version, resource->kind, wrong);
-                return false;
-        }
-        if (normalize_times(meta) != 0) {
-                hfd_response_no_memory(response);
                 return false;
         }
         return true;
@@ -190,8 +72,10 @@ static bool accept_names(const struct hfd_resource *resource, const char *path_n
         if (!*path_name || (name && strcmp(name, path_name) == 0))
                 return true;
         if (!name || !*name)
-                hfd_response_bad_request(response, "the name of the object must be provided: "
-                                                   "name is required on an update");
+                hfd_response_bad_request(response,
+                                         "the name of the object (%s based on URL) was "
+                                         "undeterminable: name must be provided",
+                                         path_name);
         else
                 hfd_response_bad_request(response,
                                          "the name of the object (%.253s) does not match the name "
@@ -203,22 +87,24 @@ static bool accept_names(const struct hfd_resource *resource, const char *path_n
 bool hfd_meta_accept(const struct hfd_resource *resource, const char *ns, const char *name,
                      struct hf__json *object, struct hfd_response *response) {
         assert(hf__json_is_object(object));
-        return accept_type(resource, object, response) &&
-               accept_metadata(resource, object, response) &&
-               accept_names(resource, ns, name, object, response);
+        if (is_absent(hf__json_get(object, "metadata")) &&
+            hf__json_set(object, "metadata", hf__json_object()) != 0) {
+                hfd_response_no_memory(response);
+                return false;
+        }
+        return accept_names(resource, ns, name, object, response);
 }
 
 /* ---- what the server fills in ---- */
 
-/* A random UUID (RFC 4122, version 4). 0 or -EIO. */
-static int make_uid(char text[UID_MAX]) {
+int hfd_meta_make_uid(char text[HFD_UID_MAX]) {
         unsigned char b[16];
 
         if (getrandom(b, sizeof b, 0) != (ssize_t)sizeof b)
                 return -EIO;
         b[6] = (unsigned char)((b[6] & 0x0f) | 0x40);
         b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
-        (void)snprintf(text, UID_MAX,
+        (void)snprintf(text, HFD_UID_MAX,
                        "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0],
                        b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12],
                        b[13], b[14], b[15]);
@@ -233,12 +119,12 @@ int hfd_meta_prepare_create(const struct hfd_resource *resource, const char *ns,
                                                   "metadata.resourceVersion",
                                                   "metadata.managedFields",
                                                   "metadata.generation"};
-        char uid[UID_MAX], now[HF__MICROTIME_MAX];
+        char uid[HFD_UID_MAX], now[HF__MICROTIME_MAX];
 
         for (size_t i = 0; i < sizeof server_only / sizeof server_only[0]; i++)
                 hf__json_remove(object, server_only[i]);
         hf__time_format(now_s, now);
-        int r = make_uid(uid);
+        int r = hfd_meta_make_uid(uid);
         if (r == 0 && resource->namespaced)
                 r = hf__json_set_string(object, "metadata.namespace", ns);
         if (!resource->namespaced)
@@ -267,12 +153,13 @@ int hfd_meta_generate_name(struct hf__json *object) {
         return hf__json_set_string(object, "metadata.name", name);
 }
 
-/* Copies a field from the stored object if the client left it out or sent null. 0 or -ENOMEM. */
-static int carry_over_field(struct hf__json *meta, const struct hf__json *old_meta,
-                            const char *key) {
+/* Copies a field from the stored object, if that has it. unless_given: only if the client left it
+ * out or sent null. 0 or -ENOMEM. */
+static int carry_over_field(struct hf__json *meta, const struct hf__json *old_meta, const char *key,
+                            bool unless_given) {
         const struct hf__json *old_value = hf__json_get(old_meta, key);
 
-        if (!is_absent(hf__json_get(meta, key)) || !old_value)
+        if ((unless_given && !is_absent(hf__json_get(meta, key))) || !old_value)
                 return 0;
         struct hf__json *copy = hf__json_dup(old_value);
         return copy ? hf__json_put(meta, key, copy) : -ENOMEM;
@@ -332,17 +219,22 @@ static int set_generation(const struct hfd_resource *resource, struct hf__json *
 
 int hfd_meta_prepare_update(const struct hfd_resource *resource, struct hf__json *object,
                             const struct hf__json *old) {
-        static const char *const carried[] = {"namespace", "uid", "creationTimestamp",
-                                              "deletionTimestamp", "deletionGracePeriodSeconds"};
+        static const struct {
+                const char *key;
+                bool unless_given; /* validation then refuses another value */
+        } carried[] = {{"namespace", true},
+                       {"uid", true},
+                       {"creationTimestamp", false},
+                       {"deletionTimestamp", false},
+                       {"deletionGracePeriodSeconds", true}};
         struct hf__json *meta = hf__json_get(object, "metadata"),
                         *old_meta = hf__json_get(old, "metadata");
         int r = 0;
 
         assert(hf__json_is_object(meta) && old);
         for (size_t i = 0; r == 0 && i < sizeof carried / sizeof carried[0]; i++)
-                r = carry_over_field(meta, old_meta, carried[i]);
+                r = carry_over_field(meta, old_meta, carried[i].key, carried[i].unless_given);
         hf__json_remove(meta, "resourceVersion");
         hf__json_remove(meta, "selfLink");
-        hf__json_remove(meta, "managedFields");
         return r != 0 ? r : set_generation(resource, object, old);
 }

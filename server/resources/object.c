@@ -21,6 +21,7 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "server/resources/forms/protobuf_answer.h"
 
 #define HEAD_MAX 256 /* bytes of the longest head (object.h), with the NUL */
 
@@ -32,7 +33,8 @@ _Static_assert((int)HF_EVENT_BOOKMARK == N_FRAMES, "each other event type has a 
 _Static_assert(HEAD_MAX < UINT16_MAX && HF_NAME_MAX < UINT16_MAX, "they fit in the object");
 
 struct hfd_object_frames {
-        struct hf__buf *of[N_FRAMES]; /* owned; NULL = nobody has asked for it */
+        /* Owned; NULL = nobody has asked for it. First those in JSON, then those in protobuf. */
+        struct hf__buf *of[2 * N_FRAMES];
 };
 
 static size_t write_head(const struct hfd_resource *resource, char head[HEAD_MAX]) {
@@ -89,7 +91,7 @@ struct hf__buf *hfd_object_encode(const struct hfd_resource *resource,
  * bytes there, which are an earlier resourceVersion; 0 = there is none.
  */
 static struct hf__buf *make_spliced(const struct hf__buf *bytes, size_t n_head, size_t n_old,
-                                    uint64_t revision, uint16_t *ret_n_splice) {
+                                    uint64_t revision, uint8_t *ret_n_splice) {
         char digits[HF__U64_TEXT_MAX], text[48];
         const char *rest = bytes->data + n_head + n_old;
 
@@ -106,7 +108,7 @@ static struct hf__buf *make_spliced(const struct hf__buf *bytes, size_t n_head, 
         memcpy(spliced->data, bytes->data, n_head);
         memcpy(spliced->data + n_head, text, n);
         memcpy(spliced->data + n_head + n, rest, n_rest);
-        *ret_n_splice = (uint16_t)n;
+        *ret_n_splice = (uint8_t)n; /* of text */
         return spliced;
 }
 
@@ -181,6 +183,15 @@ struct hfd_object *hfd_object_unreadable(const struct hfd_resource *resource, co
         return alloc_object(resource, key, revision); /* with bytes NULL */
 }
 
+struct hfd_object *hfd_object_sealed(const struct hfd_resource *resource, const char *key,
+                                     uint64_t revision, const char *why) {
+        struct hfd_object *object = alloc_object(resource, key, revision);
+
+        if (object)
+                object->bytes = hf__buf_copy(why, strlen(why));
+        return object && object->bytes ? object : hfd_object_unref(object);
+}
+
 struct hfd_object *hfd_object_at(const struct hfd_object *object, uint64_t revision) {
         assert(object->bytes);
         struct hfd_object *other = alloc_object(object->resource, object->path, revision);
@@ -253,7 +264,7 @@ static int copy_member(struct hf__json *selectable, const struct hf__json *whole
 }
 
 /*
- * Extracts what selectors can read: the labels, and every field that is_known_field (selector.c)
+ * Extracts what selectors can read: the labels, and every field that find_field (selector.c)
  * accepts for any kind, except name and namespace, which are in the path. A field that is missing
  * here would never match. Nothing is extracted from malformed bytes. NULL = out of memory.
  */
@@ -269,6 +280,9 @@ static struct hf__json *make_selectable(const struct hfd_object *object) {
                 r = copy_member(selectable, hf__json_get(whole, "metadata"), "labels");
         for (size_t i = 0; r == 0 && i < sizeof members / sizeof members[0]; i++)
                 r = copy_member(selectable, whole, members[i]);
+        const char *signer = hf__json_string(whole, "spec.signerName");
+        if (r == 0 && signer)
+                r = hf__json_set_string(selectable, "spec.signerName", signer);
         hf__json_free(whole);
         return r == 0 ? selectable : hf__json_free(selectable);
 }
@@ -293,6 +307,22 @@ const char *hfd_event_type_name(enum hf_event_type type) {
 
         assert((size_t)type < sizeof names / sizeof names[0]);
         return names[type];
+}
+
+static struct hf__buf *make_protobuf_frame(const struct hfd_object *object,
+                                           enum hf_event_type type) {
+        struct hf__json *json = hfd_object_parse(object);
+        struct hf__strbuf s = {0};
+        struct hf__buf *frame = NULL;
+
+        if (json) {
+                hfd_protobuf_put_frame(&s, hfd_event_type_name(type), object->resource, false,
+                                       json);
+                frame = hf__strbuf_to_buf(&s);
+        }
+        hf__json_free(json);
+        hf__strbuf_done(&s);
+        return frame;
 }
 
 static struct hf__buf *make_frame(const struct hfd_object *object, enum hf_event_type type) {
@@ -336,26 +366,37 @@ void hfd_object_unshare_frames(struct hfd_object *object) {
         struct hfd_object_frames *frames = object->frames;
         object->frames = NULL;
         pthread_mutex_unlock(frames_lock(object));
-        for (size_t i = 0; frames && i < N_FRAMES; i++)
+        for (size_t i = 0; frames && i < 2 * N_FRAMES; i++)
                 hf__buf_unref(frames->of[i]);
         free(frames);
 }
 
-struct hf__buf *hfd_object_frame(struct hfd_object *object, enum hf_event_type type) {
+static struct hf__buf *get_frame(struct hfd_object *object, enum hf_event_type type,
+                                 bool protobuf) {
+        size_t i = (size_t)type + (protobuf ? N_FRAMES : 0);
+
         assert(object->bytes && (size_t)type < N_FRAMES);
         pthread_mutex_lock(frames_lock(object));
-        struct hf__buf *frame = object->frames ? hf__buf_ref(object->frames->of[type]) : NULL;
+        struct hf__buf *frame = object->frames ? hf__buf_ref(object->frames->of[i]) : NULL;
         pthread_mutex_unlock(frames_lock(object));
         if (frame)
                 return frame;
-        frame = make_frame(object, type);
+        frame = protobuf ? make_protobuf_frame(object, type) : make_frame(object, type);
         if (!frame)
                 return NULL;
         pthread_mutex_lock(frames_lock(object));
-        if (object->frames && !object->frames->of[type])
-                object->frames->of[type] = hf__buf_ref(frame);
+        if (object->frames && !object->frames->of[i])
+                object->frames->of[i] = hf__buf_ref(frame);
         pthread_mutex_unlock(frames_lock(object));
         return frame; /* if another thread was faster, both copies are used, which does no harm */
+}
+
+struct hf__buf *hfd_object_frame(struct hfd_object *object, enum hf_event_type type) {
+        return get_frame(object, type, false);
+}
+
+struct hf__buf *hfd_object_protobuf_frame(struct hfd_object *object, enum hf_event_type type) {
+        return get_frame(object, type, true);
 }
 
 size_t hfd_object_memory(const struct hfd_object *object) {

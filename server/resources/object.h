@@ -35,9 +35,13 @@ struct hfd_object {
         _Atomic(struct hf__json *) selectable;
         struct hfd_object_frames *frames; /* owned; NULL = not shared; guarded by object.c's lock */
         atomic_int refs;
-        uint16_t splice_at, n_splice; /* offset and length of the resourceVersion in bytes */
-        uint16_t n_ns;                /* length of the namespace in path; 0 = none */
-        char path[];                  /* "ns/name" or "name" */
+        uint16_t splice_at; /* offset of the resourceVersion in bytes */
+        uint8_t n_splice;   /* its length */
+        /* It is not encrypted in the store as it would be now, so a write that changes nothing
+         * writes it too. Set before others know the object. */
+        bool stale;
+        uint16_t n_ns; /* length of the namespace in path; 0 = none */
+        char path[];   /* "ns/name" or "name" */
 };
 
 /* The object's name, borrowed from object. */
@@ -60,6 +64,12 @@ int hfd_object_check(const struct hf__buf *stored);
  */
 struct hfd_object *hfd_object_unreadable(const struct hfd_resource *resource, const char *key,
                                          uint64_t revision);
+/*
+ * The same for a value that could not be decrypted: its bytes are `why`, a text, and no object. The
+ * placeholder of an invalid value has none. NULL = out of memory.
+ */
+struct hfd_object *hfd_object_sealed(const struct hfd_resource *resource, const char *key,
+                                     uint64_t revision, const char *why);
 /* A copy with another revision, for a DELETED event. NULL = out of memory. */
 struct hfd_object *hfd_object_at(const struct hfd_object *object, uint64_t revision);
 /* Accepts NULL. */
@@ -85,6 +95,8 @@ const struct hf__json *hfd_object_selectable(struct hfd_object *object);
  * must not be BOOKMARK, which has no stored object. Built at each call, unless frames are shared.
  */
 struct hf__buf *hfd_object_frame(struct hfd_object *object, enum hf_event_type type);
+/* The same in protobuf (protobuf_answer.h). NULL also if the stored bytes are malformed. */
+struct hf__buf *hfd_object_protobuf_frame(struct hfd_object *object, enum hf_event_type type);
 /*
  * From share to unshare, which is while one event is delivered, the object keeps the frames that
  * are asked for, so that the watches get the same bytes. A frame is as large as the object, so no

@@ -22,6 +22,19 @@ void hfd_object_path(const struct hfd_resource *resource, const char *ns, const 
         (void)hf__join(path, HFD_PATH_MAX, namespaced ? ns : "", namespaced ? "/" : "", name, NULL);
 }
 
+void hfd_object_scope(const struct hfd_resource *resource, const char *ns, const char *name,
+                      struct hfd_scope *ret_scope) {
+        bool any_ns = !resource->namespaced || !*ns;
+
+        ret_scope->exact =
+                name && *name && strlen(name) <= HF_NAME_MAX && (*ns || !resource->namespaced);
+        if (ret_scope->exact)
+                hfd_object_path(resource, ns, name, ret_scope->prefix);
+        else
+                (void)hf__join(ret_scope->prefix, sizeof ret_scope->prefix, any_ns ? "" : ns,
+                               any_ns ? "" : "/", NULL);
+}
+
 int hfd_object_key(const char *prefix, const struct hfd_resource *resource, const char *path,
                    char key[HFD_KEY_MAX]) {
         size_t n = hf__join(key, HFD_KEY_MAX, prefix, "/", resource->storage, "/", path, NULL);
@@ -38,8 +51,11 @@ const struct hfd_resource *hfd_object_key_parse(const char *prefix, const char *
                 return NULL;
         key += n_prefix + 1;
         for (size_t i = 0; i < n; i++) {
-                size_t n_storage = strlen(rows[i].storage);
-                if (strncmp(key, rows[i].storage, n_storage) != 0 || key[n_storage] != '/')
+                /* The row that stores the objects. */
+                bool stores = rows[i].storage && !rows[i].conversion;
+                size_t n_storage = stores ? strlen(rows[i].storage) : 0;
+                if (n_storage == 0 || strncmp(key, rows[i].storage, n_storage) != 0 ||
+                    key[n_storage] != '/')
                         continue;
                 *ret_path = key + n_storage + 1;
                 bool has_ns = strchr(*ret_path, '/') != NULL;

@@ -12,9 +12,23 @@
 
 #define HFD_PATH_MAX (2 * HF_NAME_MAX + 2) /* "namespace/name" and a NUL */
 
+/* A range of paths: those that begin with prefix ("" = all), or only the path that equals it. */
+struct hfd_scope {
+        char prefix[HFD_PATH_MAX];
+        bool exact;
+};
+
 /* The path of an object: "ns/name", or "name" where the resource has no namespaces. */
 void hfd_object_path(const struct hfd_resource *resource, const char *ns, const char *name,
                      char path[HFD_PATH_MAX]);
+
+/*
+ * Sets the smallest scope that contains all objects with this namespace ("" = any) and this name
+ * (NULL or "" = any). It also contains objects with other names if the namespace is not given but
+ * needed for the path, or if the name is longer than HF_NAME_MAX.
+ */
+void hfd_object_scope(const struct hfd_resource *resource, const char *ns, const char *name,
+                      struct hfd_scope *ret_scope);
 
 /*
  * The key of the object at path, below the store's prefix. An empty path gives the prefix of the

@@ -19,6 +19,18 @@
 #include "base/strbuf.h"
 #include "server/resources/strategies/strategies.h"
 
+/* Both versions of Events have them. */
+#define EVENT_COLUMNS                                                                              \
+        {"Last Seen", "string", "", "@event:last"}, {"Type", "string", "", "type"},                \
+                {"Reason", "string", "", "reason"}, {"Object", "string", "", "@event:object"},     \
+                {"Subobject", "string", "", "involvedObject.fieldPath", true},                     \
+                {"Source", "string", "", "@event:source", true},                                   \
+                {"Message", "string", "", "@event:message"},                                       \
+                {"First Seen", "string", "", "@event:first", true},                                \
+                {"Count", "integer", "", "@event:count", true}, {                                  \
+                "Name", "string", "", "metadata.name", true                                        \
+        }
+
 static const struct hfd_resource table[] = {
         {
                 .group = "",
@@ -33,7 +45,7 @@ static const struct hfd_resource table[] = {
                 .columns = {{"Name", "string", "name", "metadata.name"},
                             {"Data", "integer", "", "@count:data"},
                             {"Age", "string", "", "@age"}},
-                .decode = hfd_configmap_decode,
+                .schema = &hfd_configmap_schema,
                 .validate = hfd_configmap_validate,
         },
         {
@@ -48,12 +60,24 @@ static const struct hfd_resource table[] = {
                 .create_on_update = true,
                 .unconditional_update = true,
                 .owns_nothing = true,
-                .columns = {{"Last Seen", "string", "", "@age:lastTimestamp"},
-                            {"Type", "string", "", "type"},
-                            {"Reason", "string", "", "reason"},
-                            {"Object", "string", "", "@object"},
-                            {"Message", "string", "", "message"}},
-                .decode = hfd_event_decode,
+                .columns = {EVENT_COLUMNS},
+                .schema = &hfd_event_schema,
+                .validate = hfd_event_validate,
+        },
+        {
+                .group = "",
+                .version = "v1",
+                .plural = "limitranges",
+                .singular = "limitrange",
+                .kind = "LimitRange",
+                .short_name = "limits",
+                .storage = "limitranges",
+                .namespaced = true,
+                .unconditional_update = true,
+                .columns = {{"Name", "string", "name", "metadata.name"},
+                            {"Created At", "date", "", "metadata.creationTimestamp"}},
+                .schema = &hfd_limit_range_schema,
+                .validate = hfd_limit_range_validate,
         },
         {
                 .group = "",
@@ -67,12 +91,32 @@ static const struct hfd_resource table[] = {
                 .unconditional_update = true,
                 .no_delete_collection = true, /* one request would delete everything */
                 .subresources = HFD_SUB_STATUS | HFD_SUB_FINALIZE,
+                .subresources_write_meta = true,
                 .columns = {{"Name", "string", "name", "metadata.name"},
                             {"Status", "string", "", "status.phase"},
                             {"Age", "string", "", "@age"}},
-                .decode = hfd_namespace_decode,
+                .schema = &hfd_namespace_schema,
                 .prepare = hfd_namespace_prepare,
                 .validate = hfd_namespace_validate,
+        },
+        {
+                .group = "",
+                .version = "v1",
+                .plural = "resourcequotas",
+                .singular = "resourcequota",
+                .kind = "ResourceQuota",
+                .short_name = "quota",
+                .storage = "resourcequotas",
+                .namespaced = true,
+                .unconditional_update = true,
+                .subresources = HFD_SUB_STATUS,
+                .subresources_write_meta = true,
+                .columns = {{"Name", "string", "name", "metadata.name"},
+                            {"Request", "string", "", "@quota:requests"},
+                            {"Limit", "string", "", "@quota:limits"},
+                            {"Age", "string", "", "@age"}},
+                .schema = &hfd_resource_quota_schema,
+                .validate = hfd_resource_quota_validate,
         },
         {
                 .group = "",
@@ -87,7 +131,8 @@ static const struct hfd_resource table[] = {
                             {"Type", "string", "", "type"},
                             {"Data", "integer", "", "@count:data"},
                             {"Age", "string", "", "@age"}},
-                .decode = hfd_secret_decode,
+                .schema = &hfd_secret_schema,
+                .normalize = hfd_secret_normalize,
                 .prepare = hfd_secret_prepare,
                 .validate = hfd_secret_validate,
         },
@@ -101,10 +146,105 @@ static const struct hfd_resource table[] = {
                 .storage = "serviceaccounts",
                 .namespaced = true,
                 .unconditional_update = true,
+                .subresources = HFD_SUB_TOKEN,
                 .columns = {{"Name", "string", "name", "metadata.name"},
                             {"Secrets", "string", "", "@count:secrets"},
                             {"Age", "string", "", "@age"}},
-                .decode = hfd_service_account_decode,
+                .schema = &hfd_service_account_schema,
+        },
+        {
+                .group = "apiregistration.k8s.io",
+                .version = "v1",
+                .plural = "apiservices",
+                .singular = "apiservice",
+                .kind = "APIService",
+                .category = "api-extensions",
+                .storage = "apiregistration.k8s.io/apiservices",
+                .name_is_segment = true, /* the core group's ends with a dot: "v1." */
+                .subresources = HFD_SUB_STATUS,
+                .columns = {{"Name", "string", "name", "metadata.name"},
+                            {"Service", "string", "", "@service"},
+                            {"Available", "string", "", "@available"},
+                            {"Age", "string", "", "@age"}},
+                .schema = &hfd_api_service_schema,
+                .prepare = hfd_api_service_prepare,
+                .validate = hfd_api_service_validate,
+        },
+        {
+                .group = "authentication.k8s.io",
+                .version = "v1",
+                .plural = "selfsubjectreviews",
+                .singular = "selfsubjectreview",
+                .kind = "SelfSubjectReview",
+                .is_review = true,
+                .schema = &hfd_self_review_schema,
+        },
+        {
+                .group = "authentication.k8s.io",
+                .version = "v1",
+                .plural = "tokenreviews",
+                .singular = "tokenreview",
+                .kind = "TokenReview",
+                .is_review = true,
+                .schema = &hfd_token_review_schema,
+        },
+        {
+                .group = "authorization.k8s.io",
+                .version = "v1",
+                .plural = "localsubjectaccessreviews",
+                .singular = "localsubjectaccessreview",
+                .kind = "LocalSubjectAccessReview",
+                .namespaced = true,
+                .is_review = true,
+                .schema = &hfd_local_access_review_schema,
+        },
+        {
+                .group = "authorization.k8s.io",
+                .version = "v1",
+                .plural = "selfsubjectaccessreviews",
+                .singular = "selfsubjectaccessreview",
+                .kind = "SelfSubjectAccessReview",
+                .is_review = true,
+                .schema = &hfd_self_access_review_schema,
+        },
+        {
+                .group = "authorization.k8s.io",
+                .version = "v1",
+                .plural = "selfsubjectrulesreviews",
+                .singular = "selfsubjectrulesreview",
+                .kind = "SelfSubjectRulesReview",
+                .is_review = true,
+                .schema = &hfd_rules_review_schema,
+        },
+        {
+                .group = "authorization.k8s.io",
+                .version = "v1",
+                .plural = "subjectaccessreviews",
+                .singular = "subjectaccessreview",
+                .kind = "SubjectAccessReview",
+                .is_review = true,
+                .schema = &hfd_access_review_schema,
+        },
+        {
+                .group = "certificates.k8s.io",
+                .version = "v1",
+                .plural = "certificatesigningrequests",
+                .singular = "certificatesigningrequest",
+                .kind = "CertificateSigningRequest",
+                .short_name = "csr",
+                .storage = "certificatesigningrequests",
+                .name_is_segment = true,
+                .unconditional_update = true,
+                .subresources = HFD_SUB_STATUS | HFD_SUB_APPROVAL,
+                .subresources_write_meta = true,
+                .columns = {{"Name", "string", "name", "metadata.name"},
+                            {"Age", "string", "", "@age"},
+                            {"SignerName", "string", "", "spec.signerName"},
+                            {"Requestor", "string", "", "spec.username"},
+                            {"RequestedDuration", "string", "", "@duration:spec.expirationSeconds"},
+                            {"Condition", "string", "", "@certificate"}},
+                .schema = &hfd_certificate_request_schema,
+                .validate = hfd_certificate_request_validate,
         },
         {
                 .group = "coordination.k8s.io",
@@ -115,13 +255,13 @@ static const struct hfd_resource table[] = {
                 .storage = "leases",
                 .namespaced = true,
                 .create_on_update = true,
-                /* No unconditional_update: a candidate must not overwrite a record that it has
-                 * not read. */
+                /* No unconditional_update: a candidate must not overwrite a record that it has not
+                 * read. */
                 .term_record = true, /* fenced writes compare it */
                 .columns = {{"Name", "string", "name", "metadata.name"},
                             {"Holder", "string", "", "spec.holderIdentity"},
                             {"Age", "string", "", "@age"}},
-                .decode = hfd_lease_decode,
+                .schema = &hfd_lease_schema,
                 .validate = hfd_lease_validate,
         },
         {
@@ -139,8 +279,38 @@ static const struct hfd_resource table[] = {
                             {"EmulationVersion", "string", "", "spec.emulationVersion"},
                             {"Strategy", "string", "", "spec.strategy"},
                             {"Age", "string", "", "@age"}},
-                .decode = hfd_lease_candidate_decode,
+                .schema = &hfd_lease_candidate_schema,
                 .validate = hfd_lease_candidate_validate,
+        },
+        {
+                .group = "events.k8s.io",
+                .version = "v1",
+                .plural = "events",
+                .singular = "event",
+                .kind = "Event",
+                .short_name = "ev",
+                .storage = "events",
+                .conversion = &hfd_new_event_conversion,
+                .namespaced = true,
+                .create_on_update = true,
+                .unconditional_update = true,
+                .owns_nothing = true,
+                .columns = {EVENT_COLUMNS},
+                .schema = &hfd_new_event_schema,
+                .validate = hfd_new_event_validate,
+        },
+        {
+                .group = "node.k8s.io",
+                .version = "v1",
+                .plural = "runtimeclasses",
+                .singular = "runtimeclass",
+                .kind = "RuntimeClass",
+                .storage = "runtimeclasses",
+                .columns = {{"Name", "string", "name", "metadata.name"},
+                            {"Handler", "string", "", "handler"},
+                            {"Age", "string", "", "@age"}},
+                .schema = &hfd_runtime_class_schema,
+                .validate = hfd_runtime_class_validate,
         },
         {
                 .group = "rbac.authorization.k8s.io",
@@ -157,7 +327,7 @@ static const struct hfd_resource table[] = {
                             {"Users", "string", "", "@subjects:User", true},
                             {"Groups", "string", "", "@subjects:Group", true},
                             {"ServiceAccounts", "string", "", "@subjects:ServiceAccount", true}},
-                .decode = hfd_role_binding_decode,
+                .schema = &hfd_cluster_role_binding_schema,
                 .prepare = hfd_role_binding_prepare,
                 .validate = hfd_cluster_role_binding_validate,
         },
@@ -172,7 +342,7 @@ static const struct hfd_resource table[] = {
                 .name_is_segment = true,
                 .columns = {{"Name", "string", "name", "metadata.name"},
                             {"Created At", "date", "", "metadata.creationTimestamp"}},
-                .decode = hfd_cluster_role_decode,
+                .schema = &hfd_cluster_role_schema,
                 .validate = hfd_cluster_role_validate,
         },
         {
@@ -191,7 +361,7 @@ static const struct hfd_resource table[] = {
                             {"Users", "string", "", "@subjects:User", true},
                             {"Groups", "string", "", "@subjects:Group", true},
                             {"ServiceAccounts", "string", "", "@subjects:ServiceAccount", true}},
-                .decode = hfd_role_binding_decode,
+                .schema = &hfd_role_binding_schema,
                 .prepare = hfd_role_binding_prepare,
                 .validate = hfd_role_binding_validate,
         },
@@ -207,8 +377,26 @@ static const struct hfd_resource table[] = {
                 .name_is_segment = true,
                 .columns = {{"Name", "string", "name", "metadata.name"},
                             {"Created At", "date", "", "metadata.creationTimestamp"}},
-                .decode = hfd_role_decode,
+                .schema = &hfd_role_schema,
                 .validate = hfd_role_validate,
+        },
+        {
+                .group = "scheduling.k8s.io",
+                .version = "v1",
+                .plural = "priorityclasses",
+                .singular = "priorityclass",
+                .kind = "PriorityClass",
+                .short_name = "pc",
+                .storage = "priorityclasses",
+                .unconditional_update = true,
+                .columns = {{"Name", "string", "name", "metadata.name"},
+                            {"Value", "integer", "", "@integer:value"},
+                            {"Global-Default", "boolean", "", "@boolean:globalDefault"},
+                            {"Age", "string", "", "@age"},
+                            {"PreemptionPolicy", "string", "", "preemptionPolicy"}},
+                .schema = &hfd_priority_class_schema,
+                .prepare = hfd_priority_class_prepare,
+                .validate = hfd_priority_class_validate,
         },
         {
                 .group = "tenancy.holdfast.dev",
@@ -228,7 +416,7 @@ static const struct hfd_resource table[] = {
                 .columns = {{"Name", "string", "name", "metadata.name"},
                             {"Phase", "string", "", "status.phase"},
                             {"Age", "string", "", "@age"}},
-                .decode = hfd_workspace_decode,
+                .schema = &hfd_workspace_schema,
                 .prepare = hfd_workspace_prepare,
         },
 };
@@ -283,7 +471,11 @@ bool hfd_resource_subresource(const struct hfd_resource *resource, const char *n
         static const struct {
                 const char *name;
                 enum hfd_subresource subresource;
-        } all[] = {{"", HFD_SUB_NONE}, {"status", HFD_SUB_STATUS}, {"finalize", HFD_SUB_FINALIZE}};
+        } all[] = {{"", HFD_SUB_NONE},
+                   {"status", HFD_SUB_STATUS},
+                   {"finalize", HFD_SUB_FINALIZE},
+                   {"approval", HFD_SUB_APPROVAL},
+                   {"token", HFD_SUB_TOKEN}};
 
         for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
                 if (strcmp(all[i].name, name) == 0) {

@@ -13,17 +13,25 @@
 
 struct hf__json;
 struct hfd_causes;
+struct hfd_schema;
 
-#define HFD_COLUMNS_MAX     6
+#define HFD_COLUMNS_MAX     10
 #define HFD_RESOURCES_MAX   32
 #define HFD_API_VERSION_MAX 128 /* bytes of "group/version", with the NUL */
 #define HFD_QUALIFIED_MAX   128 /* bytes of "plural.group", with the NUL */
 
 /*
  * Parts of an object that have their own path. A write to that path changes only that part. A row
- * has a set of these flags; a request has one.
+ * has a set of these flags; a request has one. TOKEN is no part: a create of a TokenRequest issues
+ * a token for the object (reviews/token_request.h).
  */
-enum hfd_subresource { HFD_SUB_NONE = 0, HFD_SUB_STATUS = 1, HFD_SUB_FINALIZE = 2 };
+enum hfd_subresource {
+        HFD_SUB_NONE = 0,
+        HFD_SUB_STATUS = 1,
+        HFD_SUB_FINALIZE = 2,
+        HFD_SUB_TOKEN = 4,
+        HFD_SUB_APPROVAL = 8
+};
 
 /*
  * A column of the Table that kubectl shows. path: a JSON path into the object, or one of the forms
@@ -34,11 +42,24 @@ struct hfd_column {
         bool wide;
 };
 
+/* A member of the object that has another name in the stored form. */
+struct hfd_renamed {
+        const char *name, *stored;
+};
+/* The row shows the objects of another row, of the same plural, in another form: conversion.h. */
+struct hfd_conversion {
+        const char *group, *version; /* of the row that stores them */
+        const struct hfd_renamed *renamed;
+        size_t n_renamed;
+};
+
 struct hfd_resource {
         const char *group, *version; /* group "" = the core group */
         const char *plural, *singular, *kind;
         const char *short_name; /* NULL = none */
-        const char *storage;    /* segments of the store's keys after the prefix */
+        const char *category;   /* a name for several kinds, for `kubectl get`; NULL = none */
+        const char *storage;    /* segments of the store's keys after the prefix; NULL = a review */
+        const struct hfd_conversion *conversion; /* NULL = the row stores its objects */
         bool namespaced;
 
         /* Syntax of names: a DNS subdomain unless one of these two is set. */
@@ -53,19 +74,27 @@ struct hfd_resource {
         bool term_record;          /* the store also has a term record for each object (Leases) */
         bool has_generation; /* metadata.generation counts changes outside metadata and status */
         bool owns_nothing;   /* never an owner, so a delete ignores propagationPolicy (Events) */
-        bool no_strategic_patch;   /* refuses strategic merge patches, as for custom resources */
+        bool no_strategic_patch; /* refuses strategic merge patches, as for custom resources */
+        /* A write to a subresource also writes metadata, as for built-in kinds; false: nothing but
+         * its own part, as for custom resources. */
+        bool subresources_write_meta;
+        /* Clients create such objects to ask a question, and nothing is stored (reviews/review.h).
+         * The row has no storage, no columns and no strategy. */
+        bool is_review;
         bool no_delete_collection; /* objects can only be deleted one by one (Namespaces) */
         /*
          * A set of enum hfd_subresource. STATUS: clients write status by .../status only. FINALIZE:
          * after the create, clients write spec.finalizers by .../finalize only. These delay the
          * removal of a deleted object like metadata.finalizers; meanwhile its status.phase is
-         * Terminating (Namespaces).
+         * Terminating (Namespaces). APPROVAL: clients write status.conditions by .../approval too
+         * (CertificateSigningRequests).
          */
         unsigned subresources;
         struct hfd_column columns[HFD_COLUMNS_MAX]; /* ends at HFD_COLUMNS_MAX or a NULL name */
 
-        /* The strategy; see strategies/strategies.h. prepare and validate may be NULL. */
-        bool (*decode)(struct hf__json *object, char *reason, size_t max_reason);
+        const struct hfd_schema *schema; /* of the kind: a STRUCT */
+        /* The strategy; see strategies/strategies.h. Each of these may be NULL. */
+        int (*normalize)(struct hf__json *object);
         int (*prepare)(struct hf__json *object, const struct hf__json *old);
         void (*validate)(const struct hf__json *object, const struct hf__json *old,
                          struct hfd_causes *causes);
@@ -81,6 +110,8 @@ bool hfd_resource_starts_version(const struct hfd_resource *resource);
 /* Finds a row; NULL = there is no such resource. */
 const struct hfd_resource *hfd_resource_find(const char *group, const char *version,
                                              const char *plural);
+/* The kind that a create of .../token takes, which is in no table. */
+const struct hfd_resource *hfd_resource_token_request(void);
 /* The row of Namespaces. */
 const struct hfd_resource *hfd_resource_namespaces(void);
 /* name "" is HFD_SUB_NONE. False: the resource has no subresource of that name. */

@@ -271,6 +271,15 @@ void hfd_response_unreadable(struct hfd_response *response, const char *key) {
         hfd_response_status(response, HF_E_INVALID, 500, "InternalError", message, NULL);
 }
 
+void hfd_response_sealed(struct hfd_response *response, const char *key, const char *why) {
+        char message[1200];
+
+        (void)snprintf(message, sizeof message,
+                       "Internal error occurred: unable to transform key \"%.1024s\": %.80s", key,
+                       why);
+        hfd_response_status(response, HF_E_INVALID, 500, "InternalError", message, NULL);
+}
+
 /*
  * HF_E_CANCELED is a 503 like HF_E_UNAVAILABLE: the store is being stopped. The client did not
  * cancel; a client that has gone away reads no response. But it is unknown whether a canceled write
@@ -306,6 +315,10 @@ void hfd_response_store_error(struct hfd_response *response, int error,
                         details.cause_text = "nothing was written";
                 }
                 (void)snprintf(message, sizeof message, "the store is unavailable: %s", detail);
+                hfd_response_status(response, error, 503, "ServiceUnavailable", message, &details);
+                break;
+        case -ENOSPC: /* without Retry-After, because the write may have been done */
+                (void)snprintf(message, sizeof message, "the store is full: %s", detail);
                 hfd_response_status(response, error, 503, "ServiceUnavailable", message, &details);
                 break;
         default:

@@ -18,11 +18,10 @@
 #include "server/resources/resource.h"
 
 struct hfd_response {
-        int code;             /* HTTP status code */
-        struct hf__buf *body; /* owned; JSON; NULL = see above */
-        bool fence_compared;  /* the transaction compared the fence: repeat its header */
-        struct hf_status
-                status; /* for callers in the process; error 0 = success, otherwise as in body */
+        int code;                /* HTTP status code */
+        struct hf__buf *body;    /* owned; JSON; NULL = see above */
+        bool fence_compared;     /* the transaction compared the fence: repeat its header */
+        struct hf_status status; /* for callers in the process; error 0 = success, else as body */
 };
 /* Frees the body. */
 void hfd_response_done(struct hfd_response *response);
@@ -77,6 +76,8 @@ void hfd_response_invalid(struct hfd_response *response, const struct hfd_resour
 void hfd_response_no_memory(struct hfd_response *response);
 /* 500: the value stored under the key is not a valid object. */
 void hfd_response_unreadable(struct hfd_response *response, const char *key);
+/* 500: the value stored under the key cannot be decrypted. */
+void hfd_response_sealed(struct hfd_response *response, const char *key, const char *why);
 /*
  * A failed operation of the store: 410, 413, 503, 504, or 500. status has the store's message; if
  * it is NULL or has none, the message of the error code is used.

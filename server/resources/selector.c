@@ -21,8 +21,11 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "server/resources/names.h"
+#include "server/resources/forms/conversion.h"
+#include "server/resources/validation/names.h"
 
+/* Short for source.component; for a newer Event the reporting component. */
+#define SOURCE      "source"
 #define FIELD_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./"
 
 /* ---- parsing one requirement ---- */
@@ -38,7 +41,7 @@ static char *trim_spaces(char *text) {
         return text;
 }
 
-/* Checks the syntax of a field path only; is_known_field checks whether the field is supported. */
+/* Checks the syntax of a field path only; find_field checks whether the field is supported. */
 static bool is_field_path(const char *key) { return *key && key[strspn(key, FIELD_CHARS)] == '\0'; }
 
 static bool is_number(const char *text) {
@@ -170,34 +173,83 @@ static int parse_requirement(struct hfd_requirement *requirement, char *text, bo
 
 /* ---- parsing a selector ---- */
 
-/* Whether Kubernetes supports the field in selectors of this resource. */
-static bool is_known_field(const struct hfd_resource *resource, const char *key) {
-        static const char *const of_events[] = {"involvedObject.kind",
-                                                "involvedObject.namespace",
-                                                "involvedObject.name",
-                                                "involvedObject.uid",
-                                                "involvedObject.apiVersion",
-                                                "involvedObject.resourceVersion",
-                                                "involvedObject.fieldPath",
-                                                "reason",
-                                                "type",
-                                                "source",
-                                                "reportingComponent"};
+/* The fields of Events that selectors may name, as the stored form calls them. */
+static const char *const event_fields[] = {"involvedObject.kind",
+                                           "involvedObject.namespace",
+                                           "involvedObject.name",
+                                           "involvedObject.uid",
+                                           "involvedObject.apiVersion",
+                                           "involvedObject.resourceVersion",
+                                           "involvedObject.fieldPath",
+                                           "reason",
+                                           "type",
+                                           SOURCE,
+                                           "reportingComponent"};
+
+static bool is_event(const struct hfd_resource *resource) {
+        const struct hfd_resource *stored = hfd_resource_stored(resource);
+
+        return !*stored->group && strcmp(stored->plural, "events") == 0;
+}
+
+static bool is_certificate_request(const struct hfd_resource *resource) {
+        return strcmp(resource->plural, "certificatesigningrequests") == 0;
+}
+
+/* Whether selectors of this resource may name other fields than name and namespace. */
+static bool has_own_fields(const struct hfd_resource *resource) {
+        return is_event(resource) || is_certificate_request(resource) ||
+               (!*resource->group && (strcmp(resource->plural, "secrets") == 0 ||
+                                      strcmp(resource->plural, "namespaces") == 0));
+}
+
+/* The name in the stored form of a field that this resource calls key; NULL = it has none. */
+static const char *find_event_field(const struct hfd_resource *resource, const char *key) {
+        char name[80];
+
+        for (size_t i = 0; i < sizeof event_fields / sizeof event_fields[0]; i++) {
+                /* The source is no member, so it has the same name in both versions. */
+                if (strcmp(event_fields[i], SOURCE) == 0)
+                        (void)snprintf(name, sizeof name, "%s", SOURCE);
+                else
+                        hfd_conversion_field(resource, event_fields[i], name, sizeof name);
+                if (strcmp(key, name) == 0)
+                        return event_fields[i];
+        }
+        return NULL;
+}
+
+/*
+ * If Kubernetes supports the field in selectors of this resource: its name in the stored form,
+ * which is key itself or static. NULL: it is not supported.
+ */
+static const char *find_field(const struct hfd_resource *resource, const char *key) {
+        bool known;
 
         if (strcmp(key, "metadata.name") == 0)
-                return true;
+                return key;
         if (strcmp(key, "metadata.namespace") == 0)
-                return resource->namespaced;
-        if (strcmp(resource->plural, "secrets") == 0)
-                return strcmp(key, "type") == 0;
-        if (strcmp(resource->plural, "namespaces") == 0)
-                return strcmp(key, "status.phase") == 0;
-        if (strcmp(resource->plural, "events") != 0)
-                return false;
-        for (size_t i = 0; i < sizeof of_events / sizeof of_events[0]; i++)
-                if (strcmp(key, of_events[i]) == 0)
-                        return true;
-        return false;
+                return resource->namespaced ? key : NULL;
+        if (is_event(resource))
+                return find_event_field(resource, key);
+        if (is_certificate_request(resource))
+                return strcmp(key, "spec.signerName") == 0 ? key : NULL;
+        if (*resource->group)
+                return NULL;
+        known = (strcmp(resource->plural, "secrets") == 0 && strcmp(key, "type") == 0) ||
+                (strcmp(resource->plural, "namespaces") == 0 && strcmp(key, "status.phase") == 0);
+        return known ? key : NULL;
+}
+
+/* Replaces the key of a field by its name in the stored form. False: it is not supported. */
+static bool find_stored_key(struct hfd_requirement *requirement,
+                            const struct hfd_resource *resource) {
+        const char *stored = find_field(resource, requirement->key);
+
+        requirement->has_static_key = stored && stored != requirement->key;
+        if (stored)
+                requirement->key = stored;
+        return stored != NULL;
 }
 
 /* Parses one requirement and adds it. text is the whole selector, which the error message
@@ -205,20 +257,32 @@ static bool is_known_field(const struct hfd_resource *resource, const char *key)
 static int add_requirement(struct hfd_selector *selector, char *item,
                            const struct hfd_resource *resource, const char *text, char *reason,
                            size_t max_reason) {
-        int r = HF_E_INVALID;
-
-        if (selector->n < HFD_REQUIREMENTS_MAX)
-                r = parse_requirement(&selector->requirements[selector->n++], item,
-                                      selector->fields);
+        if (selector->n == HFD_REQUIREMENTS_MAX) {
+                (void)snprintf(reason, max_reason, "more than %d requirements in the %s selector",
+                               HFD_REQUIREMENTS_MAX, selector->fields ? "field" : "label");
+                return HF_E_INVALID;
+        }
+        int r = parse_requirement(&selector->requirements[selector->n++], item, selector->fields);
         if (r != 0) {
-                (void)snprintf(reason, max_reason,
-                               "unable to parse requirement: invalid %s selector: %.200s",
-                               selector->fields ? "field" : "label", text);
+                if (selector->fields)
+                        (void)snprintf(reason, max_reason,
+                                       "invalid selector: '%.120s'; can't understand '%.120s'",
+                                       text, item);
+                else
+                        (void)snprintf(reason, max_reason,
+                                       "unable to parse requirement: invalid label "
+                                       "selector: %.200s",
+                                       text);
                 return r;
         }
-        const char *key = selector->requirements[selector->n - 1].key;
-        if (selector->fields && !is_known_field(resource, key)) {
-                (void)snprintf(reason, max_reason, "field label not supported: %s", key);
+        struct hfd_requirement *requirement = &selector->requirements[selector->n - 1];
+        if (selector->fields && !find_stored_key(requirement, resource)) {
+                bool only_names = !resource->no_strategic_patch && !has_own_fields(resource);
+                (void)snprintf(reason, max_reason,
+                               only_names ? "\"%s\" is not a known field selector: only "
+                                            "\"metadata.name\", \"metadata.namespace\""
+                                          : "field label not supported: %s",
+                               requirement->key);
                 return HF_E_INVALID;
         }
         return 0;
@@ -282,7 +346,11 @@ int hfd_selector_parse(const char *text, bool fields, const struct hfd_resource 
 /* Keys and values of the copy point to the same offsets of its own text. */
 static int copy_requirement(struct hfd_requirement *copy, const struct hfd_requirement *from,
                             char *text, const char *from_text) {
-        *copy = (struct hfd_requirement){.op = from->op, .key = text + (from->key - from_text)};
+        *copy = (struct hfd_requirement){.op = from->op,
+                                         .has_static_key = from->has_static_key,
+                                         .key = from->key};
+        if (!from->has_static_key)
+                copy->key = text + (from->key - from_text);
         if (from->n_values == 0)
                 return 0;
         copy->values = calloc(from->n_values, sizeof *copy->values);
@@ -402,14 +470,16 @@ static int check_field(const struct hfd_requirement *requirement, struct hfd_obj
                 *ret_holds = same == (requirement->op == HFD_EQUALS);
                 return 0;
         }
-        bool source = strcmp(requirement->key, "source") == 0; /* short for source.component */
+        bool source = strcmp(requirement->key, SOURCE) == 0;
         const struct hf__json *selectable = hfd_object_selectable(object);
         if (!selectable)
                 return -ENOMEM;
         const char *value =
                 hf__json_string(selectable, source ? "source.component" : requirement->key);
-        *ret_holds = requirement_holds(requirement,
-                                       value ? value : ""); /* Kubernetes compares a Go string */
+        if (source && (!value || !*value))
+                value = hf__json_string(selectable, "reportingComponent");
+        /* As in Kubernetes, a missing field equals the empty string. */
+        *ret_holds = requirement_holds(requirement, value ? value : "");
         return 0;
 }
 

@@ -2,8 +2,8 @@
 #pragma once
 /*
  * Label and field selectors: parsed once for each request, and matched against the parsed parts of
- * an object (hfd_object_selectable). A parsed selector is immutable. {0} selects everything. Pure.
- * Thread: any.
+ * an object (hfd_object_selectable). A parsed selector is immutable. {0} selects everything. Apart
+ * from the parsed parts, which a match keeps in the object, pure. Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,8 +25,10 @@ enum hfd_selector_op {
 
 struct hfd_requirement {
         enum hfd_selector_op op;
-        const char *key; /* points into text */
-        char **values;   /* owned; pointers into text; NULL for HFD_EXISTS and HFD_NOT_EXISTS */
+        /* Points into text, or is static: a field has the name of the stored form. */
+        const char *key;
+        bool has_static_key;
+        char **values; /* owned; pointers into text; NULL for HFD_EXISTS and HFD_NOT_EXISTS */
         size_t n_values;
 };
 struct hfd_selector {

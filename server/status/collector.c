@@ -49,13 +49,16 @@ struct hfd_status_collector {
         struct hf__kubeconfig config;   /* owned */
         struct hf__http_engine *engine; /* owned */
         struct hf__http_tls *tls;       /* owned; NULL = plain http: no instance is queried */
-        char *authorization;            /* owned; a header line; NULL = no bearer token */
+        char *authorization; /* owned; a header line. NULL = no bearer token, or it is in a
+                              * tokenFile: that one is sent to the server only, because it
+                              * may be meant for that server alone */
         /* the calling thread only */
         char server[160];         /* URL of the server that client talks to */
         struct hf_client *client; /* owned */
         struct query queries[HFD_STATUS_MAX_INSTANCES];
-        void (*changed)(void *ctx); /* set before the watch that calls it is opened */
-        void *ctx;                  /* of changed */
+        /* set before a watch is opened, then read by the client's thread */
+        void (*changed)(void *ctx);
+        void *ctx; /* of changed */
 
         pthread_mutex_t mu;
         pthread_cond_t all_done;
@@ -80,6 +83,9 @@ static int replace_client(struct hfd_status_collector *collector, const char *se
         struct hf_client *client = NULL;
 
         config.server = server;
+        /* read_leases goes to the others, so that it knows which server has answered. */
+        config.other_servers = NULL;
+        config.n_other_servers = 0;
         config.timeout = LIST_TIMEOUT;
         config.user_agent = "holdfastd-status";
         if (!is_configured)
@@ -98,7 +104,9 @@ static int replace_client(struct hfd_status_collector *collector, const char *se
 
 static int list_leases(struct hfd_status_collector *collector, struct hf_cancel *token,
                        struct hfd_status_model *model, struct hf_status *reterr_status) {
-        struct hf_request request = {.verb = HF_VERB_LIST, .resource = lease_resource};
+        struct hf_request request = {.size = sizeof request,
+                                     .verb = HF_VERB_LIST,
+                                     .resource = lease_resource};
         char *list = NULL;
         size_t n = 0;
         int r = hf_client_do(collector->client, &request, token, &list, &n, reterr_status);
@@ -115,12 +123,31 @@ static int list_leases(struct hfd_status_collector *collector, struct hf_cancel 
         return r;
 }
 
-/* Whether a request may be sent to an endpoint from a Lease: only if TLS verifies the server there,
- * and if it has credentials that may be sent. */
+/*
+ * Whether a request may be sent to an endpoint from a Lease: only if TLS verifies the server there,
+ * and the kubeconfig has a CA of its own or a client certificate. Without credentials the request
+ * is anonymous: the instance refuses it, but is known to be there.
+ */
 static bool may_query(const struct hfd_status_collector *collector, const char *endpoint) {
         return collector->tls && !collector->config.rest.insecure &&
                strncmp(endpoint, "https://", 8) == 0 &&
                (may_send_token(collector) || collector->config.cert_pem);
+}
+
+/* Reads the Leases from the further servers that the kubeconfig names, until one responds. Only the
+ * first read needs them: later ones know the instances. */
+static int try_other_servers(struct hfd_status_collector *collector, struct hf_cancel *token,
+                             struct hfd_status_model *model) {
+        const struct hf_rest_config *rest = &collector->config.rest;
+        struct hf_status other;
+        int r = HF_E_UNAVAILABLE;
+
+        for (size_t i = 0; i < rest->n_other_servers && r != 0; i++) {
+                r = replace_client(collector, rest->other_servers[i], true, &other);
+                if (r == 0)
+                        r = list_leases(collector, token, model, &other);
+        }
+        return r;
 }
 
 int hfd_status_collector_read_leases(struct hfd_status_collector *collector,
@@ -137,12 +164,16 @@ int hfd_status_collector_read_leases(struct hfd_status_collector *collector,
                 memcpy(endpoint, instance->endpoint, sizeof endpoint);
                 /* Instances that have just failed to respond would only cost a timeout each. */
                 if (!may_query(collector, endpoint) || strcmp(endpoint, collector->server) == 0 ||
-                    strcmp(instance->state, "unreachable") == 0)
+                    strcmp(instance->state, "unreachable") == 0 ||
+                    strcmp(instance->state, HFD_STATUS_OTHER_CA_STATE) == 0)
                         continue;
                 if (replace_client(collector, endpoint, false, &other) == 0 &&
                     list_leases(collector, token, model, &other) == 0)
                         r = 0;
         }
+        if ((r == HF_E_UNAVAILABLE || r == HF_E_TIMEOUT) && model->n_instances == 0 &&
+            try_other_servers(collector, token, model) == 0)
+                r = 0;
         /* No server responds. The next attempt begins with the kubeconfig's server again, because
          * that is where a restarted server is most likely to be. */
         if ((r == HF_E_UNAVAILABLE || r == HF_E_TIMEOUT) &&
@@ -180,7 +211,8 @@ static void on_watch_end(void *ctx, int error, const struct hf_status *status) {
 void hfd_status_collector_watch(struct hfd_status_collector *collector,
                                 const struct hfd_status_model *model, void (*changed)(void *ctx),
                                 void *ctx) {
-        struct hf_watch_spec spec = {.resource = lease_resource,
+        struct hf_watch_spec spec = {.size = sizeof spec,
+                                     .resource = lease_resource,
                                      .resource_version = model->resource_version,
                                      .bookmarks = true,
                                      .lane = HF_LANE_WATCH};
@@ -204,8 +236,10 @@ void hfd_status_collector_watch(struct hfd_status_collector *collector,
 static void on_response(void *ctx, const struct hf__http_result *result) {
         struct query *query = ctx;
         struct hfd_status_collector *collector = query->collector;
-        int code = result->outcome == 0 ? result->code : 0;
+        int code = result->other_ca ? HFD_STATUS_OTHER_CA : 0;
 
+        if (result->outcome == 0)
+                code = result->code;
         (void)pthread_mutex_lock(&collector->mu);
         hfd_status_model_set_response(query->instance, code, result->body ? result->body : "",
                                       result->body ? result->n_body : 0);

@@ -36,9 +36,10 @@ struct hfd_status_collector *hfd_status_collector_free(struct hfd_status_collect
 
 /*
  * Reads the Leases into the model. If the server does not respond, this tries the instances that
- * the model knows, so that the live mode continues after the server that it used has died. Blocks
- * until the list has been received, the requests time out (3 s for each server) or the token fires.
- * Fails like hf_client_do, with a message, and then leaves the model unchanged.
+ * the model knows, or those that the kubeconfig names if it knows none yet, so that the live mode
+ * continues after the server that it used has died. Blocks until the list has been received, the
+ * requests time out (3 s for each server) or the token fires. Fails like hf_client_do, with a
+ * message, and then leaves the model unchanged.
  */
 int hfd_status_collector_read_leases(struct hfd_status_collector *collector,
                                      struct hf_cancel *token, struct hfd_status_model *model,
@@ -53,8 +54,8 @@ void hfd_status_collector_query_instances(struct hfd_status_collector *collector
                                           struct hfd_status_model *model);
 
 /* Whether the server that the Leases are read from is itself an instance of the model, and has not
- * responded to the latest query, or to none. A watch on that server may then look open but deliver
- * nothing, so the caller must read the Leases again. */
+ * responded to the latest query, or has not been queried yet. A watch on that server may then look
+ * open but deliver nothing, so the caller must read the Leases again. */
 bool hfd_status_collector_is_server_unreachable(const struct hfd_status_collector *collector,
                                                 const struct hfd_status_model *model);
 

@@ -15,7 +15,8 @@
 static int run_status(const struct hfd_config *config) {
         struct hfd_log_sink sink;
         struct hfd_status_options options = {.kubeconfig = config->kubeconfig,
-                                             .watch = config->watch};
+                                             .watch = config->watch,
+                                             .json = config->output == HFD_OUTPUT_JSON};
 
         if (config->v > 1)
                 hfd_log_sink_init(&sink, config, &options.log);

@@ -180,6 +180,8 @@ void hfd_status_model_set_read_error(struct hfd_status_model *model, const char 
 static const char *state_of_code(int code) {
         if (code == 0)
                 return "unreachable";
+        if (code == HFD_STATUS_OTHER_CA)
+                return HFD_STATUS_OTHER_CA_STATE;
         return code == 401 || code == 403 ? "denied" : "unknown";
 }
 
@@ -224,4 +226,9 @@ uint64_t hfd_status_model_term(const struct hfd_status_model *model,
                         return instance->term;
         }
         return 0;
+}
+
+bool hfd_status_model_is_silent(const struct hfd_status_lease *lease, int64_t now_us) {
+        return lease->holder[0] && lease->renew_us > 0 &&
+               (now_us - lease->renew_us) / 1000000 > lease->duration_s;
 }

@@ -15,6 +15,7 @@
  * Thread: a model belongs to one thread. Only hfd_status_model_set_response may run on another: it
  * changes one instance, and the caller locks (collector.c).
  */
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <holdfast/error.h>
@@ -31,7 +32,7 @@ struct hfd_status_instance {
         char name[64], host[128], endpoint[160]; /* from annotations; "" = not given */
         int64_t renew_us; /* last renewal, microseconds since 1970; 0 = none */
         /* from its response */
-        char state[20];                    /* "unreachable" until it has responded */
+        char state[32];                    /* "unreachable" until it has responded */
         char lease[2 * (HF_NAME_MAX + 1)]; /* "namespace/name" of the Lease it contends for */
         uint64_t term;                     /* 0 = it leads no term */
         /* Refreshes since it failed to respond, counted by the collector; 0 = it responded. */
@@ -68,10 +69,19 @@ int hfd_status_model_set_leases(struct hfd_status_model *model, const char *list
 /* Stores why the last read of the Leases failed. */
 void hfd_status_model_set_read_error(struct hfd_status_model *model, const char *message);
 
-/* Stores an instance's response to GET /debug/leader. code is the HTTP status; 0 = no response. */
+/* What hfd_status_model_set_response gets for a server whose certificate was issued by none of the
+ * CAs of the kubeconfig, and the state that it stores. */
+#define HFD_STATUS_OTHER_CA       (-1)
+#define HFD_STATUS_OTHER_CA_STATE "certificate of another CA"
+/* Stores an instance's response to GET /debug/leader. code is the HTTP status; 0 = no response;
+ * HFD_STATUS_OTHER_CA. */
 void hfd_status_model_set_response(struct hfd_status_instance *instance, int code, const char *body,
                                    size_t n);
 
 /* The term that the Lease's holder reported in its response; 0 = not known. */
 uint64_t hfd_status_model_term(const struct hfd_status_model *model,
                                const struct hfd_status_lease *lease);
+
+/* Whether the Lease's holder did not renew it for its duration: it is dead or cut off, or the
+ * clocks differ. now_us: microseconds since 1970. */
+bool hfd_status_model_is_silent(const struct hfd_status_lease *lease, int64_t now_us);

@@ -155,9 +155,7 @@ static void add_leases(const struct hfd_status_model *model, int64_t now_us,
                 uint64_t term = hfd_status_model_term(model, lease);
                 hf__strbuf_printf(&rows, "%s\t", lease->label);
                 add_identity(&rows, lease->holder);
-                /* The holder did not renew in time: it is dead or cut off, or the clocks differ. */
-                if (lease->holder[0] && lease->renew_us > 0 &&
-                    (now_us - lease->renew_us) / 1000000 > lease->duration_s)
+                if (hfd_status_model_is_silent(lease, now_us))
                         hf__strbuf_puts(&rows, " (silent)");
                 hf__strbuf_putc(&rows, '\t');
                 add_age(&rows, lease->acquire_us, now_us, "");

@@ -6,9 +6,9 @@
  * The live mode refreshes once a second, and sooner when the watch reports a change of a Lease. A
  * refresh reads the Leases again if they may have changed, and queries the instances in any case.
  * On a terminal it draws over its previous output. In a pipe or file it prints the model only when
- * facts have changed, so that the output is a record of what happened. A server that stops
- * responding does not end the live mode: the previous model stays, marked as not fresh, and the
- * collector tries the other instances.
+ * facts have changed, so that the output is a record of what happened; so it does with JSON. A
+ * server that stops responding does not end the live mode: the previous model stays, marked as not
+ * fresh, and the collector tries the other instances.
  *
  * Invariants. Two refreshes are at least MIN_REFRESH_INTERVAL apart, however many changes the watch
  * reports. And a refresh waits only for the requests of the collector, which have timeouts, and
@@ -37,6 +37,7 @@
 #include "server/status/collector.h"
 #include "server/status/model.h"
 #include "server/status/render.h"
+#include "server/status/render_json.h"
 
 #define REFRESH_INTERVAL     (1 * HF_NSEC_PER_SEC)    /* at the latest, for ages and instances */
 #define MIN_REFRESH_INTERVAL (100 * HF_NSEC_PER_MSEC) /* one refresh covers many quick changes */
@@ -47,7 +48,8 @@
 struct live {
         const struct hf_clock *clock; /* borrowed */
         struct hf_cancel *stop;       /* owned */
-        bool on_terminal;
+        bool json;
+        bool on_terminal;        /* and not JSON: draws in place */
         unsigned n_drawn;        /* lines that the previous draw_model wrote */
         struct hf__strbuf facts; /* of the last printed model; empty = nothing printed yet */
 
@@ -69,8 +71,8 @@ static int report_failure(const char *kubeconfig, int r, const struct hf_status 
                 hint = "; start holdfastd with this --data-dir first, or name a kubeconfig with "
                        "--kubeconfig";
         else if (r == HF_E_UNAVAILABLE || r == HF_E_TIMEOUT)
-                hint = "; is that instance running? Use --kubeconfig to name the file of another "
-                       "one";
+                hint = "; is that instance running? Use --kubeconfig to name the file of "
+                       "another one";
         /* A message about a server does not say which kubeconfig named that server. */
         if (r == -ENOENT || strstr(status->message, kubeconfig))
                 (void)fprintf(stderr, "holdfastd status: %s%s\n", status->message, hint);
@@ -83,10 +85,13 @@ static int report_failure(const char *kubeconfig, int r, const struct hf_status 
 
 /* ---- output ---- */
 
-static bool print_model(const struct hfd_status_model *model) {
+static bool print_model(const struct live *live, const struct hfd_status_model *model) {
         struct hf__strbuf text = {0};
 
-        hfd_status_render(model, wall_clock_us(), &text);
+        if (live->json)
+                hfd_status_render_json(model, wall_clock_us(), &text);
+        else
+                hfd_status_render(model, wall_clock_us(), &text);
         bool good = !text.error && fwrite(text.data, 1, text.n, stdout) == text.n &&
                     fflush(stdout) == 0;
         hf__strbuf_done(&text);
@@ -141,7 +146,7 @@ static bool show_model(struct live *live, const struct hfd_status_model *model) 
         live->facts = facts; /* live owns the buffer now */
         if (same)
                 return true;
-        return (first || putchar('\n') != EOF) && print_model(model);
+        return (first || live->json || putchar('\n') != EOF) && print_model(live, model);
 }
 
 /* ---- the live mode ---- */
@@ -278,7 +283,7 @@ static int run_command(const struct hfd_status_options *options, const struct hf
                 exit_status = run_live_mode(live, host, collector, model);
         } else {
                 hfd_status_collector_query_instances(collector, model);
-                exit_status = print_model(model) ? 0 : 1;
+                exit_status = print_model(live, model) ? 0 : 1;
         }
         hfd_status_collector_free(collector);
         return exit_status;
@@ -289,7 +294,8 @@ int hfd_status_main(const struct hfd_status_options *options) {
                                .clock = hf_clock_system(),
                                .log = options->log};
         struct live live = {.clock = host.clock,
-                            .on_terminal = isatty(STDOUT_FILENO),
+                            .json = options->json,
+                            .on_terminal = !options->json && isatty(STDOUT_FILENO),
                             .mu = PTHREAD_MUTEX_INITIALIZER};
         struct hfd_status_model *model = calloc(1, sizeof *model);
         sigset_t set;

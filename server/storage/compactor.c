@@ -36,6 +36,7 @@ struct hfd_compactor {
         /* Immutable. */
         const struct hf_host *host; /* borrowed */
         struct hfd_store *store;    /* borrowed */
+        hf_nsec step;               /* between two attempts; 0 = there are none */
         char key[HFD_KEY_MAX];      /* the compact key */
         /* Owner only. */
         hf_nsec due; /* boot time of the next attempt; 0 = hfd_compactor_tick was never called */
@@ -204,9 +205,9 @@ static int start_attempt(struct hfd_compactor *compactor) {
 void hfd_compactor_tick(struct hfd_compactor *compactor, hf_nsec now) {
         bool start;
 
-        if (now < compactor->due)
+        if (compactor->step == 0 || now < compactor->due)
                 return;
-        compactor->due = now + HFD_COMPACT_STEP;
+        compactor->due = now + compactor->step;
         pthread_mutex_lock(&compactor->mu);
         start = !compactor->busy;
         if (start) {
@@ -218,8 +219,12 @@ void hfd_compactor_tick(struct hfd_compactor *compactor, hf_nsec now) {
                 end_attempt(compactor);
 }
 
+hf_nsec hfd_compactor_next(const struct hfd_compactor *compactor) {
+        return compactor->step == 0 ? INT64_MAX : compactor->due;
+}
+
 int hfd_compactor_new(const struct hf_host *host, struct hfd_store *store, const char *prefix,
-                      struct hfd_compactor **ret_compactor) {
+                      hf_nsec interval, struct hfd_compactor **ret_compactor) {
         struct hfd_compactor *compactor = calloc(1, sizeof *compactor);
         int n, r;
 
@@ -227,6 +232,8 @@ int hfd_compactor_new(const struct hf_host *host, struct hfd_store *store, const
                 return -ENOMEM;
         compactor->host = host;
         compactor->store = store;
+        compactor->step =
+                interval > 0 && interval < HFD_COMPACT_N_STEPS ? 1 : interval / HFD_COMPACT_N_STEPS;
         compactor->refs = 1;
         n = snprintf(compactor->key, sizeof compactor->key, "%s.holdfast/compact", prefix);
         r = HF_E_TOO_LARGE;

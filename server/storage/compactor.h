@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The compactor removes old history from the store. While the store is available, the history of
- * about the last five to ten minutes stays, or of somewhat more after the instance that added the
- * steps has ended. Every instance runs a compactor, but at most one of them adds each step.
+ * The compactor removes old history from the store, once in each interval. While the store is
+ * available, the history of about the last one to two intervals stays, or of somewhat more after
+ * the instance that added the steps has ended. Every instance runs a compactor, but at most one of
+ * them adds each step.
  *
  * The value of the compact key (keys.h) is the revision of the next compaction, and how many steps
  * it has waited. Once per step each instance reads the key. If no instance has written it since
@@ -20,17 +21,18 @@
  */
 #include "server/storage/store.h"
 
-#define HFD_COMPACT_STEP    (30 * HF_NSEC_PER_SEC)
 #define HFD_COMPACT_N_STEPS 10 /* until a target is compacted */
 
 struct hfd_compactor;
 
 /* host and store are borrowed until the store is freed, because a running attempt may outlive the
- * compactor. prefix is copied. 0, -errno or HF_E_TOO_LARGE. */
+ * compactor. prefix is copied. interval 0 = it never compacts. 0, -errno or HF_E_TOO_LARGE. */
 int hfd_compactor_new(const struct hf_host *host, struct hfd_store *store, const char *prefix,
-                      struct hfd_compactor **ret_compactor);
+                      hf_nsec interval, struct hfd_compactor **ret_compactor);
 /* Starts an attempt if one is due; never blocks. now is boot time. The first call starts the first
  * attempt, which only reads the key, or writes it if it does not exist. */
 void hfd_compactor_tick(struct hfd_compactor *compactor, hf_nsec now);
+/* Boot time of the next attempt; the greatest time if there is none. */
+hf_nsec hfd_compactor_next(const struct hfd_compactor *compactor);
 /* Never blocks. Call before the store is freed. Accepts NULL, returns NULL. */
 struct hfd_compactor *hfd_compactor_free(struct hfd_compactor *compactor);

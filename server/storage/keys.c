@@ -19,6 +19,10 @@ int hfd_key_term_record(char *key, const char *prefix, const char *ns, const cha
         return hf__join(key, HFD_KEY_MAX, prefix, TERMS, ns, "/", name, NULL) ? 0 : HF_E_TOO_LARGE;
 }
 
+int hfd_key_own(char *key, const char *prefix, const char *name) {
+        return hf__join(key, HFD_KEY_MAX, prefix, ".holdfast/", name, NULL) ? 0 : HF_E_TOO_LARGE;
+}
+
 bool hfd_key_is_term_record(const char *key, const char *prefix) {
         size_t n = strlen(prefix);
 

@@ -8,6 +8,7 @@
  *      P.holdfast/terms/<ns>/<name>       the term record of a Lease (term_record.h)
  *      P.holdfast/compact                 when to compact next, and where (compactor.h)
  *      P.holdfast/epoch                   rewritten by a restore (cacher/sync/store_identity.h)
+ *      P.holdfast/copying                 exists while the store is an incomplete copy (copy.h)
  *      P.holdfast/progress                written to make the watch deliver
  *                                         (cacher/sync/store_lag.c)
  *
@@ -25,6 +26,8 @@
 /* Writes the key of the term record of the Lease ns/name. key has HFD_KEY_MAX bytes. 0 or
  * HF_E_TOO_LARGE. */
 int hfd_key_term_record(char *key, const char *prefix, const char *ns, const char *name);
+/* Writes the key P.holdfast/<name>. The same. */
+int hfd_key_own(char *key, const char *prefix, const char *name);
 bool hfd_key_is_term_record(const char *key, const char *prefix);
 /*
  * Sets end to the first key after all keys that begin with prefix: the range [prefix, end) contains

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The checks that every store makes before it starts a transaction.
+ * What every store does with a transaction before it starts it: checks it, and computes its size.
  *
- * Invariant: a transaction that passes these checks behaves the same in every store, apart from the
+ * Invariant: a transaction that passes the checks behaves the same in every store, apart from the
  * limit on its size. So they must refuse everything else that one of the stores does not support.
  */
 #include "server/storage/store.h"
@@ -71,4 +71,16 @@ int hfd_txn_check(const struct hfd_txn *txn) {
                         return r;
         }
         return check_ops(txn);
+}
+
+size_t hfd_txn_bytes(const struct hfd_txn *txn) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < txn->n_compares; i++)
+                n += strlen(txn->compares[i].key) + txn->compares[i].n_value;
+        for (size_t i = 0; i < txn->n_ops; i++) {
+                n += strlen(txn->ops[i].key);
+                n += txn->ops[i].kind == HFD_PUT ? txn->ops[i].value->n : 0;
+        }
+        return n;
 }

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The storage port: a revisioned key-value store, narrow and asynchronous. etcd/ and memory/
- * implement it; tests/unit/test-store-conformance.c runs one suite over both. This header is the
- * whole contract: code that uses a store must not know which one it is.
+ * The storage port: a revisioned key-value store, narrow and asynchronous. etcd/, sqlite/ and
+ * memory/ implement it; tests/unit/test-store-conformance.c runs one suite over all three. This
+ * header is the whole contract: code that uses a store must not know which one it is.
  *
  * Data. Keys are paths ("/registry/leases/ns/name"), NUL-terminated and shorter than HFD_KEY_MAX
  * (keys.h); values are bytes. Every write of the store gets the next revision. A transaction that
  * writes is one write, however many keys it changes. A key's mod revision is the revision of its
  * last write, its create revision that of the put that created it.
  *
- * Revision order. Operations are linearizable, also a transaction that only compares: an
- * operation sees every write that was completed before it started; a list at a given revision,
- * those up to that revision. A successful reply contains the store's revision at the time of the
- * operation. Until that revision is compacted, a list at it shows the state of that time. Events
- * of one watch are delivered in the order of their revisions. There is no order between replies
- * and events, or between two watches: compare revisions. A watch may also hang: its events come
- * late, or not at all, while operations go on. Its user notices that by the revisions of
- * replies.
+ * Revision order. Operations are linearizable, also a transaction that only compares: an operation
+ * sees every write that was completed before it started. A list at a given revision sees the writes
+ * up to that revision. A successful reply contains the store's revision at the time of the
+ * operation. Until that revision is compacted, a list at it shows the state of that time. Events of
+ * one watch are delivered in the order of their revisions. There is no order between replies and
+ * events, or between two watches: compare revisions. A watch may also hang: its events come late,
+ * or not at all, while operations go on. Its user notices that by the revisions of replies.
  *
  * Compaction. compact(R) removes the versions that no read at R or later can return. Reads below R
  * then end with HF_E_GONE; the current state is never lost. A watch that needs a revision below R
@@ -57,6 +56,7 @@
  *      HF_E_INVALID      the revision is not reached yet, or the store rejects the request
  *      HF_E_TOO_LARGE    the store refuses the size; nothing was written
  *      HF_E_CANCELED     the store was stopped; it is unknown whether a write was done
+ *      -EBADMSG          the store is damaged: no repetition helps
  *      -errno            unexpected (-ENOSPC: the store is full); it is unknown whether a write
  *                        was done
  */
@@ -73,10 +73,17 @@ struct hfd_store;
 
 /* A key and its value. Borrowed, with everything in it, until the callback returns. */
 struct hfd_kv {
-        const char *key;       /* NUL-terminated */
-        struct hf__buf *value; /* NULL in a deletion event, and in a list of keys only */
+        const char *key; /* NUL-terminated */
+        /* NULL in a deletion event, in a list of keys only, and in the event of a put whose value
+         * could not be decrypted for lack of memory. */
+        struct hf__buf *value;
         uint64_t mod_revision;
         uint64_t create_revision; /* 0 in a deletion event */
+        /* Only from a store that encrypts (server/encryption/encrypted_store.h). sealed: why the
+         * value could not be decrypted, a static text; value is then as it is stored. NULL: it can
+         * be read. stale: it is not stored as a write would store it now. */
+        const char *sealed;
+        bool stale;
 };
 
 struct hfd_store_reply {
@@ -198,3 +205,8 @@ struct hfd_store {
 
 /* Every store makes these checks before a transaction. 0, -EINVAL or HF_E_TOO_LARGE. Pure. */
 int hfd_txn_check(const struct hfd_txn *txn);
+/* Returns how many bytes the keys and values have that a transaction compares and writes. Pure. */
+size_t hfd_txn_bytes(const struct hfd_txn *txn);
+/* The largest transaction that the stores other than etcd accept. It is etcd's default limit, so
+ * that their objects can move to etcd. */
+#define HFD_TXN_BYTES_MAX (1536 * 1024)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Replaces sdnotify.c in a build without libsystemd (-Dsystemd=disabled): no notification is sent,
- * no watchdog is fed and no socket is inherited. The log has a warning if the service manager
- * expects one of these.
+ * the watchdog gets no messages, and a socket that the service manager passes is not used. The log
+ * has a warning if the service manager expects one of these.
  */
 #include "server/systemd/sdnotify.h"
 

@@ -78,7 +78,10 @@ static void on_reply(void *ctx, const struct hf_response *reply) {
 static void next(struct slot *slot) {
         char body[700], now[HF__MICROTIME_MAX];
         const struct hf_clock *clock = hf_clock_system();
-        struct hf_request request = {.resource = leases, .ns = "default", .name = slot->name};
+        struct hf_request request = {.size = sizeof request,
+                                     .resource = leases,
+                                     .ns = "default",
+                                     .name = slot->name};
 
         if (atomic_fetch_add(&sent, 1) >= wanted) {
                 leave();
@@ -90,11 +93,10 @@ static void next(struct slot *slot) {
                 request.verb = HF_VERB_CREATE;
         if (request.verb != HF_VERB_GET) {
                 int n = snprintf(body, sizeof body,
-                                 "{\"kind\":\"Lease\",\"apiVersion\":\"coordination.k8s.io/"
-                                 "v1\",\"metadata\":{\"name\":\"%s\",\"namespace\":\"default\"%s%s%"
-                                 "s},"
-                                 "\"spec\":{\"holderIdentity\":\"load\",\"leaseDurationSeconds\":"
-                                 "15,\"renewTime\":\"%s\"}}",
+                                 "{\"kind\":\"Lease\",\"apiVersion\":\"coordination.k8s.io/v1\","
+                                 "\"metadata\":{\"name\":\"%s\",\"namespace\":\"default\"%s%s%s},"
+                                 "\"spec\":{\"holderIdentity\":\"load\","
+                                 "\"leaseDurationSeconds\":15,\"renewTime\":\"%s\"}}",
                                  slot->name, slot->exists ? ",\"resourceVersion\":\"" : "",
                                  slot->exists ? slot->rv : "", slot->exists ? "\"" : "", now);
                 request.body = body;
@@ -162,7 +164,8 @@ int main(int argc, char **argv) {
                 slots[i].exists = true;
         if (strcmp(argv[2], "put") == 0) {
                 for (int i = 0; i < n_slots; i++) {
-                        struct hf_request get = {.verb = HF_VERB_GET,
+                        struct hf_request get = {.size = sizeof get,
+                                                 .verb = HF_VERB_GET,
                                                  .resource = leases,
                                                  .ns = "default",
                                                  .name = slots[i].name};

@@ -4,11 +4,11 @@
  * under a Lease of its own; then as many bare PUTs of as many Leases by the same client, at the
  * rate at which the electors renewed.
  *
- *      many-electors KUBECONFIG N SECONDS SERVER_PID
+ *      many-electors KUBECONFIG N SECONDS SERVER_PID STORE_PID
  *
- * Prints one JSON line: how long until all lead; per phase the calls made and the CPU of both
- * processes (the kernel's accounting); resident memory, threads and sockets before, while they
- * lead, and after.
+ * Prints one JSON line: how long until all lead; per phase the calls made and the CPU of the
+ * three processes (the kernel's accounting); resident memory, threads and sockets before, while
+ * they lead, and after.
  */
 #include <dirent.h>
 #include <pthread.h>
@@ -60,7 +60,8 @@ static void count_watch_cancel(struct hf_client *self, uint64_t id) {
 }
 
 static struct hf_client *count(struct hf_client *inner) {
-        static const struct hf_client_ops ops = {.request = count_call,
+        static const struct hf_client_ops ops = {.size = sizeof ops,
+                                                 .request = count_call,
                                                  .cancel = count_cancel,
                                                  .watch = count_watch,
                                                  .watch_cancel = count_watch_cancel};
@@ -73,11 +74,11 @@ static struct hf_client *count(struct hf_client *inner) {
 /* ---- what is measured ---- */
 
 struct reading {
-        double seconds, own_cpu, server_cpu; /* all in seconds */
+        double seconds, own_cpu, server_cpu, store_cpu; /* all in seconds */
         long n_calls, n_updates;
 };
 
-static clockid_t server_clock;
+static clockid_t server_clock, store_clock;
 
 static double seconds_of(clockid_t clock) {
         struct timespec t = {0};
@@ -89,16 +90,17 @@ static struct reading read_all(void) {
         return (struct reading){.seconds = seconds_of(CLOCK_MONOTONIC),
                                 .own_cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID),
                                 .server_cpu = seconds_of(server_clock),
+                                .store_cpu = seconds_of(store_clock),
                                 .n_calls = atomic_load(&counting.n_calls),
                                 .n_updates = atomic_load(&counting.n_updates)};
 }
 
 static void print_phase(const char *name, struct reading from, struct reading to) {
-        printf("\"%s\":{\"seconds\":%.3f,\"calls\":%ld,\"updates\":%ld,\"own_cpu\":%.6f,\"server_"
-               "cpu\":%.6f},",
+        printf("\"%s\":{\"seconds\":%.3f,\"calls\":%ld,\"updates\":%ld,\"own_cpu\":%.6f,"
+               "\"server_cpu\":%.6f,\"store_cpu\":%.6f},",
                name, to.seconds - from.seconds, to.n_calls - from.n_calls,
                to.n_updates - from.n_updates, to.own_cpu - from.own_cpu,
-               to.server_cpu - from.server_cpu);
+               to.server_cpu - from.server_cpu, to.store_cpu - from.store_cpu);
 }
 
 static long status_field(const char *name) {
@@ -231,7 +233,8 @@ static void write_bare(struct hf_client *client, struct slot *slot) {
                          "\"renewTime\":\"%s\",\"leaseTransitions\":0}}",
                          slot->name, exists ? ",\"resourceVersion\":\"" : "", slot->rv,
                          exists ? "\"" : "", slot->name, now);
-        const struct hf_request request = {.verb = exists ? HF_VERB_UPDATE : HF_VERB_CREATE,
+        const struct hf_request request = {.size = sizeof request,
+                                           .verb = exists ? HF_VERB_UPDATE : HF_VERB_CREATE,
                                            .resource = leases,
                                            .ns = "default",
                                            .name = exists ? slot->name : NULL,
@@ -260,11 +263,12 @@ static void write_paced(struct hf_client *client, struct slot *slots, int n, dou
 int main(int argc, char **argv) {
         struct hf_client *client = NULL;
 
-        int n = argc == 5 ? atoi(argv[2]) : 0;
-        double seconds = argc == 5 ? atof(argv[3]) : 0;
+        int n = argc == 6 ? atoi(argv[2]) : 0;
+        double seconds = argc == 6 ? atof(argv[3]) : 0;
         if (n < 1 || n > MAX_ELECTORS || seconds <= 0 ||
-            clock_getcpuclockid((pid_t)atol(argv[4]), &server_clock) != 0) {
-                fprintf(stderr, "usage: many-electors KUBECONFIG N SECONDS SERVER_PID\n");
+            clock_getcpuclockid((pid_t)atol(argv[4]), &server_clock) != 0 ||
+            clock_getcpuclockid((pid_t)atol(argv[5]), &store_clock) != 0) {
+                fprintf(stderr, "usage: many-electors KUBECONFIG N SECONDS SERVER_PID STORE_PID\n");
                 return 2;
         }
         signal(SIGPIPE, SIG_IGN);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * size-load ENDPOINT write FIRST N NAMESPACES: writes ConfigMaps number FIRST to FIRST + N - 1 with
- * 1 KiB of data each straight into etcd, as holdfastd stores them, 16 in a transaction.
+ * size-load STORE write FIRST N NAMESPACES: writes ConfigMaps number FIRST to FIRST + N - 1 with
+ * 1 KiB of data each straight into the store (a URL of etcd, or sqlite:FILE), as holdfastd stores
+ * them, 16 in a transaction.
  *
- * size-load ENDPOINT read PAGE: reads everything below /registry/ in pages of PAGE keys, one after
+ * size-load STORE read PAGE: reads everything below /registry/ in pages of PAGE keys, one after
  * the other, with the same client as holdfastd, and does nothing with it: the bound for filling the
  * cache. Both print JSON.
  */
@@ -14,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/storage/etcd/store.h"
 #include "server/storage/keys.h"
 #include "server/storage/store.h"
+#include "store_open.h"
 #include "time_units.h"
 
 #define IN_FLIGHT 32
@@ -133,7 +134,7 @@ static int run(struct load *load, int argc, char **argv) {
                 request_page(load);
         } else {
                 (void)fprintf(stderr, "usage: size-load ENDPOINT write FIRST N NAMESPACES\n"
-                                      "       size-load ENDPOINT read PAGE\n");
+                                      "       size-load STORE read PAGE\n");
                 return 2;
         }
         pthread_mutex_lock(&load->mu);
@@ -147,13 +148,11 @@ static int run(struct load *load, int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-        const char *endpoints[] = {argc > 1 ? argv[1] : "", NULL};
-        const struct hfd_etcd_config config = {.endpoints = endpoints};
         struct load load = {.mu = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER};
         struct hf_status status = {0};
 
         curl_global_init(CURL_GLOBAL_DEFAULT);
-        if (hfd_etcd_store_new(&host, &config, &load.store, &status) != 0) {
+        if (store_open(&host, argc > 1 ? argv[1] : "", &load.store, &status) != 0) {
                 (void)fprintf(stderr, "size-load: %s\n", status.message);
                 return 1;
         }

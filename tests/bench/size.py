@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """size.py [N]: how holdfastd grows with its objects: N ConfigMaps of 1 KiB (default 100,000), measured at N/4, N/2 and N. They are written
-straight into etcd, as holdfastd stores them (size-load.c).
+straight into the store, as holdfastd stores them (size-load.c). The store is etcd, or a file with HOLDFAST_TEST_STORE=sqlite.
 
 At each size an instance is started: the time until it is ready, and its CPU, beside a bare read of everything from the same etcd with the same
 client (size-load read); its memory per object, beside the bytes of the stored object; the server's CPU per page of 500, first and continued, with
@@ -120,13 +120,18 @@ def walk(instance, connection):
         token = f"&continue={found.group(1).decode()}"
 
 
+def etcd_cpu_ms(cluster):
+    """0 over a file: the instance does the work itself."""
+    return 0.0 if holdfastd.ON_SQLITE else cpu_ms(cluster.etcd.pid)
+
+
 def measure(cluster, n, empty_mb):
-    etcd_cpu = cpu_ms(cluster.etcd.pid)
+    etcd_cpu = etcd_cpu_ms(cluster)
     bare = size_load(cluster.etcd, "read", READ_PAGE)
-    etcd_bare = cpu_ms(cluster.etcd.pid) - etcd_cpu
-    etcd_cpu = cpu_ms(cluster.etcd.pid)
+    etcd_bare = etcd_cpu_ms(cluster) - etcd_cpu
+    etcd_cpu = etcd_cpu_ms(cluster)
     instance, ready = start(cluster, "i")
-    fill_cpu, etcd_fill = cpu_ms(instance.pid), cpu_ms(cluster.etcd.pid) - etcd_cpu
+    fill_cpu, etcd_fill = cpu_ms(instance.pid), etcd_cpu_ms(cluster) - etcd_cpu
     own = bare["bytes"] / bare["keys"]
     resident = memory_mb(instance.pid, "RssAnon")
     per_object = (resident - empty_mb) * 1024 * 1024 / n
@@ -149,7 +154,7 @@ def measure(cluster, n, empty_mb):
 
 def main():
     n = int(sys.argv[1]) if len(sys.argv) > 1 else 100000
-    with holdfastd.Cluster(with_witness=False, etcd=big_etcd) as cluster:
+    with holdfastd.Cluster(with_witness=False, etcd=holdfastd.SqliteFile if holdfastd.ON_SQLITE else big_etcd) as cluster:
         instance, ready = start(cluster, "i")
         stop(instance)
         instance, ready = start(cluster, "i")

@@ -67,7 +67,7 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
 
 static int run_controller(struct hf_term *term, void *ctx) {
         struct run run = {.me = *(int *)ctx};
-        const struct hf_reconciler_source source = {.informer = informer};
+        const struct hf_reconciler_source source = {.size = sizeof source, .informer = informer};
         const struct hf_reconciler reconciler = {.size = sizeof reconciler,
                                                  .name = "terms",
                                                  .sources = &source,
@@ -115,7 +115,8 @@ static void make_informer(struct hf_client *client) {
         static const struct hf_resource configmaps = {"", "v1", "configmaps"};
         static const char body[] = "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{"
                                    "\"name\":\"terms\",\"namespace\":\"default\"}}";
-        const struct hf_request create = {.verb = HF_VERB_CREATE,
+        const struct hf_request create = {.size = sizeof create,
+                                          .verb = HF_VERB_CREATE,
                                           .resource = configmaps,
                                           .ns = "default",
                                           .body = body,
@@ -133,7 +134,8 @@ static void make_informer(struct hf_client *client) {
 
 static struct hf_electors *start(struct hf_client *client, int *me,
                                  struct hf_elector **ret_elector) {
-        const struct hf_controller controller = {.name = "terms",
+        const struct hf_controller controller = {.size = sizeof controller,
+                                                 .name = "terms",
                                                  .runs = HF_LEADER_ONLY,
                                                  .run = run_controller,
                                                  .ctx = me};

@@ -12,6 +12,7 @@ and what a list says about all keys at once.
     watch-gap          a watch left out an event
     watch-duplicate    a watch said an event twice
     watch-order        a watch went back
+    initial-state      the initial events of a watch are not the state at the revision of their bookmark
     watch-wrong        a watch said what never was, or ADDED for what was there
     old-term           a write of a term took effect, or was acknowledged, after a later term began
     witness            etcd's history is incomplete; no verdict
@@ -179,14 +180,14 @@ def check_lists(history, etcd, floors):
         yield from check_items(record["items"], record["rv"], etcd, keys, what)
 
 
-def check_items(items, revision, etcd, keys, what):
+def check_items(items, revision, etcd, keys, what, kind="stale-read"):
     """A list at a revision has exactly what etcd had then."""
     for key in keys:
         event = etcd.at(key, revision)
         wanted = [event["rev"], event["value"]] if event and event["type"] == "PUT" else None
         found = items.get(key[len(PREFIX):])
         if found != wanted:
-            yield Anomaly("stale-read", f"{what} has {found} for {key}, etcd had {wanted}")
+            yield Anomaly(kind, f"{what} has {found} for {key}, etcd had {wanted}")
 
 
 # ---- linearizability ----
@@ -245,24 +246,44 @@ def check_linear(history, etcd=None):
 
 def check_watches(history, etcd):
     keys = [key for key in etcd.of if key.startswith(PREFIX)]
+    floors = Floors(history)
     for chain in history.watch:
         wanted_keys = [PREFIX + chain["name"]] if chain["name"] else keys
         part = None
         for step in [*chain["steps"], ["list", None, None]]:
-            if step[0] != "list":
+            if step[0] not in ("list", "initial"):
                 if part:
                     part.take(step)
                 continue
             if part:
                 yield from part.judge(etcd, wanted_keys)
-            if step[1] is not None:
+            if step[0] == "initial":
+                yield from check_initial(chain, step, etcd, keys, floors)
+                part = Part(chain, step[1], [name for _, name, _, _ in step[2]])
+            elif step[1] is not None:
                 what = f"watch {chain['client']}: list at {step[1]}"
                 yield from check_items(step[2], step[1], etcd, wanted_keys, what)
                 part = Part(chain, step[1], step[2])
 
 
+def check_initial(chain, step, etcd, keys, floors):
+    """The initial events are one ADDED for each object that etcd had at the bookmark's revision, which
+    is not before what the client asked for: without a revision, what was known when it asked."""
+    _, revision, events, least, t0 = step
+    what = f"watch {chain['client']}: initial events up to {revision}"
+    items = {}
+    for kind, name, rv, value in events:
+        if kind != "ADDED" or name in items:
+            yield Anomaly("initial-state", f"{what} have {kind} of {name} at {rv}")
+        items[name] = [rv, value]
+    floor = int(least) if least else floors.at(t0)
+    if revision < floor:
+        yield Anomaly("stale-read", f"{what}: not older than {floor} was asked for")
+    yield from check_items(items, revision, etcd, keys, what, "initial-state")
+
+
 class Part:
-    """A watch from one list to the next."""
+    """A watch from one list, or from its initial events, to the next."""
 
     def __init__(self, chain, begin, items):
         self.what, self.begin, self.last = f"watch {chain['client']} from {begin}", begin, begin

@@ -15,7 +15,8 @@ take   a Lease was taken: lease, outcome, rv (which is the term), holder.
 sweep  a fenced deletecollection that matches nothing: lease, term, outcome.
 watch  a chain of watches without a gap between them: name (of the one object, None = all), steps, each
        one of ["list", rv, {name: [rv, value]}], ["open", instance, rv], ["event", type, name, rv,
-       value, time], ["bookmark", rv].
+       value, time], ["bookmark", rv], ["initial", rv of the bookmark, [[type, name, rv, value]], the
+       revision that was asked for as text, t0] (all the initial events of a watch that begins there).
 etcd   an event from etcd itself: t, rev, key, version, type (PUT, DELETE), value, term, lease.
 fault  what was done to whom, and when.
 """

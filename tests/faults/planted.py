@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Seven anomalies, each planted into a recorded history. Pure: a history in, a changed copy out, and
+"""Nine anomalies, each planted into a recorded history. Pure: a history in, a changed copy out, and
 what the checker must call it. They show that the checker would have seen them had they happened.
 
 Each plant is given a dice and chooses a place in the history. None = the history has no such place.
@@ -83,6 +83,40 @@ def watch_reorder(history, dice):
     return "watch-order"
 
 
+def initial_places(history):
+    """Where a watch has initial events."""
+    return [(w["steps"], i) for w in history.watch for i, s in enumerate(w["steps"])
+            if s[0] == "initial" and s[2]]
+
+
+def initial_lost(history, dice):
+    """The initial events of a watch leave out an object, or have it as it was before."""
+    etcd = Etcd(history.etcd)
+    found = initial_places(history)
+    if not found:
+        return None
+    steps, i = dice.choice(found)
+    j = dice.randrange(len(steps[i][2]))
+    _, name, rv, _ = steps[i][2][j]
+    before = etcd.at(PREFIX + name, rv - 1)
+    if before and before["type"] == "PUT" and dice.random() < 0.5:
+        steps[i][2][j][2:] = [before["rev"], before["value"]]
+    else:
+        del steps[i][2][j]
+    return "initial-state"
+
+
+def initial_gap(history, dice):
+    """The first event after the bookmark of the initial events is missing."""
+    found = [(steps, i) for steps, i in initial_places(history)
+             if [s[0] for s in steps[i + 1:i + 3]] == ["event", "event"]]
+    if not found:
+        return None
+    steps, i = dice.choice(found)
+    del steps[i + 1]
+    return "watch-gap"
+
+
 def old_term(history, dice):
     """A write under a fence takes effect although another one took the Lease before it."""
     terms = sorted(e["rev"] for e in history.etcd if e["key"].startswith("/registry.holdfast/terms/")
@@ -114,4 +148,5 @@ def two_winners(history, dice):
     return "not-linearizable"
 
 
-PLANTS = (lost_write, stale_read, watch_gap, watch_duplicate, watch_reorder, old_term, two_winners)
+PLANTS = (lost_write, stale_read, watch_gap, watch_duplicate, watch_reorder, initial_lost, initial_gap,
+          old_term, two_winners)

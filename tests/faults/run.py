@@ -3,8 +3,8 @@
 """run.py [--seed N] [--duration 30m] [--save FILE] | --check FILE | --schedule: a run under faults.
 
 Three etcd members and three instances of holdfastd; clients that create, read, update, patch, delete,
-list and watch a few ConfigMaps, and write under the fence of a Lease that they take from each other;
-and the faults of schedule.py. At the end everything is mended, and all must work again: each instance
+list and watch a few ConfigMaps (also with initial events), and write under the fence of a Lease that
+they take from each other; and the faults of schedule.py. At the end everything is mended, and all must work again: each instance
 is ready, each watcher has seen the newest write. Then checker.py judges the history.
 
 The seed is printed; it repeats the schedule and what the clients ask, not what it meets. A history
@@ -31,7 +31,7 @@ from clients import CONFIGMAPS, KEYS, Api, Client, Recorder
 from contenders import Contender, Sweeper
 from holdfastd import Cluster, wait_until
 from injector import Faults
-from watchers import Watcher
+from watchers import ListWatcher, Watcher
 from world import Ender, World
 
 PER_INSTANCE = 3  # clients
@@ -54,6 +54,7 @@ class Run:
             contender = Contender(self, f"f{i}", i, seed)
             self.contenders += [contender, Sweeper(self, f"s{i}", i, seed, contender)]
         self.watchers += [Watcher(self, f"r{j}", 0, seed, roams=True) for j in range(2)]
+        self.watchers += [ListWatcher(self, f"i{i}", i, seed, roams=i == 2) for i in range(world.n)]
 
     def threads(self):
         return [*self.clients, *self.contenders, *self.watchers]
@@ -156,10 +157,12 @@ def summary(history, faults):
     ops = collections.Counter(f"{op['op']} {op['outcome']}" for op in history.op)
     n_events = sum(s[0] == "event" for w in history.watch for s in w["steps"])
     n_lists = sum(s[0] == "list" for w in history.watch for s in w["steps"])
+    n_initial = sum(s[0] == "initial" for w in history.watch for s in w["steps"])
     n_stale = sum(op["cause"] == "StaleLeaderTerm" for op in history.op)
     text = [f"{len(history.op)} requests, {len(history.listing)} lists, {len(history.take)} take-overs, "
             f"{n_stale} stale writes refused, {len(history.sweep)} sweeps; "
-            f"{n_events} events in {n_lists} watches; {len(history.etcd)} revisions of etcd",
+            f"{n_events} events in {n_lists} watches after lists and {n_initial} with initial events; "
+            f"{len(history.etcd)} revisions of etcd",
             ", ".join(f"{k} {n}" for k, n in sorted(ops.items())),
             lags(history),
             f"{sum(faults.values())} faults: " + ", ".join(f"{k} {n}" for k, n in sorted(faults.items()))]

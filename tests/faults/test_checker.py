@@ -70,6 +70,22 @@ def test_a_list_without_an_object_is_found(recorded):
     assert "stale-read" in {a.kind for a in checker.check(changed)}
 
 
+@pytest.mark.parametrize("least", ("", "later"))
+def test_initial_events_that_are_older_than_asked_are_found(recorded, least):
+    changed = recorded.copy()
+    step = next(s for w in changed.watch for s in w["steps"] if s[0] == "initial")
+    step[3] = str(step[1] + 1) if least else ""
+    step[4] = max(op["t1"] for op in changed.op) + 1
+    assert "stale-read" in {a.kind for a in checker.check(changed)}
+
+
+def test_an_object_twice_among_initial_events_is_found(recorded):
+    changed = recorded.copy()
+    step = next(s for w in changed.watch for s in w["steps"] if s[0] == "initial" and s[2])
+    step[2].append(list(step[2][0]))
+    assert "initial-state" in {a.kind for a in checker.check(changed)}
+
+
 def test_a_sweep_of_an_old_term_is_found(recorded):
     changed = recorded.copy()
     sweep = next(s for s in changed.sweep if s["outcome"] == "ok")

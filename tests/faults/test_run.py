@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A short run under faults, and the seven anomalies planted into its history.
+"""A short run under faults, and the nine anomalies planted into its history.
 
     FAULTS_SECONDS=1800 FAULTS_SEED=1 /usr/bin/python3 -m pytest -q -s tests/faults/test_run.py
 

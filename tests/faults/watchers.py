@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients that watch."""
+"""Clients that watch: after a list, or with initial events."""
 import time
 
 from clients import CONFIGMAPS, Client, seen
@@ -9,6 +9,7 @@ class Watcher(Client):
     """Lists, watches, and watches on from where it was, as an informer does; through one instance, or
     now through this one and now through that."""
     writes = False
+    lasts = (1, 4, 15, 60)  # seconds; what it asks for
 
     def __init__(self, run, name, index, seed, roams=False, key=None):
         super().__init__(run, name, index, seed)
@@ -38,7 +39,7 @@ class Watcher(Client):
         return True
 
     def follow(self):
-        seconds = self.dice.choice((1, 4, 15, 60))
+        seconds = self.dice.choice(self.lasts)
         path = (f"{CONFIGMAPS}?watch=1&allowWatchBookmarks=true&resourceVersion={self.revision}"
                 f"&timeoutSeconds={seconds}{self.selector()}")
         self.steps.append(["open", self.api.index, self.revision])
@@ -67,3 +68,46 @@ class Watcher(Client):
         else:
             self.steps.append(["event", event["type"], meta["name"], *seen(event["object"]),
                                time.monotonic_ns()])
+
+
+class ListWatcher(Watcher):
+    """Begins with the initial events of a watch instead of a list, as newer informers do, and often
+    begins again."""
+    lasts = (1, 1, 1, 4)
+
+    def step(self):
+        if self.revision is not None and self.dice.random() < 0.7:
+            self.revision = None
+        super().step()
+
+    def start_over(self):
+        least = self.dice.choice(("", "0", str(self.newest)))
+        seconds = self.dice.choice(self.lasts)
+        path = (f"{CONFIGMAPS}?watch=1&allowWatchBookmarks=true&sendInitialEvents=true"
+                f"&resourceVersionMatch=NotOlderThan&resourceVersion={least}&timeoutSeconds={seconds}")
+        t0, initial = time.monotonic_ns(), []
+        for _, event in self.api.watch(path):
+            if event is None:
+                continue
+            if self.revision is not None:
+                self.take(event)
+                if self.revision is None:
+                    break
+            elif event["type"] == "ERROR":
+                break
+            else:
+                self.take_initial(event, initial, least, t0)
+            if self.run_of.stop.is_set():
+                break
+        return self.revision is not None
+
+    def take_initial(self, event, initial, least, t0):
+        meta = event["object"]["metadata"]
+        if event["type"] != "BOOKMARK":
+            initial.append([event["type"], meta["name"], *seen(event["object"])])
+        elif meta.get("annotations", {}).get("k8s.io/initial-events-end") == "true":
+            self.revision = int(meta["resourceVersion"])
+            self.newest = max(self.newest, self.revision)
+            self.steps.append(["initial", self.revision, initial, least, t0])
+        else:  # none may come before the end of the initial events: the checker finds it wrong
+            initial.append(["BOOKMARK", "", int(meta["resourceVersion"]), None])

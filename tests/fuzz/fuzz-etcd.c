@@ -25,9 +25,9 @@ static void check_kv(const struct hfd_kv *kv, bool has_value) {
 
 static void try_reply(enum hfd_etcd_response kind, const void *data, size_t n) {
         struct hfd_store_reply reply = {0};
-        struct hfd_arena arena;
+        struct hf__arena arena;
 
-        hfd_arena_init(&arena);
+        hf__arena_init(&arena);
         int r = hfd_etcd_parse(kind, data, n, &arena, &reply);
         assert(r == 0 || r == -EPROTO || r == -ENOMEM || r == HF_E_CONFLICT);
         for (size_t i = 0; i < reply.n_kvs; i++)
@@ -36,14 +36,14 @@ static void try_reply(enum hfd_etcd_response kind, const void *data, size_t n) {
                 assert(kind == HFD_ETCD_TXN && reply.error == HF_E_CONFLICT);
         hfd_etcd_release_reply(&reply);
         assert(reply.n_kvs == 0);
-        hfd_arena_deinit(&arena);
+        hf__arena_deinit(&arena);
 }
 
 static void try_watch(const void *data, size_t n) {
         struct hfd_etcd_watch_response response;
-        struct hfd_arena arena;
+        struct hf__arena arena;
 
-        hfd_arena_init(&arena);
+        hf__arena_init(&arena);
         int r = hfd_etcd_parse_watch_response(data, n, &arena, &response);
         assert(r == 0 || r == -EPROTO || r == -ENOMEM);
         assert(response.cancel_reason);
@@ -55,7 +55,7 @@ static void try_watch(const void *data, size_t n) {
                 assert(event->revision == event->kv.mod_revision);
         }
         hfd_etcd_release_watch_response(&response);
-        hfd_arena_deinit(&arena);
+        hf__arena_deinit(&arena);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {

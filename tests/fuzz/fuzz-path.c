@@ -76,8 +76,8 @@ static bool is_target(const char *text) {
         return true;
 }
 
-/* The strings are copied to a block of just their size, so that a sanitizer sees a byte too many.
- */
+/* The strings are copied to a block of just their size, so that a sanitizer sees a byte too
+ * many. */
 static void try_path(const char *method, const char *text, const char *query) {
         struct hfd_request_path path;
         struct hfd_request_info info;

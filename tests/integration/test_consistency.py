@@ -11,7 +11,6 @@ import random
 import signal
 import socket
 import threading
-import time
 
 import pytest
 from holdfastd import Cluster, wait_until
@@ -66,6 +65,7 @@ class Storm:
         self.stop = threading.Event()
         self.failures = []
         self.reads = self.writes = self.unknown = 0
+        self.given_up = 0  # writes for which the server did not wait any longer
         self.threads = [threading.Thread(target=self.guard, args=(self.write, r)) for r in self.registers]
         self.threads += [threading.Thread(target=self.guard, args=(self.read, i)) for i in range(n_readers)]
 
@@ -96,7 +96,8 @@ class Storm:
             else:
                 assert code in (0, 409, 429, 500, 503, 504), (code, reply)
                 self.unknown += 1
-                time.sleep(0.01)
+                self.given_up += code >= 500
+                self.stop.wait(0.01)
 
     def see(self, register, floor, item, how):
         value = int(item["metadata"]["annotations"]["value"]) if item else -1
@@ -264,8 +265,9 @@ def test_reads_are_linearizable_during_etcd_outages(pair):
         for _ in range(2):
             before = storm.writes
             wait_until("writes go on", lambda: storm.failures or storm.writes > before + 100)
+            given_up = storm.given_up
             cluster.etcd.send(signal.SIGSTOP)
-            time.sleep(0.7)
+            wait_until("a write that the server gives up", lambda: storm.failures or storm.given_up > given_up)
             cluster.etcd.send(signal.SIGCONT)
             before = storm.writes
             wait_until("writes go on", lambda: storm.failures or storm.writes > before + 100)

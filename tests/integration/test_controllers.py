@@ -24,6 +24,31 @@ def wait_identity_lease(cluster, instance, after=0):
     return cluster.witness.wait_for(f"{instance}'s identity Lease", lambda e: identity_lease(e, instance), after)["key"]
 
 
+def test_a_foreign_change_of_an_identity_lease_does_not_last(cluster):
+    """The instance keeps what others add, but not what they change of its own: clients would follow a foreign address."""
+    a = cluster.instance("a").wait_ready()
+    key = wait_identity_lease(cluster, "a")
+    path = f"/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{key.rsplit('/', 1)[1]}"
+    before = json.loads(a.get(path)[1])
+    mark = cluster.witness.mark()
+    code, text = a.request("PATCH", path, {
+        "metadata": {"labels": None, "annotations": {"holdfast.dev/endpoint": "https://10.1.2.3:6443", "holdfast.dev/ca": "sha256:00", "holdfast.dev/host": None,
+                                                     "example.com/note": "kept"}},
+        "spec": {"holderIdentity": "somebody", "leaseDurationSeconds": 7}}, headers={"Content-Type": "application/merge-patch+json"})
+    assert code == 200, text
+
+    def mended(event):
+        after = event["object"] if identity_lease(event, "a") else {"spec": {}}
+        return after["spec"].get("holderIdentity") == before["spec"]["holderIdentity"]
+
+    event = cluster.witness.wait_for("the Lease to be as it was", mended, mark + 1)
+    after = event["object"]
+    assert after["metadata"]["labels"] == before["metadata"]["labels"]
+    assert after["metadata"]["annotations"] == {**before["metadata"]["annotations"], "example.com/note": "kept"}
+    assert {name: value for name, value in after["spec"].items() if name != "renewTime"} == {
+        name: value for name, value in before["spec"].items() if name != "renewTime"}
+
+
 def test_identity_leases_follow_their_instances(cluster):
     """CR05: An identity Lease is created, renewed, and deleted by a clean stop. After a crash it
     is collected. The Lease of a living instance is never collected, not even after a hand-over."""

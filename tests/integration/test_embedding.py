@@ -196,7 +196,7 @@ def test_it_logs_only_to_the_callback(cluster, installed, embed):
 
 
 def test_the_example_with_a_reconciler_copies_while_it_leads(cluster, installed, tmp_path):
-    program = installed.build(ROOT / "examples" / "reconciler.c", tmp_path / "reconciler")
+    program = installed.build(ROOT / "examples" / "reconciler.c", tmp_path / "reconciler", flags=["-Wl,--no-as-needed", "-lcjson"])
     server = cluster.instance("server").wait_ready()
     path = "/api/v1/namespaces/default/configmaps"
 
@@ -225,7 +225,22 @@ def test_the_example_with_a_reconciler_copies_while_it_leads(cluster, installed,
                                              if e["involvedObject"]["name"] == "late"])
     assert [(e["reason"], e["involvedObject"]["uid"], e["reportingInstance"]) for e in events] == [("Copied", late["metadata"]["uid"], "r-1")]
 
+    # An object that has the name of a copy, and is none, is left alone while its namesake comes and goes.
+    foreign = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "taken-copy"}, "data": {"mine": "yes"}}
+    assert server.request("POST", path, foreign)[0] == 201
+    foreign = read(f"{path}/taken-copy")
+    assert server.request("POST", path, original("taken"))[0] == 201
+    wait_until("an Event about the name", lambda: [e for e in read("/api/v1/namespaces/default/events")["items"]
+                                                   if e["involvedObject"]["name"] == "taken" and e["reason"] == "NotCopied"])
+    for name in ("taken", "late"):  # without its label it is no original any more
+        bare = read(f"{path}/{name}")
+        del bare["metadata"]["labels"]
+        assert server.request("PUT", f"{path}/{name}", bare)[0] == 200
+    wait_until("the copy of what has lost its label to be deleted", lambda: server.get(f"{path}/late-copy")[0] == 404)
+    assert server.get(f"{path}/late")[0] == 200
+
     assert server.request("DELETE", f"{path}/early")[0] == 200
     wait_until("the copy to be deleted", lambda: server.get(f"{path}/early-copy")[0] == 404)
+    assert read(f"{path}/taken-copy") == foreign
     process.send(signal.SIGTERM)
     assert process.wait() == 0, process.log_text()

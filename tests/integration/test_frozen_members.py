@@ -117,7 +117,11 @@ def is_ready(instance, name):
 
 
 def test_the_member_with_the_watch_freezes():
-    """The leader notices by the replies of other members, and watches there."""
+    """The leader notices by the replies of other members, and watches there.
+
+    On a busy machine it may notice earlier, by a ping without an answer, and then no reopening is counted. What counts is that the
+    watch has moved and delivers; `store-watch-lag` tests what the replies alone lead to.
+    """
     with Cluster(with_witness=False, etcd=EtcdCluster) as cluster:
         urls = cluster.etcd.url.split(",")
         members = cluster.etcd.members
@@ -143,7 +147,7 @@ def test_the_member_with_the_watch_freezes():
         wait_until("the leader's watch to deliver", lambda: names <= watch.names())
         wait_until("the workspace to be ready", lambda: is_ready(other, "team"))
         assert not watch.errors()
-        assert metric(leader, "holdfast_store_watch_reopened_total") >= 1
+        assert "failed, watching on" in leader.log_text()
         wait_until("the lag to end", lambda: all(metric(leader, name) == 0 for name in LAG))
         wait_until("the leader to be ready", lambda: leader.get("/readyz")[0] == 200)
         assert "[+]store-watch ok" in leader.get("/readyz?verbose")[1]
@@ -183,7 +187,8 @@ def test_nothing_is_agreed_on_without_a_quorum():
         for thread in asking:
             thread.join()
         for code, text in answers:
-            assert code == 504 and json.loads(text)["kind"] == "Status" and json.loads(text)["reason"] == "Timeout", answers
+            # 503: on a busy machine the deadline passed before the transaction was sent
+            assert (code, json.loads(text)["reason"]) in ((504, "Timeout"), (503, "ServiceUnavailable")), answers
         go_on(*others)
         wait_until("the server to be ready", lambda: server.get("/readyz")[0] == 200)
         wait_until("an answer", lambda: server.request("DELETE", nothing, headers=fence)[0] in (200, 409))

@@ -12,7 +12,6 @@ import math
 import pathlib
 import selectors
 import statistics
-import time
 import urllib.parse
 
 import pytest
@@ -32,13 +31,14 @@ def cpu_ns(pid):
 
 def quiet_cpu_ns(pid):
     """After the server has done what its answers left behind: when it takes less than 1 ms in 20."""
-    last = cpu_ns(pid)
-    while True:
-        time.sleep(0.02)
-        now = cpu_ns(pid)
-        if now - last < 1e6:
-            return now
-        last = now
+    seen = [-math.inf]
+
+    def quiet():
+        seen.append(cpu_ns(pid))
+        return seen[-1] - seen[-2] < 1e6
+
+    wait_until("the server to be quiet", quiet, every=0.02)
+    return seen[-1]
 
 
 class Client:

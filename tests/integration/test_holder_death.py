@@ -37,7 +37,7 @@ def test_a_killed_leader_is_followed_at_once(cluster, tmp_path):
     mark = cluster.witness.mark()
     a.send(signal.SIGKILL)
     taken = cluster.witness.wait_holder(lambda h: "_b_" in h, "b to lead", mark)
-    assert "is dead, by its lock file" in b.log_text()
+    assert "proves that its process is dead" in b.log_text()
     history = taken["object"]["metadata"]["annotations"]["holdfast.dev/transitions"]
     assert "died" in history
     # and back: the process that comes has the file of the one that died

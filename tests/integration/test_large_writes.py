@@ -49,15 +49,15 @@ def renew(api, lease):
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_40000_keys_are_merged(api, kind):
+def test_20000_keys_are_merged(api, kind):
     name = f"many-{kind}"
     create(api, MAPS, name, data={"a": "b"})
     for prefix in ("k", "l"):  # into a small target, and into a large one
-        code, text = patch(api, name, keys(40000, prefix), kind)
+        code, text = patch(api, name, keys(20000, prefix), kind)
         assert code == 200, text[:300]
-    assert len(json.loads(api.get(f"{MAPS}/{name}")[1])["data"]) == 80001
-    code, text = patch(api, name, {"data": {f"k{i}": None for i in range(40000)}}, kind)
-    assert code == 200 and len(json.loads(text)["data"]) == 40001, text[:300]
+    assert len(json.loads(api.get(f"{MAPS}/{name}")[1])["data"]) == 40001
+    code, text = patch(api, name, {"data": {f"k{i}": None for i in range(20000)}}, kind)
+    assert code == 200 and len(json.loads(text)["data"]) == 20001, text[:300]
 
 
 @pytest.mark.parametrize("kind", TYPES)
@@ -126,7 +126,7 @@ def test_clients_that_leave_leave_no_work(api):
 
 
 @pytest.mark.parametrize("body,code,reason", [
-    (b'{"data":{"a":"1","b":"2","a":"3"}}', 400, 'duplicate field "a"'),
+    (b'{"data":{"a":"1","b":2}}', 400, "cannot unmarshal number into Go struct field ConfigMap.data of type string"),
     (b"{", 400, "syntax error at offset"),
     (b"[]", 400, "cannot unmarshal array into Go value of type map[string]interface {}")], ids=ascii)
 def test_refusals_name_the_reason(api, body, code, reason):

@@ -240,7 +240,7 @@ def test_a_second_sigterm_exits_at_once(cluster):
     a = cluster.instance("a", "--shutdown-delay-duration=30s").wait_ready()
     a.send(signal.SIGTERM)
     signalled(a, "ShutdownInitiated")
-    a.send(signal.SIGTERM)
+    a.send_again(signal.SIGTERM)
     assert a.wait(10) == 1
     assert "second stop signal" in a.log_text()
 
@@ -328,7 +328,7 @@ def test_sigterm_ends_the_process_while_etcd_hangs(cluster):
     starting = []
     for i in range(8):
         starting.append(cluster.instance(f"s{i}"))
-        threading.Event().wait(0.01)
+        wait_until("its first message", starting[-1].log_text, every=0.001)  # so each is further on than the next
     wait_until("the last to serve", lambda: "MuxAndDiscoveryComplete" in signals(starting[-1]), every=0.001)
     cluster.etcd.send(signal.SIGSTOP)
     for instance in (a, *starting):

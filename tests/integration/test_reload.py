@@ -2,10 +2,13 @@
 """SIGHUP at any time, and what a reload must not disturb."""
 import fcntl
 import os
+import re
 import signal
 import socket
 import ssl
+import subprocess
 import threading
+import time
 
 import pytest
 from holdfastd import Cluster, wait_until
@@ -178,3 +181,45 @@ def test_foreign_client_certificates_are_unauthorized(cluster, tmp_path):
                 tls.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
                 assert tls.recv(65536).startswith(b"HTTP/1.1 401 "), (name, path)
                 tls.settimeout(5)
+
+
+def test_certificates_are_renewed_while_it_runs(cluster):
+    """They are renewed 30 days before they expire: here some seconds after the start."""
+    a = cluster.instance("a").wait_ready()
+    a.send(signal.SIGTERM)
+    assert a.wait() == 0
+    pki = cluster.directory / "pki"
+    until = time.strftime("%Y%m%d%H%M%SZ", time.gmtime(time.time() + 30 * 24 * 3600 + 8))
+    work = cluster.directory / "ca"
+    work.mkdir()
+    (work / "index").write_text("")
+    (work / "serial").write_text("1000\n")
+    shown = subprocess.run(["openssl", "x509", "-in", pki / "server.crt", "-noout", "-ext", "subjectAltName"], check=True, capture_output=True, text=True)
+    names = shown.stdout.splitlines()[-1].replace("IP Address", "IP").replace(" ", "")
+    for name, extensions in (("server", f"subjectAltName={names}\nextendedKeyUsage=serverAuth"), ("admin", "extendedKeyUsage=clientAuth")):
+        (work / "conf").write_text(
+            f"[ca]\ndefault_ca=d\n[d]\ndatabase={work}/index\nserial={work}/serial\nnew_certs_dir={work}\ndefault_md=sha256\npolicy=p\nunique_subject=no\n"
+            f"[p]\norganizationName=optional\ncommonName=optional\n[e]\n{extensions}\n")
+        subprocess.run(["openssl", "req", "-new", "-key", pki / f"{name}.key", "-subj", "/O=system:masters/CN=holdfast-admin", "-out", work / "csr"],
+                       check=True, capture_output=True)
+        subprocess.run(["openssl", "ca", "-batch", "-notext", "-config", work / "conf", "-extensions", "e", "-cert", pki / "ca.crt", "-keyfile", pki / "ca.key",
+                        "-enddate", until, "-in", work / "csr", "-out", pki / f"{name}.crt"], check=True, capture_output=True)
+    before = [(pki / name).read_text() for name in ("server.crt", "admin.crt")]
+    a = cluster.instance("a").wait_ready()
+    assert [(pki / name).read_text() for name in ("server.crt", "admin.crt")] == before, "they were renewed at the start already"
+    served, kubeconfig = ssl.get_server_certificate(("127.0.0.1", int(a.url.rpartition(":")[2]))), a.kubeconfig.read_text()
+    wait_until("it renews them", lambda: "certificates reloaded" in a.log_text())
+    assert not set(before) & {(pki / name).read_text() for name in ("server.crt", "admin.crt")}
+    assert ssl.get_server_certificate(("127.0.0.1", int(a.url.rpartition(":")[2]))) != served
+    assert a.kubeconfig.read_text() != kubeconfig
+    assert a.get("/readyz")[0] == 200
+    expiry = re.findall(r'holdfast_certificate_expiry_seconds{certificate="([a-zA-Z ]+)"} (\S+)', a.get("/metrics")[1])
+    assert {name for name, _ in expiry} == {"serving", "client CA", "admin"}
+    assert all(float(at) > time.time() + 300 * 24 * 3600 for _, at in expiry)
+
+
+def test_a_given_certificate_that_expires_soon_is_warned_of(cluster, tmp_path):
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+                    "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", tmp_path / "k", "-out", tmp_path / "c"], check=True, capture_output=True)
+    a = cluster.instance("a", f"--tls-cert-file={tmp_path / 'c'}", f"--tls-private-key-file={tmp_path / 'k'}")
+    wait_until("it warns", lambda: "the serving certificate expires at " in a.log_text())

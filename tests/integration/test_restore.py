@@ -13,11 +13,10 @@ import urllib.parse
 
 import pytest
 
-from holdfastd import ROOT, WRITER, wait_until, workspace
+from holdfastd import HOLDFASTD, WRITER, wait_until, workspace
 from term_records import check_term_records
 
 WRITTEN = "/registry/configmaps/default/test-writer"
-STAMP = ROOT / "tools" / "stamp-snapshot"
 
 
 def etcdctl(etcd, *args, url=None):
@@ -52,7 +51,7 @@ def fill(etcd, until):
 
 def stamped(cluster, snapshot):
     out = cluster.directory / "stamped.db"
-    subprocess.run([STAMP, snapshot, out], check=True, capture_output=True, timeout=60)
+    subprocess.run([HOLDFASTD, "store", "restore", "--etcd", snapshot, out], check=True, capture_output=True, timeout=60)
     return out
 
 

@@ -50,7 +50,8 @@ def _filled(cluster):
     tokens.write_text('slow,slow,1,"system:masters"\ngood,good,2,"system:masters"\n')
     tokens.chmod(0o600)
     holdfastd.fill_configmaps(cluster.etcd, N_OBJECTS, OBJECT_BYTES)
-    return cluster.instance("a", f"--token-auth-file={tokens}").wait_ready()
+    # Several lists are compared, so no ConfigMap may come in between.
+    return cluster.instance("a", f"--token-auth-file={tokens}", "--controllers=*,-root-ca-publisher").wait_ready()
 
 
 def get(instance, path, token, timeout=60):
@@ -117,13 +118,13 @@ def test_same_list_in_every_form(filled):
     """What is made in pieces is one document, in each form, also at the edges of pieces."""
     whole = json.loads(get(filled, LIST, "good")[1])
     assert whole["kind"] == "ConfigMapList" and "continue" not in whole["metadata"]
-    names = [item["metadata"]["name"] for item in whole["items"]]
+    names = [(item["metadata"]["namespace"], item["metadata"]["name"]) for item in whole["items"]]
     assert names == sorted(names) and len(set(names)) == len(names) >= N_OBJECTS
     assert all(item["metadata"]["resourceVersion"] for item in whole["items"])
     paged, token = [], ""
     while token is not None:
         page = json.loads(get(filled, f"{LIST}?limit=400&continue={token}", "good")[1])
-        paged += [item["metadata"]["name"] for item in page["items"]]
+        paged += [(item["metadata"]["namespace"], item["metadata"]["name"]) for item in page["items"]]
         token = page["metadata"].get("continue")
     assert paged == names
     tenth = json.loads(get(filled, f"{LIST}?labelSelector=tenth%3D3", "good")[1])["items"]
@@ -233,3 +234,72 @@ def test_unread_watches_share_their_initial_events(filled):
     assert code == 200 and n_items(text) >= N_OBJECTS
     for watch in watches:
         watch.close()
+
+
+class Late(threading.Thread):
+    """Begins to read an unread response, up to its end. text: all of it, if it has an end."""
+
+    def __init__(self, unread):
+        super().__init__(daemon=True)
+        self.unread, self.text = unread, None
+        self.start()
+
+    def run(self):
+        text = b""
+        try:
+            while not text.endswith(b"\r\n0\r\n\r\n"):
+                part = self.unread.tls.recv(1 << 16)
+                if not part:
+                    return
+                text += part
+        except (OSError, ValueError):
+            return
+        self.text = text
+
+    def close(self):
+        if self.is_alive():
+            self.unread.tls.shutdown(socket.SHUT_RDWR)
+        self.join(60)
+        self.unread.close()
+
+
+def test_unread_watches_are_ended_when_the_account_is_full(filled):
+    """What waits for a user's watches is charged, and the largest of the slow ones is ended. Others lose nothing."""
+    objects = "/api/v1/namespaces/default/configmaps"
+    revision = json.loads(get(filled, LIST + "?limit=1", "good")[1])["metadata"]["resourceVersion"]
+    good = Watch(filled, f"resourceVersion={revision}")
+    watches = [Unread(filled, f"{LIST}?watch=true&resourceVersion={revision}", "slow")
+               for _ in range(60)]
+    assert [watch.status() for watch in watches] == [200] * len(watches)
+    count = 0
+
+    def write():
+        nonlocal count
+        count += 1
+        method, path = ("POST", objects) if count == 1 else ("PUT", f"{objects}/large")
+        code, text = filled.request(method, path, {
+            "metadata": {"name": "large"}, "data": {"v": f"{count} " + "x" * (600 << 10)}})
+        assert code in (200, 201), text
+        assert good.read_until(lambda event: True)[-1]["object"]["data"]["v"].startswith(f"{count} ")
+        return metric(filled, "holdfast_unsent_bytes")
+    holdfastd.wait_until("the account to be full", lambda: write() > 64 << 20)
+    # None is ended before it has been behind for some seconds.
+    holdfastd.wait_until("watches to be ended", lambda: write() <= 64 << 20, every=0.5)
+    ended = metric(filled, "holdfast_unsent_watches_ended_total")
+    assert 0 < ended <= len(watches)
+    assert metric(filled, "holdfast_unsent_cut_total") == 0
+    # No request is refused because of watches, and other users notice nothing.
+    for user in ("slow", "good"):
+        code, text = get(filled, LIST, user)
+        assert code == 200 and n_items(text) >= N_OBJECTS
+    # One that was ended still gets whole events, and the end of the response.
+    readers = [Late(watch) for watch in watches]
+    text = holdfastd.wait_until("the end of a response", lambda: next(
+        (reader.text for reader in readers if reader.text), None))
+    assert b'"large"' in text
+    for reader in readers:
+        reader.close()
+    holdfastd.wait_until("the accounts to be empty",
+                         lambda: metric(filled, "holdfast_unsent_bytes") == 0)
+    write()
+    good.close()

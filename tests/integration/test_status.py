@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`holdfastd status` prints what the witness saw on the Lease."""
+import html
 import http.server
 import json
 import os
@@ -11,7 +12,7 @@ import subprocess
 import threading
 
 import pytest
-from holdfastd import HOLDFASTD, LEASE, LIMIT, Process, wait_until
+from holdfastd import HOLDFASTD, LEASE, LIMIT, ROOT, Process, wait_until
 
 HISTORY = "holdfast.dev/transitions"
 
@@ -67,6 +68,50 @@ def seconds(gap):
 
 def row(text, start):
     return next(line.split() for line in text.splitlines() if line.startswith(start))
+
+
+def headings(lines):
+    return [re.split("  +", line) for line in lines if re.match("(INSTANCE|LEASE|HAND-OVER) ", line)]
+
+
+def test_the_picture_in_the_documentation_has_the_tables_of_the_output(cluster):
+    a, _ = two(cluster)
+    drawn = re.findall(r"<text [^>]*>(.*)</text>", (ROOT / "docs" / "status.svg").read_text())
+    drawn = [html.unescape(re.sub("<[^>]*>", "", line)) for line in drawn]
+    assert len(headings(drawn)) == 3 and headings(drawn) == headings(picture(a).splitlines()), drawn
+
+
+def is_released(model):
+    """Whether the latest hand-over of the controllers' Lease followed a release."""
+    return any(x["lease"] == "kube-system/holdfast-controllers" and x["handOvers"][0]["cause"] == "released" for x in model["leases"])
+
+
+def test_json_has_the_same_model_as_the_text(cluster):
+    a, b = two(cluster)
+    wait_until("both to be listed", lambda: short(a.identity()) in picture(b) and short(b.identity()) in picture(b))
+    done = status(b, "-o", "json")
+    assert done.returncode == 0 and done.stderr == "" and done.stdout.count("\n") == 1, done
+    model = json.loads(done.stdout)
+    assert model["server"] == b.url and model["readError"] is None and model["omittedInstances"] == model["omittedLeases"] == 0
+    assert [(i["identity"], i["instance"], i["endpoint"], i["state"], i["term"]) for i in model["instances"]] == \
+        [(a.identity(), "a", a.url, "leading", a.leader()["term"]), (b.identity(), "b", b.url, "following", None)]
+    [lease] = [x for x in model["leases"] if x["lease"] == "kube-system/holdfast-controllers"]
+    assert (lease["holder"], lease["silent"], lease["term"], lease["durationSeconds"]) == (a.identity(), False, a.leader()["term"], 4)
+    assert [(h["from"], h["to"], h["cause"], h["gapMilliseconds"]) for h in lease["handOvers"]] == [(None, a.identity(), "created", None)]
+    # A watch prints a line for each new state.
+    with Process([HOLDFASTD, "status", f"--data-dir={b.data}", "--watch", "--output=json"], cluster.directory / "watch.log",
+                 stdout=subprocess.PIPE) as watch:
+        assert [i["state"] for i in json.loads(watch.child.stdout.readline())["instances"]] == ["leading", "following"]
+        a.send(signal.SIGTERM)
+        assert a.wait() == 0
+        # b may lead before the history that was read with it says so; then another line follows.
+        while not is_released(last := json.loads(watch.child.stdout.readline())) or last["instances"][-1]["state"] != "leading":
+            pass
+        watch.send(signal.SIGTERM)
+        assert watch.wait() == 0 and watch.log_text() == ""
+    # The exit statuses are those of the text.
+    assert status(b, "-o", "json", "--kubeconfig=/nonexistent").returncode == 1
+    assert status(b, "-o", "yaml").returncode == 2
 
 
 def test_hand_overs_and_take_overs_are_shown(cluster):

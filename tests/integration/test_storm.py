@@ -56,23 +56,24 @@ class Client:
         self.connection = http.client.HTTPSConnection(where.hostname, where.port, timeout=10, context=instance.context())
 
     def __call__(self, method, path, body=None):
-        end = time.monotonic() + 60
-        while time.monotonic() < end:
-            try:
-                if not self.connection:
-                    self.connect()
-                self.connection.request(method, path, json.dumps(body) if body is not None else None, {"Content-Type": "application/json"})
-                answer = self.connection.getresponse()
-                text = answer.read()
-                if answer.status < 500 and answer.status != 429:
-                    return answer.status, json.loads(text)
-            except (OSError, http.client.HTTPException, ValueError):
-                pass
-            if self.connection:
-                self.connection.close()
-            self.connection = None
-            time.sleep(0.01)
-        raise AssertionError(f"{method} {path}: no response for a minute")
+        return wait_until(f"a response to {method} {path}", lambda: self.attempt(method, path, body), limit=60, every=0.01)
+
+    def attempt(self, method, path, body):
+        """The response, or None if there is none that is final."""
+        try:
+            if not self.connection:
+                self.connect()
+            self.connection.request(method, path, json.dumps(body) if body is not None else None, {"Content-Type": "application/json"})
+            answer = self.connection.getresponse()
+            text = answer.read()
+            if answer.status < 500 and answer.status != 429:
+                return answer.status, json.loads(text)
+        except (OSError, http.client.HTTPException, ValueError):
+            pass
+        if self.connection:
+            self.connection.close()
+        self.connection = None
+        return None
 
 
 def reference(owner, blocks):

@@ -15,7 +15,7 @@ import subprocess
 import time
 
 import pytest
-from holdfastd import BUILD, FAST, HOLDFASTD, LEASE, LIMIT, Instance, free_ports, wait_until
+from holdfastd import BUILD, FAST, HOLDFASTD, LEASE, LIMIT, ROOT, Instance, free_ports, wait_until
 from systemd_namespace import UNIT_DIR, Systemd, why_not
 
 SERVICE = BUILD / "server" / "systemd" / "holdfastd@.service"
@@ -39,6 +39,10 @@ class Unit(Instance):
     @property
     def directory(self):
         return self.host.systemd.resolve(f"/var/lib/holdfast/{self.name}")
+
+    @property
+    def pki(self):
+        return self.host.systemd.resolve("/var/lib/holdfast-shared/pki")
 
     @property
     def kubeconfig(self):
@@ -165,7 +169,7 @@ def release_by_hand(host, unit):
     flags = host.systemd.file("/etc/holdfast/holdfastd.env").read_text().partition("=")[2]
     return subprocess.run(
         ["nsenter", f"--target={host.systemd.pid}", "--mount", "--pid", "--", PROGRAM, "release", f"--instance={unit.name}",
-         f"--data-dir=/var/lib/holdfast/{unit.name}", f"--runtime-dir=/run/holdfast-{unit.name}", *shlex.split(flags)],
+         f"--data-dir=/var/lib/holdfast/{unit.name}", "--shared-dir=/var/lib/holdfast-shared", f"--runtime-dir=/run/holdfast-{unit.name}", *shlex.split(flags)],
         capture_output=True, text=True, check=False, timeout=LIMIT)
 
 
@@ -198,6 +202,26 @@ def test_readiness_status_stop_and_hand_over_work(host):
     # The unit starts again with its data, as a follower.
     a.start()
     a.wait_status(r"following \S+_b_\S+")
+
+
+def test_two_units_work_without_any_flag_but_a_port(host):
+    """Without etcd they share a file and a CA: one leads, either's kubeconfig is good for both, and a crash frees the Lease."""
+    host.systemd.write("/etc/holdfast/holdfastd.env", f"HOLDFASTD_FLAGS=--v=2 {' '.join(LONG)}\n")
+    a, b = host.start_leader_and_follower()
+    authorities = {json.loads(host.systemd.file(f"/var/lib/holdfast/{unit.name}/admin.kubeconfig").read_text())["clusters"][0]["cluster"]
+                   ["certificate-authority-data"] for unit in (a, b)}
+    assert len(authorities) == 1
+    assert a.get("/readyz")[0] == b.get("/readyz")[0] == 200
+    term, dead = a.leader()["term"], a.identity()
+    a.kill("SIGKILL")
+    led = b.wait_status(r"leading kube-system/holdfast-controllers, term (\d+)")
+    assert int(led.group(1)) > term
+    a.wait_active_again(1)
+    a.wait_status(r"following \S+_b_\S+")
+    assert f"released the Lease kube-system/holdfast-controllers of {dead}" in a.log_text()
+    for unit in (a, b):
+        unit.stop()
+        assert unit.show("Result") == "success"
 
 
 def test_a_crash_of_the_leader_frees_the_lease_at_once(host):
@@ -369,7 +393,7 @@ def test_systemctl_reload_reads_certificates_and_tokens(host):
     before = a.invocation()
     served = ssl.get_server_certificate(("127.0.0.1", host.ports["a"]))
     for name in ("server.crt", "server.key"):
-        (a.directory / "pki" / name).unlink()  # a new key and certificate are made
+        (a.pki / name).unlink()  # a new key and certificate are made
     host.systemd.systemctl("reload", a.unit)
     wait_until("the reload", lambda: "tokens reloaded" in a.log_text())
     assert ssl.get_server_certificate(("127.0.0.1", host.ports["a"])) != served
@@ -395,7 +419,36 @@ def test_a_mistake_in_the_flags_is_reported_once_and_not_retried(host):
     host.flags([*LONG, "--nonsense"])
     host.a.start(check=False)
     assert (host.a.show("ActiveState"), host.a.show("NRestarts"), host.a.show("ExecMainStatus")) == ("failed", "0", "2")
-    assert "unknown flag --nonsense" in host.a.log_text()
+    assert host.a.log_text().count("unknown flag --nonsense") == 1
+
+
+def test_an_unusable_file_is_not_retried(host):
+    host.flags([*LONG, "--tls-cert-file=/nowhere/cert", "--tls-private-key-file=/nowhere/key"])
+    host.a.start(check=False)
+    assert (host.a.show("ActiveState"), host.a.show("NRestarts"), host.a.show("ExecMainStatus")) == ("failed", "0", "2")
+    assert host.a.log_text().count("/nowhere/cert") == 1
+
+
+@pytest.mark.parametrize("why", ["the disk is full", "the port is taken"])
+def test_a_unit_comes_back_by_itself_after_many_failed_starts(host, why):
+    """Each start fails at once, but not with status 2, because the cause may go away without anybody who knows of the unit."""
+    private = "/var/lib/private/holdfast/b"
+    host.drop_in("RestartSec=1ms")
+    if why == "the disk is full":
+        host.systemd.run("install", "-d", "-m", "0700", "/var/lib/private", "/var/lib/private/holdfast", private)
+        host.systemd.run("mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", private)
+        host.systemd.run("dd", "if=/dev/zero", f"of={private}/others", "bs=4k", check=False)
+    else:
+        host.systemd.write("/etc/holdfast/holdfastd-b.env", f"HOLDFASTD_INSTANCE_FLAGS=--secure-port={host.ports['a']}\n")
+        host.a.start()
+    host.systemd.systemctl("start", "--no-block", host.b.unit)
+    wait_until("many starts", lambda: int(host.b.show("NRestarts")) > 65, limit=2 * LIMIT)
+    assert ("No space left on device" if why == "the disk is full" else "is taken by another process") in host.b.log_text()
+    if why == "the disk is full":
+        host.systemd.file(f"{private}/others").unlink()
+    else:
+        host.a.stop()
+    wait_until("it to be active", lambda: host.b.show("ActiveState") == "active")
 
 
 def test_release_refuses_a_living_instance(host):
@@ -458,3 +511,40 @@ def test_a_connection_to_the_socket_starts_the_service(host):
         assert a.get("/readyz")[0] == 200
     assert a.show("Result") == "success"
     assert host.systemd.show("holdfastd@a.socket", "Result") == "success"
+
+
+def enter(systemd):
+    """A command that runs the rest of the line inside."""
+    return f"nsenter --target={systemd.pid} --mount --pid --uts --ipc --cgroup --"
+
+
+def run_recipe(recipe, programs, *hosts):
+    done = subprocess.run(["sh", "-euc", recipe], stdin=subprocess.DEVNULL, env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}, capture_output=True, text=True,
+                          check=False, timeout=LIMIT)
+    assert done.returncode == 0, (done, *[each.journal() for each in hosts])
+    assert "BEGIN" not in done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_second_host_gets_the_ca_by_the_commands_of_the_documentation(host, tmp_path):
+    """One kubeconfig is good for both hosts. Each has a systemd of its own; the script `ssh` stands for the network between them."""
+    recipe = subprocess.run([ROOT / "tests" / "lib" / "doc-commands", ROOT / "docs" / "operating.md", "Two hosts with the shipped units"],
+                            capture_output=True, text=True, check=True).stdout
+    with Systemd(HOLDFASTD, os.path.dirname(PROGRAM)) as systemd:
+        two = Host(host.cluster, systemd)
+        for name, text in (("systemd-run", f'exec {enter(host.systemd)} systemd-run "$@"'), ("ssh", f'test "$1" = two\nshift\nexec {enter(systemd)} "$@"')):
+            (tmp_path / name).write_text(f"#!/bin/sh\nset -e\n{text}\n")
+            (tmp_path / name).chmod(0o755)
+        for each in (host.systemd, systemd):
+            each.systemctl("start", "dbus.service")
+        run_recipe(recipe, tmp_path, host.systemd, systemd)
+        systemd.write("/etc/holdfast/holdfastd-b.env", f"HOLDFASTD_INSTANCE_FLAGS=--secure-port={host.ports['b']}\n")
+        host.a.start()
+        two.b.start()
+        for name in ("ca.crt", "ca.key"):
+            assert (host.a.pki / name).read_text() == (two.b.pki / name).read_text()
+        wait_until("the second host to be in the kubeconfig", lambda: f":{host.ports['b']}" in host.a.kubeconfig.read_text())
+        assert two.b.get("/readyz")[0] == 200
+        # It may be repeated while the units run, but not `pki init`: the CA exists.
+        again = "".join(line for line in recipe.splitlines(True) if "pki init" not in line)
+        assert "the CA is already in" in run_recipe(again, tmp_path, host.systemd, systemd)

@@ -6,7 +6,7 @@ import signal
 import subprocess
 
 import pytest
-from holdfastd import HOLDFASTD, Cluster, wait_until
+from holdfastd import HOLDFASTD, Cluster, Process, wait_until
 
 STRANGER = 54321
 ETCD = "--etcd-servers=http://127.0.0.1:1"
@@ -19,7 +19,7 @@ def run(directory, *flags):
 
 def refused(done, fault, command):
     lines = done.stderr.splitlines()
-    assert done.returncode == 1 and len(lines) == 1, done
+    assert done.returncode == 2 and len(lines) == 1, done
     assert fault in lines[0] and lines[0].endswith(f": {command}"), lines[0]
 
 
@@ -109,3 +109,52 @@ def test_a_reload_refuses_too():
         def status(token):
             return a.get("/api/v1/secrets", headers={"Authorization": f"Bearer {token}"}, client_certificate=False)[0]
         assert (status("good"), status("planted")) == (200, 401)
+
+
+def test_a_kubeconfig_that_others_could_replace(tmp_path):
+    """Whoever replaces it chooses the server that the administrator talks to, and the programs that kubectl runs."""
+    there = tmp_path / "there"
+    there.mkdir()
+    flags = ["--storage=memory", "--secure-port=0", f"--write-kubeconfig={there / 'kubeconfig'}"]
+    for path, mode in ((there, 0o777), (there, 0o775), (tmp_path, 0o777)):
+        path.chmod(mode)
+        for check in ([], ["--check"]):
+            done = subprocess.run([HOLDFASTD, *check, *flags], capture_output=True, text=True, timeout=30, check=False)
+            refused(done, f"flag --write-kubeconfig: {path} can be written by other users (mode {mode:04o})", f"chmod go-w {path}")
+        path.chmod(0o755)
+    assert not (there / "kubeconfig").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of another user")
+def test_a_kubeconfig_keeps_its_owner():
+    """Root gave it to the administrator. A reload and a restart write it again."""
+    with Cluster(with_witness=False) as cluster:
+        a = cluster.instance("a").wait_ready()
+        os.chown(a.kubeconfig, STRANGER, STRANGER + 1)
+
+        def owner():
+            found = a.kubeconfig.stat()
+            return found.st_uid, found.st_gid, found.st_mode & 0o777
+        with open(a.kubeconfig, "rb") as before:  # keeps its inode from being used again
+            a.send(signal.SIGHUP)
+            wait_until("it to be written", lambda: a.kubeconfig.stat().st_ino != os.fstat(before.fileno()).st_ino)
+        assert owner() == (STRANGER, STRANGER + 1, 0o600)
+        with open(a.kubeconfig, "rb") as before:
+            a.end()
+            with Process(a.args, cluster.directory / "again.log"):
+                wait_until("it to be written", lambda: a.kubeconfig.stat().st_ino != os.fstat(before.fileno()).st_ino)
+        assert owner() == (STRANGER, STRANGER + 1, 0o600)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of another user")
+def test_a_kubeconfig_that_was_planted_is_not_given_away(tmp_path):
+    """In a directory such as /tmp anybody can make the file before the server does."""
+    there = tmp_path / "there"
+    there.mkdir()
+    there.chmod(0o1777)
+    path = there / "kubeconfig"
+    path.write_text("planted")
+    os.chown(path, STRANGER, STRANGER)
+    with Process([HOLDFASTD, "--storage=memory", "--secure-port=0", f"--write-kubeconfig={path}"], tmp_path / "log"):
+        wait_until("it to be written", lambda: "planted" not in path.read_text())
+        assert (path.stat().st_uid, path.stat().st_gid, path.stat().st_mode & 0o777) == (0, 0, 0o600)

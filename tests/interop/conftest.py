@@ -66,9 +66,11 @@ def kubectl(request, pair):
 
 @pytest.fixture
 def ns(pair):
-    """A namespace for one test."""
+    """A namespace for one test, with what controllers add to every namespace."""
     name = f"test-{next(NUMBERS)}"
     code, body = pair.a.request("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     assert code == 201, body
+    for path in ("serviceaccounts/default", "configmaps/kube-root-ca.crt"):
+        holdfastd.wait_until(path, lambda path=path: pair.a.get(f"/api/v1/namespaces/{name}/{path}")[0] == 200)
     yield name
     pair.a.request("DELETE", f"/api/v1/namespaces/{name}")

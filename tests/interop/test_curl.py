@@ -151,7 +151,7 @@ def test_unknown_fields_cause_a_warning(curl, pair):
     try:
         reply = curl(*sends("POST", {**config_map("warned", labls={}), "dataa": {}}), path=CONFIGMAPS)
         assert reply.code == 201 and reply.headers["warning"] in (r'299 - "unknown field \"dataa\""', r'299 - "unknown field \"metadata.labls\""')
-        assert curl(*sends("POST", config_map("x")), path=CONFIGMAPS + "?fieldValidation=Sometimes").code == 400
+        assert curl(*sends("POST", config_map("x")), path=CONFIGMAPS + "?fieldValidation=Sometimes").code == 422
     finally:
         pair.a.request("DELETE", f"{CONFIGMAPS}/warned")
 

@@ -30,6 +30,9 @@ def coordination(pair):
     return client.CoordinationV1Api(api_client(pair.a)), client.CoordinationV1Api(api_client(pair.b))
 
 
+GIVEN = "kube-root-ca.crt"  # every namespace has this ConfigMap
+
+
 def config_map(name, **data):
     return client.V1ConfigMap(metadata=client.V1ObjectMeta(name=name), data=data)
 
@@ -55,7 +58,7 @@ def test_configmaps_are_typed_and_versioned(core, ns):
         409, "Conflict", 'Operation cannot be fulfilled on configmaps "one": the object has been modified; please apply your changes to the latest '
         'version and try again')
     assert reason(a.create_namespaced_config_map, ns, config_map("one"))[:2] == (409, "AlreadyExists")
-    assert [o.metadata.name for o in a.list_namespaced_config_map(ns).items] == ["one"]
+    assert [o.metadata.name for o in a.list_namespaced_config_map(ns).items] == [GIVEN, "one"]
     assert [o.data["k"] for o in b.list_config_map_for_all_namespaces(field_selector="metadata.name=one").items] == ["w"]
     gone = a.delete_namespaced_config_map("one", ns)
     assert gone.status == "Success"
@@ -107,12 +110,14 @@ def test_deletecollection_and_status_work(core, ns):
         a.create_namespaced_config_map(ns, {"metadata": {"name": f"n{i}", "labels": {"parity": str(i % 2)}}})
     gone = b.delete_collection_namespaced_config_map(ns, label_selector="parity=1", propagation_policy="Background")
     assert gone.kind == "ConfigMapList"
-    assert sorted(o.metadata.name for o in a.list_namespaced_config_map(ns).items) == sorted(f"n{i}" for i in range(0, 30, 2))
+    assert sorted(o.metadata.name for o in a.list_namespaced_config_map(ns).items) == sorted([GIVEN, *(f"n{i}" for i in range(0, 30, 2))])
     status = a.read_namespace_status(ns)
     status.status.conditions = [client.V1NamespaceCondition(type="Tested", status="True")]
-    status.metadata.labels["not"] = "by-this-way"
+    status.metadata.labels["also"] = "by-this-way"  # as in Kubernetes, for built-in kinds
+    status.spec.finalizers = ["not.example/by-this-way"]
     written = b.replace_namespace_status(ns, status)
-    assert written.status.conditions[0].type == "Tested" and "not" not in written.metadata.labels
+    assert written.status.conditions[0].type == "Tested" and written.metadata.labels["also"] == "by-this-way"
+    assert written.spec.finalizers == ["kubernetes"]
     assert a.read_namespace(ns).status.phase == "Active"
 
 
@@ -173,7 +178,7 @@ def test_pages_may_come_from_different_instances(core, ns):
         page = (a, b)[pages % 2].list_namespaced_config_map(ns, limit=10, _continue=token)
         names += [o.metadata.name for o in page.items]
         token, pages = page.metadata._continue, pages + 1
-    assert pages == 3 and names == [f"n{i:02d}" for i in range(25)]
+    assert pages == 3 and names == [GIVEN, *(f"n{i:02d}" for i in range(25))]
 
 
 def test_a_watch_resumes_without_gaps(core, ns):
@@ -203,7 +208,8 @@ def test_a_watch_resumes_without_gaps(core, ns):
 def test_a_watch_ends_at_its_timeout(core, ns):
     """With timeout_seconds=1 the stream ends cleanly, and not earlier."""
     began = time.monotonic()
-    assert list(watch.Watch().stream(core[0].list_namespaced_config_map, ns, timeout_seconds=1)) == []
+    events = watch.Watch().stream(core[0].list_namespaced_config_map, ns, timeout_seconds=1)
+    assert [e["object"].metadata.name for e in events] == [GIVEN]
     assert time.monotonic() - began >= 0.9
 
 
@@ -220,7 +226,7 @@ def test_a_watch_from_a_compacted_version_is_gone(pair, core, ns):
         list(watch.Watch().stream(late.list_namespaced_config_map, ns, resource_version=ancient, timeout_seconds=5))
     assert caught.value.status == 410, caught.value
     assert reason(late.list_namespaced_config_map, ns, resource_version=ancient, resource_version_match="Exact")[:2] == (410, "Expired")
-    assert a.list_namespaced_config_map(ns, resource_version=ancient, resource_version_match="Exact").items[0].data == {"k": "0"}
+    assert a.list_namespaced_config_map(ns, resource_version=ancient, resource_version_match="Exact").items[1].data == {"k": "0"}
     events = watch.Watch().stream(b.list_namespaced_config_map, ns, resource_version=last, timeout_seconds=1)
     assert list(events) == []
     assert a.read_namespaced_config_map("one", ns).data == {"k": "19"} and int(ancient) < int(last)

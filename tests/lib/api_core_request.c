@@ -8,7 +8,8 @@
 
 static void on_done(struct hfd_request *base, const struct hfd_response *from) {
         struct api_core_request *request = (struct api_core_request *)base;
-        struct hf_response response = {.error = from->status.error,
+        struct hf_response response = {.size = sizeof response,
+                                       .error = from->status.error,
                                        .status = from->status,
                                        .body = from->body->data,
                                        .n_body = from->body->n,

@@ -11,6 +11,7 @@
 
 #include "api_core_request.h"
 #include "base/json.h"
+#include "hand_clock.h"
 #include "server/registry/loopback.h"
 #include "server/storage/memory/store.h"
 #include "server/storage/store.h"
@@ -26,12 +27,12 @@ static void wait_synced(struct api_fixture *f) {
         hf_cancel_unref(token);
 }
 
-int api_fixture_set_up(void **state) {
+static int set_up(void **state, const struct hf_clock *clock) {
         struct api_fixture *f = calloc(1, sizeof *f);
 
         assert_non_null(f);
         api_response_init(&f->last);
-        f->host.size = sizeof f->host;
+        f->host = (struct hf_host){.size = sizeof f->host, .clock = clock};
         assert_int_equal(hfd_memory_store_new(&f->host, &f->store), 0);
         const struct hfd_cacher_config config = {.store = f->store, .prefix = "/registry"};
         assert_int_equal(hfd_cacher_new(&f->host, &config, &f->cacher), 0);
@@ -41,6 +42,13 @@ int api_fixture_set_up(void **state) {
         assert_int_equal(hfd_loopback_new(f->registry, &f->client), 0);
         *state = f;
         return 0;
+}
+
+int api_fixture_set_up(void **state) { return set_up(state, NULL); }
+
+int api_fixture_set_up_by_hand(void **state) {
+        hand_clock_reset();
+        return set_up(state, &hand_clock);
 }
 
 int api_fixture_tear_down(void **state) {
@@ -82,7 +90,8 @@ int api_fixture_send(struct api_fixture *f, const struct hf_request *request) {
 int api_fixture_request_fenced(struct api_fixture *f, enum hf_verb verb,
                                struct hf_resource resource, const char *ns, const char *name,
                                const char *query, const char *body, const struct hf_fence *fence) {
-        const struct hf_request request = {.verb = verb,
+        const struct hf_request request = {.size = sizeof request,
+                                           .verb = verb,
                                            .resource = resource,
                                            .ns = ns,
                                            .name = name,
@@ -101,7 +110,8 @@ int api_fixture_request(struct api_fixture *f, enum hf_verb verb, struct hf_reso
 
 int api_fixture_request_subresource(struct api_fixture *f, struct hf_resource resource,
                                     const char *name, const char *subresource, const char *body) {
-        const struct hf_request request = {.verb = body ? HF_VERB_UPDATE : HF_VERB_GET,
+        const struct hf_request request = {.size = sizeof request,
+                                           .verb = body ? HF_VERB_UPDATE : HF_VERB_GET,
                                            .resource = resource,
                                            .name = name,
                                            .subresource = subresource,

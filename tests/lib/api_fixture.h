@@ -30,11 +30,13 @@ struct api_fixture {
 
 /* cmocka's set-up and tear-down; the state is the fixture. */
 int api_fixture_set_up(void **state);
+int api_fixture_set_up_by_hand(void **state); /* with a clock that the test moves (hand_clock.h) */
 int api_fixture_tear_down(void **state);
 #define API_TEST(name)                                                                             \
         cmocka_unit_test_setup_teardown(name, api_fixture_set_up, api_fixture_tear_down)
 
-/* ---- requests; the functions that return an int return the error of the response ---- */
+/* ---- requests ----
+ * The functions that return an int return the error of the response. */
 
 int api_fixture_request(struct api_fixture *f, enum hf_verb verb, struct hf_resource resource,
                         const char *ns, const char *name, const char *query, const char *body);

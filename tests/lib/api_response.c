@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "time_units.h"
+#include "patience.h"
 
 void api_response_init(struct api_response *response) {
         *response = (struct api_response){0};
@@ -36,14 +36,8 @@ void api_response_fill(void *ctx, const struct hf_response *reply) {
 }
 
 int api_response_wait(struct api_response *response) {
-        hf_nsec until = in_msec(PATIENCE_MSEC);
-        int r = 0;
-
         pthread_mutex_lock(&response->mu);
-        while (!response->done) {
-                assert(r == 0); /* it did not wait too long */
-                r = hf_clock_system()->wait(NULL, &response->cond, &response->mu, until);
-        }
+        PATIENCE_AWAIT_LOCKED(&response->cond, &response->mu, response->done);
         pthread_mutex_unlock(&response->mu);
         return response->error;
 }

@@ -106,7 +106,8 @@ static void make_namespaces(struct server *server) {
         for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
                 char body[100];
                 int n = snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"%s\"}}", names[i]);
-                const struct hf_request request = {.verb = HF_VERB_CREATE,
+                const struct hf_request request = {.size = sizeof request,
+                                                   .verb = HF_VERB_CREATE,
                                                    .resource = {"", "v1", "namespaces"},
                                                    .body = body,
                                                    .n_body = (size_t)n};
@@ -148,7 +149,8 @@ int main(int argc, char **argv) {
         start_http(&server);
         (void)snprintf(path, sizeof path, "%s/admin.kubeconfig", argv[1]);
         (void)snprintf(url, sizeof url, "https://127.0.0.1:%u", hfd_http_port(server.http));
-        check(hfd_admin_kubeconfig_write(&server.pki, path, url, &status), "kubeconfig", &status);
+        check(hfd_admin_kubeconfig_write(&server.pki, path, url, NULL, &status), "kubeconfig",
+              &status);
         make_namespaces(&server);
         (void)printf("ready %u\n", hfd_http_port(server.http));
         (void)fflush(stdout);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See client_watch.h. It asserts two rules for every watch: nothing follows the end, neither
- * an event nor a second end, and the resourceVersion of an event is the one of its object.
+ * See client_watch.h. It asserts two rules for every watch: nothing follows the end, neither an
+ * event nor a second end, and the resourceVersion of an event is the one of its object.
  */
 #include "client_watch.h"
 
@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "base/json.h"
-#include "time_units.h"
+#include "patience.h"
 
 static void read_event(const struct hf_event *from, struct client_watch_event *event) {
         struct hf__json *json = NULL;
@@ -69,26 +69,16 @@ void client_watch_free(struct client_watch *watch) {
         free(watch);
 }
 
-static void wait_once_locked(struct client_watch *watch, hf_nsec until) {
-        assert_int_equal(hf_clock_system()->wait(NULL, &watch->cond, &watch->mu, until), 0);
-}
-
 void client_watch_await(struct client_watch *watch, size_t n) {
-        hf_nsec until = in_msec(PATIENCE_MSEC);
-
         pthread_mutex_lock(&watch->mu);
-        while (watch->n < n && !watch->ended)
-                wait_once_locked(watch, until);
+        PATIENCE_AWAIT_LOCKED(&watch->cond, &watch->mu, watch->n >= n || watch->ended);
         assert_true(watch->n >= n);
         pthread_mutex_unlock(&watch->mu);
 }
 
 int client_watch_await_end(struct client_watch *watch) {
-        hf_nsec until = in_msec(PATIENCE_MSEC);
-
         pthread_mutex_lock(&watch->mu);
-        while (!watch->ended)
-                wait_once_locked(watch, until);
+        PATIENCE_AWAIT_LOCKED(&watch->cond, &watch->mu, watch->ended);
         int error = watch->error;
         pthread_mutex_unlock(&watch->mu);
         return error;

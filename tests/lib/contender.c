@@ -59,13 +59,14 @@ static int run_writer(struct hf_term *term, void *ctx) {
                 char body[640];
                 struct hf_status status;
                 int n = snprintf(body, sizeof body,
-                                 "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{"
-                                 "\"name\":\"%s\",\"namespace\":\"default\"},"
-                                 "\"data\":{\"term\":\"%llu\",\"count\":\"%llu\",\"identity\":\"%"
-                                 "s\"}}",
+                                 "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\","
+                                 "\"metadata\":{\"name\":\"%s\",\"namespace\":\"default\"},"
+                                 "\"data\":{\"term\":\"%llu\",\"count\":\"%llu\","
+                                 "\"identity\":\"%s\"}}",
                                  options->writes, (unsigned long long)hf_term_fence(term)->term,
                                  count, options->identity);
-                struct hf_request request = {.verb = exists ? HF_VERB_UPDATE : HF_VERB_CREATE,
+                struct hf_request request = {.size = sizeof request,
+                                             .verb = exists ? HF_VERB_UPDATE : HF_VERB_CREATE,
                                              .resource = configmaps,
                                              .ns = "default",
                                              .name = exists ? options->writes : NULL,
@@ -119,7 +120,8 @@ static int parse(int argc, char **argv, struct options *options) {
 
 static int contend(const struct hf_host *host, struct hf_client *client, struct options *options,
                    const sigset_t *signals) {
-        struct hf_controller writer = {.name = "writer",
+        struct hf_controller writer = {.size = sizeof writer,
+                                       .name = "writer",
                                        .runs = HF_LEADER_ONLY,
                                        .run = run_writer,
                                        .ctx = options};

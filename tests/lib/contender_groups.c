@@ -51,13 +51,14 @@ static int run_second(struct hf_term *term, void *ctx) {
         for (unsigned long long count = 1; !hf_cancel_fired(hf_term_drain(term)); count++) {
                 char body[640];
                 int n = snprintf(body, sizeof body,
-                                 "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{"
-                                 "\"name\":\"%s\",\"namespace\":\"default\"},"
-                                 "\"data\":{\"term\":\"%llu\",\"count\":\"%llu\",\"identity\":\"%"
-                                 "s\"}}",
+                                 "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\","
+                                 "\"metadata\":{\"name\":\"%s\",\"namespace\":\"default\"},"
+                                 "\"data\":{\"term\":\"%llu\",\"count\":\"%llu\","
+                                 "\"identity\":\"%s\"}}",
                                  group->name, (unsigned long long)hf_term_fence(term)->term, count,
                                  group->identity);
-                struct hf_request request = {.verb = exists ? HF_VERB_UPDATE : HF_VERB_CREATE,
+                struct hf_request request = {.size = sizeof request,
+                                             .verb = exists ? HF_VERB_UPDATE : HF_VERB_CREATE,
                                              .resource = {"", "v1", "configmaps"},
                                              .ns = "default",
                                              .name = exists ? group->name : NULL,
@@ -75,12 +76,15 @@ static int run_second(struct hf_term *term, void *ctx) {
 static int add(struct hf_electors *electors, struct hf_client *client, struct group *group,
                struct hf_status *reterr_status) {
         const char *const after[] = {group->first};
-        const struct hf_controller controllers[] = {{.name = group->second,
+        const struct hf_controller controllers[] = {{.size = sizeof(struct hf_controller),
+                                                     .name = group->second,
                                                      .run = run_second,
                                                      .ctx = group,
                                                      .after = after,
                                                      .n_after = 1},
-                                                    {.name = group->first, .run = run_first}};
+                                                    {.size = sizeof(struct hf_controller),
+                                                     .name = group->first,
+                                                     .run = run_first}};
         const struct hf_elector_config config = {.size = sizeof config,
                                                  .ns = "default",
                                                  .name = group->name,

@@ -14,13 +14,28 @@ static struct hf__core_time time_of(const struct core_fixture *f) {
         return (struct hf__core_time){.boot = f->now, .real_us = f->now / 1000};
 }
 
+/* A write that waits for its turn is made again from what the core keeps of it. */
+static void assert_is_kept(const struct hf__core *core, const struct hf__record *record) {
+        struct hf__record kept;
+
+        hf__core_op_record(core, &kept);
+        assert_true(hf__record_same_fields(&kept, record));
+        assert_string_equal(kept.rv, record->rv);
+        assert_string_equal(kept.previous, record->previous);
+        assert_string_equal(kept.hand_over_to, record->hand_over_to);
+        assert_int_equal(kept.cause, record->cause);
+        assert_int_equal(kept.gap_us, record->gap_us);
+}
+
 void core_fixture_step(struct core_fixture *f, enum hf__core_event_type type) {
         f->event.type = type;
         hf__core_step(&f->core, &f->event, time_of(f), &f->actions);
         assert_true(f->actions.n <= HF__CORE_MAX_ACTIONS);
         for (unsigned i = 0; i < f->actions.n; i++)
-                if (f->actions.list[i].type == HF__ACT_WRITE)
+                if (f->actions.list[i].type == HF__ACT_WRITE) {
                         f->sent = f->actions.list[i].record;
+                        assert_is_kept(&f->core, &f->sent);
+                }
         memset(&f->event, 0, sizeof f->event);
 }
 
@@ -85,6 +100,14 @@ void core_fixture_write_done(struct core_fixture *f, int result) {
                 f->lease = f->event.record = f->sent;
         }
         core_fixture_step(f, HF__EV_WRITE_DONE);
+}
+
+struct hf__record core_fixture_start_behind(struct core_fixture *f, const char *holder,
+                                            int64_t duration_s) {
+        core_fixture_start(f);
+        struct hf__record record = core_fixture_held_by(f, holder, duration_s);
+        core_fixture_read_done(f, 0, &record);
+        return record;
 }
 
 void core_fixture_watched(struct core_fixture *f, const struct hf__record *record) {

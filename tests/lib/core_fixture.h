@@ -24,6 +24,9 @@ struct core_fixture {
 void core_fixture_start(struct core_fixture *f);
 /* Starts, finds no Lease, creates it, and leads. */
 void core_fixture_lead(struct core_fixture *f);
+/* Starts, and reads a Lease with this holder ("" = it is free). Returns the record. */
+struct hf__record core_fixture_start_behind(struct core_fixture *f, const char *holder,
+                                            int64_t duration_s);
 void core_fixture_step(struct core_fixture *f, enum hf__core_event_type type);
 /* The action of this type that the last step requested, or NULL. */
 const struct hf__core_action *core_fixture_find_action(const struct core_fixture *f,

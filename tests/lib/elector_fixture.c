@@ -45,7 +45,8 @@ void elector_fixture_await(struct fake_api *api, bool (*test)(void *ctx), void *
 static int write_once(struct hf_term *term, struct elector_fixture *f, struct hf_cancel *token) {
         char body[200];
         (void)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"%s\"}}", f->identity);
-        struct hf_request request = {.verb = HF_VERB_UPDATE,
+        struct hf_request request = {.size = sizeof request,
+                                     .verb = HF_VERB_UPDATE,
                                      .resource = {"", "v1", "configmaps"},
                                      .ns = "default",
                                      .name = f->identity,
@@ -216,11 +217,16 @@ struct elector_fixture *elector_fixture_new(struct fake_api *api, const char *id
                                             enum elector_fixture_work work, bool unfenced) {
         struct elector_fixture *f = new_without_elector(api, identity, work);
         const struct hf_controller controllers[] = {
-                {.name = "worker",
+                {.size = sizeof(struct hf_controller),
+                 .name = "worker",
                  .runs = HF_LEADER_ONLY,
                  .run = elector_fixture_run_worker,
                  .ctx = f},
-                {.name = "local", .runs = HF_EVERY_INSTANCE, .run = run_local, .ctx = f},
+                {.size = sizeof(struct hf_controller),
+                 .name = "local",
+                 .runs = HF_EVERY_INSTANCE,
+                 .run = run_local,
+                 .ctx = f},
         };
         struct hf_elector_config config = elector_fixture_config(f, controllers, 2);
 
@@ -241,7 +247,8 @@ struct elector_fixture *elector_fixture_start(struct fake_api *api, const char *
 struct elector_fixture *elector_fixture_start_migrating(struct fake_api *api,
                                                         const char *identity) {
         struct elector_fixture *f = new_without_elector(api, identity, ELECTOR_WRITES);
-        const struct hf_controller worker = {.name = "worker",
+        const struct hf_controller worker = {.size = sizeof worker,
+                                             .name = "worker",
                                              .runs = HF_LEADER_ONLY,
                                              .run = elector_fixture_run_worker,
                                              .ctx = f};
@@ -275,7 +282,7 @@ void elector_fixture_free(struct elector_fixture *f) {
 /* ---- what to wait for ---- */
 
 static struct hf_leader_info info_of(const struct elector_fixture *f) {
-        struct hf_leader_info info;
+        struct hf_leader_info info = {.size = sizeof info};
 
         hf_elector_info(f->elector, &info);
         return info;

@@ -25,8 +25,8 @@ bool etcd_spawn_available(void);
  * Call etcd_spawn_stop in both cases.
  */
 bool etcd_spawn_start(struct etcd_spawn *etcd, const char *tls_dir);
-/* Sends the signal. Waits for the exit after SIGKILL and SIGTERM, and for the stop after SIGSTOP.
- */
+/* Sends the signal. Waits for the exit after SIGKILL and SIGTERM, and for the stop after
+ * SIGSTOP. */
 void etcd_spawn_signal(struct etcd_spawn *etcd, int signal);
 /* Starts it again with the same directory and ports, when it does not run, and waits until it is
  * healthy. Returns false on failure; etcd may then still run. */

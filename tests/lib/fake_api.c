@@ -18,7 +18,7 @@
 #include "base/json.h"
 #include "base/thread.h"
 #include "fake_api_private.h"
-#include "time_units.h"
+#include "patience.h"
 
 #define NOT_YET INT32_MIN
 
@@ -213,7 +213,7 @@ static void send_response(struct fake_api *api, struct fake_api_request *request
 static bool serve_one_request(struct fake_api *api) {
         for (struct fake_api_request **at = &api->requests; *at; at = &(*at)->next) {
                 struct fake_api_request *request = *at;
-                struct hf_response reply = {0};
+                struct hf_response reply = {.size = sizeof reply};
                 struct hf__strbuf body = {0};
                 int outcome = serve(api, request, &reply, &body);
 
@@ -297,8 +297,8 @@ static struct fake_api_event *next_due_event(struct fake_api *api, struct fake_a
         }
         if (!watch->bookmark_is_due)
                 return NULL;
-        /* All earlier events were sent, so a compaction up to the present ends this watch no more.
-         */
+        /* All earlier events were sent, so a compaction up to the present ends this watch no
+         * more. */
         watch->bookmark_is_due = false;
         watch->from = api->store.revision;
         return new_event(HF_EVENT_BOOKMARK, hf__buf_copy("{}", 2), watch->from);
@@ -559,14 +559,9 @@ void fake_api_last_list_query(struct fake_api *api, char text[160]) {
 
 /* Waits until *count is at least n and, if is_open, a watch is open. */
 static void await_count(struct fake_api *api, const unsigned *count, unsigned n, bool is_open) {
-        const struct hf_clock *clock = hf_clock_system();
-        hf_nsec until = in_msec(PATIENCE_MSEC);
-
         fake_api_lock(api);
-        while (*count < n || (is_open && api->n_open == 0)) {
-                assert(hf_now(clock) < until);
-                (void)clock->wait(clock->ctx, &api->changed, &api->mu, until);
-        }
+        PATIENCE_AWAIT_LOCKED(&api->changed, &api->mu,
+                              *count >= n && (!is_open || api->n_open > 0));
         fake_api_unlock(api);
 }
 
@@ -576,4 +571,12 @@ void fake_api_await_watch(struct fake_api *api, unsigned n) {
 
 void fake_api_await_list(struct fake_api *api, unsigned n) {
         await_count(api, &api->n_lists, n, false);
+}
+
+size_t fake_api_await_commits(struct fake_api *api, size_t n) {
+        fake_api_lock(api);
+        PATIENCE_AWAIT_LOCKED(&api->changed, &api->mu, api->store.n_commits >= n);
+        size_t n_commits = api->store.n_commits;
+        fake_api_unlock(api);
+        return n_commits;
 }

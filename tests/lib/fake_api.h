@@ -40,8 +40,7 @@
 #include "fake_store.h"
 
 struct fake_api {
-        struct hf_host
-                host; /* the host of all clients; a test may change it before it creates clients */
+        struct hf_host host; /* of all clients; a test may change it before it creates clients */
         pthread_mutex_t mu;
         pthread_cond_t changed; /* uses the system clock (hf_cond_init) */
         pthread_t thread;
@@ -54,9 +53,9 @@ struct fake_api {
         size_t page; /* most objects in a page; 0 = only the query's limit counts */
         unsigned failing_list;
         int failing_list_error;
-        unsigned n_requests, n_lists,
-                n_watches; /* since the start; watches are not counted as requests */
-        unsigned n_open;   /* open watches */
+        /* Since the start. Watches are not counted as requests. */
+        unsigned n_requests, n_lists, n_watches;
+        unsigned n_open; /* open watches */
         char last_list_query[160];
 };
 
@@ -107,11 +106,13 @@ unsigned fake_api_n_watches(struct fake_api *api);
 unsigned fake_api_n_open(struct fake_api *api);
 void fake_api_last_list_query(struct fake_api *api, char text[160]); /* "" = no query */
 /*
- * Wait until at least n watches were started since the start of the server and one is open, or
- * until at least n lists were requested. They abort after PATIENCE_MSEC.
+ * Wait until at least n watches were started since the start of the server and one is open, until
+ * at least n lists were requested, or until there are at least n commits, which include deletions
+ * and the test's own writes. They abort after PATIENCE_MSEC.
  */
 void fake_api_await_watch(struct fake_api *api, unsigned n);
 void fake_api_await_list(struct fake_api *api, unsigned n);
+size_t fake_api_await_commits(struct fake_api *api, size_t n); /* returns how many there are */
 
 /*
  * For a test that makes allocations fail: enter() is called when a thread enters the code of the

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "fake_api_private.h"
+#include "patience.h"
 
 #define DEFAULT_TIMEOUT (30 * HF_NSEC_PER_SEC) /* for a request without a deadline */
 
@@ -175,22 +176,27 @@ static bool cancel_all(struct fake_api_client *client) {
         return found;
 }
 
+/* A callback that runs now may start another request, so what is left is cancelled each time. */
+static bool has_ended(struct fake_api_client *client) {
+        if (!cancel_all(client))
+                return true;
+        pthread_cond_broadcast(&client->api->changed);
+        return false;
+}
+
 static void client_free(struct hf_client *self) {
         struct fake_api_client *client = (struct fake_api_client *)self;
         struct fake_api *api = client->api;
 
         fake_api_lock(api);
-        /* A callback that runs now may start another request, so the loop checks again. */
-        while (cancel_all(client)) {
-                pthread_cond_broadcast(&api->changed);
-                pthread_cond_wait(&api->changed, &api->mu);
-        }
+        PATIENCE_AWAIT_LOCKED(&api->changed, &api->mu, has_ended(client));
         fake_api_unlock(api);
         free(client);
 }
 
 struct fake_api_client *fake_api_client_new(struct fake_api *api) {
-        static const struct hf_client_ops ops = {.request = client_request,
+        static const struct hf_client_ops ops = {.size = sizeof ops,
+                                                 .request = client_request,
                                                  .cancel = client_cancel,
                                                  .watch = client_watch,
                                                  .watch_cancel = client_watch_cancel,

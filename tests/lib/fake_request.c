@@ -77,11 +77,14 @@ const char *hfd_http_request_header(struct hfd_http_request *request, const char
         return strcmp(name, "authorization") == 0 ? request->authorization : NULL;
 }
 
-bool hfd_http_request_has_header_prefix(struct hfd_http_request *request, const char *prefix) {
-        for (size_t i = 0; request->given[i].name; i++)
-                if (strncmp(request->given[i].name, prefix, strlen(prefix)) == 0)
-                        return true;
-        return false;
+const char *hfd_http_request_header_like(struct hfd_http_request *request, const char *prefix,
+                                         size_t i, const char **ret_name) {
+        for (size_t at = 0; request->given[at].name; at++)
+                if (strncmp(request->given[at].name, prefix, strlen(prefix)) == 0 && i-- == 0) {
+                        *ret_name = request->given[at].name;
+                        return request->given[at].value;
+                }
+        return NULL;
 }
 
 enum hfd_peer_cert hfd_http_request_peer(struct hfd_http_request *request,
@@ -98,6 +101,12 @@ void hfd_http_request_set_context(struct hfd_http_request *request, void *contex
                                   void (*free_fn)(void *context)) {
         request->context = context;
         request->context_free = free_fn;
+}
+
+void hfd_http_request_set_response_header(struct hfd_http_request *request, const char *name,
+                                          const char *value) {
+        assert(!request->own.name && request->code == 0);
+        request->own = (struct hfd_header){name, value};
 }
 
 void hfd_http_request_on_finished(struct hfd_http_request *request,

@@ -30,6 +30,7 @@ struct hfd_http_request {
         void *unsent_ctx;
         hf_nsec read_at; /* set by the test: boot time when the client last read; 0 = it reads */
         bool cut;        /* the response was cut, because the client has stalled */
+        struct hfd_header own; /* of the response, set by on_head */
         /* the response */
         int code; /* 0 = none yet */
         char content_type[128];

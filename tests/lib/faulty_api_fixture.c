@@ -5,6 +5,7 @@
  */
 #include "faulty_api_fixture.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,7 +54,8 @@ int faulty_api_fixture_tear_down(void **state) {
 
 int faulty_api_fixture_request(struct faulty_api_fixture *f, enum hf_verb verb, const char *name,
                                const char *body, struct hf_status *ret_status) {
-        const struct hf_request request = {.verb = verb,
+        const struct hf_request request = {.size = sizeof request,
+                                           .verb = verb,
                                            .resource = api_workspaces,
                                            .name = name,
                                            .body = body,
@@ -62,10 +64,24 @@ int faulty_api_fixture_request(struct faulty_api_fixture *f, enum hf_verb verb, 
         return hf_client_do(f->client, &request, f->token, NULL, NULL, ret_status);
 }
 
+void faulty_api_fixture_create(struct faulty_api_fixture *f, const char *name) {
+        char body[128];
+
+        (void)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"%s\"}}", name);
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL, body, NULL), 0);
+}
+
 struct client_watch *faulty_api_fixture_watch(struct faulty_api_fixture *f) {
-        const struct hf_watch_spec spec = {.resource = api_workspaces};
+        const struct hf_watch_spec spec = {.size = sizeof spec, .resource = api_workspaces};
 
         return client_watch_new(f->client, &spec);
+}
+
+int faulty_api_fixture_end_watch(struct faulty_api_fixture *f, struct client_watch *watch,
+                                 size_t n) {
+        hfd_cacher_end_watches(f->cacher);
+        client_watch_await(watch, n);
+        return client_watch_await_end(watch);
 }
 
 void faulty_api_fixture_put(struct faulty_api_fixture *f, const char *key, const char *text) {

@@ -38,6 +38,11 @@ int faulty_api_fixture_tear_down(void **state);
 /* A request for a workspace. Returns the error of the response. ret_status may be NULL. */
 int faulty_api_fixture_request(struct faulty_api_fixture *f, enum hf_verb verb, const char *name,
                                const char *body, struct hf_status *ret_status);
+/* Creates a workspace of this name, which must succeed. */
+void faulty_api_fixture_create(struct faulty_api_fixture *f, const char *name);
 struct client_watch *faulty_api_fixture_watch(struct faulty_api_fixture *f);
+/* Lets the server end its watches. This one must have n events by then. Returns its error. */
+int faulty_api_fixture_end_watch(struct faulty_api_fixture *f, struct client_watch *watch,
+                                 size_t n);
 /* Writes to the inner store directly. */
 void faulty_api_fixture_put(struct faulty_api_fixture *f, const char *key, const char *text);

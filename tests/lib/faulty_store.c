@@ -3,12 +3,11 @@
 #include "faulty_store.h"
 
 #include <assert.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "patience.h"
 #include "server/storage/memory/store.h"
-#include "time_units.h"
 
 static void count(struct faulty_store *store, int *n) {
         pthread_mutex_lock(&store->mu);
@@ -148,18 +147,14 @@ static void watch_suspect(struct hfd_store *self, uint64_t id) {
         store->inner->ops->watch_suspect(store->inner, id);
 }
 
-void faulty_store_await_watch(struct faulty_store *store) {
-        hf_nsec until = in_msec(PATIENCE_MSEC);
-
+static bool has_open_watch(struct faulty_store *store) {
         pthread_mutex_lock(&store->mu);
-        while (store->watch_id == store->ended_id) {
-                pthread_mutex_unlock(&store->mu);
-                assert(hf_now(hf_clock_system()) < until);
-                sched_yield();
-                pthread_mutex_lock(&store->mu);
-        }
+        bool is_open = store->watch_id != store->ended_id;
         pthread_mutex_unlock(&store->mu);
+        return is_open;
 }
+
+void faulty_store_await_watch(struct faulty_store *store) { PATIENCE_AWAIT(has_open_watch(store)); }
 
 void faulty_store_end_watch(struct faulty_store *store, int error) {
         faulty_store_await_watch(store);

@@ -47,8 +47,8 @@ void faulty_store_drop_events(struct faulty_store *store, bool drops_events);
 void faulty_store_await_watch(struct faulty_store *store);
 /* Waits likewise, and ends the watch with this error. */
 void faulty_store_end_watch(struct faulty_store *store, int error);
-/* The watch gets no events when it is opened anew either, as on a store whose every member hangs.
- */
+/* The watch gets no events when it is opened anew either, as on a store whose every member
+ * hangs. */
 void faulty_store_drop_events_for_good(struct faulty_store *store);
 int faulty_store_n_suspected(struct faulty_store *store);
 int faulty_store_n_lists(struct faulty_store *store);

@@ -72,15 +72,17 @@ static void send_goaway(struct connection *c, uint32_t last_id) {
         send_frame(c, H2_GOAWAY, 0, 0, payload, sizeof payload);
 }
 
-/* The first message of a call, prefix included. Returns false when the connection must be closed.
- */
+static void send_response(struct connection *c, uint32_t id, const void *message, size_t n) {
+        send_head(c, id);
+        send_frame(c, H2_DATA, 0, id, message, n);
+        send_trailers(c, id);
+}
+
+/* The first message of a call, prefix included. Returns false when the connection must be
+ * closed. */
 static bool respond(struct connection *c, uint32_t id, const uint8_t *message, size_t n) {
         switch (message[PREFIX]) {
-        case 'e':
-                send_head(c, id);
-                send_frame(c, H2_DATA, 0, id, message, n);
-                send_trailers(c, id);
-                return true;
+        case 'e': send_response(c, id, message, n); return true;
         case 'p':
                 send_head(c, id);
                 for (size_t i = 0; i < n; i++)
@@ -101,21 +103,9 @@ static bool respond(struct connection *c, uint32_t id, const uint8_t *message, s
                 send_frame(c, H2_DATA, 0, id, message, n);
                 send_trailers(c, id);
                 return true;
-        case 'h':
-                send_head(c, id);
-                send_frame(c, H2_DATA, 0, id, message, PREFIX + (n - PREFIX) / 2);
-                send_trailers(c, id);
-                return true;
-        case 'z':
-                send_head(c, id);
-                send_frame(c, H2_DATA, 0, id, "\0\0\0\0\0", PREFIX);
-                send_trailers(c, id);
-                return true;
-        case 'x':
-                send_head(c, id);
-                send_frame(c, H2_DATA, 0, id, "\1\0\0\0\1x", PREFIX + 1);
-                send_trailers(c, id);
-                return true;
+        case 'h': send_response(c, id, message, PREFIX + (n - PREFIX) / 2); return true;
+        case 'z': send_response(c, id, "\0\0\0\0\0", PREFIX); return true;
+        case 'x': send_response(c, id, "\1\0\0\0\1x", PREFIX + 1); return true;
         case 'l':
                 send_head(c, id);
                 send_frame(c, H2_DATA, 0, id, "\0\xff\xff\xff\xff", PREFIX);
@@ -125,9 +115,7 @@ static bool respond(struct connection *c, uint32_t id, const uint8_t *message, s
         case 'g': send_goaway(c, 0); return true;
         case 'G':
                 send_goaway(c, id);
-                send_head(c, id);
-                send_frame(c, H2_DATA, 0, id, message, n);
-                send_trailers(c, id);
+                send_response(c, id, message, n);
                 return true;
         case 'd': c->is_silent = true; return true;
         case 'c': return false;
@@ -248,7 +236,7 @@ static void serve(void *ctx, int fd) {
 void grpc_server_start(struct grpc_server *server) {
         atomic_init(&server->n_pings, 0);
         atomic_init(&server->n_messages, 0);
-        loopback_server_start(&server->base, NULL, serve, server);
+        loopback_server_start(&server->base, serve, server);
 }
 
 void grpc_server_stop(struct grpc_server *server) { loopback_server_stop(&server->base); }

@@ -35,8 +35,8 @@ struct h2_client {
 };
 
 /*
- * window: of each stream, and the connection's is the default; 0 = both are large. rcvbuf: see
- * tls_client_open.
+ * window: the flow-control window of each stream; the connection then has HTTP/2's default. 0 =
+ * streams and connection have large windows. rcvbuf: see tls_client_open.
  */
 struct h2_client *h2_client_open(uint16_t port, uint32_t window, int rcvbuf);
 void h2_client_close(struct h2_client *client);
@@ -47,8 +47,8 @@ void h2_client_flush(struct h2_client *client);
 bool h2_client_iteration(struct h2_client *client);
 
 nghttp2_nv h2_client_header(const char *name, const char *value);
-/* Sends a request and returns the id of its stream. body NULL = none; borrowed until it was sent.
- */
+/* Sends a request and returns the id of its stream. body NULL = none; borrowed until it was
+ * sent. */
 int32_t h2_client_ask_with(struct h2_client *client, const char *method, const char *path,
                            const nghttp2_nv *headers, size_t n_headers, const char *body, size_t n);
 int32_t h2_client_ask(struct h2_client *client, const char *method, const char *path,

@@ -239,7 +239,7 @@ void h2_echo_server_start(struct h2_echo_server *server) {
         r = SSL_CTX_use_PrivateKey(server->tls, server->identity.key);
         assert(r == 1);
         SSL_CTX_set_alpn_select_cb(server->tls, select_h2, NULL);
-        loopback_server_start(&server->base, NULL, serve, server);
+        loopback_server_start(&server->base, serve, server);
 }
 
 void h2_echo_server_stop(struct h2_echo_server *server) {

@@ -43,7 +43,9 @@ def manifest_key(manifest):
     meta = manifest["metadata"]
     group = "tenancy.holdfast.dev/" if manifest["kind"] == "Workspace" else ""
     namespace = [meta["namespace"]] if "namespace" in meta else []
-    return "/".join(["/registry", f"{group}{manifest['kind'].lower()}s", *namespace, meta["name"]])
+    kind = manifest["kind"].lower()
+    plural = kind + ("es" if kind.endswith("s") else "s")
+    return "/".join(["/registry", f"{group}{plural}", *namespace, meta["name"]])
 
 
 def free_ports(n):
@@ -99,6 +101,15 @@ class Process:
 
     def alive(self):
         return self.child.poll() is None
+
+    def send_again(self, number):
+        """After a first stop signal: sends more until the process ends. Those that come within a
+        second of the first one belong to it."""
+        def has_ended():
+            if self.alive():
+                self.send(number)
+            return not self.alive()
+        wait_until("it to end at once", has_ended, limit=20)
 
     def wait(self, limit=LIMIT):
         return self.child.wait(timeout=limit)
@@ -398,11 +409,14 @@ class Instance(Process):
     def url(self):
         return self.config()["clusters"][0]["cluster"]["server"]
 
+    @property
+    def pki(self):
+        return self.directory / "pki"
+
     def context(self, client_certificate=True):
-        context = ssl.create_default_context(cafile=str(self.directory / "pki" / "ca.crt"))
+        context = ssl.create_default_context(cafile=str(self.pki / "ca.crt"))
         if client_certificate:
-            pki = self.directory / "pki"
-            context.load_cert_chain(pki / "admin.crt", pki / "admin.key")
+            context.load_cert_chain(self.pki / "admin.crt", self.pki / "admin.key")
         return context
 
     def request(self, method, path, body=None, headers=None, client_certificate=True, timeout=10):

@@ -79,7 +79,8 @@ static int write_copy(struct hf_term *term, enum hf_verb verb, const char *copy,
                              copy, *version ? ",\"resourceVersion\":\"" : "", version,
                              *version ? "\"" : "", value,
                              (unsigned long long)hf_term_fence(term)->term);
-        const struct hf_request request = {.verb = verb,
+        const struct hf_request request = {.size = sizeof request,
+                                           .verb = verb,
                                            .resource = configmaps,
                                            .ns = "default",
                                            .name = verb == HF_VERB_CREATE ? NULL : copy,
@@ -148,8 +149,10 @@ static int run_mirror(struct hf_term *term, void *ctx) {
         }
         if (!mirror.sources)
                 return 0;
-        const struct hf_reconciler_source sources[] = {{.informer = mirror.sources},
-                                                       {.informer = mirror.copies,
+        const struct hf_reconciler_source sources[] = {{.size = sizeof(struct hf_reconciler_source),
+                                                        .informer = mirror.sources},
+                                                       {.size = sizeof(struct hf_reconciler_source),
+                                                        .informer = mirror.copies,
                                                         .map = map_copy}};
         const struct hf_reconciler reconciler = {.size = sizeof reconciler,
                                                  .name = "mirror",
@@ -204,9 +207,14 @@ static int run_informers(struct hf_term *term, void *ctx) {
 }
 
 int main(int argc, char **argv) {
-        const struct hf_controller controllers[] =
-                {{.name = "mirror", .runs = HF_LEADER_ONLY, .run = run_mirror},
-                 {.name = "mirror-informers", .runs = HF_EVERY_INSTANCE, .run = run_informers}};
+        const struct hf_controller controllers[] = {{.size = sizeof(struct hf_controller),
+                                                     .name = "mirror",
+                                                     .runs = HF_LEADER_ONLY,
+                                                     .run = run_mirror},
+                                                    {.size = sizeof(struct hf_controller),
+                                                     .name = "mirror-informers",
+                                                     .runs = HF_EVERY_INSTANCE,
+                                                     .run = run_informers}};
         const struct hfd_extra extra = {.controllers = controllers, .n_controllers = 2};
 
         return hfd_program_main(argc, argv, &extra);

@@ -40,7 +40,8 @@ static int write_once(struct hf_term *term, unsigned long long count, bool *exis
                          "\"test-writer\",\"namespace\":\"default\"},"
                          "\"data\":{\"term\":\"%llu\",\"count\":\"%llu\",\"identity\":\"%s\"}}",
                          (unsigned long long)fence->term, count, fence->identity);
-        struct hf_request request = {.verb = *exists ? HF_VERB_UPDATE : HF_VERB_CREATE,
+        struct hf_request request = {.size = sizeof request,
+                                     .verb = *exists ? HF_VERB_UPDATE : HF_VERB_CREATE,
                                      .resource = configmaps,
                                      .ns = "default",
                                      .name = *exists ? "test-writer" : NULL,
@@ -127,7 +128,8 @@ static void on_bootstrap(enum hf_bootstrap_point point, const struct hf_bootstra
 }
 
 int main(int argc, char **argv) {
-        struct hf_controller writer = {.name = "test-writer",
+        struct hf_controller writer = {.size = sizeof writer,
+                                       .name = "test-writer",
                                        .runs = HF_LEADER_ONLY,
                                        .run = run_writer};
         const char *phase_0[] = {getenv("BOOTSTRAP_PHASE_0")};

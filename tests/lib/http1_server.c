@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See http1_server.h. One thread per connection; the server itself keeps no state but its counter.
- */
+/* See http1_server.h. One thread per connection; the server itself keeps no state but its
+ * counter. */
 #include "http1_server.h"
 
 #include <assert.h>
@@ -91,9 +91,9 @@ static void serve(void *ctx, int fd) {
         free(text);
 }
 
-void http1_server_start(struct http1_server *server, const char *unix_path) {
+void http1_server_start(struct http1_server *server) {
         atomic_store(&server->n_cut, 0);
-        loopback_server_start(&server->base, unix_path, serve, server);
+        loopback_server_start(&server->base, serve, server);
 }
 
 void http1_server_stop(struct http1_server *server) { loopback_server_stop(&server->base); }

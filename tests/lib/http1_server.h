@@ -20,6 +20,6 @@ struct http1_server {
         atomic_int n_cut; /* requests for /cut-second that were received */
 };
 
-/* Listens on the unix socket, or on a free port of 127.0.0.1 if unix_path is NULL. */
-void http1_server_start(struct http1_server *server, const char *unix_path);
+/* Listens on a free port of 127.0.0.1. */
+void http1_server_start(struct http1_server *server);
 void http1_server_stop(struct http1_server *server);

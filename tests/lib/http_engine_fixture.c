@@ -15,7 +15,7 @@
 #include "time_units.h"
 
 void http_engine_fixture_start(struct http_engine_fixture *f) {
-        http1_server_start(&f->server, NULL);
+        http1_server_start(&f->server);
         (void)snprintf(f->url, sizeof f->url, "http://127.0.0.1:%d", f->server.base.port);
         f->host = (struct hf_host){.size = sizeof f->host};
         assert_int_equal(hf__http_engine_new(&f->host, "test-http", &f->engine), 0);

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "base/thread.h"
-#include "time_units.h"
+#include "patience.h"
 
 void http_engine_response_init(struct http_engine_response *response) {
         *response = (struct http_engine_response){0};
@@ -71,25 +71,16 @@ void http_engine_response_on_done(void *ctx, const struct hf__http_result *resul
         pthread_mutex_unlock(&response->mu);
 }
 
-static void wait_once_locked(struct http_engine_response *response, hf_nsec until) {
-        assert_int_equal(hf_clock_system()->wait(NULL, &response->cond, &response->mu, until), 0);
-}
-
 void http_engine_response_wait(struct http_engine_response *response) {
-        hf_nsec until = in_msec(PATIENCE_MSEC);
-
         pthread_mutex_lock(&response->mu);
-        while (response->n_done == 0)
-                wait_once_locked(response, until);
+        PATIENCE_AWAIT_LOCKED(&response->cond, &response->mu, response->n_done > 0);
         assert_int_equal(response->n_done, 1);
         pthread_mutex_unlock(&response->mu);
 }
 
 void http_engine_response_wait_data(struct http_engine_response *response, const char *expected) {
-        hf_nsec until = in_msec(PATIENCE_MSEC);
-
         pthread_mutex_lock(&response->mu);
-        while (strcmp(response->data, expected) != 0)
-                wait_once_locked(response, until);
+        PATIENCE_AWAIT_LOCKED(&response->cond, &response->mu,
+                              strcmp(response->data, expected) == 0);
         pthread_mutex_unlock(&response->mu);
 }

@@ -157,6 +157,13 @@ void http_fixture_stop(struct http_fixture *f) {
 
 /* ---- waiting ---- */
 
+unsigned http_fixture_read(struct http_fixture *f, const unsigned *counter) {
+        pthread_mutex_lock(&f->mu);
+        unsigned value = *counter;
+        pthread_mutex_unlock(&f->mu);
+        return value;
+}
+
 void http_fixture_await(struct http_fixture *f, const unsigned *counter, unsigned n) {
         const struct hf_clock *clock = hf_clock_system();
         hf_nsec until = in_msec(TLS_CLIENT_WAIT_S * 1000);

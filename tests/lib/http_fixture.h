@@ -48,8 +48,10 @@ struct hfd_http_config http_fixture_config(struct http_fixture *f);
 /* Waits until *counter, a counter of the fixture, is at least n. The test fails after
  * TLS_CLIENT_WAIT_S. */
 void http_fixture_await(struct http_fixture *f, const unsigned *counter, unsigned n);
-/* Waits likewise for the next request to /hold. The caller takes over the reference. Thread: one.
- */
+/* A counter now. */
+unsigned http_fixture_read(struct http_fixture *f, const unsigned *counter);
+/* Waits likewise for the next request to /hold. The caller takes over the reference. Thread:
+ * one. */
 struct hfd_http_request *http_fixture_take_held(struct http_fixture *f);
 void http_fixture_skip_time(struct http_fixture *f, hf_nsec by);
 

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 static void *run_connection(void *ctx) {
@@ -45,17 +44,6 @@ static void *run(void *ctx) {
         }
 }
 
-static int listen_on_path(const char *path) {
-        struct sockaddr_un address = {.sun_family = AF_UNIX};
-        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-        assert(fd >= 0 && strlen(path) < sizeof address.sun_path);
-        strcpy(address.sun_path, path);
-        int r = bind(fd, (struct sockaddr *)&address, sizeof address);
-        assert(r == 0);
-        return fd;
-}
-
 static int listen_on_port(int *ret_port) {
         struct sockaddr_in address = {.sin_family = AF_INET,
                                       .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -71,12 +59,12 @@ static int listen_on_port(int *ret_port) {
         return fd;
 }
 
-void loopback_server_start(struct loopback_server *server, const char *unix_path,
-                           void (*serve)(void *ctx, int fd), void *ctx) {
+void loopback_server_start(struct loopback_server *server, void (*serve)(void *ctx, int fd),
+                           void *ctx) {
         memset(server, 0, sizeof *server);
         server->serve = serve;
         server->ctx = ctx;
-        server->fd = unix_path ? listen_on_path(unix_path) : listen_on_port(&server->port);
+        server->fd = listen_on_port(&server->port);
         int r = listen(server->fd, 1024);
         assert(r == 0);
         r = pthread_create(&server->thread, NULL, run, server);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A listening socket on 127.0.0.1 or a unix path, with one thread per connection: the common part
- * of the fake servers for HTTP clients (grpc_server.h, http1_server.h, h2_echo_server.h,
- * scripted_server.h). Asserts instead of handling errors.
+ * A listening socket on 127.0.0.1, with one thread per connection: the common part of the fake
+ * servers for HTTP clients (grpc_server.h, http1_server.h, h2_echo_server.h, scripted_server.h).
+ * Asserts instead of handling errors.
  *
  * A connection's descriptor is shut down when its thread returns, but closed only when the server
  * stops, so that no descriptor number is reused while the server runs.
@@ -23,7 +23,7 @@ struct loopback_connection {
 
 struct loopback_server {
         int fd;
-        int port; /* on 127.0.0.1; 0 with a unix path */
+        int port; /* on 127.0.0.1 */
         void (*serve)(void *ctx, int fd);
         void *ctx;
         pthread_t thread;
@@ -36,11 +36,10 @@ struct loopback_server {
 };
 
 /*
- * Listens on unix_path, or on a free port if it is NULL. serve() runs on the connection's thread;
- * its return ends the connection.
+ * Listens on a free port. serve() runs on the connection's thread; its return ends the connection.
  */
-void loopback_server_start(struct loopback_server *server, const char *unix_path,
-                           void (*serve)(void *ctx, int fd), void *ctx);
+void loopback_server_start(struct loopback_server *server, void (*serve)(void *ctx, int fd),
+                           void *ctx);
 /* Ends all connections and joins their threads. */
 void loopback_server_stop(struct loopback_server *server);
 

@@ -78,10 +78,12 @@ static void set_body(struct hf_request *request, const char *text) {
 }
 
 static int start(struct hf_client *client, char **argv, int argc, struct probe *probe) {
-        struct hf_request request = {.resource = resource_of(argv[3]),
+        struct hf_request request = {.size = sizeof request,
+                                     .resource = resource_of(argv[3]),
                                      .ns = argv[4],
                                      .name = argv[5]};
-        struct hf_watch_spec spec = {.resource = request.resource,
+        struct hf_watch_spec spec = {.size = sizeof spec,
+                                     .resource = request.resource,
                                      .ns = argv[4],
                                      .name = argv[5][0] ? argv[5] : NULL,
                                      .bookmarks = true};

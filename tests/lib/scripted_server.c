@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "patience.h"
+
 #define PIECE 65536
 
 struct response {
@@ -66,7 +68,7 @@ static void serve(void *ctx, int fd) {
 void scripted_server_start(struct scripted_server *server) {
         *server = (struct scripted_server){.mu = PTHREAD_MUTEX_INITIALIZER,
                                            .cond = PTHREAD_COND_INITIALIZER};
-        loopback_server_start(&server->base, NULL, serve, server);
+        loopback_server_start(&server->base, serve, server);
 }
 
 void scripted_server_stop(struct scripted_server *server) {
@@ -137,7 +139,6 @@ unsigned scripted_server_n_requests(struct scripted_server *server) {
 
 void scripted_server_await_requests(struct scripted_server *server, unsigned n) {
         pthread_mutex_lock(&server->mu);
-        while (server->n_requests < n)
-                pthread_cond_wait(&server->cond, &server->mu);
+        PATIENCE_AWAIT_LOCKED(&server->cond, &server->mu, server->n_requests >= n);
         pthread_mutex_unlock(&server->mu);
 }

@@ -26,9 +26,8 @@ struct scripted_server {
         char script[4096];   /* the bytes of each response */
         char first[16][512]; /* the first n_first responses, which keep the connection */
         unsigned n_first;
-        unsigned n_requests; /* since the script was set */
-        char required[64]; /* a request that does not contain this text gets 401; "" = no such check
-                            */
+        unsigned n_requests;          /* since the script was set */
+        char required[64];            /* a request without this text gets 401; "" = no such check */
         enum scripted_server_end end; /* what happens to the connection after the script */
         size_t n_filler;              /* at least this many bytes, in chunks, follow the script */
         char request[8192];           /* the last one, head and body */
@@ -55,5 +54,5 @@ void scripted_server_add_filler(struct scripted_server *server, size_t n);
 bool scripted_server_got(struct scripted_server *server,
                          const char *text); /* whether the last request contains the text */
 unsigned scripted_server_n_requests(struct scripted_server *server);
-/* Waits until at least n requests have come since the script was set. Has no time limit. */
+/* Waits until at least n requests have come since the script was set (patience.h). */
 void scripted_server_await_requests(struct scripted_server *server, unsigned n);

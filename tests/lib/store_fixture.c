@@ -3,6 +3,7 @@
 #include "store_fixture.h"
 
 #include <curl/curl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,6 +91,25 @@ int store_fixture_run(const struct CMUnitTest *tests, size_t n) {
         backend = ETCD;
         n_failed += _cmocka_run_group_tests("etcd", tests, n, begin_group, end_group);
         etcd_spawn_stop(&etcd);
+        curl_global_cleanup();
+        return n_failed;
+}
+
+int store_fixture_run_with_etcd(struct etcd_spawn *etcd_of_tests, const struct CMUnitTest *tests,
+                                size_t n) {
+        if (!etcd_spawn_available()) {
+                (void)fprintf(stderr, "SKIPPED: there is no etcd in PATH\n");
+                return 77;
+        }
+        signal(SIGPIPE, SIG_IGN);
+        curl_global_init(CURL_GLOBAL_DEFAULT);
+        if (!etcd_spawn_start(etcd_of_tests, NULL)) {
+                etcd_spawn_stop(etcd_of_tests);
+                return 1;
+        }
+        int n_failed = _cmocka_run_group_tests("etcd", tests, n, NULL, NULL);
+        etcd_spawn_signal(etcd_of_tests, SIGCONT);
+        etcd_spawn_stop(etcd_of_tests);
         curl_global_cleanup();
         return n_failed;
 }

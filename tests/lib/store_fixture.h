@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "etcd_spawn.h"
 #include "store_client.h"
 
 struct store_fixture {
@@ -28,6 +29,13 @@ int store_fixture_begin_test(void **state);
  * of failed tests; 1 if etcd cannot be started.
  */
 int store_fixture_run(const struct CMUnitTest *tests, size_t n);
+
+/*
+ * Runs the tests with a private etcd, which the tests may signal and stop. Returns what main
+ * returns: without etcd, 77 (meson's "skipped").
+ */
+int store_fixture_run_with_etcd(struct etcd_spawn *etcd_of_tests, const struct CMUnitTest *tests,
+                                size_t n);
 
 /* Opens another store of the backend under test. The caller frees it. */
 struct hfd_store *store_fixture_open(void);

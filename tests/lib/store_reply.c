@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "time_units.h"
+#include "patience.h"
 
 void store_reply_init(struct store_reply *reply) {
         *reply = (struct store_reply){0};
@@ -55,14 +55,8 @@ void store_reply_fill(void *ctx, const struct hfd_store_reply *from) {
 }
 
 int store_reply_wait(struct store_reply *reply) {
-        hf_nsec until = in_msec(PATIENCE_MSEC);
-        int r = 0;
-
         pthread_mutex_lock(&reply->mu);
-        while (!reply->done) {
-                assert(r == 0); /* it did not wait too long */
-                r = hf_clock_system()->wait(NULL, &reply->cond, &reply->mu, until);
-        }
+        PATIENCE_AWAIT_LOCKED(&reply->cond, &reply->mu, reply->done);
         pthread_mutex_unlock(&reply->mu);
         return reply->error;
 }

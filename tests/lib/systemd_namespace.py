@@ -108,8 +108,9 @@ def fill(scratch, program):
     # These are all its units (SYSTEMD_UNIT_PATH below), so it loads no modules, sets no sysctls and
     # makes no mounts, as the machine's systemd does when it boots.
     units = scratch / UNIT_DIR[1:]
-    for name in ("journald.service", "journald.socket"):
-        shutil.copy2(f"/lib/systemd/system/systemd-{name}", units)
+    # A test may start dbus.service: `systemd-run --pipe` asks systemd through the bus.
+    for name in ("systemd-journald.service", "systemd-journald.socket", "dbus.service", "dbus.socket"):
+        shutil.copy2(f"/lib/systemd/system/{name}", units)
     for name in ("sysinit", "basic", "shutdown", "sockets", "multi-user", "network-online"):
         (units / f"{name}.target").write_text("[Unit]\nDefaultDependencies=no\n")
     (units / TARGET).write_text(

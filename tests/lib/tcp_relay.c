@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "patience.h"
 #include "tls_client.h"
 
 struct way {
@@ -127,7 +128,6 @@ void tcp_relay_hold(struct tcp_relay *relay, bool holding) {
 
 void tcp_relay_await_held(struct tcp_relay *relay) {
         pthread_mutex_lock(&relay->mu);
-        while (relay->n_held == 0)
-                pthread_cond_wait(&relay->cond, &relay->mu);
+        PATIENCE_AWAIT_LOCKED(&relay->cond, &relay->mu, relay->n_held > 0);
         pthread_mutex_unlock(&relay->mu);
 }

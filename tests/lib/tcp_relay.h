@@ -38,5 +38,5 @@ void tcp_relay_start(struct tcp_relay *relay, uint16_t to);
 void tcp_relay_stop(struct tcp_relay *relay);
 /* While true, nothing that the server sends from now on reaches the client. */
 void tcp_relay_hold(struct tcp_relay *relay, bool holding);
-/* Waits until something is held back. Has no time limit. */
+/* Waits until something is held back (patience.h). */
 void tcp_relay_await_held(struct tcp_relay *relay);

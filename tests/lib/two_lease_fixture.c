@@ -382,7 +382,7 @@ void two_lease_fixture_start(struct two_lease_fixture *f, int process,
                 (void)snprintf(p->identity, sizeof p->identity, "%s", identity);
         else
                 (void)snprintf(p->identity, sizeof p->identity, "p%d_%u", process, incarnation);
-        strcpy(config.identity, p->identity);
+        config.identity = p->identity;
         hf_leader_timing_defaults(&config.timing);
         hf__two_lease_init(&p->two, p->identity, config.timing.lease_duration);
         hf__core_init(&p->core, &config, time_of(f));

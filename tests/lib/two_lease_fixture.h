@@ -46,9 +46,8 @@ struct two_lease_event {
         uint64_t seq; /* orders events of the same time */
         enum two_lease_event_type type;
         int process;
-        unsigned
-                incarnation; /* incarnation of the process; events for an earlier one are dropped */
-        unsigned watch;      /* for a watch event: the number of the watch that it belongs to */
+        unsigned incarnation; /* of the process; events for an earlier one are dropped */
+        unsigned watch;       /* for a watch event: the number of the watch that it belongs to */
         enum hf__two_lease_side side;
         bool write; /* for a request and its reply */
         uint32_t op_id;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "time_units.h"
+#include "patience.h"
 
 static void on_event(void *ctx, const struct hfd_watch_event *events, size_t n) {
         struct watch_recorder *recorder = ctx;
@@ -62,14 +62,8 @@ int watch_recorder_start(struct watch_recorder *recorder, struct hfd_store *stor
 
 /* Waits until n events were recorded (SIZE_MAX: no such limit), or the watch has ended. */
 static void wait_for(struct watch_recorder *recorder, size_t n) {
-        hf_nsec until = in_msec(PATIENCE_MSEC);
-        int r = 0;
-
         pthread_mutex_lock(&recorder->mu);
-        while (recorder->n < n && !recorder->ended) {
-                assert(r == 0); /* it did not wait too long */
-                r = hf_clock_system()->wait(NULL, &recorder->cond, &recorder->mu, until);
-        }
+        PATIENCE_AWAIT_LOCKED(&recorder->cond, &recorder->mu, recorder->n >= n || recorder->ended);
         pthread_mutex_unlock(&recorder->mu);
 }
 

@@ -24,9 +24,8 @@
 
 #include "base/http/global.h"
 #include "base/strbuf.h"
-#include "server/storage/etcd/store.h"
-#include "server/storage/sqlite/store.h"
 #include "server/storage/store.h"
+#include "store_open.h"
 
 static struct hf_host host = {.size = sizeof host};
 static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
@@ -152,17 +151,6 @@ static int watch(struct hfd_store *store, const char *prefix) {
         return 0;
 }
 
-/* place: the URL of etcd, or sqlite:FILE. */
-static int open_store(const char *place, struct hfd_store **ret_store,
-                      struct hf_status *reterr_status) {
-        const char *const endpoints[] = {place, NULL};
-        struct hfd_etcd_config config = {.endpoints = endpoints};
-
-        if (strncmp(place, "sqlite:", 7) == 0)
-                return hfd_sqlite_store_new(&host, place + 7, true, ret_store, reterr_status);
-        return hfd_etcd_store_new(&host, &config, ret_store, reterr_status);
-}
-
 int main(int argc, char **argv) {
         struct hfd_store *store;
         struct hf_status status;
@@ -174,7 +162,7 @@ int main(int argc, char **argv) {
                 return 2;
         }
         signal(SIGPIPE, SIG_IGN);
-        if (hf__http_global_init() != 0 || open_store(argv[1], &store, &status) != 0) {
+        if (hf__http_global_init() != 0 || store_open(&host, argv[1], &store, &status) != 0) {
                 fprintf(stderr, "witness: %s\n", status.message);
                 return 1;
         }

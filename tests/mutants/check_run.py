@@ -50,7 +50,7 @@ def check_refusals(build):
     refused(GOOD.replace("renew_deadline;", "lease_duration;"), "not caught")
     refused(GOOD.replace("leader/elector_core_lease.c", "leader/elector_core_lease.h"), "something else")
     refused(re.sub(r"^Expect: .*\n", "", GOOD, flags=re.MULTILINE), "is expected")
-    assert attempt(run.complete, ["y"]), "a patch that no test runs is not noticed"
+    assert attempt(run.complete, "sim", ["y"]), "a patch that no test runs is not noticed"
 
 
 def longer(text):

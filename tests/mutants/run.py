@@ -1,12 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Mutants: deliberate mistakes in the election's core, each of which the simulator must find.
+"""Mutants: deliberate mistakes. The simulator must find each one in the election's core, and the
+scheduler of threads (tests/threads) each one in threads/.
 
 run.py list                                 shows each mutant and its mistake
-run.py names                                for the build files
-run.py check BUILD NAME                     passes when the simulator catches the mutant
-run.py sim BUILD NAME [ARGUMENT...]         runs the simulator with the mutant, e.g. --seed 5 --trace
-run.py complete NAME...                     passes when NAME... are all the mutants there are
+run.py names PROGRAM                        for the build files; PROGRAM is sim or threads
+run.py check BUILD NAME                     passes when the program catches the mutant
+run.py sim BUILD NAME [ARGUMENT...]         runs the program with the mutant, e.g. --seed 5 --trace
+run.py complete PROGRAM NAME...             passes when NAME... are all its mutants
 run.py refresh [--with COMMAND] [NAME...]   rewrites the patches against the present sources
 
 A mutant is a file NAME.patch: a text that says what the mistake is and what must catch it, then
@@ -14,9 +15,13 @@ A mutant is a file NAME.patch: a text that says what the mistake is and what mus
     Expect: P1,P2               the promises of which the simulator must find one broken
     Sim-Options: --by-effect    options that the simulator needs for it (this line may be missing)
 
-and a unified diff. The runner copies the sources that the diff names, patches and compiles the
-copies, and links them with the simulator that was built in BUILD (a build directory). The
-sources themselves are never changed. A mutant fails when its patch does not apply exactly, when it
+and a unified diff. A mutant threads/NAME.patch names instead
+
+    Scenario: hooks-stop        the scenario of tests/threads that must fail
+
+The runner copies the sources that the diff names, patches and compiles the copies, and links them
+with the program that was built in BUILD (a build directory). The sources themselves are never
+changed. A mutant fails when its patch does not apply exactly, when it
 does not compile without a warning, and when the simulator does not catch it.
 
 Use `refresh` after a change of the core. It rewrites a patch that still applies, merges
@@ -39,33 +44,49 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 N_SCHEDULES = 20000
-N_AT_LEAST = 23  # the number of mutants, so that none is lost; reduce it when one is removed
+# The number of mutants, so that none is lost; reduce it when one is removed.
+N_AT_LEAST = {"sim": 25, "threads": 22}
+# What a program is linked as, and which sources its patches may change.
+OUTPUTS = {"sim": "tests/sim/sim", "threads": "tests/threads/threads"}
+SOURCES = {"sim": r"leader/\w+\.c", "threads": r"(base|hooks|client|leader)/\w+\.c"}
 
 
 class Failure(Exception):
     pass
 
 
+def directory_of(program):
+    return HERE if program == "sim" else HERE / program
+
+
 class Mutant:
     def __init__(self, name):
         self.name = name
-        self.path = HERE / f"{name}.patch"
-        if not self.path.exists():
-            raise Failure(f"there is no {self.path.relative_to(ROOT)}")
+        found = [p for p in OUTPUTS if (directory_of(p) / f"{name}.patch").exists()]
+        if not found:
+            raise Failure(f"there is no {HERE.relative_to(ROOT)}/{name}.patch")
+        self.program = found[0]
+        self.path = directory_of(self.program) / f"{name}.patch"
         self.text = self.path.read_text()
         self.head, _, _ = self.text.partition("--- a/")
         self.files = re.findall(r"^\+\+\+ b/(\S+)", self.text, re.MULTILINE)
-        self.mistake = " ".join(self.head.partition("\nExpect:")[0].split())
-        self.expect = self.field("Expect")
+        self.expect = self.field("Expect" if self.program == "sim" else "Scenario")
+        self.mistake = " ".join(re.split(r"\n(?:Expect|Scenario):", self.head)[0].split())
         self.options = (self.field("Sim-Options") or "").split()
         if not self.mistake or not self.expect:
             raise Failure(f"{self.path.name} does not say what the mistake is, or what is expected")
-        if not self.files or not all(re.fullmatch(r"leader/\w+\.c", f) for f in self.files):
-            raise Failure(f"{self.path.name} changes something else than leader/*.c")
+        if not self.files or not all(re.fullmatch(SOURCES[self.program], f) for f in self.files):
+            raise Failure(f"{self.path.name} changes something else than {SOURCES[self.program]}")
 
     def field(self, name):
         match = re.search(rf"^{name}: (.+)$", self.head, re.MULTILINE)
         return match and match[1].strip()
+
+    def arguments(self):
+        """What the program needs to find it."""
+        if self.program == "threads":
+            return [self.expect, "--seeds", str(5 * N_SCHEDULES)]  # they are short
+        return [*self.options, "--expect", self.expect, "--schedules", str(N_SCHEDULES)]
 
     def apply(self, directory, fuzz=0):
         """Patches the copies in directory. Returns what patch said, and whether it succeeded."""
@@ -75,8 +96,12 @@ class Mutant:
         return done.stdout + done.stderr, done.returncode == 0
 
 
-def names():
-    return sorted(path.stem for path in HERE.glob("*.patch"))
+def names(program):
+    return sorted(path.stem for path in directory_of(program).glob("*.patch"))
+
+
+def all_names():
+    return [name for program in OUTPUTS for name in names(program)]
 
 
 def copy_sources(files, directory):
@@ -109,28 +134,38 @@ def find_command(commands, is_wanted):
     for command in commands:
         if is_wanted(command):
             return shlex.split(command["command"])
-    raise Failure("the build directory does not know the simulator, or a source of the core")
+    raise Failure("the build directory does not know the program, or a source that is patched")
 
 
-def compile_copy(build, commands, name, directory):
-    """Compiles a patched copy with the flags of its original. Returns the object file."""
+def compile_copy(build, commands, mutant, name, directory):
+    """Compiles a patched copy with the flags of its original. Returns the object file, and that of
+    the original."""
+    # The program may have a compilation of its own of the source.
+    own = OUTPUTS[mutant.program] + ".p/"
+    commands = sorted(commands, key=lambda c: own not in c["output"])
     argv = find_command(commands, lambda c: (build / c["file"]).resolve() == ROOT / name)
+    original = argv[argv.index("-o") + 1]
     for flag in ("-MQ", "-MF", "-o", "-c"):
         at = argv.index(flag)
         del argv[at:at + 2]
     argv = [a for a in argv if a not in ("-MD", "-fdiagnostics-color=always")]
     copy = pathlib.Path(directory) / name
     target = str(copy.with_suffix(".o"))
-    # Without assertions: the simulator must catch the mistake, not an assertion.
-    run_tool(build, [*argv, "-DNDEBUG", "-o", target, "-c", str(copy)])
-    return target
+    # Without assertions: the simulator must catch the mistake, not an assertion. But an assertion
+    # that fails in some interleaving is found by the scheduler.
+    flags = ["-DNDEBUG"] if mutant.program == "sim" else []
+    run_tool(build, [*argv, *flags, "-o", target, "-c", str(copy)])
+    return target, original
 
 
-def link(build, commands, objects, directory):
-    """Links as the simulator is linked. The patched objects come first, so the linker does not take
+def link(build, commands, mutant, copies, directory):
+    """Links as the program is linked. The patched objects come first, so the linker does not take
     the original ones from the library."""
-    argv = find_command(commands, lambda c: c["output"].endswith("tests/sim/sim"))
-    target = str(pathlib.Path(directory) / "sim")
+    argv = find_command(commands, lambda c: c["output"].endswith(OUTPUTS[mutant.program]))
+    target = str(pathlib.Path(directory) / mutant.program)
+    originals = [original for _, original in copies]
+    argv = [a for a in argv if a not in originals]
+    objects = [copy for copy, _ in copies]
     at = argv.index("-o")
     argv[at:at + 2] = ["-o", target, *objects]
     run_tool(build, argv)
@@ -138,28 +173,32 @@ def link(build, commands, objects, directory):
 
 
 def make(build, mutant, directory):
-    """Returns the path of a simulator with the mutant in it."""
+    """Returns the path of a program with the mutant in it."""
     build = pathlib.Path(build).resolve()
     copy_sources(mutant.files, directory)
     said, applied = mutant.apply(directory)
     if not applied:
         raise Failure(f"the patch does not apply (tests/mutants/run.py refresh may help):\n{said}")
     commands = commands_of(build)
-    objects = [compile_copy(build, commands, name, directory) for name in mutant.files]
-    return link(build, commands, objects, directory)
+    copies = [compile_copy(build, commands, mutant, name, directory) for name in mutant.files]
+    return link(build, commands, mutant, copies, directory)
 
 
 def check(build, name):
     mutant = Mutant(name)
     with tempfile.TemporaryDirectory(prefix="hf-mutant-") as directory:
         program = make(build, mutant, directory)
-        done = subprocess.run([program, *mutant.options, "--expect", mutant.expect, "--schedules",
-                               str(N_SCHEDULES)], capture_output=True, text=True)
+        done = subprocess.run([program, *mutant.arguments()], capture_output=True, text=True)
     command = f"replay: tests/mutants/run.py sim {os.path.relpath(build, ROOT)} {name} "
     print(f"{name}: {mutant.mistake}")
-    print(done.stdout.replace("replay: sim ", command) + done.stderr)
-    if done.returncode != 0:
-        raise Failure(f"the simulator has not caught {name} (exit status {done.returncode})")
+    said = re.sub(r"replay: (sim|threads) ", command, done.stdout + done.stderr)
+    print(said)
+    # The simulator succeeds when it breaks the promise that is expected.
+    is_caught = done.returncode == 0
+    if mutant.program == "threads":
+        is_caught = done.returncode == 1 and "replay: " in said
+    if not is_caught:
+        raise Failure(f"{mutant.program} has not caught {name} (exit status {done.returncode})")
 
 
 def sim(build, name, arguments):
@@ -169,11 +208,11 @@ def sim(build, name, arguments):
         return subprocess.run([program, *mutant.options, *arguments]).returncode
 
 
-def complete(given):
-    known = names()
+def complete(program, given):
+    known = names(program)
     if sorted(given) != known:
         raise Failure(f"there are {known}, and the tests run {sorted(given)}: configure anew")
-    if len(known) < N_AT_LEAST:
+    if len(known) < N_AT_LEAST[program]:
         raise Failure(f"only {len(known)} mutants")
     for name in known:
         Mutant(name)
@@ -268,7 +307,7 @@ def refresh_one(name, command):
 
 def refresh(wanted, command):
     n_failed = 0
-    for name in wanted or names():
+    for name in wanted or all_names():
         try:
             print(f"{name}: {refresh_one(name, command)}")
         except Failure as failure:
@@ -283,29 +322,31 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands.add_parser("list")
-    commands.add_parser("names")
+    commands.add_parser("names").add_argument("program", choices=OUTPUTS)
     for command in ("check", "sim"):
         sub = commands.add_parser(command)
         sub.add_argument("build")
         sub.add_argument("name")
     sub.add_argument("arguments", nargs=argparse.REMAINDER)
-    commands.add_parser("complete").add_argument("names", nargs="*")
+    sub = commands.add_parser("complete")
+    sub.add_argument("program", choices=OUTPUTS)
+    sub.add_argument("names", nargs="*")
     sub = commands.add_parser("refresh")
     sub.add_argument("--with", dest="with_command", metavar="COMMAND")
     sub.add_argument("names", nargs="*")
     o = parser.parse_args()
     try:
         if o.command == "list":
-            for name in names():
+            for name in all_names():
                 print(f"{name:24} {Mutant(name).mistake.partition('. ')[0].rstrip('.')}")
         elif o.command == "names":
-            print(*names())
+            print(*names(o.program))
         elif o.command == "check":
             check(o.build, o.name)
         elif o.command == "sim":
             return sim(o.build, o.name, o.arguments)
         elif o.command == "complete":
-            complete(o.names)
+            complete(o.program, o.names)
         else:
             refresh(o.names, o.with_command)
     except Failure as failure:

@@ -132,8 +132,8 @@ void sim_check_actions(struct sim *sim, int p, const struct hf__core_action *act
         if (action->type == HF__ACT_TERM_START) {
                 if (proc->work_alive)
                         sim_violate(sim,
-                                    "P5: %s starts a term while the work of its previous term is "
-                                    "alive",
+                                    "P5: %s starts a term while the work of its previous "
+                                    "term is alive",
                                     proc->identity);
                 if (action->term == 0 ||
                     (!sim->opaque && proc->ok_restores == proc->last_term_restores &&
@@ -142,8 +142,8 @@ void sim_check_actions(struct sim *sim, int p, const struct hf__core_action *act
                                     proc->identity, action->term, proc->last_term);
                 if (hf__gate_valid_until(&proc->gate) != 0)
                         sim_violate(sim,
-                                    "P5: %s starts a term while the gate of its previous term is "
-                                    "open",
+                                    "P5: %s starts a term while the gate of its previous "
+                                    "term is open",
                                     proc->identity);
                 if (proc->stop_asked)
                         sim_violate(sim, "P6: %s starts a term after it was asked to stop",
@@ -154,8 +154,8 @@ void sim_check_actions(struct sim *sim, int p, const struct hf__core_action *act
             (action->valid_until > proc->ok_sent_local + sim->timing.renew_deadline ||
              action->valid_until <= sim_local_time(sim, proc)))
                 sim_violate(sim,
-                            "P1: %s counts its validity from something else than the sending of a "
-                            "write",
+                            "P1: %s counts its validity from something else than the sending "
+                            "of a write",
                             proc->identity);
         if (action->type == HF__ACT_STUCK && !proc->work_alive)
                 sim_violate(sim, "P5: %s is stuck, but its work has ended", proc->identity);
@@ -163,8 +163,8 @@ void sim_check_actions(struct sim *sim, int p, const struct hf__core_action *act
                 check_write_sent(sim, p, &action->record);
 }
 
-/* Whether a write of the process may still be applied. Then it cannot know how the Lease will be.
- */
+/* Whether a write of the process may still be applied. Then it cannot know how the Lease will
+ * be. */
 static bool may_still_apply(const struct sim *sim, const struct sim_proc *proc) {
         const struct sim_op *op = &sim->ops[proc->last_write];
         unsigned i = sim->n_history;

@@ -3,8 +3,8 @@
  * Runs millions of schedules. Job j of n runs the seeds S + j, S + j + n, and so on. Of several
  * jobs each is a process of its own; it shares only its counts and its failure with the parent. The
  * parent prints the progress and stops all jobs at the first failure. A single job runs in the
- * parent, which prints no progress then. If several jobs have found a failure by
- * then, the one with the smallest seed is reported.
+ * parent, which prints no progress then. If several jobs have found a failure by then, the one with
+ * the smallest seed is reported.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -78,6 +78,7 @@ static int run_job(const struct sim_plan *plan, struct shared *shared, int j) {
                 return -ENOMEM;
         sim->counts = &job->counts;
         sim->slow = plan->slow;
+        sim->queued = plan->queued;
         sim->defect = plan->defect;
         sim->by_effect = plan->by_effect;
         for (uint64_t i = (uint64_t)j; i < plan->n_schedules && !atomic_load(&shared->stop);

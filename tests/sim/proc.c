@@ -43,7 +43,7 @@ void sim_proc_boot(struct sim *sim, int p) {
         config.renew_phase = 1 + (hf_nsec)(config.seed % (uint64_t)sim->timing.retry_period);
         proc->incarnation++;
         snprintf(proc->identity, sizeof proc->identity, "e%d-%u", p, proc->incarnation);
-        memcpy(config.identity, proc->identity, sizeof proc->identity);
+        config.identity = proc->identity;
         proc->alive = true;
         proc->paused = proc->restarting = false;
         proc->n_queued = 0;
@@ -57,6 +57,7 @@ void sim_proc_boot(struct sim *sim, int p) {
         proc->stale_history = proc->must_read = proc->short_abort = proc->stopped_free = false;
         proc->contend_from = 0;
         proc->n_steps = 0;
+        proc->op_waits = proc->has_turn = false;
         proc->has_written = proc->old_write_applied = false;
         proc->ok_sent_at = -1;
         proc->ok_restores = proc->last_term_restores = sim->n_restores;
@@ -190,6 +191,30 @@ static void mark_validity(struct sim *sim, int p, hf_nsec valid_until) {
                          0, "");
 }
 
+static void send_request(struct sim *sim, int p, const struct hf__core_action *action) {
+        if (sim_queue_holds(sim, p))
+                return;
+        TRACE(sim, "%-6s %s #%u %s", sim->procs[p].identity,
+              action->type == HF__ACT_READ ? "read" : "write", action->op_id,
+              action->type == HF__ACT_READ ? "" : action->record.rv);
+        if (action->type == HF__ACT_WRITE && action->record.holder[0] == '\0')
+                COUNT(sim, planned_releases);
+        sim_net_send(sim, p, action);
+}
+
+static void abort_term(struct sim *sim, int p, const char *why) {
+        struct sim_proc *proc = &sim->procs[p];
+
+        TRACE(sim, "%-6s aborts: %s", proc->identity, why);
+        COUNT(sim, aborts);
+        sim_mark(sim, MARK_NOTE, p, sim->now, 0, why);
+        proc->short_abort =
+                !proc->stop_asked && !proc->core.hand_over_requested &&
+                sim_local_time(sim, proc) - proc->term_local < sim->timing.lease_duration;
+        sim_unfenced_abort(sim, p);
+        notify_work(sim, p, true);
+}
+
 /* Carries out one action. Its caller keeps the order in which the core lists them, as the elector
  * loop does. */
 static void carry_out(struct sim *sim, int p, const struct hf__core_action *action) {
@@ -198,14 +223,7 @@ static void carry_out(struct sim *sim, int p, const struct hf__core_action *acti
         sim_check_actions(sim, p, action);
         switch (action->type) {
         case HF__ACT_READ:
-        case HF__ACT_WRITE:
-                TRACE(sim, "%-6s %s #%u %s", proc->identity,
-                      action->type == HF__ACT_READ ? "read" : "write", action->op_id,
-                      action->type == HF__ACT_READ ? "" : action->record.rv);
-                if (action->type == HF__ACT_WRITE && action->record.holder[0] == '\0')
-                        COUNT(sim, planned_releases);
-                sim_net_send(sim, p, action);
-                break;
+        case HF__ACT_WRITE: send_request(sim, p, action); break;
         case HF__ACT_WATCH: sim_net_watch(sim, p); break;
         case HF__ACT_UNWATCH: sim_net_unwatch(sim, p); break;
         case HF__ACT_TERM_START:
@@ -223,16 +241,7 @@ static void carry_out(struct sim *sim, int p, const struct hf__core_action *acti
                 notify_work(sim, p, false);
                 break;
         case HF__ACT_GATE_SHUT: hf__gate_shut(&proc->gate); break;
-        case HF__ACT_TERM_ABORT:
-                TRACE(sim, "%-6s aborts: %s", proc->identity, action->text);
-                COUNT(sim, aborts);
-                sim_mark(sim, MARK_NOTE, p, sim->now, 0, action->text);
-                proc->short_abort =
-                        !proc->stop_asked && !proc->core.hand_over_requested &&
-                        sim_local_time(sim, proc) - proc->term_local < sim->timing.lease_duration;
-                sim_unfenced_abort(sim, p);
-                notify_work(sim, p, true);
-                break;
+        case HF__ACT_TERM_ABORT: abort_term(sim, p, action->text); break;
         case HF__ACT_STUCK:
                 TRACE(sim, "%-6s is stuck", proc->identity);
                 COUNT(sim, stuck);
@@ -273,6 +282,7 @@ void sim_proc_step(struct sim *sim, int p) {
         /* A core that always wants to be woken at once would never let time pass. */
         if (++proc->n_same_instant > 32)
                 sim_violate(sim, "P4: %s makes step after step without waiting", proc->identity);
+        sim->event.op_unsent = sim_queue_is_unsent(proc);
         hf__core_step(&proc->core, &sim->event,
                       (struct hf__core_time){.boot = local,
                                              .real_us = sim->now / 1000 + proc->real_offset_us},
@@ -294,6 +304,8 @@ void sim_proc_step(struct sim *sim, int p) {
         }
         sim_check_p1(sim);
         sim_check_overdue(sim, p);
+        if (proc->core.in_doubt && !proc->has_written)
+                sim_violate(sim, "P6: %s is in doubt, but has sent no write", proc->identity);
         sweep_stop(sim, p);
         if (proc->core.state == HF_STOPPED || proc->core.state == HF_STUCK)
                 if (proc->alive && sim->now < sim->chaos_until && !proc->restarting) {

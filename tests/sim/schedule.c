@@ -131,6 +131,7 @@ static void deliver(struct sim *sim, const struct sim_event *event) {
                 if (event->a == proc->work_gen && proc->work_alive)
                         sim_proc_work(sim, event->proc);
                 break;
+        case E_TURN: sim_queue_turn(sim, event->proc, event->a); break;
         case E_DEAD: prove_death(sim, event); break;
         case E_EPOCH: sim_proc_epoch(sim, event->proc); break;
         case E_ANSWER: sim_unfenced_answer(sim, event); break;
@@ -178,6 +179,7 @@ void sim_dispatch(struct sim *sim, const struct sim_event *event) {
         case E_WATCH_LOST:
         case E_WORK:
         case E_STALE:
+        case E_TURN:
         case E_DEAD:
         case E_EPOCH:
         case E_ANSWER:
@@ -227,6 +229,27 @@ static void count_contenders(struct sim *sim) {
         }
 }
 
+static void begin_proc(struct sim *sim, struct sim_proc *proc) {
+        /* Any two of these rates differ by less than the skew margin. */
+        double rate = 0.976 + (double)(sim_draw(sim) % 1000) / 1000 * 0.048;
+
+        if (!sim->clean && sim_draw(sim) % 200 == 0) {
+                rate = sim_chance(sim, 50) ? 0.5 : 2;
+                COUNT(sim, odd_clock_rates);
+        }
+        proc->incarnation = 0;
+        proc->n_unanswered = 0;
+        proc->alive = false;
+        proc->frozen = false;
+        proc->network = NET_GOOD;
+        proc->local0 = sim_between(sim, 0, 1000 * S);
+        proc->true0 = 0;
+        proc->rate = rate;
+        proc->thawed_at = -1;
+        proc->real_offset_us = INT64_C(1700000000000000) + sim_between(sim, -3600, 3600) * 1000000;
+        proc->last_step_at = -1;
+}
+
 static void begin_schedule(struct sim *sim, uint64_t seed, int n_procs) {
         sim->rng = seed * UINT64_C(0xd1342543de82ef95) + 1;
         sim->n_procs = n_procs;
@@ -242,6 +265,7 @@ static void begin_schedule(struct sim *sim, uint64_t seed, int n_procs) {
                 sim->calm = sim->sweep.calm;
         }
         sim->is_slow = false;
+        sim->has_steady_network = seed % 5 == 3;
         sim->slow_cut_until = 0;
         if (sim->slow)
                 sim->clean = sim->calm = true;
@@ -263,28 +287,8 @@ static void begin_schedule(struct sim *sim, uint64_t seed, int n_procs) {
         sim->took = false;
         sim->release_at = sim->last_put_at = sim->put_at = 0;
         draw_timing(sim);
-        for (int p = 0; p < sim->n_procs; p++) {
-                struct sim_proc *proc = &sim->procs[p];
-                /* Any two of these rates differ by less than the skew margin. */
-                double rate = 0.976 + (double)(sim_draw(sim) % 1000) / 1000 * 0.048;
-
-                if (!sim->clean && sim_draw(sim) % 200 == 0) {
-                        rate = sim_chance(sim, 50) ? 0.5 : 2;
-                        COUNT(sim, odd_clock_rates);
-                }
-                proc->incarnation = 0;
-                proc->n_unanswered = 0;
-                proc->alive = false;
-                proc->frozen = false;
-                proc->network = NET_GOOD;
-                proc->local0 = sim_between(sim, 0, 1000 * S);
-                proc->true0 = 0;
-                proc->rate = rate;
-                proc->thawed_at = -1;
-                proc->real_offset_us =
-                        INT64_C(1700000000000000) + sim_between(sim, -3600, 3600) * 1000000;
-                proc->last_step_at = -1;
-        }
+        for (int p = 0; p < sim->n_procs; p++)
+                begin_proc(sim, &sim->procs[p]);
 }
 
 /*

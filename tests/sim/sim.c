@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sim [--schedules N] [--seed S] [--electors N] [--jobs N] [--sweep] [--stop PROC:STEP[:calm]]
- *     [--slow] [--defect NAME] [--by-effect] [--expect PROMISES] [--trace] [--svg FILE [--last S]]
+ *     [--slow] [--queued] [--defect NAME] [--by-effect] [--expect PROMISES] [--trace]
+ *     [--svg FILE [--last S]]
  * sim --list-defects
  *
  * Runs schedules from seed S on, in several jobs (0 = one for each processor). It stops at the
@@ -11,6 +12,7 @@
  * --sweep      repeats each schedule for each step of one of its processes, and stops it there
  * --stop       runs one of the schedules of a sweep
  * --slow       in each schedule the leader dies while the server is slow, see slow.c
+ * --queued     operations may have to wait before they are sent, see queued.c
  * --defect     makes what surrounds the core defective, see defects.h
  * --by-effect  leaves out the checks that notice a mistake before it does harm, see check.c
  * --expect     names promises (P1,P2). Exit status 0: one of them was broken; 1: none, or another
@@ -106,9 +108,9 @@ static int print_usage(void) {
         fprintf(stderr,
                 "usage: sim [--schedules N] [--seed S] [--electors 2..%d] [--jobs N] [--sweep] "
                 "[--stop PROC:STEP[:calm]]\n"
-                "           [--slow] [--defect NAME] [--by-effect] [--expect P1,P2...] [--trace] "
-                "[--svg "
-                "FILE [--last SECONDS]]\n"
+                "           [--slow] [--queued] [--defect NAME] [--by-effect] [--expect P1,P2...] "
+                "[--trace]\n"
+                "           [--svg FILE [--last SECONDS]]\n"
                 "       sim --list-defects\n",
                 MAX_PROCS);
         return 2;
@@ -123,22 +125,17 @@ static bool parse_stop(struct sim_sweep *stop, const char *text) {
         return n >= 2 && stop->proc >= 0 && stop->proc < MAX_PROCS && (n == 2 || stop->calm);
 }
 
+static const struct option long_options[] =
+        {{"schedules", required_argument, NULL, 'n'}, {"seed", required_argument, NULL, 's'},
+         {"electors", required_argument, NULL, 'e'},  {"jobs", required_argument, NULL, 'j'},
+         {"sweep", no_argument, NULL, 'w'},           {"slow", no_argument, NULL, 'o'},
+         {"queued", no_argument, NULL, 'q'},          {"stop", required_argument, NULL, 'p'},
+         {"defect", required_argument, NULL, 'd'},    {"list-defects", no_argument, NULL, 'l'},
+         {"by-effect", no_argument, NULL, 'b'},       {"expect", required_argument, NULL, 'x'},
+         {"trace", no_argument, NULL, 't'},           {"svg", required_argument, NULL, 'g'},
+         {"last", required_argument, NULL, 'a'},      {0}};
+
 static bool parse_options(int argc, char **argv, struct options *o) {
-        static const struct option long_options[] = {{"schedules", required_argument, NULL, 'n'},
-                                                     {"seed", required_argument, NULL, 's'},
-                                                     {"electors", required_argument, NULL, 'e'},
-                                                     {"jobs", required_argument, NULL, 'j'},
-                                                     {"sweep", no_argument, NULL, 'w'},
-                                                     {"slow", no_argument, NULL, 'o'},
-                                                     {"stop", required_argument, NULL, 'p'},
-                                                     {"defect", required_argument, NULL, 'd'},
-                                                     {"list-defects", no_argument, NULL, 'l'},
-                                                     {"by-effect", no_argument, NULL, 'b'},
-                                                     {"expect", required_argument, NULL, 'x'},
-                                                     {"trace", no_argument, NULL, 't'},
-                                                     {"svg", required_argument, NULL, 'g'},
-                                                     {"last", required_argument, NULL, 'a'},
-                                                     {0}};
         int c;
 
         while ((c = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
@@ -152,6 +149,7 @@ static bool parse_options(int argc, char **argv, struct options *o) {
                         break;
                 case 'w': o->plan.sweep = true; break;
                 case 'o': o->plan.slow = true; break;
+                case 'q': o->plan.queued = true; break;
                 case 'p':
                         if (!parse_stop(&o->stop, optarg))
                                 return false;
@@ -201,6 +199,8 @@ static void print_failure(const struct options *o, const struct sim_failure *fai
                 printf(" --by-effect");
         if (o->plan.slow)
                 printf(" --slow");
+        if (o->plan.queued)
+                printf(" --queued");
         if (o->plan.electors)
                 printf(" --electors %d", o->plan.electors);
         if (failure->sweep.on)
@@ -223,6 +223,7 @@ static int show_schedule(const struct options *o) {
         sim->draw = o->svg != NULL;
         sim->sweep = o->stop;
         sim->slow = o->plan.slow;
+        sim->queued = o->plan.queued;
         sim->defect = o->plan.defect;
         sim->by_effect = o->plan.by_effect;
         good = sim_schedule(sim, o->plan.seed, o->plan.electors);
@@ -246,6 +247,29 @@ static double seconds_now(void) {
 
         clock_gettime(CLOCK_MONOTONIC, &ts);
         return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+/* Whether the schedules had what their kind is for. */
+static bool has_done_enough(const struct options *o, const struct sim_counts *counts,
+                            uint64_t n_run) {
+        if (o->plan.sweep &&
+            counts->stops_at_a_step * 10 <
+                    n_run * 8) { /* the other runs had stopped before, or were stuck */
+                printf("FAIL: only %" PRIu64 " stops at a step\n", counts->stops_at_a_step);
+                return false;
+        }
+        if (o->plan.slow && (counts->slow_crashes_timed < n_run / 2 ||
+                             counts->slow_crashes_near_bound < n_run / 2000)) {
+                printf("FAIL: only %" PRIu64 " deaths of a leader, %" PRIu64 " near the bound\n",
+                       counts->slow_crashes_timed, counts->slow_crashes_near_bound);
+                return false;
+        }
+        if (o->plan.queued &&
+            (counts->waits < n_run || counts->requests_while_waiting < n_run / 2)) {
+                printf("FAIL: only %" PRIu64 " operations had to wait\n", counts->waits);
+                return false;
+        }
+        return true;
 }
 
 int main(int argc, char **argv) {
@@ -284,18 +308,8 @@ int main(int argc, char **argv) {
         }
         printf("%" PRIu64 " schedules, %.0f per second\n", n_run,
                (double)n_run / (seconds_now() - began));
-        if (o.plan.sweep &&
-            counts.stops_at_a_step * 10 <
-                    n_run * 8) { /* the other runs had stopped before, or were stuck */
-                printf("FAIL: only %" PRIu64 " stops at a step\n", counts.stops_at_a_step);
+        if (!has_done_enough(&o, &counts, n_run))
                 return 1;
-        }
-        if (o.plan.slow && (counts.slow_crashes_timed < n_run / 2 ||
-                            counts.slow_crashes_near_bound < n_run / 2000)) {
-                printf("FAIL: only %" PRIu64 " deaths of a leader, %" PRIu64 " near the bound\n",
-                       counts.slow_crashes_timed, counts.slow_crashes_near_bound);
-                return 1;
-        }
         bool is_mixed = !o.plan.sweep && !o.plan.slow; /* all kinds of events happen */
         return print_counts(&counts, n_run, !failure.found && is_mixed) && !failure.found ? 0 : 1;
 }

@@ -104,6 +104,8 @@
         X(contenders_6, 500)                                                                       \
         X(contenders_7, 500)                                                                       \
         X(stops_at_a_step, 0)                                                                      \
+        X(waits, 0)                                                                                \
+        X(requests_while_waiting, 0)                                                               \
         X(tails, 5000)                                                                             \
         X(tails_every_one_leads, 200)                                                              \
         X(events, 0)                                                                               \
@@ -134,6 +136,7 @@ enum sim_event_type {
         E_RESUME,
         E_THAW,
         E_RESTART,
+        E_TURN,  /* an operation that waited may be sent */
         E_DEAD,  /* a process learns, by a lock file, that another one is dead */
         E_EPOCH, /* a process learns that the store's history was replaced */
 };
@@ -243,8 +246,9 @@ struct sim_proc {
         bool short_abort;       /* its present term was short and ends by a loss */
         hf_nsec contend_from;   /* local time before which it may not contend, after a short term */
         hf_nsec term_local;     /* when its term began */
-        hf_nsec late_until; /* true time until which the store may still apply a late request of it
-                             */
+        bool op_waits, has_turn; /* the operation waits; its turn is now, and it was not sent yet */
+        uint64_t wait_gen;
+        hf_nsec late_until; /* true time until which the store may apply a late request of it */
 };
 
 struct sim_term_record {
@@ -289,12 +293,14 @@ struct sim {
         bool clean; /* a schedule without faults, whose speed is measured */
         bool slow;  /* a schedule of slow.c; is_slow: the server is slow now */
         bool is_slow;
-        int slow_victim;        /* the leader that will die; -1 = not chosen yet */
-        hf_nsec slow_cut_until; /* until then its requests are lost */
-        bool calm;              /* nothing fails at random, now */
-        bool opaque,
-                fence_off; /* a foreign server: its revisions are no numbers; it has no fence */
-        bool draw;         /* keep the marks of a timeline */
+        bool has_steady_network; /* every delay of the network is the same */
+        bool queued;             /* operations may have to wait, see queued.c */
+        int slow_victim;         /* the leader that will die; -1 = not chosen yet */
+        hf_nsec slow_cut_until;  /* until then its requests are lost */
+        bool calm;               /* nothing fails at random, now */
+        bool opaque;             /* a foreign server, whose revisions are no numbers */
+        bool fence_off;          /* a foreign server, which has no fence */
+        bool draw;               /* keep the marks of a timeline */
         enum sim_defect defect;
         bool by_effect; /* make no early checks, see check.c */
         struct hf_leader_timing timing;
@@ -325,8 +331,9 @@ struct sim {
         hf_nsec outsider_at; /* when an outsider last changed the Lease; -1 = never */
 
         /* The speed of a clean schedule. */
-        hf_nsec release_at, last_put_at,
-                put_at; /* of the last release, the last write, the last write before a take-over */
+        hf_nsec release_at;  /* of the last release */
+        hf_nsec last_put_at; /* of the last write */
+        hf_nsec put_at;      /* of the last write before a take-over */
         hf_nsec took_at;
         bool took;
 
@@ -363,6 +370,7 @@ struct sim_plan {
         int electors, n_jobs;
         bool sweep; /* stop one process at each of its steps */
         bool slow;  /* schedules of slow.c */
+        bool queued;
         bool progress;
         enum sim_defect defect;
         bool by_effect;
@@ -452,6 +460,11 @@ void sim_slow(struct sim *sim);
 void sim_slow_send(struct sim *sim, struct sim_op *op); /* only while is_slow, like the next two */
 hf_nsec sim_slow_event_delay(struct sim *sim);
 void sim_slow_watch(struct sim *sim, int p);
+
+/* queued.c */
+bool sim_queue_holds(struct sim *sim, int p);
+void sim_queue_turn(struct sim *sim, int p, uint64_t wait_gen);
+bool sim_queue_is_unsent(const struct sim_proc *proc);
 
 /* planned.c */
 void sim_planned(struct sim *sim, bool crash);

@@ -17,28 +17,29 @@ const struct hf__record *sim_store_lease(const struct sim *sim) {
 }
 
 static bool same_term(const struct sim *sim, const struct hf__record *old,
-                      const struct hf__record *new) {
+                      const struct hf__record *written) {
         if (HAS_DEFECT(sim, term_not_renewed))
-                return old->exists && old->acquire_us == new->acquire_us;
-        return old->exists &&
-               old->acquire_us == new->acquire_us &&strcmp(old->holder, new->holder) == 0;
+                return old->exists && old->acquire_us == written->acquire_us;
+        return old->exists && old->acquire_us == written->acquire_us &&
+               strcmp(old->holder, written->holder) == 0;
 }
 
 /*
  * Writes a new term record when the Lease is created, or its holder or acquire time changes. A
  * deleted Lease has none.
  */
-static void keep_term(struct sim *sim, const struct hf__record *old, const struct hf__record *new) {
-        if (!new->exists) {
+static void keep_term(struct sim *sim, const struct hf__record *old,
+                      const struct hf__record *written) {
+        if (!written->exists) {
                 sim->term.revision = 0;
                 return;
         }
-        if (same_term(sim, old, new))
+        if (same_term(sim, old, written))
                 return;
         sim->term.revision = sim->revision;
-        snprintf(sim->term.holder, sizeof sim->term.holder, "%.31s", new->holder);
-        sim->term.acquire_us = new->acquire_us;
-        if (new->holder[0] != '\0') {
+        snprintf(sim->term.holder, sizeof sim->term.holder, "%.31s", written->holder);
+        sim->term.acquire_us = written->acquire_us;
+        if (written->holder[0] != '\0') {
                 sim->newest_term = sim->revision;
                 COUNT(sim, take_overs);
                 if (old->exists && old->holder[0] != '\0')
@@ -55,36 +56,37 @@ static void next_revision(struct sim *sim) {
 }
 
 static struct hf__record *append_record(struct sim *sim, const struct hf__record *record) {
-        struct hf__record *new = &sim->history[sim->n_history];
+        struct hf__record *written = &sim->history[sim->n_history];
 
         if (sim->n_history == MAX_HISTORY)
                 sim_violate(sim, "the Lease was written %d times", MAX_HISTORY);
-        *new = *record;
+        *written = *record;
         sim->put_times[sim->n_history] = sim->now;
-        return new;
+        return written;
 }
 
 void sim_store_put(struct sim *sim, const struct hf__record *record) {
-        struct hf__record *new = append_record(sim, record);
+        struct hf__record *written = append_record(sim, record);
 
-        if (new->exists &&new->holder[0] != '\0' &&
-            strcmp(new->holder, sim_store_lease(sim)->holder) != 0 && !sim->took) {
+        if (written->exists && written->holder[0] != '\0' &&
+            strcmp(written->holder, sim_store_lease(sim)->holder) != 0 && !sim->took) {
                 sim->took = true;
                 sim->took_at = sim->now;
                 sim->put_at = sim->last_put_at;
         }
         next_revision(sim);
-        snprintf(new->rv, sizeof new->rv, "%s%" PRIu64, sim->opaque ? "x" : "", sim->revision);
-        new->rv_number = sim->opaque ? 0 : sim->revision;
-        keep_term(sim, sim_store_lease(sim), new);
+        snprintf(written->rv, sizeof written->rv, "%s%" PRIu64, sim->opaque ? "x" : "",
+                 sim->revision);
+        written->rv_number = sim->opaque ? 0 : sim->revision;
+        keep_term(sim, sim_store_lease(sim), written);
         sim->terms[sim->n_history] = sim->term;
         sim->n_history++;
         sim->last_put_at = sim->now;
-        if (new->exists &&new->holder[0] == '\0')
+        if (written->exists && written->holder[0] == '\0')
                 sim->release_at = sim->now;
         TRACE(sim, "store  rv %" PRIu64 " %s holder=%s acquire=%" PRId64 " successor=%s",
-              sim->revision, new->exists ? "" : "(deleted)", new->holder, new->acquire_us,
-              new->successor);
+              sim->revision, written->exists ? "" : "(deleted)", written->holder,
+              written->acquire_us, written->successor);
         sim_net_notify(sim);
 }
 
@@ -179,7 +181,8 @@ static bool fence_holds(const struct sim *sim, const char *identity, uint64_t te
 /* A write of a leader's work arrives. event->a: its term; event->b: the work reports a refusal. */
 void sim_store_fenced(struct sim *sim, const struct sim_event *event) {
         struct sim_proc *proc = &sim->procs[event->proc];
-        bool same = event->incarnation == proc->incarnation && proc->alive && proc->work_alive &&
+        /* The work that sent the write still runs. */
+        bool runs = event->incarnation == proc->incarnation && proc->alive && proc->work_alive &&
                     proc->term == event->a;
         char identity[32];
 
@@ -209,11 +212,11 @@ void sim_store_fenced(struct sim *sim, const struct sim_event *event) {
          * The fence must not refuse a process that may act, unless its clock was wrong or an
          * outsider wrote.
          */
-        if (same && sim_is_leading(proc) && !proc->outsider_wrote &&
+        if (runs && sim_is_leading(proc) && !proc->outsider_wrote &&
             proc->ok_sent_at > proc->thawed_at && !proc->frozen && proc->rate > 0.9 &&
             hf__gate_may_act(&proc->gate, sim_local_time(sim, proc)))
                 sim_violate(sim, "P2: a write of %s, which may act, was refused", proc->identity);
-        if (same && event->b)
+        if (runs && event->b)
                 sim_event_at(sim, sim->now + sim_between(sim, MS, 20 * MS), E_STALE, event->proc,
                              proc->work_gen, 0);
 }

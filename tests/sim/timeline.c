@@ -384,8 +384,8 @@ int sim_timeline_write(const struct sim *sim, const char *path, uint64_t seed, h
         c.file = fopen(path, "w");
         if (!c.file)
                 return -errno;
-        c.to += (c.to - (last && last < c.to ? c.to - last : 0)) /
-                100; /* a margin, so that the end can be seen */
+        /* A margin, so that the end can be seen. */
+        c.to += (last && last < c.to ? last : c.to) / 100;
         c.from = last && last < c.to ? c.to - last : 0;
         draw_head(&c, seed);
         draw_axis(&c);

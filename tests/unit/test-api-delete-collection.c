@@ -18,8 +18,8 @@ static void make_many(struct api_fixture *f, int n) {
 
         for (int i = 0; i < n; i++) {
                 (void)snprintf(body, sizeof body,
-                               "{\"metadata\":{\"name\":\"w%03d\",\"labels\":{\"parity\":\"%s\"}%s}"
-                               "}",
+                               "{\"metadata\":{\"name\":\"w%03d\","
+                               "\"labels\":{\"parity\":\"%s\"}%s}}",
                                i, i % 2 ? "odd" : "even",
                                i == 7 ? ",\"finalizers\":[\"a.b/c\"]" : "");
                 api_fixture_make(f, api_configmaps, "default", body);
@@ -60,9 +60,15 @@ static void test_deletecollection_deletes_what_is_selected(void **state) {
         assert_int_equal(sweep(f, NULL, "{\"propagationPolicy\":\"Background\"}"), 0);
         assert_int_equal(n_left(f), 1);
         assert_non_null(strstr(f->last.body, "w007"));
-        assert_int_equal(sweep(f, "labelSelector=parity%3Deven", NULL),
-                         0); /* an empty selection is no error */
+        /* An empty selection is no error. */
+        assert_int_equal(sweep(f, "labelSelector=parity%3Deven", NULL), 0);
         assert_int_equal(api_fixture_count_at(f, "items"), 0);
+}
+
+static void test_deletecollection_refuses_what_it_cannot_do(void **state) {
+        struct api_fixture *f = *state;
+
+        make_many(f, 1);
         /* Each object is deleted with the options, so a precondition is compared with each. */
         assert_int_equal(sweep(f, NULL, "{\"preconditions\":{\"uid\":\"other\"}}"), HF_E_CONFLICT);
         assert_int_equal(f->last.status.http_code, 409);
@@ -185,7 +191,8 @@ static void test_deletecollection_compares_the_fence(void **state) {
 
 static void *sweep_thread(void *ctx) {
         struct api_fixture *f = ctx;
-        struct hf_request request = {.verb = HF_VERB_DELETE_COLLECTION,
+        struct hf_request request = {.size = sizeof request,
+                                     .verb = HF_VERB_DELETE_COLLECTION,
                                      .resource = api_configmaps,
                                      .ns = "default"};
 
@@ -211,6 +218,7 @@ static void test_concurrent_deletecollections_succeed(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 API_TEST(test_deletecollection_deletes_what_is_selected),
+                API_TEST(test_deletecollection_refuses_what_it_cannot_do),
                 API_TEST(test_deletecollection_skips_objects_recreated_after_its_list),
                 API_TEST(test_deletecollection_of_a_large_collection_returns_a_status),
                 API_TEST(test_deletecollection_stays_within_its_namespace),

@@ -137,8 +137,8 @@ static void test_version_has_the_versions_of_kubernetes_and_holdfast(void **stat
         assert_string_equal(request->content_type, "application/json");
         assert_int_equal(hf__json_parse(request->body, request->n_body, &json, NULL), 0);
         assert_string_equal(hf__json_string(json, "major"), "1");
-        assert_string_equal(hf__json_string(json, "minor"), "32");
-        assert_string_equal(hf__json_string(json, "gitVersion"), "v1.32.0+holdfast-" HFD_VERSION);
+        assert_string_equal(hf__json_string(json, "minor"), "36");
+        assert_string_equal(hf__json_string(json, "gitVersion"), "v1.36.0+holdfast-" HFD_VERSION);
         hf__json_free(json);
         fake_request_free(request);
 }

@@ -4,8 +4,8 @@
  * replies are lost.
  */
 #undef NDEBUG
+#include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,6 +18,7 @@
 
 #include "base/json.h"
 #include "faulty_api_fixture.h"
+#include "patience.h"
 #include "server/handlers/protobuf_body.h"
 #include "server/registry/loopback.h"
 #include "server/resources/response.h"
@@ -27,21 +28,15 @@ static void test_a_broken_watch_of_the_store_is_resumed(void **state) {
         struct faulty_api_fixture *f = *state;
         struct client_watch *seen;
 
-        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
-                                                    "{\"metadata\":{\"name\":\"a\"}}", NULL),
-                         0);
+        faulty_api_fixture_create(f, "a");
         assert_int_equal(faulty_api_fixture_request(f, HF_VERB_GET, "a", NULL, NULL), 0);
         seen = faulty_api_fixture_watch(f);
         client_watch_await(seen, 1);
         faulty_store_end_watch(&f->store, HF_E_UNAVAILABLE);
-        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
-                                                    "{\"metadata\":{\"name\":\"b\"}}", NULL),
-                         0);
+        faulty_api_fixture_create(f, "b");
         client_watch_await(seen, 2); /* events from the time without a watch arrive too */
         assert_false(seen->ended);
-        hfd_cacher_end_watches(f->cacher);
-        client_watch_await(seen, 2);
-        assert_int_equal(client_watch_await_end(seen), 0);
+        assert_int_equal(faulty_api_fixture_end_watch(f, seen, 2), 0);
         client_watch_free(seen);
 }
 
@@ -49,9 +44,7 @@ static void test_a_compacted_history_ends_watches(void **state) {
         struct faulty_api_fixture *f = *state;
         struct client_watch *seen;
 
-        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
-                                                    "{\"metadata\":{\"name\":\"a\"}}", NULL),
-                         0);
+        faulty_api_fixture_create(f, "a");
         assert_int_equal(faulty_api_fixture_request(f, HF_VERB_GET, "a", NULL, NULL), 0);
         seen = faulty_api_fixture_watch(f);
         client_watch_await(seen, 1);
@@ -60,15 +53,11 @@ static void test_a_compacted_history_ends_watches(void **state) {
         client_watch_await(seen, 1);
         assert_int_equal(client_watch_await_end(seen), HF_E_GONE);
         assert_true(f->store.n_lists > n_lists);
-        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
-                                                    "{\"metadata\":{\"name\":\"b\"}}", NULL),
-                         0);
+        faulty_api_fixture_create(f, "b");
         assert_int_equal(faulty_api_fixture_request(f, HF_VERB_GET, "b", NULL, NULL), 0);
         struct client_watch *again = faulty_api_fixture_watch(f);
         client_watch_await(again, 2);
-        hfd_cacher_end_watches(f->cacher);
-        client_watch_await(again, 2);
-        (void)client_watch_await_end(again);
+        (void)faulty_api_fixture_end_watch(f, again, 2);
         client_watch_free(seen);
         client_watch_free(again);
 }
@@ -77,14 +66,10 @@ static void test_a_compacted_history_ends_watches(void **state) {
 static void test_a_cache_that_is_behind_serves_nothing(void **state) {
         struct faulty_api_fixture *f = *state;
 
-        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
-                                                    "{\"metadata\":{\"name\":\"old\"}}", NULL),
-                         0);
+        faulty_api_fixture_create(f, "old");
         assert_int_equal(faulty_api_fixture_request(f, HF_VERB_GET, "old", NULL, NULL), 0);
         faulty_store_drop_events_for_good(&f->store);
-        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
-                                                    "{\"metadata\":{\"name\":\"new\"}}", NULL),
-                         0);
+        faulty_api_fixture_create(f, "new");
         int n_gets = f->store.n_gets;
         for (int i = 0; i < 3; i++)
                 assert_int_equal(faulty_api_fixture_request(f, HF_VERB_GET, "new", NULL, NULL), 0);
@@ -94,9 +79,8 @@ static void test_a_cache_that_is_behind_serves_nothing(void **state) {
         /* After three late reads in a row, reads go to the store at once. */
         assert_int_equal(f->store.n_revisions, 1 + 3);
         assert_int_equal(faulty_api_fixture_request(f, HF_VERB_UPDATE, "new",
-                                                    "{\"metadata\":{\"name\":\"new\"},\"spec\":{"
-                                                    "\"n\":"
-                                                    "1}}",
+                                                    "{\"metadata\":{\"name\":\"new\"},"
+                                                    "\"spec\":{\"n\":1}}",
                                                     NULL),
                          0);
         assert_int_equal(faulty_api_fixture_request(f, HF_VERB_DELETE, "new", NULL, NULL), 0);
@@ -108,7 +92,8 @@ static void test_a_cache_that_is_behind_serves_nothing(void **state) {
 /* It waits neither for the cache nor for the revision that other reads ask for. */
 static void test_a_read_of_an_elector_goes_to_the_store(void **state) {
         struct faulty_api_fixture *f = *state;
-        struct hf_request get = {.verb = HF_VERB_GET,
+        struct hf_request get = {.size = sizeof get,
+                                 .verb = HF_VERB_GET,
                                  .resource = api_leases,
                                  .ns = "default",
                                  .name = "a",
@@ -117,8 +102,8 @@ static void test_a_read_of_an_elector_goes_to_the_store(void **state) {
 
         faulty_store_drop_events_for_good(&f->store);
         faulty_api_fixture_put(f, "/registry/leases/default/a",
-                               "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"holderIdentity\":\"h\"}"
-                               "}");
+                               "{\"metadata\":{\"name\":\"a\"},"
+                               "\"spec\":{\"holderIdentity\":\"h\"}}");
         assert_int_equal(hf_client_do(f->client, &get, f->token, &body, NULL, NULL), 0);
         assert_non_null(strstr(body, "\"h\""));
         assert_int_equal(f->store.n_revisions, 0);
@@ -132,9 +117,7 @@ static void test_a_watch_that_hangs_is_opened_anew(void **state) {
         struct faulty_api_fixture *f = *state;
         struct client_watch *seen;
 
-        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
-                                                    "{\"metadata\":{\"name\":\"a\"}}", NULL),
-                         0);
+        faulty_api_fixture_create(f, "a");
         seen = faulty_api_fixture_watch(f);
         client_watch_await(seen, 1);
         faulty_store_drop_events(&f->store, true);
@@ -190,14 +173,11 @@ static void test_writes_outside_of_the_prefix_do_not_reopen_the_watch(void **sta
         struct faulty_api_fixture *f = *state;
         hf_nsec time;
 
-        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
-                                                    "{\"metadata\":{\"name\":\"a\"}}", NULL),
-                         0);
+        faulty_api_fixture_create(f, "a");
         for (int i = 0; i < 3; i++) {
                 uint64_t revision = store_client_put(f->store.inner, "/elsewhere", "x");
                 assert_int_equal(faulty_api_fixture_request(f, HF_VERB_GET, "a", NULL, NULL), 0);
-                while (hfd_cacher_revision(f->cacher) < revision)
-                        sched_yield();
+                PATIENCE_AWAIT(hfd_cacher_revision(f->cacher) >= revision);
         }
         assert_int_equal(faulty_store_n_suspected(&f->store), 0);
         assert_int_equal(hfd_cacher_lag(f->cacher, &time), 0);
@@ -217,13 +197,11 @@ static void test_the_lag_of_the_cache_is_reported(void **state) {
                 assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL, body, NULL),
                                  0);
         }
-        while (faulty_store_n_suspected(&f->store) == 0)
-                sched_yield();
+        PATIENCE_AWAIT(faulty_store_n_suspected(&f->store) > 0);
         assert_int_equal(hfd_cacher_lag(f->cacher, &time), 5);
         assert_true(time >= HF_NSEC_PER_SEC);
         faulty_store_drop_events(&f->store, false);
-        while (hfd_cacher_lag(f->cacher, &time) > 0)
-                sched_yield();
+        PATIENCE_AWAIT(hfd_cacher_lag(f->cacher, &time) == 0);
         assert_int_equal(time, 0);
 }
 
@@ -250,7 +228,7 @@ static void test_a_write_with_a_lost_reply_is_reported_as_unknown(void **state) 
 
 /* A client may repeat a write only if the 503 says that nothing was written. */
 static void test_a_503_says_whether_nothing_was_written(void **state) {
-        struct hfd_response certain = {0}, unknown = {0};
+        struct hfd_response certain = {0}, unknown = {0}, full = {0};
 
         hfd_response_store_error(&certain, HF_E_UNAVAILABLE, NULL);
         assert_int_equal(certain.code, 503);
@@ -262,6 +240,12 @@ static void test_a_503_says_whether_nothing_was_written(void **state) {
         assert_int_equal(unknown.status.error, HF_E_CANCELED);
         assert_null(strstr(unknown.body->data, "NotApplied"));
         hfd_response_done(&unknown);
+        hfd_response_store_error(&full, -ENOSPC, NULL);
+        assert_int_equal(full.code, 503);
+        assert_int_equal(full.status.error, -ENOSPC);
+        assert_non_null(strstr(full.body->data, "the store is full"));
+        assert_null(strstr(full.body->data, "NotApplied"));
+        hfd_response_done(&full);
 }
 
 /* The client is freed while requests are under way: each gets its reply. */
@@ -270,9 +254,7 @@ static void test_freeing_the_client_ends_its_watches(void **state) {
         struct client_watch *seen;
 
         seen = faulty_api_fixture_watch(f);
-        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
-                                                    "{\"metadata\":{\"name\":\"a\"}}", NULL),
-                         0);
+        faulty_api_fixture_create(f, "a");
         client_watch_await(seen, 1);
         hf_client_free(f->client);
         f->client = NULL;
@@ -311,8 +293,8 @@ static void test_a_protobuf_body_is_decoded(void **state) {
 }
 
 static void test_the_series_of_a_protobuf_event_is_kept(void **state) {
-        /* Unknown{typeMeta{v1, Event}, raw: Event{series{count: 7, lastObservedTime{1 s, 2 us}}}}
-         */
+        /* Unknown{typeMeta{v1, Event}, raw: Event{series{count: 7, lastObservedTime{1 s, 2
+         * us}}}} */
         static const char body[] = "k8s\0\x0a\x0b\x0a\x02v1\x12\x05"
                                    "Event\x12\x0b\x5a\x09\x08\x07\x12\x05\x08\x01\x10\xd0\x0f";
         const struct hfd_resource *events = hfd_resource_find("", "v1", "events");
@@ -326,11 +308,62 @@ static void test_the_series_of_a_protobuf_event_is_kept(void **state) {
         hf__json_free(json);
 }
 
+/* Appends a varint; returns the end. */
+static char *put_varint(char *at, uint64_t value) {
+        for (; value > 127; value >>= 7)
+                *at++ = (char)(value | 128);
+        *at++ = (char)value;
+        return at;
+}
+
+/* Decodes a Lease whose renewTime has these parts, and compares it. text NULL: it is refused; "":
+ * it is absent. */
+static void expect_renew_time(int64_t seconds, int64_t nanos, const char *text) {
+        char time[32], body[128], *at = time;
+        struct hf__json *json = NULL;
+
+        *at++ = '\x08';
+        at = put_varint(at, (uint64_t)seconds);
+        *at++ = '\x10';
+        at = put_varint(at, (uint64_t)nanos);
+        size_t n_time = (size_t)(at - time);
+        memcpy(body, "k8s", 4);
+        at = body + 4;
+        *at++ = '\x12';
+        *at++ = (char)(n_time + 4);
+        *at++ = '\x12'; /* spec */
+        *at++ = (char)(n_time + 2);
+        *at++ = '\x22'; /* renewTime */
+        *at++ = (char)n_time;
+        memcpy(at, time, n_time);
+        int r = hfd_protobuf_to_json(hfd_resource_find("coordination.k8s.io", "v1", "leases"),
+                                     false, body, (size_t)(at - body) + n_time, &json);
+        assert_int_equal(r, text ? 0 : HF_E_INVALID);
+        if (!text)
+                return;
+        const char *found = hf__json_string(json, "spec.renewTime");
+        assert_string_equal(found ? found : "", text);
+        hf__json_free(json);
+}
+
+/* client-go sends such times: time.Time{} with some seconds added is in the year 1. */
+static void test_protobuf_times_have_the_years_1_to_9999(void **state) {
+        expect_renew_time(-62135596798, 0, "0001-01-01T00:00:02.000000Z");
+        expect_renew_time(-1, 999999999, "1969-12-31T23:59:59.999999Z");
+        expect_renew_time(253402300799, 1000, "9999-12-31T23:59:59.000001Z");
+        expect_renew_time(-62135596800, 0, ""); /* Go's zero time */
+        expect_renew_time(-62135596801, 0, NULL);
+        expect_renew_time(253402300800, 0, NULL);
+        expect_renew_time(0, -1, NULL);
+        expect_renew_time(0, 1000000000, NULL);
+}
+
 /* ---- namespaces and collections ---- */
 
 static int create(struct faulty_api_fixture *f, const struct hf_resource *resource, const char *ns,
                   const char *body, struct hf_status *status) {
-        struct hf_request make = {.verb = HF_VERB_CREATE,
+        struct hf_request make = {.size = sizeof make,
+                                  .verb = HF_VERB_CREATE,
                                   .resource = *resource,
                                   .ns = ns,
                                   .body = body,
@@ -360,7 +393,10 @@ static void test_a_stale_namespace_in_the_cache_decides_nothing(void **state) {
         while (create(f, &api_configmaps, "n", "{\"metadata\":{\"name\":\"a\"}}", NULL) ==
                HF_E_NOT_FOUND)
                 ;
-        struct hf_request get = {.verb = HF_VERB_GET, .resource = api_namespaces, .name = "n"};
+        struct hf_request get = {.size = sizeof get,
+                                 .verb = HF_VERB_GET,
+                                 .resource = api_namespaces,
+                                 .name = "n"};
         assert_int_equal(hf_client_do(f->client, &get, f->token, NULL, NULL, NULL),
                          0); /* the cache has it */
         faulty_store_drop_events(&f->store, true);
@@ -381,7 +417,10 @@ static void test_a_stale_namespace_in_the_cache_decides_nothing(void **state) {
 /* The opposite case: the cached namespace is being deleted, but it was recreated meanwhile. */
 static void test_a_namespace_that_was_recreated_is_used(void **state) {
         struct faulty_api_fixture *f = *state;
-        struct hf_request get = {.verb = HF_VERB_GET, .resource = api_namespaces, .name = "n"};
+        struct hf_request get = {.size = sizeof get,
+                                 .verb = HF_VERB_GET,
+                                 .resource = api_namespaces,
+                                 .name = "n"};
 
         faulty_api_fixture_put(f, "/registry/namespaces/n", ENDING_NS);
         assert_int_equal(hf_client_do(f->client, &get, f->token, NULL, NULL, NULL), 0);
@@ -400,7 +439,8 @@ static void test_a_namespace_that_was_recreated_is_used(void **state) {
 static void test_deletecollection_reports_unknown_outcomes(void **state) {
         struct faulty_api_fixture *f = *state;
         struct hf_status status;
-        struct hf_request sweep = {.verb = HF_VERB_DELETE_COLLECTION,
+        struct hf_request sweep = {.size = sizeof sweep,
+                                   .verb = HF_VERB_DELETE_COLLECTION,
                                    .resource = api_configmaps,
                                    .ns = "default"};
         char body[80];
@@ -445,6 +485,7 @@ int main(void) {
                 FAULTY_API_TEST(test_freeing_the_client_ends_its_watches),
                 cmocka_unit_test(test_a_protobuf_body_is_decoded),
                 cmocka_unit_test(test_the_series_of_a_protobuf_event_is_kept),
+                cmocka_unit_test(test_protobuf_times_have_the_years_1_to_9999),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -152,28 +152,33 @@ static struct hfd_http_request *impersonate(const char *name, const char *value,
 }
 
 /* Nothing of an impersonation is ever ignored: the request would run as somebody else. */
-static void test_impersonation_with_a_uid_or_extra_is_refused(void **state) {
+static void test_every_part_of_an_impersonation_counts(void **state) {
         static const char *const headers[] = {"impersonate-uid", "impersonate-extra-scopes",
                                               "impersonate-extra-"};
-        static const char no_user[] = "the headers of the impersonation name no user, too many "
-                                      "groups, or a name that is too long";
-        static const char refused[] = "Impersonate-Uid and Impersonate-Extra-* are not supported: "
-                                      "users have a name and groups only";
+        static const char refused[] = "the headers of the impersonation name no user, too many "
+                                      "groups or extra values, or a name that is too long";
+        static const char joe[] = "forbidden: User \"joe\" cannot get path \"/nothing\"";
+        static const char may_not[] =
+                "users \"joe\" is forbidden: User \"system:anonymous\" cannot "
+                "impersonate resource \"users\" in API group \"\" at the "
+                "cluster scope";
+
         for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {
                 expect_status(impersonate(NULL, NULL, headers[i], true), 400, "BadRequest",
-                              no_user);
+                              refused);
                 expect_status(impersonate("impersonate-group", "system:masters", headers[i], true),
-                              400, "BadRequest", no_user);
-                expect_status(impersonate("impersonate-user", "joe", headers[i], true), 400,
-                              "BadRequest", refused);
-                expect_status(impersonate("impersonate-user", "joe", headers[i], false), 403,
-                              "Forbidden",
-                              "users \"joe\" is forbidden: User \"system:anonymous\" cannot "
-                              "impersonate resource \"users\" in API group \"\" at the cluster "
-                              "scope");
+                              400, "BadRequest", refused);
         }
+        for (size_t i = 0; i < 2; i++) {
+                expect_status(impersonate("impersonate-user", "joe", headers[i], true), 403,
+                              "Forbidden", joe);
+                expect_status(impersonate("impersonate-user", "joe", headers[i], false), 403,
+                              "Forbidden", may_not);
+        }
+        expect_status(impersonate("impersonate-user", "joe", "impersonate-extra-", true), 400,
+                      "BadRequest", refused);
         expect_status(impersonate("impersonate-user", "joe", "x-impersonate-extra-a", true), 403,
-                      "Forbidden", "forbidden: User \"joe\" cannot get path \"/nothing\"");
+                      "Forbidden", joe);
 }
 
 static void expect_too_many(struct hfd_http_request *request) {
@@ -347,8 +352,8 @@ int main(void) {
                                                 set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_bad_paths_and_methods_are_refused, set_up,
                                                 tear_down),
-                cmocka_unit_test_setup_teardown(test_impersonation_with_a_uid_or_extra_is_refused,
-                                                set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_every_part_of_an_impersonation_counts, set_up,
+                                                tear_down),
                 cmocka_unit_test_setup_teardown(test_request_classes_have_separate_limits, set_up,
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(

@@ -5,7 +5,6 @@
  */
 #undef NDEBUG
 #include <pthread.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -17,17 +16,26 @@
 #include <cmocka.h>
 
 #include "faulty_api_fixture.h"
+#include "patience.h"
 #include "server/cacher/cacher_private.h"
 #include "server/cacher/sync/store_request.h"
 #include "store_client.h"
+
+/* A watch of three workspaces, a0 to a2. */
+static struct client_watch *watch_three(struct faulty_api_fixture *f) {
+        faulty_api_fixture_create(f, "a0");
+        faulty_api_fixture_create(f, "a1");
+        faulty_api_fixture_create(f, "a2");
+        struct client_watch *seen = faulty_api_fixture_watch(f);
+        client_watch_await(seen, 3);
+        return seen;
+}
 
 static void test_a_new_epoch_ends_watches_and_refills_the_cache(void **state) {
         struct faulty_api_fixture *f = *state;
         struct client_watch *seen, *again;
 
-        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
-                                                    "{\"metadata\":{\"name\":\"a\"}}", NULL),
-                         0);
+        faulty_api_fixture_create(f, "a");
         seen = faulty_api_fixture_watch(f);
         client_watch_await(seen, 1);
         faulty_api_fixture_put(f, "/registry.holdfast/epoch", "after the restore");
@@ -37,9 +45,7 @@ static void test_a_new_epoch_ends_watches_and_refills_the_cache(void **state) {
         assert_int_equal(faulty_api_fixture_request(f, HF_VERB_GET, "a", NULL, NULL), 0);
         again = faulty_api_fixture_watch(f);
         client_watch_await(again, 1);
-        hfd_cacher_end_watches(f->cacher);
-        client_watch_await(again, 1);
-        (void)client_watch_await_end(again);
+        (void)faulty_api_fixture_end_watch(f, again, 1);
         client_watch_free(seen);
         client_watch_free(again);
 }
@@ -52,14 +58,7 @@ static void test_a_revision_that_goes_back_is_noticed(void **state) {
         struct faulty_api_fixture *f = *state;
         struct client_watch *seen;
 
-        for (int i = 0; i < 3; i++) {
-                char body[64];
-                (void)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"a%d\"}}", i);
-                assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL, body, NULL),
-                                 0);
-        }
-        seen = faulty_api_fixture_watch(f);
-        client_watch_await(seen, 3);
+        seen = watch_three(f);
         f->store.reported_revision = 1;
         (void)faulty_api_fixture_request(f, HF_VERB_GET, "a0", NULL, NULL);
         client_watch_await(seen, 3);
@@ -81,9 +80,7 @@ static void test_a_late_reply_of_the_old_history_is_ignored(void **state) {
         struct client_watch *seen, *again;
         atomic_int n_replies = 0;
 
-        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
-                                                    "{\"metadata\":{\"name\":\"a\"}}", NULL),
-                         0);
+        faulty_api_fixture_create(f, "a");
         seen = faulty_api_fixture_watch(f);
         client_watch_await(seen, 1);
         f->store.hold = true;
@@ -97,18 +94,14 @@ static void test_a_late_reply_of_the_old_history_is_ignored(void **state) {
         (void)client_watch_await_end(seen);
         again = faulty_api_fixture_watch(f);
         client_watch_await(again, 1); /* the cache is filled again */
-        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
-                                                    "{\"metadata\":{\"name\":\"b\"}}", NULL),
-                         0);
+        faulty_api_fixture_create(f, "b");
         struct hfd_store_reply reply = {.revision = 1};
         f->store.held(f->store.held_ctx, &reply);
         assert_int_equal(atomic_load(&n_replies), 1);
         assert_int_equal(atomic_load(&f->n_replaced), 1);
         client_watch_await(again, 2);
         assert_false(again->ended);
-        hfd_cacher_end_watches(f->cacher);
-        client_watch_await(again, 2);
-        (void)client_watch_await_end(again);
+        (void)faulty_api_fixture_end_watch(f, again, 2);
         client_watch_free(seen);
         client_watch_free(again);
 }
@@ -129,14 +122,7 @@ static void test_an_old_answer_replaces_no_history(void **state) {
         struct client_watch *seen;
         atomic_int n_replies = 0;
 
-        for (int i = 0; i < 3; i++) {
-                char body[64];
-                (void)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"a%d\"}}", i);
-                assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL, body, NULL),
-                                 0);
-        }
-        seen = faulty_api_fixture_watch(f);
-        client_watch_await(seen, 3);
+        seen = watch_three(f);
         for (int i = 0; i < 3; i++) {
                 struct hfd_store_reply old = {.revision = 1, .cluster_id = i == 2 ? 99 : 0};
                 f->store.hold = true;
@@ -146,19 +132,14 @@ static void test_an_old_answer_replaces_no_history(void **state) {
                                                             ignore_reply, &n_replies),
                                  0);
                 f->store.held(f->store.held_ctx, &old);
-                while (is_confirming(f))
-                        sched_yield();
+                PATIENCE_AWAIT(!is_confirming(f));
         }
         assert_int_equal(atomic_load(&n_replies), 3);
         assert_int_equal(atomic_load(&f->n_replaced), 0);
-        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
-                                                    "{\"metadata\":{\"name\":\"b\"}}", NULL),
-                         0);
+        faulty_api_fixture_create(f, "b");
         client_watch_await(seen, 4);
         assert_false(seen->ended);
-        hfd_cacher_end_watches(f->cacher);
-        client_watch_await(seen, 4);
-        (void)client_watch_await_end(seen);
+        (void)faulty_api_fixture_end_watch(f, seen, 4);
         client_watch_free(seen);
 }
 
@@ -172,9 +153,7 @@ static void test_a_history_is_replaced_while_the_cache_is_filled(void **state) {
         struct faulty_api_fixture *f = *state;
         struct client_watch *seen[3];
 
-        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
-                                                    "{\"metadata\":{\"name\":\"a\"}}", NULL),
-                         0);
+        faulty_api_fixture_create(f, "a");
         seen[0] = faulty_api_fixture_watch(f);
         for (int amid_watch = 0; amid_watch < 2; amid_watch++) {
                 client_watch_await(seen[amid_watch], 1);
@@ -187,17 +166,14 @@ static void test_a_history_is_replaced_while_the_cache_is_filled(void **state) {
                 faulty_store_end_watch(&f->store, HF_E_GONE);
                 client_watch_await(seen[amid_watch], 1);
                 (void)client_watch_await_end(seen[amid_watch]);
-                while (faulty_store_n_lists(&f->store) < n_lists + 2 ||
-                       hfd_store_identity_replacement_pending(f->cacher))
-                        sched_yield();
+                PATIENCE_AWAIT(faulty_store_n_lists(&f->store) >= n_lists + 2 &&
+                               !hfd_store_identity_replacement_pending(f->cacher));
                 assert_int_equal(atomic_load(&f->n_replaced), 1 + amid_watch);
                 assert_int_equal(faulty_api_fixture_request(f, HF_VERB_GET, "a", NULL, NULL), 0);
                 seen[amid_watch + 1] = faulty_api_fixture_watch(f);
         }
         client_watch_await(seen[2], 1);
-        hfd_cacher_end_watches(f->cacher);
-        client_watch_await(seen[2], 1);
-        (void)client_watch_await_end(seen[2]);
+        (void)faulty_api_fixture_end_watch(f, seen[2], 1);
         for (int i = 0; i < 3; i++)
                 client_watch_free(seen[i]);
 }
@@ -209,33 +185,25 @@ static void test_the_audit_finds_a_lost_event(void **state) {
         struct faulty_api_fixture *f = *state;
         struct client_watch *seen;
 
-        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
-                                                    "{\"metadata\":{\"name\":\"a\"}}", NULL),
-                         0);
+        faulty_api_fixture_create(f, "a");
         assert_int_equal(faulty_api_fixture_request(f, HF_VERB_GET, "a", NULL, NULL), 0);
         seen = faulty_api_fixture_watch(f);
         client_watch_await(seen, 1);
         faulty_store_drop_events(&f->store, true);
-        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
-                                                    "{\"metadata\":{\"name\":\"lost\"}}", NULL),
-                         0);
+        faulty_api_fixture_create(f, "lost");
         assert_int_equal(faulty_api_fixture_request(f, HF_VERB_GET, "lost", NULL, NULL),
                          0); /* the cache is behind, so the read goes to the store */
         faulty_store_drop_events(&f->store, false);
-        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
-                                                    "{\"metadata\":{\"name\":\"b\"}}", NULL),
-                         0);
+        faulty_api_fixture_create(f, "b");
         client_watch_await(seen, 2);
         assert_false(seen->ended);
-        hfd_store_identity_audit(f->cacher);
+        hfd_cache_audit_start(f->cacher);
         client_watch_await(seen, 2);
         assert_int_equal(client_watch_await_end(seen), HF_E_GONE);
         assert_int_equal(atomic_load(&f->n_replaced), 0);
         struct client_watch *again = faulty_api_fixture_watch(f);
         client_watch_await(again, 3);
-        hfd_cacher_end_watches(f->cacher);
-        client_watch_await(again, 3);
-        (void)client_watch_await_end(again);
+        (void)faulty_api_fixture_end_watch(f, again, 3);
         client_watch_free(seen);
         client_watch_free(again);
 }
@@ -246,8 +214,7 @@ static void delete_configmap(void *ctx) {
         uint64_t revision = store_client_delete(f->store.inner, "/registry/configmaps/default/a");
 
         assert_true(revision > 0);
-        while (hfd_cacher_revision(f->cacher) < revision)
-                sched_yield();
+        PATIENCE_AWAIT(hfd_cacher_revision(f->cacher) >= revision);
 }
 
 /*
@@ -265,15 +232,13 @@ static void test_a_deletion_of_another_kind_hides_no_lost_event(void **state) {
         assert_int_equal(faulty_api_fixture_request(f, HF_VERB_GET, "none", NULL, NULL),
                          HF_E_NOT_FOUND); /* the cache is late: read from the store */
         faulty_store_drop_events(&f->store, false);
-        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
-                                                    "{\"metadata\":{\"name\":\"b\"}}", NULL),
-                         0);
+        faulty_api_fixture_create(f, "b");
         client_watch_await(seen, 1); /* the cache has passed the lost event */
         pthread_mutex_lock(&f->store.mu);
         f->store.hook_ctx = f;
         f->store.on_next_list = delete_configmap;
         pthread_mutex_unlock(&f->store.mu);
-        hfd_store_identity_audit(f->cacher);
+        hfd_cache_audit_start(f->cacher);
         assert_int_equal(client_watch_await_end(seen), HF_E_GONE);
         client_watch_free(seen);
 }
@@ -281,7 +246,8 @@ static void test_a_deletion_of_another_kind_hides_no_lost_event(void **state) {
 static void test_a_leaders_write_compares_the_epoch(void **state) {
         struct faulty_api_fixture *f = *state;
         struct hf_fence fence = {.ns = "kube-system", .name = "l", .identity = "me"};
-        struct hf_request write = {.verb = HF_VERB_CREATE,
+        struct hf_request write = {.size = sizeof write,
+                                   .verb = HF_VERB_CREATE,
                                    .resource = api_workspaces,
                                    .fence = &fence};
         static const char a[] = "{\"metadata\":{\"name\":\"a\"}}",

@@ -7,7 +7,6 @@
 #undef NDEBUG
 #include <assert.h>
 #include <pthread.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,10 +22,10 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "base/thread.h"
+#include "patience.h"
 #include "server/pool/work_pool.h"
 #include "server/registry/large_work.h"
 #include "server/registry/registry.h"
-#include "time_units.h"
 
 /* ---- the pool is busy ---- */
 
@@ -51,8 +50,7 @@ static enum hfd_work_result wait_at_gate(struct hfd_work_task *task) {
         pthread_mutex_lock(&gates->mu);
         gates->n_waiting++;
         pthread_cond_broadcast(&gates->cond);
-        while (!gates->open)
-                pthread_cond_wait(&gates->cond, &gates->mu);
+        PATIENCE_AWAIT_LOCKED(&gates->cond, &gates->mu, gates->open);
         gates->n_left--;
         pthread_cond_broadcast(&gates->cond);
         pthread_mutex_unlock(&gates->mu);
@@ -69,8 +67,7 @@ static void close_gates(struct api_fixture *f, struct gates *gates) {
                 assert_true(hfd_work_submit(f->registry->work, &gates->all[i].task));
         }
         pthread_mutex_lock(&gates->mu);
-        while (gates->n_waiting < N_GATES)
-                pthread_cond_wait(&gates->cond, &gates->mu);
+        PATIENCE_AWAIT_LOCKED(&gates->cond, &gates->mu, gates->n_waiting >= N_GATES);
         pthread_mutex_unlock(&gates->mu);
 }
 
@@ -78,8 +75,7 @@ static void open_gates(struct gates *gates) {
         pthread_mutex_lock(&gates->mu);
         gates->open = true;
         pthread_cond_broadcast(&gates->cond);
-        while (gates->n_left > 0)
-                pthread_cond_wait(&gates->cond, &gates->mu);
+        PATIENCE_AWAIT_LOCKED(&gates->cond, &gates->mu, gates->n_left == 0);
         pthread_mutex_unlock(&gates->mu);
         pthread_cond_destroy(&gates->cond);
         pthread_mutex_destroy(&gates->mu);
@@ -137,8 +133,7 @@ static bool is_done(struct later *later) {
 
 static void end(struct later *later, int error, int code) {
         pthread_mutex_lock(&later->mu);
-        while (!later->done)
-                pthread_cond_wait(&later->cond, &later->mu);
+        PATIENCE_AWAIT_LOCKED(&later->cond, &later->mu, later->done);
         pthread_mutex_unlock(&later->mu);
         assert_int_equal(later->error, error);
         assert_int_equal(later->code, code);
@@ -172,6 +167,10 @@ static void create(struct api_fixture *f, const char *name, size_t n) {
                                              NULL, body),
                          0);
         free(body);
+        /* A write decides by the cached object whether it is large. This read waits for it. */
+        assert_int_equal(api_fixture_request(f, HF_VERB_GET, api_configmaps, "default", name, NULL,
+                                             NULL),
+                         0);
 }
 
 static int patch_small(struct api_fixture *f, const char *name) {
@@ -274,8 +273,7 @@ static void test_a_stop_ends_waiting_writes(void **state) {
         close_gates(f, &gates);
         begin(f, &waiting, HFD_PATCH, "large", "{\"data\":{\"first\":null}}");
         assert_int_equal(pthread_create(&thread, NULL, stop_pool, f->registry->work), 0);
-        while (!hfd_work_is_cancelled(f->registry->work, &gates.all[0].task))
-                sched_yield();
+        PATIENCE_AWAIT(hfd_work_is_cancelled(f->registry->work, &gates.all[0].task));
         open_gates(&gates);
         pthread_join(thread, NULL);
         end(&waiting, HF_E_UNAVAILABLE, 503);

@@ -20,8 +20,8 @@
 #include "api_fixture.h"
 #include "base/buf.h"
 #include "base/json.h"
-#include "server/handlers/discovery.h"
-#include "server/handlers/openapi.h"
+#include "server/handlers/documents/discovery.h"
+#include "server/handlers/openapi/openapi.h"
 
 /*
  * The workspace's namespace is ws-<name>, which is a label. With a longer name it could never
@@ -38,10 +38,24 @@ static void test_workspace_names_are_limited_to_60_characters(void **state) {
                                                      NULL, body),
                                  n <= 60 ? 0 : HF_E_INVALID);
         }
-        assert_non_null(strstr(f->last.body, "must be no more than 60 characters"));
+        assert_non_null(strstr(f->last.body, "must be no more than 60 bytes"));
         assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
                                              "{\"metadata\":{\"name\":\"a.b\"}}"),
                          HF_E_INVALID);
+}
+
+static void test_a_selector_has_a_limit_of_requirements(void **state) {
+        struct api_fixture *f = *state;
+        char query[600] = "labelSelector=";
+
+        for (int i = 0; i < 65; i++)
+                (void)snprintf(query + strlen(query), sizeof query - strlen(query), "%sk%d",
+                               i > 0 ? "," : "", i);
+        assert_int_equal(api_fixture_request(f, HF_VERB_LIST, api_workspaces, NULL, NULL, query,
+                                             NULL),
+                         HF_E_INVALID);
+        assert_non_null(
+                strstr(f->last.status.message, "more than 64 requirements in the label selector"));
 }
 
 static void test_selectors_filter_lists(void **state) {
@@ -149,7 +163,7 @@ static void test_lists_are_rendered_as_tables_and_metadata(void **state) {
         assert_non_null(strstr(f->last.body, "\"object\":{\"kind\":\"PartialObjectMetadata\""));
         list_as(f, HFD_AS_PARTIAL);
         assert_string_equal(api_fixture_text_at(f, "kind"), "PartialObjectMetadataList");
-        assert_null(strstr(f->last.body, "phase"));
+        assert_null(strstr(f->last.body, "\"phase\":")); /* managedFields has "f:phase" */
 }
 
 static void test_discovery_serves_every_path(void **state) {
@@ -185,6 +199,7 @@ static void test_discovery_serves_every_path(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 API_TEST(test_workspace_names_are_limited_to_60_characters),
+                API_TEST(test_a_selector_has_a_limit_of_requirements),
                 API_TEST(test_selectors_filter_lists),
                 API_TEST(test_pages_of_a_list_show_one_revision),
                 API_TEST(test_lists_are_rendered_as_tables_and_metadata),

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -81,8 +82,9 @@ static void test_delete_parameters_count_for_deletes_only(void **state) {
                 assert_int_equal(request.options.propagation, HFD_PROPAGATE_FOREGROUND);
                 assert_true(parse(deletes[i], "orphanDependents=true"));
                 assert_true(request.options.has_orphan && request.options.orphan);
-                expect_refused(deletes[i], "gracePeriodSeconds=-1", 400,
-                               "invalid value for query parameter gracePeriodSeconds: \"-1\"");
+                assert_true(parse(deletes[i], "gracePeriodSeconds=-1"));
+                expect_refused(deletes[i], "gracePeriodSeconds=x", 400,
+                               "strconv.ParseInt: parsing \"x\": invalid syntax");
         }
         /* Other verbs ignore them, whatever their values. */
         assert_true(parse(HFD_LIST, "propagationPolicy=No&gracePeriodSeconds=x"));
@@ -113,24 +115,76 @@ static void test_the_first_of_repeated_values_counts(void **state) {
 }
 
 static void test_bad_values_are_refused_by_name(void **state) {
-        expect_refused(HFD_LIST, "limit=-1", 400,
-                       "invalid value for query parameter limit: \"-1\"");
+        expect_refused(HFD_LIST, "limit=x", 400, "strconv.ParseInt: parsing \"x\": invalid syntax");
         expect_refused(HFD_LIST, "resourceVersion=18446744073709551616", 400,
-                       "invalid value for query parameter resourceVersion: "
-                       "\"18446744073709551616\"");
-        expect_refused(HFD_LIST, "timeoutSeconds=1000001", 400,
-                       "invalid value for query parameter timeoutSeconds: \"1000001\"");
-        expect_refused(HFD_CREATE, "dryRun=", 400,
-                       "invalid value for query parameter dryRun: \"\"");
-        expect_refused(HFD_CREATE, "fieldValidation=strict", 400,
-                       "invalid value for query parameter fieldValidation: \"strict\"");
-        expect_refused(HFD_LIST, "resourceVersion=1&resourceVersionMatch=Newest", 400,
-                       "invalid value for query parameter resourceVersionMatch: \"Newest\"");
-        expect_refused(HFD_DELETE_OBJECT, "propagationPolicy=orphan", 400,
-                       "invalid value for query parameter propagationPolicy: \"orphan\"");
+                       "invalid resource version: resourceVersion: Invalid value: "
+                       "\"18446744073709551616\": strconv.ParseUint: parsing "
+                       "\"18446744073709551616\": value out of range");
+        expect_refused(HFD_WATCH, "resourceVersion=new", 422,
+                       "configmaps \"\" is invalid: resourceVersion: Invalid value: \"new\": "
+                       "strconv.ParseUint: parsing "
+                       "\"new\": invalid syntax");
+        expect_refused(HFD_LIST, "timeoutSeconds=9223372036854775808", 400,
+                       "strconv.ParseInt: parsing \"9223372036854775808\": value out of range");
+        expect_refused(HFD_LIST, "resourceVersion=1&resourceVersionMatch=Newest", 422,
+                       "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Unsupported "
+                       "value: \"Newest\": supported values: \"Exact\", \"NotOlderThan\", \"\"");
+        expect_refused(HFD_WATCH, "sendInitialEvents=1&resourceVersionMatch=Newest", 422,
+                       "ListOptions.meta.k8s.io \"\" is invalid: [resourceVersionMatch: Forbidden: "
+                       "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan, "
+                       "resourceVersionMatch: Unsupported value: \"Newest\": supported values: "
+                       "\"NotOlderThan\"]");
+        expect_refused(HFD_DELETE_OBJECT, "propagationPolicy=orphan", 422,
+                       "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported "
+                       "value: \"orphan\": supported values: \"Foreground\", \"Background\", "
+                       "\"Orphan\", \"nil\"");
         expect_refused(HFD_GET, "a=%zz", 400, "malformed query");
         expect_refused(HFD_GET, "%ff", 400, "malformed query");
         expect_refused(HFD_GET, "pretty=%00", 400, "malformed query");
+}
+
+/* The options of a write are validated together, as CreateOptions, UpdateOptions or
+ * PatchOptions. */
+static void test_bad_options_of_writes_are_refused_together(void **state) {
+        static const char many[] = "fieldManager=0123456789012345678901234567890123456789012345678"
+                                   "90123456789012345678901234567890123456789012345678901234567890"
+                                   "123456789012345678";
+        char query[256];
+
+        expect_refused(HFD_CREATE, "dryRun=", 422,
+                       "CreateOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: "
+                       "[\"\"]: supported values: \"All\"");
+        expect_refused(HFD_UPDATE, "dryRun=All&dryRun=Foo", 422,
+                       "UpdateOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: "
+                       "[\"All\",\"Foo\"]: supported values: \"All\"");
+        expect_refused(HFD_DELETE_OBJECT, "dryRun=Foo", 422,
+                       "DeleteOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: "
+                       "[\"Foo\"]: supported values: \"All\"");
+        expect_refused(HFD_CREATE, "fieldValidation=strict", 422,
+                       "CreateOptions.meta.k8s.io \"\" is invalid: fieldValidation: Unsupported "
+                       "value: \"strict\": supported values: \"\", \"Ignore\", "
+                       "\"Strict\", \"Warn\"");
+        expect_refused(HFD_PATCH, "force=true", 422,
+                       "PatchOptions.meta.k8s.io \"\" is invalid: force: Forbidden: may not be "
+                       "specified for non-apply patch");
+        expect_refused(HFD_CREATE, "fieldManager=a%01", 422,
+                       "CreateOptions.meta.k8s.io \"\" is invalid: fieldManager: Invalid value: "
+                       "\"a\\x01\": invalid character U+0001 (at position 1)");
+        expect_refused(HFD_PATCH, "fieldManager=%C2%A0&dryRun=x&fieldValidation=y", 422,
+                       "PatchOptions.meta.k8s.io \"\" is invalid: [fieldManager: Invalid value: "
+                       "\"\\u00a0\": invalid character U+00A0 (at position 0), dryRun: Unsupported "
+                       "value: [\"x\"]: supported values: \"All\", fieldValidation: Unsupported "
+                       "value: \"y\": supported values: \"\", \"Ignore\", \"Strict\", \"Warn\"]");
+        assert_int_equal(strlen(many), sizeof "fieldManager=" - 1 + 129);
+        expect_refused(HFD_CREATE, many, 422,
+                       "CreateOptions.meta.k8s.io \"\" is invalid: fieldManager: Too long: may not "
+                       "be more than 128 bytes");
+        (void)snprintf(query, sizeof query, "%.*s", (int)strlen(many) - 1, many);
+        assert_true(parse(HFD_CREATE, query));
+        assert_true(parse(HFD_CREATE, "fieldManager=k%C3%BCbe%20%E2%82%AC"));
+        /* Reads ignore the options of writes. */
+        assert_true(parse(HFD_LIST, "dryRun=Foo&fieldValidation=Foo&force=1"));
+        assert_true(parse(HFD_GET, many));
 }
 
 static void test_invalid_combinations_are_refused(void **state) {
@@ -202,6 +256,8 @@ int main(void) {
                 cmocka_unit_test_teardown(test_delete_parameters_count_for_deletes_only, teardown),
                 cmocka_unit_test_teardown(test_the_first_of_repeated_values_counts, teardown),
                 cmocka_unit_test_teardown(test_bad_values_are_refused_by_name, teardown),
+                cmocka_unit_test_teardown(test_bad_options_of_writes_are_refused_together,
+                                          teardown),
                 cmocka_unit_test_teardown(test_invalid_combinations_are_refused, teardown),
                 cmocka_unit_test_teardown(test_delete_options_in_the_body_replace_the_query,
                                           teardown),

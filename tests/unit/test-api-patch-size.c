@@ -74,6 +74,7 @@ static double run(const struct input *input, const struct hf__json *patch,
                 r = hfd_strategic_patch_apply(hfd_resource_find("", "v1", input->plural), document,
                                               patch, &outcome);
                 break;
+        case HFD_PATCH_APPLY: fail(); break;
         }
         double spent = cpu_now() - began;
         if (r != input->result)
@@ -114,8 +115,8 @@ static void expect_growth(const struct input *input) {
         print_message("%-40s n=%zu: %zu steps, %.1f ms; n=%zu: %zu steps, %.1f ms\n", input->name,
                       input->n, first_steps, first * 1e3, n, steps, last * 1e3);
         if ((double)steps > bound * (double)first_steps || last > CACHES * bound * first)
-                fail_msg("%s: %d doublings cost %.1f times the steps and %.1f times the time, not "
-                         "%.1f",
+                fail_msg("%s: %d doublings cost %.1f times the steps and %.1f times the "
+                         "time, not %.1f",
                          input->name, DOUBLINGS, (double)steps / (double)first_steps, last / first,
                          bound);
 }
@@ -128,19 +129,23 @@ static void put_members(struct hf__strbuf *s, const char *before, const char *af
                 hf__strbuf_printf(s, "%s%s%zu%s", i ? "," : "", before, i, after);
 }
 
+/* The same between an opening and a closing text. */
+static void put_whole(struct hf__strbuf *s, const char *open, const char *before, const char *after,
+                      size_t n, const char *close) {
+        hf__strbuf_puts(s, open);
+        put_members(s, before, after, n);
+        hf__strbuf_puts(s, close);
+}
+
 /* A small target gets many new members. */
 static void make_new_members(size_t n, struct hf__strbuf *document, struct hf__strbuf *patch) {
         hf__strbuf_puts(document, "{\"data\":{\"a\":\"b\"}}");
-        hf__strbuf_puts(patch, "{\"data\":{");
-        put_members(patch, "\"k", "\":\"\"", n);
-        hf__strbuf_puts(patch, "}}");
+        put_whole(patch, "{\"data\":{", "\"k", "\":\"\"", n, "}}");
 }
 
 /* Every member is replaced, in another order. */
 static void make_changed_members(size_t n, struct hf__strbuf *document, struct hf__strbuf *patch) {
-        hf__strbuf_puts(document, "{\"data\":{");
-        put_members(document, "\"k", "\":\"\"", n);
-        hf__strbuf_puts(document, "}}");
+        put_whole(document, "{\"data\":{", "\"k", "\":\"\"", n, "}}");
         hf__strbuf_puts(patch, "{\"data\":{");
         for (size_t i = n; i > 0; i--)
                 hf__strbuf_printf(patch, "%s\"k%zu\":\"x\"", i == n ? "" : ",", i - 1);
@@ -148,29 +153,19 @@ static void make_changed_members(size_t n, struct hf__strbuf *document, struct h
 }
 
 static void make_removed_members(size_t n, struct hf__strbuf *document, struct hf__strbuf *patch) {
-        hf__strbuf_puts(document, "{\"data\":{");
-        put_members(document, "\"k", "\":\"\"", n);
-        hf__strbuf_puts(document, "}}");
-        hf__strbuf_puts(patch, "{\"data\":{");
-        put_members(patch, "\"k", "\":null", n);
-        hf__strbuf_puts(patch, "}}");
+        put_whole(document, "{\"data\":{", "\"k", "\":\"\"", n, "}}");
+        put_whole(patch, "{\"data\":{", "\"k", "\":null", n, "}}");
 }
 
 static void make_retained_keys(size_t n, struct hf__strbuf *document, struct hf__strbuf *patch) {
-        hf__strbuf_puts(document, "{\"data\":{");
-        put_members(document, "\"k", "\":\"\"", n);
-        hf__strbuf_puts(document, "}}");
-        hf__strbuf_puts(patch, "{\"data\":{\"$retainKeys\":[");
-        put_members(patch, "\"k", "\"", n);
-        hf__strbuf_puts(patch, "]}}");
+        put_whole(document, "{\"data\":{", "\"k", "\":\"\"", n, "}}");
+        put_whole(patch, "{\"data\":{\"$retainKeys\":[", "\"k", "\"", n, "]}}");
 }
 
 /* ---- lists ---- */
 
 static void make_owners(size_t n, struct hf__strbuf *document, struct hf__strbuf *patch) {
-        hf__strbuf_puts(document, "{\"metadata\":{\"ownerReferences\":[");
-        put_members(document, "{\"uid\":\"", "\"}", n);
-        hf__strbuf_puts(document, "]}}");
+        put_whole(document, "{\"metadata\":{\"ownerReferences\":[", "{\"uid\":\"", "\"}", n, "]}}");
         hf__strbuf_puts(patch, "{\"metadata\":{\"ownerReferences\":[");
         put_members(patch, "{\"uid\":\"", "\",\"x\":1}", n);
         hf__strbuf_putc(patch, ',');
@@ -191,35 +186,27 @@ static void make_deleted_owners(size_t n, struct hf__strbuf *document, struct hf
 }
 
 static void make_finalizers(size_t n, struct hf__strbuf *document, struct hf__strbuf *patch) {
-        hf__strbuf_puts(document, "{\"metadata\":{\"finalizers\":[");
-        put_members(document, "\"a/", "\"", n);
-        hf__strbuf_puts(document, "]}}");
+        put_whole(document, "{\"metadata\":{\"finalizers\":[", "\"a/", "\"", n, "]}}");
         hf__strbuf_puts(patch, "{\"metadata\":{\"$setElementOrder/finalizers\":[");
         for (size_t i = n; i > 0; i--)
                 hf__strbuf_printf(patch, "%s\"a/%zu\"", i == n ? "" : ",", i - 1);
-        hf__strbuf_puts(patch, "],\"finalizers\":[");
-        put_members(patch, "\"b/", "\"", n);
-        hf__strbuf_puts(patch, "],\"$deleteFromPrimitiveList/finalizers\":[");
+        put_whole(patch, "],\"finalizers\":[", "\"b/", "\"", n,
+                  "],\"$deleteFromPrimitiveList/finalizers\":[");
         put_members(patch, "\"a/", "\"", n);
         hf__strbuf_puts(patch, "]}}");
 }
 
 /* Each element is large and has no string as its identity: the types decide, not a comparison. */
 static void make_wrong_types(size_t n, struct hf__strbuf *document, struct hf__strbuf *patch) {
-        hf__strbuf_puts(document, "{\"secrets\":[");
-        put_members(document, "{\"name\":{\"a\":{\"b\":{\"c\":", "}}}}", n);
-        hf__strbuf_puts(document, "]}");
-        hf__strbuf_puts(patch, "{\"secrets\":[");
-        put_members(patch, "{\"name\":\"", "\"}", n);
-        hf__strbuf_puts(patch, ",{\"name\":{\"a\":{\"b\":{\"c\":-1}}}}]}");
+        put_whole(document, "{\"secrets\":[", "{\"name\":{\"a\":{\"b\":{\"c\":", "}}}}", n, "]}");
+        put_whole(patch, "{\"secrets\":[", "{\"name\":\"", "\"}", n,
+                  ",{\"name\":{\"a\":{\"b\":{\"c\":-1}}}}]}");
 }
 
 /* ---- JSON patch; the number of operations is limited, so the documents are larger ---- */
 
 static void make_array_operations(size_t n, struct hf__strbuf *document, struct hf__strbuf *patch) {
-        hf__strbuf_puts(document, "{\"a\":[");
-        put_members(document, "", "", n * 20);
-        hf__strbuf_puts(document, "]}");
+        put_whole(document, "{\"a\":[", "", "", n * 20, "]}");
         hf__strbuf_puts(patch, "[");
         for (size_t i = 0; i < n; i += 4)
                 hf__strbuf_printf(patch,
@@ -233,9 +220,7 @@ static void make_array_operations(size_t n, struct hf__strbuf *document, struct 
 
 static void make_object_operations(size_t n, struct hf__strbuf *document,
                                    struct hf__strbuf *patch) {
-        hf__strbuf_puts(document, "{\"a\":{");
-        put_members(document, "\"", "\":0", n * 10);
-        hf__strbuf_puts(document, "}}");
+        put_whole(document, "{\"a\":{", "\"", "\":0", n * 10, "}}");
         hf__strbuf_puts(patch, "[");
         for (size_t i = 0; i < n; i += 4)
                 hf__strbuf_printf(patch,
@@ -249,9 +234,7 @@ static void make_object_operations(size_t n, struct hf__strbuf *document,
 
 /* The comparison with a large value ends where the small one does. */
 static void make_tests(size_t n, struct hf__strbuf *document, struct hf__strbuf *patch) {
-        hf__strbuf_puts(document, "{\"b\":0,\"a\":[");
-        put_members(document, "", "", n * 20);
-        hf__strbuf_puts(document, "]}");
+        put_whole(document, "{\"b\":0,\"a\":[", "", "", n * 20, "]}");
         hf__strbuf_puts(patch, "[");
         for (size_t i = 0; i + 1 < n; i += 2)
                 hf__strbuf_printf(patch,

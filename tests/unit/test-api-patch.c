@@ -73,11 +73,12 @@ static void test_patch_requests_are_served(void **state) {
         assert_int_equal(patch_cm(f, HFD_PATCH_MERGE, body), HF_E_CONFLICT);
         api_fixture_expect_failure(f, 409, "Conflict",
                                    "Operation cannot be fulfilled on configmaps \"c\": the object "
-                                   "has been modified; please apply your changes to the "
-                                   "latest "
+                                   "has been modified; please apply your changes to the latest "
                                    "version and try again");
+        /* A uid is not: as in Kubernetes, it is a field that cannot be changed. */
         assert_int_equal(patch_cm(f, HFD_PATCH_MERGE, "{\"metadata\":{\"uid\":\"other\"}}"),
-                         HF_E_CONFLICT);
+                         HF_E_INVALID);
+        assert_int_equal(f->last.status.http_code, 422);
 }
 
 /* The result is validated like the body of an update. */
@@ -89,8 +90,8 @@ static void test_bad_patches_and_results_are_refused(void **state) {
         assert_int_equal(patch_cm(f, HFD_PATCH_MERGE, "{\"metadata\":{\"name\":\"d\"}}"),
                          HF_E_INVALID);
         api_fixture_expect_failure(f, 400, "BadRequest",
-                                   "the name of the object (d) does not match the name on the URL "
-                                   "(c)");
+                                   "the name of the object (d) does not match the name on "
+                                   "the URL (c)");
         assert_int_equal(patch_cm(f, HFD_PATCH_MERGE, "{\"data\":{\"k\":5}}"), HF_E_INVALID);
         assert_int_equal(f->last.status.http_code, 400);
         assert_int_equal(patch_cm(f, HFD_PATCH_MERGE, "{\"metadata\":{\"labels\":{\"-\":\"\"}}}"),
@@ -107,9 +108,8 @@ static void test_bad_patches_and_results_are_refused(void **state) {
         api_fixture_expect_failure(f, 400, "BadRequest",
                                    "error decoding patch: json: cannot unmarshal array into Go "
                                    "value of type map[string]interface {}");
-        assert_int_equal(patch_cm(f, HFD_PATCH_MERGE, "{\"a\":1,\"a\":2}"), HF_E_INVALID);
-        api_fixture_expect_failure(f, 400, "BadRequest",
-                                   "strict decoding error: duplicate field \"a\"");
+        assert_int_equal(patch_cm(f, HFD_PATCH_MERGE, "{\"data\":{\"k\":\"1\",\"k\":\"2\"}}"), 0);
+        assert_non_null(strstr(f->last.body, "\"k\":\"2\""));
         assert_int_equal(patch_cm(f, HFD_PATCH_MERGE, "{\"a\":"), HF_E_INVALID);
         api_fixture_expect_failure(f, 400, "BadRequest",
                                    "error decoding patch: json: syntax error at offset 4");

@@ -5,7 +5,6 @@
 #undef NDEBUG
 #include <assert.h>
 #include <pthread.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -18,13 +17,15 @@
 
 #include "api_fixture.h"
 #include "client_watch.h"
+#include "patience.h"
 #include "server/cacher/cacher_private.h"
 #include "store_client.h"
 
 /* ---- watches ---- */
 
 static struct client_watch *watch(struct api_fixture *f, const char *revision) {
-        const struct hf_watch_spec spec = {.resource = api_workspaces,
+        const struct hf_watch_spec spec = {.size = sizeof spec,
+                                           .resource = api_workspaces,
                                            .resource_version = revision};
 
         return client_watch_new(f->client, &spec);
@@ -97,8 +98,7 @@ static void test_reads_of_a_lost_history_do_not_disable_the_cache(void **state) 
                                     .cond = PTHREAD_COND_INITIALIZER};
                 hfd_consistent_read_after(f->cacher, &late.reader, 1000000, HF_NSEC_PER_MSEC);
                 pthread_mutex_lock(&late.mu);
-                while (!late.ready)
-                        pthread_cond_wait(&late.cond, &late.mu);
+                PATIENCE_AWAIT_LOCKED(&late.cond, &late.mu, late.ready);
                 pthread_mutex_unlock(&late.mu);
                 assert_int_equal(late.reader.outcome, HF_E_TIMEOUT);
         }
@@ -117,16 +117,16 @@ static void write_raw(struct api_fixture *f, const char *key, const char *text) 
         assert_true(revision > 0);
 }
 
-static void audit(struct api_fixture *f) {
-        bool over = false;
+static bool audit_runs(struct api_fixture *f) {
+        pthread_mutex_lock(&f->cacher->mu);
+        bool runs = f->cacher->audit.running;
+        pthread_mutex_unlock(&f->cacher->mu);
+        return runs;
+}
 
-        hfd_store_identity_audit(f->cacher);
-        while (!over) {
-                pthread_mutex_lock(&f->cacher->mu);
-                over = !f->cacher->identity.audit_running;
-                pthread_mutex_unlock(&f->cacher->mu);
-                sched_yield();
-        }
+static void audit(struct api_fixture *f) {
+        hfd_cache_audit_start(f->cacher);
+        PATIENCE_AWAIT(!audit_runs(f));
 }
 
 /* Invalid values among the objects end no watch, however often the audit runs. */

@@ -15,11 +15,13 @@
 
 #include "api_fixture.h"
 #include "client_watch.h"
+#include "patience.h"
 #include "server/cacher/cacher_private.h"
 
 static struct client_watch *watch(struct api_fixture *f, struct hf_resource resource,
                                   const char *query, const char *revision) {
-        const struct hf_watch_spec spec = {.resource = resource,
+        const struct hf_watch_spec spec = {.size = sizeof spec,
+                                           .resource = resource,
                                            .query = query,
                                            .resource_version = revision};
 
@@ -182,17 +184,20 @@ static void *hammer_thread(void *ctx) {
                 (void)snprintf(body, sizeof body,
                                "{\"metadata\":{\"name\":\"shared\"},\"spec\":{\"by\":%d,\"n\":%d}}",
                                h->index, i);
-                struct hf_request update = {.verb = HF_VERB_UPDATE,
+                struct hf_request update = {.size = sizeof update,
+                                            .verb = HF_VERB_UPDATE,
                                             .resource = api_workspaces,
                                             .name = "shared",
                                             .body = body,
                                             .n_body = strlen(body),
                                             .deadline = until};
-                struct hf_request get = {.verb = HF_VERB_GET,
+                struct hf_request get = {.size = sizeof get,
+                                         .verb = HF_VERB_GET,
                                          .resource = api_workspaces,
                                          .name = "shared",
                                          .deadline = until};
-                struct hf_request list = {.verb = HF_VERB_LIST,
+                struct hf_request list = {.size = sizeof list,
+                                          .verb = HF_VERB_LIST,
                                           .resource = api_workspaces,
                                           .query = "labelSelector=!none",
                                           .deadline = until};
@@ -204,13 +209,11 @@ static void *hammer_thread(void *ctx) {
                 assert_int_equal(hf_client_request(h->f->client, &get, hammer_reply, h, NULL), 0);
                 assert_int_equal(hf_client_request(h->f->client, &list, hammer_reply, h, NULL), 0);
                 pthread_mutex_lock(&h->mu);
-                while (h->n_left > 8)
-                        pthread_cond_wait(&h->cond, &h->mu);
+                PATIENCE_AWAIT_LOCKED(&h->cond, &h->mu, h->n_left <= 8);
                 pthread_mutex_unlock(&h->mu);
         }
         pthread_mutex_lock(&h->mu);
-        while (h->n_left)
-                pthread_cond_wait(&h->cond, &h->mu);
+        PATIENCE_AWAIT_LOCKED(&h->cond, &h->mu, h->n_left == 0);
         pthread_mutex_unlock(&h->mu);
         return NULL;
 }

@@ -19,6 +19,8 @@
 #include <cmocka.h>
 
 #include "base/json.h"
+#include "client/kubeconfig.h"
+#include "pki_dir.h"
 #include "server/auth/admin_kubeconfig.h"
 #include "server/auth/files.h"
 #include "server/auth/pki.h"
@@ -26,20 +28,13 @@
 
 #define N_PROCESSES 8
 
-static char base[64], dir[96];
+static char dir[96];
 
 static int make_dir(void **state) {
-        strcpy(base, "/tmp/pki-XXXXXX");
-        if (!mkdtemp(base))
-                return -1;
-        snprintf(dir, sizeof dir, "%s/data/pki", base);
-        return 0;
-}
+        int r = pki_dir_make(state);
 
-static int remove_dir(void **state) {
-        char command[128];
-        snprintf(command, sizeof command, "rm -rf '%s'", base);
-        return system(command);
+        snprintf(dir, sizeof dir, "%s/data/pki", pki_dir);
+        return r;
 }
 
 static const char *in_dir(const char *name) {
@@ -52,21 +47,11 @@ static void put(const char *name, const char *text) {
         assert(hfd_write_file(in_dir(name), text, 0600, NULL) == 0);
 }
 
-/*
- * Runs openssl(1), an independent implementation. True: exit status 0, and its output contains
- * `expected`.
- */
 static bool openssl_says(const char *arguments, const char *expected) {
-        char command[512], output[8192];
-        snprintf(command, sizeof command, "cd '%s' && openssl %s 2>&1", dir, arguments);
-        FILE *pipe = popen(command, "r");
-        assert(pipe);
-        size_t n = fread(output, 1, sizeof output - 1, pipe);
-        output[n] = '\0';
-        bool ok = pclose(pipe) == 0 && strstr(output, expected);
-        if (!ok)
-                fprintf(stderr, "%s: wanted \"%s\" in:\n%s\n", arguments, expected, output);
-        return ok;
+        char line[512];
+
+        snprintf(line, sizeof line, "openssl %s", arguments);
+        return pki_dir_says(dir, line, expected);
 }
 
 static void test_openssl_accepts_the_certificates(void **state) {
@@ -93,8 +78,8 @@ static void test_openssl_accepts_the_certificates(void **state) {
                                  "will not expire"));
         assert_false(openssl_says("x509 -noout -checkend $((3600*24*366)) -in server.crt",
                                   "will not expire"));
-        const char *keys[] = {"ca.key", "server.key", "admin.key"};
-        for (size_t i = 0; i < 3; i++) {
+        const char *keys[] = {"ca.key", "server.key", "admin.key", "sa.key"};
+        for (size_t i = 0; i < 4; i++) {
                 assert_int_equal(stat(in_dir(keys[i]), &st), 0);
                 assert_int_equal(st.st_mode & 0777, 0600);
         }
@@ -160,8 +145,8 @@ static void expect_refusal(const char *file) {
 }
 
 static void test_an_unusable_file_is_named_and_kept(void **state) {
-        static const char *const files[] = {"ca.crt",     "ca.key",    "server.crt",
-                                            "server.key", "admin.crt", "admin.key"};
+        static const char *const files[] = {"ca.crt",    "ca.key",    "server.crt", "server.key",
+                                            "admin.crt", "admin.key", "sa.key"};
         struct hfd_pki pki = {0};
         char *text = NULL, *other_key = NULL;
         assert_int_equal(hfd_pki_load_or_make(dir, NULL, hf_cancel_never(), &pki, NULL), 0);
@@ -200,7 +185,7 @@ static void test_a_directory_that_cannot_be_used_is_named(void **state) {
                                                   &pki, &status),
                              0);
         assert_non_null(strstr(status.message, "/proc/holdfast/pki"));
-        snprintf(dir, sizeof dir, "%s/file", base);
+        snprintf(dir, sizeof dir, "%s/file", pki_dir);
         assert_int_equal(hfd_write_file(dir, "x", 0600, NULL), 0);
         assert_int_not_equal(hfd_pki_load_or_make(dir, NULL, hf_cancel_never(), &pki, &status), 0);
         assert_non_null(strstr(status.message, dir));
@@ -311,7 +296,7 @@ static void test_a_start_killed_at_any_point_blocks_nobody(void **state) {
                 int status = -1;
                 char byte = 0;
                 assert(pipe(doom.begun) == 0 && pipe(doom.go) == 0);
-                snprintf(dir, sizeof dir, "%s/%d", base, n_killed);
+                snprintf(dir, sizeof dir, "%s/%d", pki_dir, n_killed);
                 pid_t doomed = start_in_child(n_killed + 1);
                 assert_int_equal(read(doom.begun[0], &byte, 1), 1);
                 pid_t waiting = start_in_child(0);
@@ -328,7 +313,7 @@ static void test_a_start_killed_at_any_point_blocks_nobody(void **state) {
                 for (int i = 0; i < 2; i++)
                         close(doom.begun[i]), close(doom.go[i]);
         }
-        assert_int_equal(n_killed, 6 * 3); /* for each file: the file, its place, the directory */
+        assert_int_equal(n_killed, 7 * 3); /* for each file: the file, its place, the directory */
 }
 
 static void test_the_admin_kubeconfig_contains_the_credentials(void **state) {
@@ -337,8 +322,10 @@ static void test_the_admin_kubeconfig_contains_the_credentials(void **state) {
         struct stat st;
         char path[128], command[512], *text = NULL;
         assert_int_equal(hfd_pki_load_or_make(dir, NULL, hf_cancel_never(), &pki, NULL), 0);
-        snprintf(path, sizeof path, "%s/admin.kubeconfig", base);
-        assert_int_equal(hfd_admin_kubeconfig_write(&pki, path, "https://127.0.0.1:6443", NULL), 0);
+        snprintf(path, sizeof path, "%s/admin.kubeconfig", pki_dir);
+        assert_int_equal(hfd_admin_kubeconfig_write(&pki, path, "https://127.0.0.1:6443", NULL,
+                                                    NULL),
+                         0);
         assert_int_equal(stat(path, &st), 0);
         assert_int_equal(st.st_mode & 0777, 0600);
         assert_int_equal(hfd_read_file(path, &text, NULL), 0);
@@ -362,27 +349,59 @@ static void test_the_admin_kubeconfig_contains_the_credentials(void **state) {
         hfd_pki_done(&pki);
 }
 
+static void test_the_admin_kubeconfig_names_other_servers(void **state) {
+        const struct hfd_admin_server servers[] = {{"https://10.0.0.2:6443", "holdfast-b"},
+                                                   {"https://[fd00::3]:6443", "holdfast-c"}};
+        const struct hfd_admin_servers others = {.servers = servers, .n = 2};
+        char path[160], command[512];
+        struct hf__kubeconfig config;
+        struct hf_status status = {0};
+        struct hfd_pki pki = {0};
+
+        assert_int_equal(hfd_pki_load_or_make(dir, NULL, hf_cancel_never(), &pki, NULL), 0);
+        snprintf(path, sizeof path, "%s/admin.kubeconfig", pki_dir);
+        assert_int_equal(hfd_admin_kubeconfig_write(&pki, path, "https://10.0.0.1:6443", &others,
+                                                    &status),
+                         0);
+        assert_int_equal(hf__kubeconfig_load(path, &config, &status), 0);
+        assert_string_equal(config.rest.server, "https://10.0.0.1:6443");
+        assert_int_equal(config.rest.n_other_servers, 2);
+        assert_string_equal(config.rest.other_servers[0], servers[0].url);
+        assert_string_equal(config.rest.other_servers[1], servers[1].url);
+        hf__kubeconfig_done(&config);
+        if (system("command -v kubectl >/dev/null") == 0) {
+                snprintf(command, sizeof command,
+                         "test \"$(kubectl --kubeconfig='%s' --context=holdfast-c config view "
+                         "--minify -o jsonpath='{.clusters[0].cluster.server}')\" = '%s'",
+                         path, servers[1].url);
+                assert_int_equal(system(command), 0);
+        }
+        hfd_pki_done(&pki);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_processes_that_start_together_share_one_ca,
-                                                make_dir, remove_dir),
+                                                make_dir, pki_dir_remove),
                 cmocka_unit_test_setup_teardown(test_a_start_killed_at_any_point_blocks_nobody,
-                                                make_dir, remove_dir),
+                                                make_dir, pki_dir_remove),
                 cmocka_unit_test_setup_teardown(test_openssl_accepts_the_certificates, make_dir,
-                                                remove_dir),
+                                                pki_dir_remove),
                 cmocka_unit_test_setup_teardown(
                         test_existing_files_are_used_and_a_renewal_keeps_key_and_names, make_dir,
-                        remove_dir),
+                        pki_dir_remove),
                 cmocka_unit_test_setup_teardown(test_a_certificate_about_to_expire_is_renewed,
-                                                make_dir, remove_dir),
+                                                make_dir, pki_dir_remove),
                 cmocka_unit_test_setup_teardown(test_a_key_without_a_certificate_gets_one, make_dir,
-                                                remove_dir),
+                                                pki_dir_remove),
                 cmocka_unit_test_setup_teardown(test_an_unusable_file_is_named_and_kept, make_dir,
-                                                remove_dir),
+                                                pki_dir_remove),
                 cmocka_unit_test_setup_teardown(test_a_directory_that_cannot_be_used_is_named,
-                                                make_dir, remove_dir),
+                                                make_dir, pki_dir_remove),
                 cmocka_unit_test_setup_teardown(test_the_admin_kubeconfig_contains_the_credentials,
-                                                make_dir, remove_dir),
+                                                make_dir, pki_dir_remove),
+                cmocka_unit_test_setup_teardown(test_the_admin_kubeconfig_names_other_servers,
+                                                make_dir, pki_dir_remove),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -162,7 +162,7 @@ static void test_private_keys(void **state) {
                 load(&pki);
                 struct hf_status status = {0};
                 assert_int_equal(hfd_admin_kubeconfig_write(&pki, in_dir("kubeconfig"),
-                                                            "https://127.0.0.1:1", &status),
+                                                            "https://127.0.0.1:1", NULL, &status),
                                  0);
                 hfd_pki_done(&pki);
                 expect_no_leaks();
@@ -205,8 +205,8 @@ static void test_token_tables(void **state) {
 static void test_kubeconfigs(void **state) {
         struct hf__kubeconfig config;
         struct hf_status status = {0};
-        /* A token; a key in base64 that is not text, so that reading it fails ("secret-key", NUL).
-         */
+        /* A token; a key in base64 that is not text, so that reading it fails ("secret-key",
+         * NUL). */
         const char *good = KUBECONFIG_HEAD "\"token\":\"secret-token\"}}]}";
         const char *bad = KUBECONFIG_HEAD "\"client-key-data\":\"c2VjcmV0LWtleQA=\"}}]}";
         look_for("secret-token", 12);

@@ -31,7 +31,8 @@ static int fake_wait(void *ctx, pthread_cond_t *cond, pthread_mutex_t *mutex, hf
         fake_time = deadline;
         return HF_E_TIMEOUT;
 }
-static const struct hf_clock fake = {.boot = fake_now,
+static const struct hf_clock fake = {.size = sizeof fake,
+                                     .boot = fake_now,
                                      .monotonic = fake_now,
                                      .real = fake_now,
                                      .wait = fake_wait};

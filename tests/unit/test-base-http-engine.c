@@ -11,12 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 #include <curl/curl.h>
 
 #include <netdb.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/epoll.h>
 
@@ -25,6 +25,23 @@
 #include "time_units.h"
 
 static struct http_engine_fixture f;
+
+/* The engine's last sleep: the time limit that it gave to epoll_wait. */
+static struct {
+        pthread_mutex_t mu;
+        pthread_cond_t cond;
+        int limit_ms;
+} sleep_of_engine = {.mu = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER};
+
+int __real_epoll_wait(int fd, struct epoll_event *events, int n, int limit_ms);
+int __wrap_epoll_wait(int fd, struct epoll_event *events, int n, int limit_ms);
+int __wrap_epoll_wait(int fd, struct epoll_event *events, int n, int limit_ms) {
+        pthread_mutex_lock(&sleep_of_engine.mu);
+        sleep_of_engine.limit_ms = limit_ms;
+        pthread_cond_broadcast(&sleep_of_engine.cond);
+        pthread_mutex_unlock(&sleep_of_engine.mu);
+        return __real_epoll_wait(fd, events, n, limit_ms);
+}
 
 static int setup(void **state) {
         http_engine_fixture_start(&f);
@@ -48,6 +65,33 @@ static void test_gets_share_a_kept_connection(void **state) {
                 assert_string_equal(a.fence, "(none)");
         }
         assert_int_equal(atomic_load(&f.server.base.n_connections), 1);
+}
+
+static void assert_sleeps_without_limit(void) {
+        pthread_mutex_lock(&sleep_of_engine.mu);
+        while (sleep_of_engine.limit_ms == 0) /* something is still due at once */
+                pthread_cond_wait(&sleep_of_engine.cond, &sleep_of_engine.mu);
+        int limit_ms = sleep_of_engine.limit_ms;
+        pthread_mutex_unlock(&sleep_of_engine.mu);
+        assert_int_equal(limit_ms, -1);
+}
+
+static void test_an_engine_sleeps_until_something_happens(void **state) {
+        struct http_engine_response a;
+        char url[128];
+
+        http_engine_fixture_get(&f, &a, "/ok");
+        assert_sleeps_without_limit();
+        /* also while a request waits: its deadline has a timer */
+        http_engine_response_init(&a);
+        struct hf__http_request request =
+                http_engine_fixture_request(&f, &a, "/never", url, sizeof url);
+        request.deadline = in_msec(200);
+        assert_int_equal(hf__http_submit(f.engine, &request, NULL), 0);
+        http_engine_response_wait(&a);
+        http_engine_response_deinit(&a);
+        assert_int_equal(a.outcome, HF_E_TIMEOUT);
+        assert_sleeps_without_limit();
 }
 
 static void test_post_sends_body_and_headers(void **state) {
@@ -113,7 +157,7 @@ static void test_each_failure_has_its_outcome(void **state) {
         assert_int_equal(a.n_body, 0);
 
         struct http1_server closed; /* its port, on which nothing listens any more */
-        http1_server_start(&closed, NULL);
+        http1_server_start(&closed);
         http1_server_stop(&closed);
         memcpy(good, f.url, sizeof good);
         snprintf(f.url, sizeof f.url, "http://127.0.0.1:%d", closed.base.port);
@@ -154,6 +198,7 @@ static void test_deadlines_end_requests(void **state) {
         http_engine_response_wait(&a);
         assert_int_equal(a.outcome, HF_E_TIMEOUT);
         assert_true(in_msec(0) >= request.deadline);
+        assert_string_equal(a.error_text, "the deadline passed");
         http_engine_response_deinit(&a);
 
         http_engine_response_init(&a);
@@ -162,6 +207,7 @@ static void test_deadlines_end_requests(void **state) {
         assert_int_equal(hf__http_submit(f.engine, &request, NULL), 0);
         http_engine_response_wait(&a);
         assert_int_equal(a.outcome, HF_E_TIMEOUT);
+        assert_string_equal(a.error_text, "no response within the time that it may take to begin");
         http_engine_response_deinit(&a);
 
         http_engine_response_init(&a);
@@ -329,65 +375,31 @@ static void check_watched(void *ctx, const struct hf__http_result *result) {
  * While libcurl resolves a name, it uses a descriptor that it closes without telling the engine.
  * The next connection may get the same number.
  */
-static void test_a_unix_socket_works_after_a_failed_name_lookup(void **state) {
-        char dir[] = "/tmp/hf-http-XXXXXX", path[64];
-        struct http1_server server;
+static void test_a_connection_works_after_a_failed_name_lookup(void **state) {
         struct http_engine_response a;
+        char url[128];
 
-        assert_non_null(mkdtemp(dir));
-        snprintf(path, sizeof path, "%s/s", dir);
-        http1_server_start(&server, path);
         http_engine_response_init(&a);
-        struct hf__http_request request = {.method = "GET",
-                                           .url = "http://name.invalid/ok",
-                                           .deadline = in_msec(30000),
-                                           .on_done = http_engine_response_on_done,
-                                           .ctx = &a};
+        struct hf__http_request request =
+                http_engine_fixture_request(&f, &a, "/ok", url, sizeof url);
+        request.url = "http://name.invalid/ok";
+        request.on_done = check_watched;
         assert_int_equal(hf__http_submit(f.engine, &request, NULL), 0);
         http_engine_response_wait(&a);
         assert_int_equal(a.outcome, HF_E_UNAVAILABLE);
         http_engine_response_deinit(&a);
         http_engine_response_init(&a);
-        request.url = "http://localhost/ok";
-        request.unix_socket = path;
-        request.on_done = check_watched;
+        request.url = url;
         assert_int_equal(hf__http_submit(f.engine, &request, NULL), 0);
         http_engine_response_wait(&a);
         assert_int_equal(a.outcome, 0);
         http_engine_response_deinit(&a);
-        http1_server_stop(&server);
-        unlink(path);
-        rmdir(dir);
-}
-
-static void test_requests_go_over_a_unix_socket(void **state) {
-        char dir[] = "/tmp/hf-http-XXXXXX", path[64];
-        struct http1_server server;
-        struct http_engine_response a;
-
-        assert_non_null(mkdtemp(dir));
-        snprintf(path, sizeof path, "%s/s", dir);
-        http1_server_start(&server, path);
-        http_engine_response_init(&a);
-        struct hf__http_request request = {.method = "GET",
-                                           .url = "http://localhost/ok",
-                                           .unix_socket = path,
-                                           .deadline = in_msec(30000),
-                                           .on_done = http_engine_response_on_done,
-                                           .ctx = &a};
-        assert_int_equal(hf__http_submit(f.engine, &request, NULL), 0);
-        http_engine_response_wait(&a);
-        assert_int_equal(a.outcome, 0);
-        assert_string_equal(a.body, "hello");
-        http_engine_response_deinit(&a);
-        http1_server_stop(&server);
-        unlink(path);
-        rmdir(dir);
 }
 
 int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(test_gets_share_a_kept_connection),
+                TEST(test_an_engine_sleeps_until_something_happens),
                 TEST(test_post_sends_body_and_headers),
                 TEST(test_headers_are_parsed),
                 TEST(test_each_failure_has_its_outcome),
@@ -396,8 +408,7 @@ int main(void) {
                 TEST(test_post_is_never_sent_twice),
                 TEST(test_lanes_do_not_share_connections),
                 TEST(test_a_request_has_nothing_of_earlier_requests),
-                TEST(test_requests_go_over_a_unix_socket),
-                TEST(test_a_unix_socket_works_after_a_failed_name_lookup),
+                TEST(test_a_connection_works_after_a_failed_name_lookup),
         };
         signal(SIGPIPE, SIG_IGN);
         curl_global_init(CURL_GLOBAL_DEFAULT);

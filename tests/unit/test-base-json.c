@@ -287,6 +287,35 @@ static void test_first_and_last_members_are_replaced(void **state) {
 }
 
 /* Members are moved by position. Order and keys stay intact at either end. */
+static void test_an_element_is_found_by_a_member_or_appended(void **state) {
+        static const char *const wrong[] = {"[]", "{\"s\":1}", "{\"s\":null}", "{\"s\":{\"l\":{}}}",
+                                            "{\"s\":{\"l\":\"\"}}"};
+        struct hf__json *json = parse("{\"s\":{\"l\":[null,1,{\"k\":2},{\"k\":\"b\",\"n\":1},"
+                                      "{\"k\":\"b\"}]}}");
+        struct hf__json *element = NULL;
+
+        assert_int_equal(hf__json_find_or_append(json, "s.l", "k", "b", &element), 0);
+        assert_prints(element, "{\"k\":\"b\",\"n\":1}");
+        assert_int_equal(hf__json_find_or_append(json, "s.l", "k", "a", &element), 0);
+        assert_prints(element, "{}");
+        assert_int_equal(hf__json_put_string(element, "k", "a"), 0);
+        assert_prints(json, "{\"s\":{\"l\":[null,1,{\"k\":2},{\"k\":\"b\",\"n\":1},{\"k\":\"b\"},"
+                            "{\"k\":\"a\"}]}}");
+        hf__json_free(json);
+        for (int i = 0; i < 2; i++) {
+                json = parse(i == 0 ? "{}" : "{\"s\":{\"l\":null}}");
+                assert_int_equal(hf__json_find_or_append(json, "s.l", "k", "a", &element), 0);
+                assert_prints(json, "{\"s\":{\"l\":[{}]}}");
+                hf__json_free(json);
+        }
+        for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+                json = parse(wrong[i]);
+                assert_int_equal(hf__json_find_or_append(json, "s.l", "k", "a", &element), -EINVAL);
+                assert_prints(json, wrong[i]);
+                hf__json_free(json);
+        }
+}
+
 static void test_members_are_moved_and_replaced_by_position(void **state) {
         struct hf__strbuf s = {0};
         struct hf__json *json = NULL;
@@ -460,6 +489,7 @@ int main(void) {
                 cmocka_unit_test(test_getters_find_members_by_path),
                 cmocka_unit_test(test_values_are_built_in_order),
                 cmocka_unit_test(test_first_and_last_members_are_replaced),
+                cmocka_unit_test(test_an_element_is_found_by_a_member_or_appended),
                 cmocka_unit_test(test_members_are_moved_and_replaced_by_position),
                 cmocka_unit_test(test_equality_ignores_the_order_of_members),
                 cmocka_unit_test(test_pretty_printing_indents),

@@ -53,12 +53,12 @@ static void test_a_phase_has_a_dns_label_as_its_name(void **state) {
                  "a.b", "a b", "a1234567890123456789012345678901234567-90"};
 
         for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
-                struct hf_bootstrap_phase phase = {.name = good[i]};
+                struct hf_bootstrap_phase phase = {.size = sizeof phase, .name = good[i]};
                 struct hf_bootstrap_config config = config_of(&phase, 1);
                 assert_new(&config, 0, NULL);
         }
         for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-                struct hf_bootstrap_phase phase = {.name = bad[i]};
+                struct hf_bootstrap_phase phase = {.size = sizeof phase, .name = bad[i]};
                 struct hf_bootstrap_config config = config_of(&phase, 1);
                 assert_new(&config, HF_E_INVALID, "is not a name for a phase");
         }
@@ -66,18 +66,19 @@ static void test_a_phase_has_a_dns_label_as_its_name(void **state) {
 
 static void test_there_are_one_to_eight_phases(void **state) {
         static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i"};
-        struct hf_bootstrap_phase phases[HF_BOOTSTRAP_PHASES_MAX + 1] = {{0}};
+        struct hf_bootstrap_phase phases[HF_BOOTSTRAP_PHASES_MAX + 1] = {
+                {.size = sizeof(struct hf_bootstrap_phase)}};
         struct hf_bootstrap *bootstrap;
-        size_t n;
 
         for (size_t i = 0; i <= HF_BOOTSTRAP_PHASES_MAX; i++)
-                phases[i].name = names[i];
+                phases[i] = (struct hf_bootstrap_phase){.size = sizeof phases[i], .name = names[i]};
         struct hf_bootstrap_config config = config_of(phases, HF_BOOTSTRAP_PHASES_MAX);
         assert_int_equal(hf_bootstrap_new(&silent, &config, &bootstrap, NULL), 0);
-        const struct hf_controller *controllers = hf_bootstrap_controllers(bootstrap, &n);
-        assert_int_equal(n, HF_BOOTSTRAP_PHASES_MAX);
-        assert_string_equal(controllers[7].name, "bootstrap-h");
-        assert_string_equal(controllers[7].after[0], "bootstrap-g");
+        struct hf_controller last = {.size = sizeof last};
+        assert_int_equal(hf_bootstrap_n_phases(bootstrap), HF_BOOTSTRAP_PHASES_MAX);
+        assert_int_equal(hf_bootstrap_controller(bootstrap, 7, &last), 0);
+        assert_string_equal(last.name, "bootstrap-h");
+        assert_string_equal(last.after[0], "bootstrap-g");
         hf_bootstrap_free(bootstrap);
         config.n_phases++;
         assert_new(&config, HF_E_INVALID, "there must be 1 to 8 phases, not 9");
@@ -86,7 +87,7 @@ static void test_there_are_one_to_eight_phases(void **state) {
 }
 
 static void test_the_name_of_the_ledger_has_a_limit(void **state) {
-        const struct hf_bootstrap_phase phase = {.name = "a"};
+        const struct hf_bootstrap_phase phase = {.size = sizeof phase, .name = "a"};
         char longest[HF_NAME_MAX + 1], too_long[HF_NAME_MAX + 2];
 
         memset(longest, 'a', HF_NAME_MAX);
@@ -108,11 +109,18 @@ static void test_an_object_belongs_to_one_manifest_of_one_phase(void **state) {
                                                             sizeof NAMESPACE("a") - 1},
                                                            {"two.json", NAMESPACE("a"),
                                                             sizeof NAMESPACE("a") - 1}};
-        const struct hf_bootstrap_phase apart[] =
-                {{.name = "a", .manifests = &two[0], .n_manifests = 1},
-                 {.name = "b"},
-                 {.name = "c", .manifests = &two[1], .n_manifests = 1}};
-        const struct hf_bootstrap_phase together = {.name = "a",
+        const struct hf_bootstrap_phase apart[] = {{.size = sizeof(struct hf_bootstrap_phase),
+                                                    .name = "a",
+                                                    .manifests = &two[0],
+                                                    .n_manifests = 1},
+                                                   {.size = sizeof(struct hf_bootstrap_phase),
+                                                    .name = "b"},
+                                                   {.size = sizeof(struct hf_bootstrap_phase),
+                                                    .name = "c",
+                                                    .manifests = &two[1],
+                                                    .n_manifests = 1}};
+        const struct hf_bootstrap_phase together = {.size = sizeof together,
+                                                    .name = "a",
                                                     .manifests = two,
                                                     .n_manifests = 2};
         struct hf_bootstrap_config config = config_of(apart, 3);
@@ -126,12 +134,17 @@ static void test_all_phases_together_have_a_thousand_manifests(void **state) {
         enum { N = HF_BOOTSTRAP_STEPS_MAX + 1 };
         static char texts[N][100];
         static struct hf_bootstrap_manifest manifests[N];
-        struct hf_bootstrap_phase phases[] =
-                {{.name = "a", .manifests = manifests, .n_manifests = 400},
-                 {.name = "b", .manifests = manifests + 400, .n_manifests = 600}};
+        struct hf_bootstrap_phase phases[] = {{.size = sizeof(struct hf_bootstrap_phase),
+                                               .name = "a",
+                                               .manifests = manifests,
+                                               .n_manifests = 400},
+                                              {.size = sizeof(struct hf_bootstrap_phase),
+                                               .name = "b",
+                                               .manifests = manifests + 400,
+                                               .n_manifests = 600}};
         struct hf_bootstrap_config config = config_of(phases, 2);
         struct hf_bootstrap *bootstrap;
-        struct hf_bootstrap_info info;
+        struct hf_bootstrap_info info = {.size = sizeof info};
 
         for (int i = 0; i < N; i++) {
                 int n = snprintf(texts[i], sizeof texts[i],
@@ -155,14 +168,15 @@ static void test_directories_come_after_the_built_in_manifests(void **state) {
         char directory[] = "/tmp/holdfast-config-XXXXXX", path[64];
         const char *const directories[] = {directory}, *const missing[] = {
                                                                "/nonexistent/manifests"};
-        struct hf_bootstrap_phase phase = {.name = "a",
+        struct hf_bootstrap_phase phase = {.size = sizeof phase,
+                                           .name = "a",
                                            .manifests = &built_in,
                                            .n_manifests = 1,
                                            .directories = directories,
                                            .n_directories = 1};
         struct hf_bootstrap_config config = config_of(&phase, 1);
         struct hf_bootstrap *bootstrap;
-        struct hf_bootstrap_info info;
+        struct hf_bootstrap_info info = {.size = sizeof info};
 
         assert_non_null(mkdtemp(directory));
         (void)snprintf(path, sizeof path, "%s/b.json", directory);
@@ -183,7 +197,10 @@ static void test_directories_come_after_the_built_in_manifests(void **state) {
 static bool healthy(void *ctx, char *reason, size_t max_reason) { return true; }
 
 static void test_a_health_check_that_is_taken_is_named(void **state) {
-        const struct hf_bootstrap_phase phases[] = {{.name = "a"}, {.name = "b"}};
+        const struct hf_bootstrap_phase phases[] = {{.size = sizeof(struct hf_bootstrap_phase),
+                                                     .name = "a"},
+                                                    {.size = sizeof(struct hf_bootstrap_phase),
+                                                     .name = "b"}};
         struct hf_bootstrap_config config = config_of(phases, 2);
         struct hf_host host = {.size = sizeof host};
         struct hf_bootstrap *bootstrap = NULL;
@@ -226,8 +243,9 @@ static void note_reason(void *ctx, const char *name, bool is_healthy, const char
 }
 
 static void test_readiness_depends_only_on_phases_without_patience(void **state) {
-        const struct hf_bootstrap_phase phases[] = {{.name = "a"},
-                                                    {.name = "b", .hook_patience = 1}};
+        const struct hf_bootstrap_phase phases[] =
+                {{.size = sizeof(struct hf_bootstrap_phase), .name = "a"},
+                 {.size = sizeof(struct hf_bootstrap_phase), .name = "b", .hook_patience = 1}};
         struct hf_bootstrap_config config = config_of(phases, 2);
         struct hf_host host = {.size = sizeof host};
         struct hf_bootstrap *bootstrap = NULL;

@@ -157,8 +157,8 @@ static void test_a_broken_ledger_is_named(void **state) {
         "{\\\"step\\\":\\\"a\\\",\\\"version\\\":\\\"1\\\",\\\"outcome\\\":\\\"kept\\\"," more "}"
 #define HASH(value) "\\\"hash\\\":\\\"" value "\\\""
 
-/* One record that cannot be read makes the whole ledger unreadable: its step would be done again.
- */
+/* One record that cannot be read makes the whole ledger unreadable: its step would be done
+ * again. */
 static void test_a_record_that_is_not_as_we_write_it_is_refused(void **state) {
         static const struct {
                 const char *lines;

@@ -261,8 +261,8 @@ static void test_files_are_read_by_name(void **state) {
 
         assert_non_null(mkdtemp(directory));
         put_file(directory, "b.json",
-                 "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"third\"}"
-                 "}");
+                 "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\","
+                 "\"metadata\":{\"name\":\"third\"}}");
         put_file(directory, "2.yml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: second}\n");
         put_file(directory, "10.yaml",
                  "apiVersion: v1\nkind: Namespace\nmetadata: {name: first}\n");
@@ -279,8 +279,8 @@ static void test_files_are_read_by_name(void **state) {
         assert_int_equal(hf__manifest_read_directory(&steps, &kinds, directory, &status),
                          HF_E_INVALID);
         (void)snprintf(bad, sizeof bad,
-                       "%s/2.yml: document 1, line 1: field kind: there is no kind \"Nonsense\" in "
-                       "\"v1\"",
+                       "%s/2.yml: document 1, line 1: field kind: there is no kind "
+                       "\"Nonsense\" in \"v1\"",
                        directory);
         assert_string_equal(status.message, bad);
         hf__steps_done(&steps);

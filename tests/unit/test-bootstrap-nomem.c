@@ -53,10 +53,12 @@ static void config_life(int n) {
                                                           "ClusterRole", "clusterroles", false}};
         const struct hf_bootstrap_manifest manifests[] = {{"a.yaml", yaml, sizeof yaml - 1},
                                                           {"c.json", json, sizeof json - 1}};
-        const struct hf_bootstrap_phase phases[] = {{.name = "zero",
+        const struct hf_bootstrap_phase phases[] = {{.size = sizeof(struct hf_bootstrap_phase),
+                                                     .name = "zero",
                                                      .manifests = manifests,
                                                      .n_manifests = 2},
-                                                    {.name = "one"}};
+                                                    {.size = sizeof(struct hf_bootstrap_phase),
+                                                     .name = "one"}};
         const struct hf_bootstrap_config config = {.size = sizeof config,
                                                    .version = "1",
                                                    .kinds = kinds,
@@ -142,6 +144,64 @@ static void ledger_life(int n) {
         hf__ledger_done(&back);
 }
 
+static void manifests_life(int n) {
+        static const char yaml[] =
+                "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n---\n"
+                "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b, namespace: b, annotations: "
+                "{x: y}}\n";
+        static const struct hf_bootstrap_kind kinds[] = {{"v1", "ConfigMap", "configmaps", true}};
+        const struct hf_bootstrap_manifest manifest = {"a.yaml", yaml, sizeof yaml - 1};
+        const struct hf_bootstrap_phase phases[] = {{.size = sizeof(struct hf_bootstrap_phase),
+                                                     .name = "zero",
+                                                     .manifests = &manifest,
+                                                     .n_manifests = 1},
+                                                    {.size = sizeof(struct hf_bootstrap_phase),
+                                                     .name = "one"}};
+        const struct hf_bootstrap_config config = {.size = sizeof config,
+                                                   .version = "1",
+                                                   .kinds = kinds,
+                                                   .n_kinds = 1,
+                                                   .phases = phases,
+                                                   .n_phases = 2};
+        const struct hf_host host = {.size = sizeof host};
+        struct hf_bootstrap *bootstrap = NULL;
+        struct hf_status status = {0};
+
+        failing_memory_arm(n);
+        int r = hf_bootstrap_new(&host, &config, &bootstrap, &status);
+        failing_memory_disarm();
+        assert_true(r == 0 || is_shortage(r));
+        assert_true((r == 0) == (bootstrap != NULL));
+        assert_true(r == 0 || status.message[0]);
+        hf_bootstrap_free(bootstrap);
+}
+
+static void ledger_and_body_life(int n) {
+        struct hf__ledger_entry entry = entry_of("a");
+        const char *const phases[] = {"zero"};
+        struct hf__ledger ledger = {0}, back = {0};
+        struct hf__strbuf text = {0}, body = {0};
+        struct hf__content_seen seen;
+        struct hf__json *json = NULL;
+
+        failing_memory_arm(n);
+        int r = hf__ledger_add(&ledger, &entry);
+        r = r != 0 ? r : hf__ledger_complete(&ledger, "zero", "1", "now");
+        r = r != 0 ? r : hf__ledger_write(&ledger, NULL, "n", "l", &text);
+        r = r != 0 ? r : hf__json_parse(text.data, text.n, &json, NULL);
+        r = r != 0 ? r : hf__ledger_read(json, phases, 1, &back, NULL);
+        r = r != 0 ? r : hf__content_inspect(content, sizeof content - 1, &seen);
+        r = r != 0 ? r : hf__step_body_replacement(&step, content, sizeof content - 1, &body);
+        failing_memory_disarm();
+        assert_true(r == 0 || is_shortage(r));
+        assert_true(r != 0 || (back.n_entries == 1 && back.n_completed == 1));
+        hf__json_free(json);
+        hf__strbuf_done(&text);
+        hf__strbuf_done(&body);
+        hf__ledger_done(&ledger);
+        hf__ledger_done(&back);
+}
+
 static void test_a_configuration_is_read_whole_or_refused(void **state) {
         failing_memory_try_all(config_life, 20);
 }
@@ -155,11 +215,17 @@ static void test_a_ledger_is_written_and_read_whole_or_refused(void **state) {
         failing_memory_try_all(ledger_life, 5);
 }
 
+static void test_a_bootstrap_is_read_whole_or_not_at_all(void **state) {
+        failing_memory_try_all(manifests_life, 20);
+        failing_memory_try_all(ledger_and_body_life, 5);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_configuration_is_read_whole_or_refused),
                 cmocka_unit_test(test_hashes_and_bodies_are_whole_or_refused),
                 cmocka_unit_test(test_a_ledger_is_written_and_read_whole_or_refused),
+                cmocka_unit_test(test_a_bootstrap_is_read_whole_or_not_at_all),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

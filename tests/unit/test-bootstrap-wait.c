@@ -109,7 +109,8 @@ static void client_watch_cancel(struct hf_client *self, uint64_t id) {
         assert_int_equal(id, f.n_watches);
         end_watch(HF_E_CANCELED);
 }
-static const struct hf_client_ops ops = {.watch = client_watch,
+static const struct hf_client_ops ops = {.size = sizeof ops,
+                                         .watch = client_watch,
                                          .watch_cancel = client_watch_cancel};
 
 static void on_log(void *ctx, enum hf_log_level level, const char *component, const char *message) {
@@ -125,13 +126,19 @@ static int wait_with(hf_nsec patience, struct hf_client *client, const struct wa
                                        "{\"name\":\"a\",\"namespace\":\"default\"}}";
         const struct hf_bootstrap_manifest manifests[] = {
                 {"a.json", manifest, sizeof manifest - 1}};
-        const struct hf_bootstrap_phase phase = {.name = "zero",
+        const struct hf_bootstrap_phase phase = {.size = sizeof phase,
+                                                 .name = "zero",
                                                  .manifests = manifests,
                                                  .n_manifests = 1,
                                                  .hook_patience = patience};
 
         f = (struct fixture){.plan = plan, .n_plan = n, .now = BEGIN};
-        f.clock = (struct hf_clock){clock_now, clock_now, clock_now, clock_wait, NULL};
+        f.clock = (struct hf_clock){sizeof(struct hf_clock),
+                                    clock_now,
+                                    clock_now,
+                                    clock_now,
+                                    clock_wait,
+                                    NULL};
         f.host = (struct hf_host){.size = sizeof f.host,
                                   .clock = &f.clock,
                                   .log = {.write = on_log}};
@@ -155,7 +162,7 @@ static int wait_with(hf_nsec patience, struct hf_client *client, const struct wa
 #define WAIT(patience, plan) wait_with(patience, NULL, plan, sizeof plan / sizeof plan[0], NULL)
 
 static bool is_complete(void) {
-        struct hf_bootstrap_info info;
+        struct hf_bootstrap_info info = {.size = sizeof info};
 
         hf_bootstrap_info(f.bootstrap, 0, &info);
         return info.complete;

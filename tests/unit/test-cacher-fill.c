@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Filling the cache: the number and size of the pages, pages that fail, and its progress. */
 #undef NDEBUG
+#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -14,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "patience.h"
 #include "server/cacher/cacher_private.h"
 #include "server/storage/memory/store.h"
 #include "store_client.h"
@@ -101,8 +103,8 @@ static void await_fill(struct hfd_cacher *cacher, unsigned n) {
         assert_true(hfd_cacher_fill_progress(cacher) > 0);
 }
 
-/* A store counts the keys that follow each page, so this work must not grow faster than the keys.
- */
+/* A store counts the keys that follow each page, so this work must not grow faster than the
+ * keys. */
 static void test_the_stores_work_grows_as_the_objects_do(void **state) {
         uint64_t before = 0;
 
@@ -174,8 +176,8 @@ static void test_a_page_that_fails_is_requested_again(void **state) {
         }
 }
 
-/* Each attempt fails at the same place: that is no progress, and the message says how far it came.
- */
+/* Each attempt fails at the same place: that is no progress, and the message says how far it
+ * came. */
 static void test_repeated_failures_are_no_progress(void **state) {
         struct hfd_store *store = make_store(3000);
         struct hf_status why = {0};
@@ -201,6 +203,74 @@ static void test_repeated_failures_are_no_progress(void **state) {
         store->ops->free(store);
 }
 
+/* ---- a stop while the epoch is read ---- */
+
+static struct held_get {
+        struct hfd_store *store;
+        char key[HFD_KEY_MAX];
+        bool urgent;
+        hf_nsec deadline;
+        hfd_store_fn done;
+        void *ctx;
+} held;
+static atomic_bool is_held;
+
+static int hold_get(struct hfd_store *store, const char *key, bool urgent, hf_nsec deadline,
+                    hfd_store_fn done, void *ctx) {
+        held = (struct held_get){.store = store,
+                                 .urgent = urgent,
+                                 .deadline = deadline,
+                                 .done = done,
+                                 .ctx = ctx};
+        (void)snprintf(held.key, sizeof held.key, "%s", key);
+        atomic_store(&is_held, true);
+        return 0;
+}
+
+/* Whether the process has a thread of this name. */
+static bool has_thread(const char *name) {
+        DIR *tasks = opendir("/proc/self/task");
+        bool found = false;
+
+        assert_non_null(tasks);
+        for (struct dirent *task; (task = readdir(tasks)) != NULL && !found;) {
+                char path[300], comm[32] = "";
+                (void)snprintf(path, sizeof path, "/proc/self/task/%s/comm", task->d_name);
+                FILE *file = fopen(path, "r");
+                if (!file)
+                        continue;
+                found = fgets(comm, sizeof comm, file) && strncmp(comm, name, strlen(name)) == 0;
+                (void)fclose(file);
+        }
+        (void)closedir(tasks);
+        return found;
+}
+
+/* Replies when the cacher is being freed and its timer thread has ended. */
+static void *reply_late(void *ctx) {
+        PATIENCE_AWAIT(!has_thread("hf-api-time"));
+        assert_int_equal(real_ops->get(held.store, held.key, held.urgent, held.deadline, held.done,
+                                       held.ctx),
+                         0);
+        return NULL;
+}
+
+/* The listing that would follow the reply needs the timer thread, which has ended. */
+static void test_a_stop_during_the_first_read_waits_for_no_listing(void **state) {
+        struct hfd_store *store = make_store(1);
+        struct hfd_store_ops ops = *store->ops;
+        pthread_t thread;
+
+        ops.get = hold_get;
+        store->ops = &ops;
+        struct hfd_cacher *cacher = start_cacher(store);
+        PATIENCE_AWAIT(atomic_load(&is_held));
+        assert_int_equal(pthread_create(&thread, NULL, reply_late, NULL), 0);
+        hfd_cacher_free(cacher);
+        pthread_join(thread, NULL);
+        store->ops->free(store);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_the_stores_work_grows_as_the_objects_do),
@@ -208,6 +278,7 @@ int main(void) {
                 cmocka_unit_test(test_a_page_may_end_with_a_key_of_the_greatest_length),
                 cmocka_unit_test(test_a_page_that_fails_is_requested_again),
                 cmocka_unit_test(test_repeated_failures_are_no_progress),
+                cmocka_unit_test(test_a_stop_during_the_first_read_waits_for_no_listing),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,6 +52,7 @@ static void trim(struct hfd_event_histories *histories, hf_nsec now) {
 static void test_old_changes_are_dropped(void **state) {
         struct hfd_event_histories histories;
         struct hfd_object_tree tree = {0};
+        struct hfd_history_garbage garbage = {.n = 0};
         struct hfd_event_history *history;
 
         hfd_event_histories_init(&histories);
@@ -59,7 +60,7 @@ static void test_old_changes_are_dropped(void **state) {
         assert_true(histories.due == HF_NSEC_NEVER);
         for (uint64_t i = 1; i <= 1000; i++) /* one each second */
                 hfd_event_history_add(&histories, make_change("configmaps", i, i - 1), &tree,
-                                      (hf_nsec)i * HF_NSEC_PER_SEC);
+                                      (hf_nsec)i * HF_NSEC_PER_SEC, &garbage);
         assert_int_equal(history->n, 1000);
         trim(&histories, 1000 * HF_NSEC_PER_SEC);
         assert_int_equal(history->n, 75);
@@ -83,12 +84,14 @@ static void test_old_changes_are_dropped(void **state) {
 static void test_the_largest_history_loses_first(void **state) {
         struct hfd_event_histories histories;
         struct hfd_object_tree tree = {0};
+        struct hfd_history_garbage garbage = {.n = 0};
 
         hfd_event_histories_init(&histories);
         histories.max_bytes = 20000;
-        hfd_event_history_add(&histories, make_change("secrets", 1, 0), &tree, 1);
+        hfd_event_history_add(&histories, make_change("secrets", 1, 0), &tree, 1, &garbage);
         for (uint64_t i = 2; i <= 1000; i++) {
-                hfd_event_history_add(&histories, make_change("configmaps", i, i - 1), &tree, 1);
+                hfd_event_history_add(&histories, make_change("configmaps", i, i - 1), &tree, 1,
+                                      &garbage);
                 trim(&histories, 1);
                 assert_true(histories.n_bytes <= histories.max_bytes);
         }
@@ -297,9 +300,11 @@ static atomic_uint n_together, n_torn;
 int __real_pthread_mutex_lock(pthread_mutex_t *mutex);
 int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex);
 void __real_hfd_event_history_add(struct hfd_event_histories *histories, struct hfd_change change,
-                                  const struct hfd_object_tree *tree, hf_nsec now);
+                                  const struct hfd_object_tree *tree, hf_nsec now,
+                                  struct hfd_history_garbage *garbage);
 void __wrap_hfd_event_history_add(struct hfd_event_histories *histories, struct hfd_change change,
-                                  const struct hfd_object_tree *tree, hf_nsec now);
+                                  const struct hfd_object_tree *tree, hf_nsec now,
+                                  struct hfd_history_garbage *garbage);
 
 int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex) {
         n_locks++;
@@ -307,18 +312,19 @@ int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex) {
 }
 
 void __wrap_hfd_event_history_add(struct hfd_event_histories *histories, struct hfd_change change,
-                                  const struct hfd_object_tree *tree, hf_nsec now) {
+                                  const struct hfd_object_tree *tree, hf_nsec now,
+                                  struct hfd_history_garbage *garbage) {
         if (change.object->revision == last_revision) {
                 atomic_fetch_add(&n_together, 1);
                 atomic_fetch_add(&n_torn, n_locks != n_locks_at_change);
         }
         last_revision = change.object->revision;
         n_locks_at_change = n_locks;
-        __real_hfd_event_history_add(histories, change, tree, now);
+        __real_hfd_event_history_add(histories, change, tree, now, garbage);
 }
 
-/* Another program writes three objects in each transaction. No reader may see one without others.
- */
+/* Another program writes three objects in each transaction. No reader may see one without
+ * others. */
 static void test_readers_see_whole_revisions(void **state) {
         struct api_fixture *f = *state;
 

@@ -9,10 +9,12 @@
 #include <cmocka.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "api_fixture.h"
 #include "base/thread.h"
+#include "patience.h"
 #include "server/cacher/cacher_private.h"
 #include "server/cacher/watcher.h"
 
@@ -65,23 +67,20 @@ static const struct hfd_watcher_sink sink = {.events = on_events, .end = on_end}
 /* Waits until there are n events in all, or the watch has ended. Returns whether it has ended. */
 static bool await_events(struct seen *seen, size_t n) {
         pthread_mutex_lock(&seen->mu);
-        while (seen->n_events < n && !seen->ended)
-                pthread_cond_wait(&seen->cond, &seen->mu);
+        PATIENCE_AWAIT_LOCKED(&seen->cond, &seen->mu, seen->n_events >= n || seen->ended);
         bool ended = seen->ended;
         pthread_mutex_unlock(&seen->mu);
         return ended;
 }
 
-/* An object no longer matches, and there is no memory for its DELETED event. */
-static void test_a_watch_ends_instead_of_losing_an_event(void **state) {
-        struct api_fixture *f = *state;
+/* Begins a watch of the workspaces with these labels, which may still run when the test fails. */
+static struct hfd_watcher *watch(struct api_fixture *f, struct seen *seen, const char *selector) {
         const struct hfd_resource *resource =
                 hfd_resource_find(api_workspaces.group, api_workspaces.version,
                                   api_workspaces.plural);
         struct hfd_selector labels = {0}, fields = {0};
         struct hfd_response response = {0};
         struct hfd_watcher *watcher;
-        static struct seen seen; /* a watch that fails the test still uses it */
         char reason[320];
         const struct hfd_watcher_spec spec = {.resource = resource,
                                               .ns = "",
@@ -89,70 +88,63 @@ static void test_a_watch_ends_instead_of_losing_an_event(void **state) {
                                               .labels = &labels,
                                               .fields = &fields};
 
-        assert_int_equal(hf__mutex_init(&seen.mu), 0);
-        assert_int_equal(hf_cond_init(&seen.cond), 0);
-        assert_int_equal(hfd_selector_parse("parity=even", false, resource, &labels, reason,
+        assert_int_equal(hf__mutex_init(&seen->mu), 0);
+        assert_int_equal(hf_cond_init(&seen->cond), 0);
+        assert_int_equal(hfd_selector_parse(selector, false, resource, &labels, reason,
                                             sizeof reason),
                          0);
+        assert_true(hfd_watcher_new(f->cacher, &spec, &sink, seen, &response, &watcher));
+        hfd_watcher_start(watcher);
+        assert_false(await_events(seen, 1)); /* w00 */
+        return watcher;
+}
+
+static void watch_done(struct hfd_watcher *watcher, struct seen *seen) {
+        hfd_watcher_unref(watcher);
+        pthread_cond_destroy(&seen->cond);
+        pthread_mutex_destroy(&seen->mu);
+}
+
+static void patch_labels(struct api_fixture *f, const char *name, const char *labels) {
+        char patch[128];
+
+        (void)snprintf(patch, sizeof patch, "{\"metadata\":{\"labels\":{%s}}}", labels);
+        assert_int_equal(api_fixture_patch(f, api_workspaces, NULL, name, HFD_SUB_NONE,
+                                           HFD_PATCH_MERGE, NULL, patch),
+                         0);
+}
+
+/* An object no longer matches, and there is no memory for its DELETED event. */
+static void test_a_watch_ends_instead_of_losing_an_event(void **state) {
+        struct api_fixture *f = *state;
+        static struct seen seen;
+
         api_fixture_make_workspaces(f, 2);
         assert_int_equal(api_fixture_n_selected(f, NULL), 2);
-        assert_true(hfd_watcher_new(f->cacher, &spec, &sink, &seen, &response, &watcher));
-        hfd_watcher_start(watcher);
-        assert_false(await_events(&seen, 1)); /* w00 */
+        struct hfd_watcher *watcher = watch(f, &seen, "parity=even");
         atomic_store(&is_short, true);
-        assert_int_equal(api_fixture_patch(f, api_workspaces, NULL, "w00", HFD_SUB_NONE,
-                                           HFD_PATCH_MERGE, NULL,
-                                           "{\"metadata\":{\"labels\":{\"parity\":\"none\"}}}"),
-                         0);
-        assert_int_equal(api_fixture_patch(f, api_workspaces, NULL, "w01", HFD_SUB_NONE,
-                                           HFD_PATCH_MERGE, NULL,
-                                           "{\"metadata\":{\"labels\":{\"parity\":\"even\"}}}"),
-                         0);
+        patch_labels(f, "w00", "\"parity\":\"none\"");
+        patch_labels(f, "w01", "\"parity\":\"even\"");
         assert_true(await_events(&seen, 2));
         assert_int_equal(seen.end_error, 0);
         atomic_store(&is_short, false);
-        hfd_watcher_unref(watcher);
-        pthread_cond_destroy(&seen.cond);
-        pthread_mutex_destroy(&seen.mu);
+        watch_done(watcher, &seen);
 }
 
 /* Whether a change begins or ends to match a selector is not known, so the watch ends. */
 static void test_a_watch_ends_instead_of_selecting_wrongly(void **state) {
         struct api_fixture *f = *state;
-        struct hfd_selector labels = {0}, fields = {0};
-        struct hfd_response response = {0};
-        struct hfd_watcher *watcher;
-        static struct seen seen; /* a watch that fails the test still uses it */
-        char reason[320];
-        const struct hfd_watcher_spec spec = {.resource = hfd_resource_find(api_workspaces.group,
-                                                                            api_workspaces.version,
-                                                                            api_workspaces.plural),
-                                              .ns = "",
-                                              .name = "",
-                                              .labels = &labels,
-                                              .fields = &fields};
+        static struct seen seen;
 
-        assert_int_equal(hf__mutex_init(&seen.mu), 0);
-        assert_int_equal(hf_cond_init(&seen.cond), 0);
-        assert_int_equal(hfd_selector_parse("parity!=odd", false, spec.resource, &labels, reason,
-                                            sizeof reason),
-                         0);
         api_fixture_make_workspaces(f, 1);
         assert_int_equal(api_fixture_n_selected(f, NULL), 1);
-        assert_true(hfd_watcher_new(f->cacher, &spec, &sink, &seen, &response, &watcher));
-        hfd_watcher_start(watcher);
-        assert_false(await_events(&seen, 1)); /* w00 */
+        struct hfd_watcher *watcher = watch(f, &seen, "parity!=odd");
         atomic_store(&selects_nothing, true);
-        assert_int_equal(api_fixture_patch(f, api_workspaces, NULL, "w00", HFD_SUB_NONE,
-                                           HFD_PATCH_MERGE, NULL,
-                                           "{\"metadata\":{\"labels\":{\"a\":\"b\"}}}"),
-                         0);
+        patch_labels(f, "w00", "\"a\":\"b\"");
         /* If its labels counted as absent, the object would be selected. */
         assert_true(await_events(&seen, 2));
         atomic_store(&selects_nothing, false);
-        hfd_watcher_unref(watcher);
-        pthread_cond_destroy(&seen.cond);
-        pthread_mutex_destroy(&seen.mu);
+        watch_done(watcher, &seen);
 }
 
 static void test_a_list_fails_instead_of_selecting_wrongly(void **state) {

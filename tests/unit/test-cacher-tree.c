@@ -43,7 +43,9 @@ static void name(char path[32], unsigned i) { (void)snprintf(path, 32, "ns%u/n%0
 
 /* Walks the whole tree, and compares it with the revisions that each path must have (0 = none). */
 static void check_contents(const struct hfd_object_tree *tree, const uint64_t *revisions) {
-        static const char *const prefixes[] = {"ns0/", "ns1/", "ns2/"};
+        static const struct hfd_scope scopes[] = {{"ns0/", false},
+                                                  {"ns1/", false},
+                                                  {"ns2/", false}};
         size_t n_expected = 0, n = 0;
 
         for (unsigned i = 0; i < N_NAMES; i++)
@@ -54,7 +56,7 @@ static void check_contents(const struct hfd_object_tree *tree, const uint64_t *r
                 char last[32] = "";
                 size_t n_here = 0;
 
-                hfd_object_iter_init(&iter, tree, prefixes[p], "");
+                hfd_object_iter_init(&iter, tree, &scopes[p], "");
                 while ((object = hfd_object_iter_next(&iter))) {
                         unsigned i = (unsigned)atoi(strchr(object->path, '/') + 2);
                         assert_true(strcmp(last, object->path) < 0);
@@ -62,13 +64,14 @@ static void check_contents(const struct hfd_object_tree *tree, const uint64_t *r
                         (void)snprintf(last, sizeof last, "%s", object->path);
                         n_here++;
                         if (n_here % 97 == 1) /* the rank agrees with the walk */
-                                assert_int_equal(hfd_object_tree_count(tree, prefixes[p], "") -
-                                                         hfd_object_tree_count(tree, prefixes[p],
+                                assert_int_equal(hfd_object_tree_count(tree, scopes[p].prefix, "") -
+                                                         hfd_object_tree_count(tree,
+                                                                               scopes[p].prefix,
                                                                                object->path),
                                                  n_here);
                 }
                 assert_null(hfd_object_iter_next(&iter));
-                assert_int_equal(hfd_object_tree_count(tree, prefixes[p], ""), n_here);
+                assert_int_equal(hfd_object_tree_count(tree, scopes[p].prefix, ""), n_here);
                 n += n_here;
         }
         assert_int_equal(n, n_expected);
@@ -134,10 +137,11 @@ static void test_append_takes_any_order(void **state) {
 
 /* Comparisons for a page of 100 in the middle, its count included. */
 static uint64_t page_work(const struct hfd_object_tree *tree, const char *after) {
+        static const struct hfd_scope all = {"", false};
         uint64_t before = hfd_object_tree_comparisons();
         struct hfd_object_iter iter;
 
-        hfd_object_iter_init(&iter, tree, "", after);
+        hfd_object_iter_init(&iter, tree, &all, after);
         for (int i = 0; i < 100; i++)
                 assert_non_null(hfd_object_iter_next(&iter));
         assert_true(hfd_object_tree_count(tree, "", after) > 100);

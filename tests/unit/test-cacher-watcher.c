@@ -11,13 +11,13 @@
 
 #include <cmocka.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "api_fixture.h"
 #include "base/thread.h"
+#include "patience.h"
 #include "server/cacher/snapshot.h"
 #include "server/cacher/watcher.h"
 
@@ -91,15 +91,13 @@ static void watch(struct api_fixture *f, struct seen *seen, bool from_now) {
 
 static void await_events(struct seen *seen, size_t n) {
         pthread_mutex_lock(&seen->mu);
-        while (seen->n_events < n)
-                pthread_cond_wait(&seen->cond, &seen->mu);
+        PATIENCE_AWAIT_LOCKED(&seen->cond, &seen->mu, seen->n_events >= n);
         pthread_mutex_unlock(&seen->mu);
 }
 
 static void await_end(struct seen *seen) {
         pthread_mutex_lock(&seen->mu);
-        while (!seen->ended)
-                pthread_cond_wait(&seen->cond, &seen->mu);
+        PATIENCE_AWAIT_LOCKED(&seen->cond, &seen->mu, seen->ended);
         pthread_mutex_unlock(&seen->mu);
 }
 
@@ -120,8 +118,7 @@ static void test_changes_wait_until_there_is_room(void **state) {
         hfd_watcher_start(seen.watcher);
         api_fixture_make_workspaces(f, 100);
         assert_int_equal(api_fixture_n_selected(f, NULL), 100); /* the cacher has them all */
-        while (atomic_load(&seen.n_asked) == 0)
-                sched_yield();
+        PATIENCE_AWAIT(atomic_load(&seen.n_asked) > 0);
         assert_int_equal(seen.n_events, 0);
         hfd_watcher_resume(seen.watcher); /* there is no room yet */
         assert_int_equal(seen.n_events, 0);

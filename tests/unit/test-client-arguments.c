@@ -29,7 +29,9 @@ static int count_watch(struct hf_client *self, const struct hf_watch_spec *spec,
         n_calls++;
         return 0;
 }
-static const struct hf_client_ops ops = {.request = count_request, .watch = count_watch};
+static const struct hf_client_ops ops = {.size = sizeof ops,
+                                         .request = count_request,
+                                         .watch = count_watch};
 static struct hf_client client = {.ops = &ops, .host = &host};
 
 static void on_response(void *ctx, const struct hf_response *response) {}
@@ -69,14 +71,16 @@ static void test_a_request_needs_what_its_verb_uses(void **state) {
         };
 
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-                struct hf_request request = {.verb = cases[i].verb,
+                struct hf_request request = {.size = sizeof request,
+                                             .verb = cases[i].verb,
                                              .resource = {"", "v1", "things"},
                                              .name = cases[i].name,
                                              .body = cases[i].body,
                                              .n_body = cases[i].body ? strlen(cases[i].body) : 0};
                 assert_request(&request, cases[i].result);
         }
-        struct hf_request request = {.verb = HF_VERB_DELETE,
+        struct hf_request request = {.size = sizeof request,
+                                     .verb = HF_VERB_DELETE,
                                      .resource = {"", "v1", "things"},
                                      .name = "a",
                                      .n_body = 2}; /* bytes without a body */
@@ -91,8 +95,10 @@ static const struct hf_resource incomplete[] = {{"", NULL, "things"},
 #define N_INCOMPLETE (sizeof incomplete / sizeof incomplete[0])
 
 static void test_a_request_and_a_watch_need_all_arguments(void **state) {
-        struct hf_request request = {.verb = HF_VERB_LIST, .resource = {"", "v1", "things"}};
-        struct hf_watch_spec spec = {.resource = {"", "v1", "things"}};
+        struct hf_request request = {.size = sizeof request,
+                                     .verb = HF_VERB_LIST,
+                                     .resource = {"", "v1", "things"}};
+        struct hf_watch_spec spec = {.size = sizeof spec, .resource = {"", "v1", "things"}};
 
         n_calls = 0;
         assert_int_equal(hf_client_request(NULL, &request, on_response, NULL, NULL), -EINVAL);
@@ -116,8 +122,10 @@ static void test_a_request_and_a_watch_need_all_arguments(void **state) {
 }
 
 static void test_a_request_that_waits_needs_a_client_and_a_token(void **state) {
-        const struct hf_request request = {.verb = HF_VERB_LIST, .resource = {"", "v1", "things"}};
-        const struct hf_request bad = {.verb = HF_VERB_LIST};
+        const struct hf_request request = {.size = sizeof request,
+                                           .verb = HF_VERB_LIST,
+                                           .resource = {"", "v1", "things"}};
+        const struct hf_request bad = {.size = sizeof bad, .verb = HF_VERB_LIST};
         struct hf_status status = {0};
 
         assert_int_equal(hf_client_do(NULL, &request, hf_cancel_never(), NULL, NULL, &status),
@@ -191,7 +199,7 @@ static void test_functions_of_an_informer_need_their_arguments(void **state) {
         assert_int_equal(hf_informer_wait_all(NULL, 1, NULL, hf_cancel_never()), -EINVAL);
         assert_int_equal(hf_informer_add_index(informer, NULL, no_values, NULL), -EINVAL);
         assert_int_equal(hf_informer_add_index(informer, "i", NULL, NULL), -EINVAL);
-        assert_int_equal(hf_informer_value(NULL, "v"), -EINVAL);
+        assert_int_equal(hf_informer_values_add(NULL, "v"), -EINVAL);
         assert_int_equal(hf_informer_start(NULL), -EINVAL);
         hf_informer_free(informer);
 }

@@ -116,7 +116,8 @@ static int teardown(void **state) {
 }
 
 static int upsert(const char *body, enum hf_upsert_result *ret_result) {
-        const struct hf_request request = {.resource = {"", "v1", "things"},
+        const struct hf_request request = {.size = sizeof request,
+                                           .resource = {"", "v1", "things"},
                                            .ns = "a",
                                            .name = "x",
                                            .body = body,
@@ -196,6 +197,19 @@ static void test_an_upsert_leaves_another_object_alone(void **state) {
         assert_int_equal(upsert("[]", NULL), HF_E_INVALID);
 }
 
+static void test_an_upsert_creates_no_object_that_had_to_exist(void **state) {
+        static const char *const bodies[] =
+                {"{\"kind\":\"Thing\",\"metadata\":{\"name\":\"x\",\"uid\":\"gone\"}}",
+                 "{\"kind\":\"Thing\",\"metadata\":{\"name\":\"x\",\"resourceVersion\":\"7\"}}"};
+
+        for (size_t i = 0; i < 2; i++) {
+                unsigned n = fake_api_n_requests(f.api);
+                assert_int_equal(upsert(bodies[i], NULL), HF_E_CONFLICT);
+                assert_int_equal(f.api->store.n_commits, 0);
+                assert_int_equal(fake_api_n_requests(f.api), n + 1); /* the read */
+        }
+}
+
 /* A client before whose first update another writer changes the object. */
 struct race {
         struct hf_client base; /* first */
@@ -214,7 +228,9 @@ static int race_request(struct hf_client *client, const struct hf_request *reque
 static void race_cancel(struct hf_client *client, uint64_t id) {
         hf_client_cancel(&f.client->base, id);
 }
-static const struct hf_client_ops race_ops = {.request = race_request, .cancel = race_cancel};
+static const struct hf_client_ops race_ops = {.size = sizeof race_ops,
+                                              .request = race_request,
+                                              .cancel = race_cancel};
 
 /* Also if the body has an empty version, which a server takes for "overwrite". */
 static void test_an_upsert_overwrites_no_concurrent_change(void **state) {
@@ -224,7 +240,8 @@ static void test_an_upsert_overwrites_no_concurrent_change(void **state) {
 
         for (size_t i = 0; i < 3; i++) {
                 struct race race = {.base = {.ops = &race_ops, .host = &f.api->host}};
-                const struct hf_request request = {.resource = {"", "v1", "things"},
+                const struct hf_request request = {.size = sizeof request,
+                                                   .resource = {"", "v1", "things"},
                                                    .ns = "a",
                                                    .name = "x",
                                                    .body = bodies[i],
@@ -286,6 +303,22 @@ static void test_an_owner_must_be_one_that_the_collector_finds(void **state) {
         assert_null(object);
 }
 
+/* Memory is not exhausted, so -ENOMEM would be a lie that a controller retries for ever. */
+static void test_an_object_without_room_for_a_reference_is_invalid(void **state) {
+        static const char *const wrong[] =
+                {"{\"metadata\":\"x\"}", "{\"metadata\":null}",
+                 "{\"metadata\":{\"name\":\"x\",\"ownerReferences\":\"none\"}}"};
+        static const char owner[] = "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\","
+                                    "\"metadata\":{\"name\":\"o\",\"uid\":\"u\"}}";
+        char *object = NULL;
+
+        for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+                assert_int_equal(hf_owner_set(wrong[i], strlen(wrong[i]), owner, strlen(owner),
+                                              &object),
+                                 HF_E_INVALID);
+        assert_null(object);
+}
+
 /* ---- conditions ---- */
 
 static int64_t real_s;
@@ -341,6 +374,23 @@ static void test_the_time_of_a_condition_is_that_of_its_last_change(void **state
                          HF_E_INVALID);
 }
 
+static void test_an_object_without_room_for_a_condition_is_invalid(void **state) {
+        static const char *const wrong[] = {"{\"status\":\"Running\"}", "{\"status\":null}",
+                                            "{\"status\":{\"conditions\":{\"type\":\"Ready\"}}}"};
+        const struct hf_host host = {.size = sizeof host};
+        const struct hf_condition condition = {.size = sizeof condition,
+                                               .type = "Ready",
+                                               .status = "True",
+                                               .reason = "Done"};
+        char *object = NULL;
+
+        for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+                assert_int_equal(hf_condition_set(&host, wrong[i], strlen(wrong[i]), &condition,
+                                                  &object, NULL),
+                                 HF_E_INVALID);
+        assert_null(object);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_selector_is_written_and_escaped),
@@ -353,10 +403,14 @@ int main(void) {
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_an_upsert_leaves_another_object_alone, setup,
                                                 teardown),
+                cmocka_unit_test_setup_teardown(test_an_upsert_creates_no_object_that_had_to_exist,
+                                                setup, teardown),
                 cmocka_unit_test_setup_teardown(test_an_upsert_overwrites_no_concurrent_change,
                                                 setup, teardown),
                 cmocka_unit_test(test_an_object_has_one_controller),
                 cmocka_unit_test(test_an_owner_must_be_one_that_the_collector_finds),
+                cmocka_unit_test(test_an_object_without_room_for_a_reference_is_invalid),
+                cmocka_unit_test(test_an_object_without_room_for_a_condition_is_invalid),
                 cmocka_unit_test(test_the_time_of_a_condition_is_that_of_its_last_change),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

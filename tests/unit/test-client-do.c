@@ -16,7 +16,8 @@
 
 #include "fake_api_client.h"
 
-static const struct hf_request list = {.verb = HF_VERB_LIST,
+static const struct hf_request list = {.size = sizeof list,
+                                       .verb = HF_VERB_LIST,
                                        .resource = {.group = "",
                                                     .version = "v1",
                                                     .plural = "things"}};

@@ -5,7 +5,6 @@
 #undef NDEBUG
 #include <assert.h>
 #include <pthread.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,6 +20,7 @@
 #include "client/informer_barrier.h"
 #include "client/informer_private.h"
 #include "fake_api_client.h"
+#include "patience.h"
 
 /* The warnings of informers, and a token that the first of them fires. */
 static struct {
@@ -108,6 +108,14 @@ static void wait_for(uint64_t revision) {
                          0);
 }
 
+/* Starts the informer with n objects, and waits until it has them and watches. */
+static void start_with(unsigned n) {
+        put_many(0, n);
+        assert_int_equal(hf_informer_start(f.informer), 0);
+        wait_for(0);
+        fake_api_await_watch(f.api, 1);
+}
+
 static void assert_last_query(const char *expected) {
         char query[160];
         fake_api_last_list_query(f.api, query);
@@ -126,6 +134,16 @@ static void test_a_list_comes_in_pages(void **state) {
         assert_last_query("limit=500&continue=6%2B4");
         assert_int_equal(hf_informer_count(f.informer), 5);
         assert_told("+n0 +n1 +n2 +n3 +n4 ");
+        teardown();
+}
+
+/* Kubernetes' names need no escapes, but other servers' objects may have them. */
+static void test_a_name_may_have_escapes(void **state) {
+        setup(false);
+        fake_api_put_thing(f.api, "a", "n\\\"0", "1");
+        assert_int_equal(hf_informer_start(f.informer), 0);
+        wait_for(0);
+        assert_told("+n\"0 ");
         teardown();
 }
 
@@ -186,10 +204,7 @@ static void test_a_compacted_page_is_followed_by_a_whole_list(void **state) {
 
 static void test_a_list_in_pages_reports_deletions(void **state) {
         setup(false);
-        put_many(0, 5);
-        assert_int_equal(hf_informer_start(f.informer), 0);
-        wait_for(0);
-        fake_api_await_watch(f.api, 1);
+        start_with(5);
         fake_api_client_hold_events(f.client, true);
         fake_api_set_page(f.api, 2);
         fake_api_delete_thing(f.api, "a", "n4");
@@ -210,10 +225,7 @@ static void test_a_list_in_pages_reports_deletions(void **state) {
  */
 static void test_a_recreated_object_is_reported_as_deleted_and_added(void **state) {
         setup(false);
-        put_many(0, 2);
-        assert_int_equal(hf_informer_start(f.informer), 0);
-        wait_for(0);
-        fake_api_await_watch(f.api, 1);
+        start_with(2);
         fake_api_client_hold_events(f.client, true);
         fake_api_delete_thing(f.api, "a", "n0");
         uint64_t last = fake_api_put_thing(f.api, "a", "n0", "1");
@@ -231,10 +243,7 @@ static void test_a_recreated_object_is_reported_as_deleted_and_added(void **stat
 /* A probe whose response has further pages is not compared with the watch: it becomes the list. */
 static void test_a_probe_with_several_pages_becomes_the_list(void **state) {
         setup(false);
-        put_many(0, 3);
-        assert_int_equal(hf_informer_start(f.informer), 0);
-        wait_for(0);
-        fake_api_await_watch(f.api, 1);
+        start_with(3);
         fake_api_set_page(f.api, 2);
         fake_api_client_hold_events(f.client, true);
         fake_api_delete_thing(f.api, "a", "n0");
@@ -257,10 +266,7 @@ static void test_a_probe_with_several_pages_becomes_the_list(void **state) {
  */
 static void test_a_consistent_list_is_as_good_as_a_revision(void **state) {
         setup(false);
-        put_many(0, 2);
-        assert_int_equal(hf_informer_start(f.informer), 0);
-        wait_for(0);
-        fake_api_await_watch(f.api, 1);
+        start_with(2);
         fake_api_client_hold_events(f.client, true);
         put_many(2, 3);
         wait_for(1000000);
@@ -280,10 +286,7 @@ static void test_a_consistent_list_is_as_good_as_a_revision(void **state) {
 static void test_at_a_new_term_only_a_list_counts(void **state) {
         setup(false);
         fake_api_raise_revision(f.api, 100);
-        put_many(0, 2);
-        assert_int_equal(hf_informer_start(f.informer), 0);
-        wait_for(0);
-        fake_api_await_watch(f.api, 1);
+        start_with(2);
         fake_api_client_hold_events(f.client, true);
         put_many(2, 3); /* the last leader's object; no event tells of it */
         assert_int_equal(hf_informer_wait_term(&f.informer, 1, "7", hf_cancel_never()), 0);
@@ -294,6 +297,13 @@ static void test_at_a_new_term_only_a_list_counts(void **state) {
 
 static void *wait_far(void *ctx) {
         return hf_informer_wait(f.informer, "1000", ctx) == 0 ? ctx : NULL;
+}
+
+static bool has_two_waiters(void) {
+        pthread_mutex_lock(&f.informer->mu);
+        bool both = f.informer->waiters && f.informer->waiters->next;
+        pthread_mutex_unlock(&f.informer->mu);
+        return both;
 }
 
 /*
@@ -312,11 +322,7 @@ static void test_a_list_begun_earlier_does_not_count(void **state) {
         assert_int_equal(pthread_create(&first, NULL, wait_far, hf_cancel_never()), 0);
         fake_api_await_list(f.api, 2);
         assert_int_equal(pthread_create(&second, NULL, wait_far, hf_cancel_never()), 0);
-        for (bool both = false; !both; sched_yield()) {
-                pthread_mutex_lock(&f.informer->mu);
-                both = f.informer->waiters && f.informer->waiters->next;
-                pthread_mutex_unlock(&f.informer->mu);
-        }
+        PATIENCE_AWAIT(has_two_waiters());
         fake_api_client_hold_requests(f.client, false);
         assert_int_equal(pthread_join(first, &r), 0);
         assert_ptr_equal(r, hf_cancel_never());
@@ -354,10 +360,7 @@ static void test_a_lost_watch_does_not_wait_for_a_probe(void **state) {
         void *r = NULL;
 
         setup(false);
-        put_many(0, 1);
-        assert_int_equal(hf_informer_start(f.informer), 0);
-        wait_for(0);
-        fake_api_await_watch(f.api, 1);
+        start_with(1);
         fake_api_client_hold_events(f.client, true);
         fake_api_client_hold_requests(f.client, true);
         assert_int_equal(pthread_create(&thread, NULL, wait_far, hf_cancel_never()), 0);
@@ -455,10 +458,7 @@ static void test_a_revision_that_is_used_again_is_noticed(void **state) {
 
 static void test_a_server_that_is_behind_is_listed_again(void **state) {
         setup(false);
-        put_many(0, 2);
-        assert_int_equal(hf_informer_start(f.informer), 0);
-        wait_for(0);
-        fake_api_await_watch(f.api, 1);
+        start_with(2);
         fake_api_end_watches(f.api, HF_E_TIMEOUT,
                              "Timeout: Too large resource version: 3, current: 1");
         fake_api_await_list(f.api, 2);
@@ -470,6 +470,7 @@ static void test_a_server_that_is_behind_is_listed_again(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_list_comes_in_pages),
+                cmocka_unit_test(test_a_name_may_have_escapes),
                 cmocka_unit_test(test_what_happens_between_pages_is_seen),
                 cmocka_unit_test(test_a_list_that_fails_halfway_begins_again),
                 cmocka_unit_test(test_a_compacted_page_is_followed_by_a_whole_list),

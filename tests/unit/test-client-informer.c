@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,6 +20,7 @@
 #include "client/informer_handlers.h"
 #include "client/informer_private.h"
 #include "fake_api_client.h"
+#include "patience.h"
 
 static const struct hf_host host = {.size = sizeof host};
 
@@ -64,6 +64,13 @@ static void record_event(void *ctx, enum hf_event_type type, const char *ns, con
                                                 sizeof recorded->text - recorded->n, "%c%s ",
                                                 signs[type], key);
         pthread_mutex_unlock(&recorded->mu);
+}
+
+static unsigned n_recorded(struct recorded *recorded) {
+        pthread_mutex_lock(&recorded->mu);
+        unsigned n = recorded->n_events;
+        pthread_mutex_unlock(&recorded->mu);
+        return n;
 }
 
 static void assert_recorded(struct recorded *recorded, const char *text) {
@@ -244,14 +251,7 @@ static void test_an_ended_watch_is_resumed_where_it_was(void **state) {
         fake_api_end_watches(f.api, HF_E_TIMEOUT, NULL);
         fake_api_await_watch(f.api, 3);
         fake_api_put_thing(f.api, "a", "three", "1");
-        struct recorded *recorded = &f.recorded;
-        for (bool done = false; !done;) { /* without hf_informer_wait, which may list */
-                pthread_mutex_lock(&recorded->mu);
-                done = recorded->n_events == 3;
-                pthread_mutex_unlock(&recorded->mu);
-                if (!done)
-                        sched_yield();
-        }
+        PATIENCE_AWAIT(n_recorded(&f.recorded) == 3); /* without hf_informer_wait, which may list */
         assert_recorded(&f.recorded, "+a/one +a/two +a/three ");
         assert_int_equal(fake_api_n_lists(f.api), 1);
         teardown(&f);
@@ -351,8 +351,7 @@ static void gated_handler(void *ctx, enum hf_event_type type, const char *ns, co
         pthread_mutex_lock(&gate.mu);
         gate.inside = true;
         pthread_cond_broadcast(&gate.cond);
-        while (!gate.may_leave)
-                pthread_cond_wait(&gate.cond, &gate.mu);
+        PATIENCE_AWAIT_LOCKED(&gate.cond, &gate.mu, gate.may_leave);
         gate.left = true;
         pthread_mutex_unlock(&gate.mu);
 }
@@ -365,19 +364,23 @@ static void *remove_it(void *ctx) {
         return left ? ctx : NULL;
 }
 
+static bool removal_has_begun(const struct hf_informer_handler *handler) {
+        const struct hf_informer_handler *h;
+
+        pthread_mutex_lock(&f.informer->mu);
+        for (h = f.informer->handlers; h && h != handler; h = h->next)
+                ;
+        bool begun = !h || h->removed;
+        pthread_mutex_unlock(&f.informer->mu);
+        assert_non_null(h);
+        return begun;
+}
+
 /*
  * Waits until the remover has marked the handler. A running handler must still be in the list then.
  */
 static void await_removal_begun(const struct hf_informer_handler *handler) {
-        for (bool begun = false; !begun; sched_yield()) {
-                const struct hf_informer_handler *h;
-                pthread_mutex_lock(&f.informer->mu);
-                for (h = f.informer->handlers; h && h != handler; h = h->next)
-                        ;
-                begun = !h || h->removed;
-                pthread_mutex_unlock(&f.informer->mu);
-                assert_non_null(h);
-        }
+        PATIENCE_AWAIT(removal_has_begun(handler));
 }
 
 static void test_removing_waits_for_a_running_handler(void **state) {
@@ -393,8 +396,7 @@ static void test_removing_waits_for_a_running_handler(void **state) {
         assert_int_equal(hf_informer_add_handler(f.informer, gated_handler, NULL, &handler), 0);
         assert_int_equal(hf_informer_add_handler(f.informer, record_event, &f.recorded, &other), 0);
         pthread_mutex_lock(&gate.mu);
-        while (!gate.inside)
-                pthread_cond_wait(&gate.cond, &gate.mu);
+        PATIENCE_AWAIT_LOCKED(&gate.cond, &gate.mu, gate.inside);
         pthread_mutex_unlock(&gate.mu);
         assert_int_equal(pthread_create(&thread, NULL, remove_it, handler), 0);
         await_removal_begun(handler);

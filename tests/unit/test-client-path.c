@@ -22,7 +22,11 @@ static const struct hf_resource leases = {.group = "coordination.k8s.io",
 static void expect_path(const struct hf_resource *resource, const char *ns, const char *name,
                         const char *query, const char *expected) {
         struct hf__strbuf out = {0};
-        struct hf_request request = {.resource = *resource, .ns = ns, .name = name, .query = query};
+        struct hf_request request = {.size = sizeof request,
+                                     .resource = *resource,
+                                     .ns = ns,
+                                     .name = name,
+                                     .query = query};
 
         hf__resource_path(&out, &request);
         assert_int_equal(out.error, 0);
@@ -42,7 +46,8 @@ static void test_request_paths_are_escaped(void **state) {
 
 static void test_subresource_paths_are_built(void **state) {
         struct hf__strbuf out = {0};
-        struct hf_request request = {.resource = {"", "v1", "namespaces"},
+        struct hf_request request = {.size = sizeof request,
+                                     .resource = {"", "v1", "namespaces"},
                                      .name = "a",
                                      .subresource = "finalize"};
 
@@ -57,7 +62,7 @@ static void test_subresource_paths_are_built(void **state) {
 
 static void test_watch_paths_are_built(void **state) {
         struct hf__strbuf out = {0};
-        struct hf_watch_spec spec = {.resource = leases, .ns = "a"};
+        struct hf_watch_spec spec = {.size = sizeof spec, .resource = leases, .ns = "a"};
 
         hf__watch_path(&out, &spec, 0);
         assert_string_equal(out.data, "/apis/coordination.k8s.io/v1/namespaces/a/leases?watch=1");
@@ -87,6 +92,24 @@ static void expect_member(const char *text, const char *key, const char *expecte
                 assert_int_equal(value.n, strlen(expected));
                 assert_memory_equal(value.data, expected, value.n);
         }
+}
+
+static bool is_plain(const char *text) {
+        return hf__span_is_plain((struct hf__span){text, strlen(text)});
+}
+
+static void test_a_string_without_escapes_is_plain(void **state) {
+        assert_true(is_plain("\"\""));
+        assert_true(is_plain("\"a-b.c\""));
+        assert_true(is_plain("\"\xc3\xa4\""));
+        assert_false(is_plain("\"a\\u0062\""));
+        assert_false(is_plain("\"a\nb\""));
+        assert_false(is_plain("\"a\"b\""));
+        assert_false(is_plain("\"a"));
+        assert_false(is_plain("\""));
+        assert_false(is_plain("a"));
+        assert_false(is_plain(""));
+        assert_false(is_plain("null"));
 }
 
 static void test_members_are_found_in_a_text(void **state) {
@@ -134,6 +157,7 @@ int main(void) {
                 cmocka_unit_test(test_request_paths_are_escaped),
                 cmocka_unit_test(test_subresource_paths_are_built),
                 cmocka_unit_test(test_watch_paths_are_built),
+                cmocka_unit_test(test_a_string_without_escapes_is_plain),
                 cmocka_unit_test(test_members_are_found_in_a_text),
                 cmocka_unit_test(test_elements_are_iterated),
         };

@@ -15,9 +15,10 @@
 #include <holdfast/recorder.h>
 
 #include "base/json.h"
+#include "counting_host.h"
 #include "fake_api_client.h"
+#include "patience.h"
 
-#define GUARD (20 * HF_NSEC_PER_SEC)
 #define OBJECT                                                                                     \
         "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"x\","              \
         "\"namespace\":\"a\",\"uid\":\"u-1\",\"resourceVersion\":\"7\"}}"
@@ -55,26 +56,17 @@ static int teardown(void **state) {
         return 0;
 }
 
-static void await_commits(size_t n) {
-        const struct hf_clock *clock = hf_clock_system();
-        hf_nsec until = hf_now(clock) + GUARD;
+static void await_commits(size_t n) { assert_int_equal(fake_api_await_commits(f.api, n), n); }
+
+static bool is_idle(void) {
         pthread_mutex_lock(&f.api->mu);
-        while (f.api->store.n_commits < n && hf_now(clock) < until)
-                (void)clock->wait(clock->ctx, &f.api->changed, &f.api->mu, until);
-        size_t n_commits = f.api->store.n_commits;
+        bool idle = !f.api->requests && f.client->n_callbacks == 0;
         pthread_mutex_unlock(&f.api->mu);
-        assert_int_equal(n_commits, n);
+        return idle;
 }
 
 /* Waits until the client has answered all requests. */
-static void await_idle(void) {
-        const struct hf_clock *clock = hf_clock_system();
-        pthread_mutex_lock(&f.api->mu);
-        while (f.api->requests || f.client->n_callbacks > 0)
-                (void)clock->wait(clock->ctx, &f.api->changed, &f.api->mu,
-                                  hf_now(clock) + HF_NSEC_PER_MSEC);
-        pthread_mutex_unlock(&f.api->mu);
-}
+static void await_idle(void) { PATIENCE_AWAIT(is_idle()); }
 
 static struct hf__json *last_event(void) {
         struct hf__json *json = NULL;
@@ -164,18 +156,6 @@ static void test_a_failed_write_is_made_up_for_by_the_next(void **state) {
         await_commits(1);
 }
 
-static _Atomic int n_uses;
-
-static hf_nsec counted_now(void *ctx) {
-        n_uses++;
-        return hf_now(hf_clock_system());
-}
-
-static void counted_write(void *ctx, enum hf_log_level level, const char *component,
-                          const char *message) {
-        n_uses++;
-}
-
 /* The owner may free its host after the recorder, and a response may arrive even later. */
 static void test_a_late_response_uses_no_host_and_sends_nothing(void **state) {
         static const int errors[] = {HF_E_NOT_FOUND, HF_E_CANCELED};
@@ -185,9 +165,10 @@ static void test_a_late_response_uses_no_host_and_sends_nothing(void **state) {
                 fake_api_client_hold_requests(f.client, true);
                 record(1); /* a PUT that finds nothing, or that the end of the client cancels */
                 f.recorder = hf_recorder_free(f.recorder);
-                f.clock.boot = counted_now;
-                f.host.log = (struct hf_log){.write = counted_write, .max_level = HF_LOG_DEBUG};
-                n_uses = 0;
+                f.clock.boot = counting_host_now;
+                f.host.log =
+                        (struct hf_log){.write = counting_host_write, .max_level = HF_LOG_DEBUG};
+                atomic_store(&counting_host_n_uses, 0);
                 if (errors[i] == HF_E_NOT_FOUND) {
                         fake_api_client_hold_requests(f.client, false);
                         await_idle();
@@ -195,7 +176,7 @@ static void test_a_late_response_uses_no_host_and_sends_nothing(void **state) {
                         hf_client_free(&f.client->base);
                         f.client = fake_api_client_new(f.api);
                 }
-                assert_int_equal(n_uses, 0);
+                assert_int_equal(counting_host_n_uses, 0);
                 assert_int_equal(fake_api_n_requests(f.api), i + 1);
                 assert_int_equal(f.api->store.n_commits, 0);
                 f.clock.boot = boot;

@@ -23,6 +23,7 @@
 
 #include <holdfast/client.h>
 
+#include "patience.h"
 #include "scripted_server.h"
 
 static struct scripted_server server;
@@ -102,8 +103,7 @@ static void on_event(void *ctx, const struct hf_event *event) {
 
 static int await(struct outcome *o) {
         pthread_mutex_lock(&o->mu);
-        while (o->n_ends == 0)
-                pthread_cond_wait(&o->cond, &o->mu);
+        PATIENCE_AWAIT_LOCKED(&o->cond, &o->mu, o->n_ends != 0);
         int error = o->error;
         pthread_mutex_unlock(&o->mu);
         return error;
@@ -111,8 +111,7 @@ static int await(struct outcome *o) {
 
 static void await_events(struct outcome *o) {
         pthread_mutex_lock(&o->mu);
-        while (!o->events[0])
-                pthread_cond_wait(&o->cond, &o->mu);
+        PATIENCE_AWAIT_LOCKED(&o->cond, &o->mu, o->events[0]);
         pthread_mutex_unlock(&o->mu);
 }
 
@@ -124,7 +123,8 @@ static int request(struct hf_client *client, const struct hf_request *what,
 }
 
 static int watch(struct hf_client *client, struct outcome *ret_outcome) {
-        const struct hf_watch_spec spec = {.resource = leases,
+        const struct hf_watch_spec spec = {.size = sizeof spec,
+                                           .resource = leases,
                                            .ns = "a",
                                            .resource_version = "5",
                                            .bookmarks = true,
@@ -138,7 +138,11 @@ static int watch(struct hf_client *client, struct outcome *ret_outcome) {
 
 static void test_requests_are_what_servers_expect(void **state) {
         struct hf_client *client = connect_with(0);
-        struct hf_request what = {.verb = HF_VERB_GET, .resource = leases, .ns = "a", .name = "b"};
+        struct hf_request what = {.size = sizeof what,
+                                  .verb = HF_VERB_GET,
+                                  .resource = leases,
+                                  .ns = "a",
+                                  .name = "b"};
         char *body = NULL;
         size_t n = 0;
 
@@ -164,7 +168,8 @@ static void test_requests_are_what_servers_expect(void **state) {
                 "POST /apis/coordination.k8s.io/v1/namespaces/a/leases?dryRun=All HTTP/1.1\r\n"));
         assert_true(scripted_server_got(&server, "\r\nContent-Type: application/json\r\n"));
         assert_true(scripted_server_got(&server, "\r\n\r\n{\"y\":2}"));
-        what = (struct hf_request){.verb = HF_VERB_DELETE,
+        what = (struct hf_request){.size = sizeof(struct hf_request),
+                                   .verb = HF_VERB_DELETE,
                                    .resource = leases,
                                    .ns = "a",
                                    .name = "b"};
@@ -176,7 +181,8 @@ static void test_requests_are_what_servers_expect(void **state) {
                                             [HF_PATCH_JSON] = "json-patch+json",
                                             [HF_PATCH_STRATEGIC] = "strategic-merge-patch+json",
                                             [HF_PATCH_APPLY] = "apply-patch+yaml"};
-        what = (struct hf_request){.verb = HF_VERB_PATCH,
+        what = (struct hf_request){.size = sizeof(struct hf_request),
+                                   .verb = HF_VERB_PATCH,
                                    .resource = leases,
                                    .ns = "a",
                                    .name = "b",
@@ -196,7 +202,9 @@ static void test_requests_are_what_servers_expect(void **state) {
         }
         what.name = NULL;
         assert_int_equal(hf_client_do(client, &what, hf_cancel_never(), NULL, NULL, NULL), -EINVAL);
-        what = (struct hf_request){.verb = HF_VERB_LIST, .resource = leases};
+        what = (struct hf_request){.size = sizeof(struct hf_request),
+                                   .verb = HF_VERB_LIST,
+                                   .resource = leases};
         assert_int_equal(hf_client_do(client, &what, hf_cancel_never(), NULL, NULL, NULL), 0);
         assert_true(scripted_server_got(&server,
                                         "GET /apis/coordination.k8s.io/v1/leases HTTP/1.1\r\n"));
@@ -206,7 +214,8 @@ static void test_requests_are_what_servers_expect(void **state) {
 static void test_fences_are_sent_with_writes_and_echoes_compared(void **state) {
         struct hf_client *client = connect_with(0);
         const struct hf_fence fence = {.ns = "n", .name = "l", .term = 9, .identity = "me"};
-        struct hf_request what = {.verb = HF_VERB_UPDATE,
+        struct hf_request what = {.size = sizeof what,
+                                  .verb = HF_VERB_UPDATE,
                                   .resource = leases,
                                   .ns = "a",
                                   .name = "b",
@@ -245,8 +254,13 @@ static void test_fences_are_sent_with_writes_and_echoes_compared(void **state) {
 
 static void test_failures_are_distinguished(void **state) {
         struct hf_client *client = connect_with(0);
-        struct hf_request get = {.verb = HF_VERB_GET, .resource = leases, .ns = "a", .name = "b"};
-        struct hf_request put = {.verb = HF_VERB_UPDATE,
+        struct hf_request get = {.size = sizeof get,
+                                 .verb = HF_VERB_GET,
+                                 .resource = leases,
+                                 .ns = "a",
+                                 .name = "b"};
+        struct hf_request put = {.size = sizeof put,
+                                 .verb = HF_VERB_UPDATE,
                                  .resource = leases,
                                  .ns = "a",
                                  .name = "b",
@@ -299,7 +313,8 @@ static void test_a_refused_connection_is_unavailable(void **state) {
         assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &n), 0);
         snprintf(url, sizeof url, "http://127.0.0.1:%d", ntohs(address.sin_port));
         const struct hf_rest_config config = {.size = sizeof config, .server = url};
-        const struct hf_request put = {.verb = HF_VERB_UPDATE,
+        const struct hf_request put = {.size = sizeof put,
+                                       .verb = HF_VERB_UPDATE,
                                        .resource = leases,
                                        .ns = "a",
                                        .name = "b",
@@ -396,7 +411,7 @@ static void test_a_silent_server_times_out(void **state) {
 }
 
 static void test_cancel_and_free_end_a_watch(void **state) {
-        const struct hf_watch_spec spec = {.resource = leases, .ns = "a"};
+        const struct hf_watch_spec spec = {.size = sizeof spec, .resource = leases, .ns = "a"};
         struct hf_client *client = connect_with(0);
         struct outcome first = OUTCOME, second = OUTCOME;
         uint64_t id = 0;
@@ -426,6 +441,7 @@ static void test_bad_configurations_are_refused(void **state) {
                 {.server = "https://:6443"},
                 {.server = "http://h/a b"},
                 {.server = "http://u@h"},
+                {.server = "http://u:secret@h"},
                 {.server = "http://h?x"},
                 {.server = "http://h", .bearer_token = "a\nb"},
                 {.server = "http://h", .bearer_token = ""},
@@ -441,8 +457,8 @@ static void test_bad_configurations_are_refused(void **state) {
                 struct hf_rest_config config = bad[i];
                 config.size = sizeof config;
                 if (hf_rest_client_new(&host, &config, &client, &status) != HF_E_INVALID ||
-                    !status.message[0])
-                        fail_msg("case %zu", i);
+                    !status.message[0] || strstr(status.message, "secret"))
+                        fail_msg("case %zu: %s", i, status.message);
                 assert_null(client);
         }
 }
@@ -453,7 +469,8 @@ static void test_a_kubeconfig_makes_a_client(void **state) {
         struct hf_client *client = NULL;
         struct hf_status status = {0};
         struct outcome o;
-        const struct hf_request get = {.verb = HF_VERB_GET,
+        const struct hf_request get = {.size = sizeof get,
+                                       .verb = HF_VERB_GET,
                                        .resource = leases,
                                        .ns = "a",
                                        .name = "b"};

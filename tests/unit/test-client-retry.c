@@ -20,6 +20,7 @@
 
 #include <holdfast/client.h>
 
+#include "patience.h"
 #include "scripted_server.h"
 
 static struct scripted_server server;
@@ -91,11 +92,13 @@ static int end(void **state) {
         return 0;
 }
 
-static const struct hf_request get = {.verb = HF_VERB_GET,
+static const struct hf_request get = {.size = sizeof get,
+                                      .verb = HF_VERB_GET,
                                       .resource = {"", "v1", "configmaps"},
                                       .ns = "a",
                                       .name = "b"};
-static const struct hf_request put = {.verb = HF_VERB_UPDATE,
+static const struct hf_request put = {.size = sizeof put,
+                                      .verb = HF_VERB_UPDATE,
                                       .resource = {"", "v1", "configmaps"},
                                       .ns = "a",
                                       .name = "b",
@@ -207,8 +210,7 @@ static void on_end(void *ctx, int error, const struct hf_status *status) {
 
 static int await(struct outcome *o) {
         pthread_mutex_lock(&o->mu);
-        while (!o->ended)
-                pthread_cond_wait(&o->cond, &o->mu);
+        PATIENCE_AWAIT_LOCKED(&o->cond, &o->mu, o->ended);
         pthread_mutex_unlock(&o->mu);
         return o->error;
 }
@@ -335,7 +337,10 @@ static void test_a_401_makes_the_client_read_the_token_again(void **state) {
         write_token("fourth");
         scripted_server_set(&server, SCRIPT_CLOSES, "HTTP/1.1 200 OK\r\n\r\n");
         scripted_server_add_first(&server, WHO, "", "who?");
-        const struct hf_watch_spec spec = {.resource = leases, .ns = "a", .resource_version = "5"};
+        const struct hf_watch_spec spec = {.size = sizeof spec,
+                                           .resource = leases,
+                                           .ns = "a",
+                                           .resource_version = "5"};
         assert_int_equal(hf_client_watch(client, &spec, on_event, on_end, &o, NULL), 0);
         assert_int_equal(await(&o), 0);
         assert_int_equal(scripted_server_n_requests(&server), 2);

@@ -23,7 +23,29 @@
 
 #include <holdfast/informer.h>
 
+#include "base/http/engine.h"
 #include "scripted_server.h"
+
+/* The tries after the first. The engine's thread writes the last one; the test reads it when its
+ * request has ended. */
+static struct {
+        bool refused; /* set it before the request */
+        int n;
+        hf_nsec deadline, not_before, connect_timeout;
+} again;
+
+int __real_hf__http_submit_again(struct hf__http_engine *engine,
+                                 const struct hf__http_request *request, uint64_t id);
+int __wrap_hf__http_submit_again(struct hf__http_engine *engine,
+                                 const struct hf__http_request *request, uint64_t id);
+int __wrap_hf__http_submit_again(struct hf__http_engine *engine,
+                                 const struct hf__http_request *request, uint64_t id) {
+        again.n++;
+        again.deadline = request->deadline;
+        again.not_before = request->not_before;
+        again.connect_timeout = request->connect_timeout;
+        return again.refused ? -ENOMEM : __real_hf__http_submit_again(engine, request, id);
+}
 
 static struct scripted_server a, b;
 
@@ -42,6 +64,7 @@ static int stop_servers(void **state) {
 static int reset_servers(void **state) {
         scripted_server_set_response(&a, "200 OK", "", "{\"at\":\"a\"}");
         scripted_server_set_response(&b, "200 OK", "", "{\"at\":\"b\"}");
+        memset(&again, 0, sizeof again);
         return 0;
 }
 
@@ -89,11 +112,13 @@ static int refusing_port(int *ret_fd) {
         return ntohs(address.sin_port);
 }
 
-static const struct hf_request get = {.verb = HF_VERB_GET,
+static const struct hf_request get = {.size = sizeof get,
+                                      .verb = HF_VERB_GET,
                                       .resource = {"", "v1", "configmaps"},
                                       .ns = "x",
                                       .name = "y"};
-static const struct hf_request put = {.verb = HF_VERB_UPDATE,
+static const struct hf_request put = {.size = sizeof put,
+                                      .verb = HF_VERB_UPDATE,
                                       .resource = {"", "v1", "configmaps"},
                                       .ns = "x",
                                       .name = "y",
@@ -214,6 +239,87 @@ static void test_other_errors_stay_with_their_server(void **state) {
         assert_int_equal(scripted_server_n_requests(&b), 0);
 }
 
+/* A try has half of the time that is left for a connection, because there is a second server. */
+static void test_a_request_that_waits_keeps_time_for_the_next_server(void **state) {
+        struct hf_client *client = client_of_both();
+        struct hf_request patient = put;
+
+        patient.deadline = hf_now(hf_clock_system()) + 100 * HF_NSEC_PER_SEC;
+        scripted_server_set_response(&a, "429 Too Many Requests", "Retry-After: 60\r\n", "");
+        again.refused = true;
+        expect_error(client, &patient, HF_E_TOO_MANY);
+        assert_int_equal(again.n, 1);
+        assert_int_equal(again.deadline, patient.deadline);
+        assert_true(again.not_before > patient.deadline - 41 * HF_NSEC_PER_SEC);
+        assert_int_equal(again.connect_timeout, (again.deadline - again.not_before) / 2);
+        client = hf_client_free(client);
+}
+
+struct ended_watch {
+        pthread_mutex_t mu;
+        pthread_cond_t cond;
+        bool ended;
+        struct hf_status status;
+};
+
+static void on_event(void *ctx, const struct hf_event *event) {}
+static void on_end(void *ctx, int error, const struct hf_status *status) {
+        struct ended_watch *watch = ctx;
+
+        pthread_mutex_lock(&watch->mu);
+        watch->ended = true;
+        watch->status = *status;
+        pthread_cond_signal(&watch->cond);
+        pthread_mutex_unlock(&watch->mu);
+}
+
+static void watch_until_end(struct hf_client *client, struct ended_watch *watch) {
+        const struct hf_watch_spec spec = {.size = sizeof spec,
+                                           .resource = {"", "v1", "configmaps"},
+                                           .ns = "x"};
+
+        assert_int_equal(hf_client_watch(client, &spec, on_event, on_end, watch, NULL), 0);
+        pthread_mutex_lock(&watch->mu);
+        while (!watch->ended)
+                pthread_cond_wait(&watch->cond, &watch->mu);
+        pthread_mutex_unlock(&watch->mu);
+}
+
+static void test_an_error_names_the_server_that_the_request_went_to(void **state) {
+        struct ended_watch watch = {.mu = PTHREAD_MUTEX_INITIALIZER,
+                                    .cond = PTHREAD_COND_INITIALIZER};
+        struct hf_client *client = client_of_both();
+        struct hf_status status = {0};
+
+        scripted_server_set(&a, SCRIPT_CLOSES, "%s", "");
+        again.refused = true; /* memory for the try at the second server */
+        assert_int_equal(hf_client_do(client, &get, hf_cancel_never(), NULL, NULL, &status),
+                         HF_E_TIMEOUT);
+        assert_int_equal(again.n, 1);
+        assert_non_null(strstr(status.message, url_of(a.base.port, "http", "127.0.0.1")));
+        client = hf_client_free(client);
+
+        client = client_of_both();
+        watch_until_end(client, &watch);
+        assert_int_equal(again.n, 2);
+        assert_non_null(strstr(watch.status.message, url_of(a.base.port, "http", "127.0.0.1")));
+        client = hf_client_free(client);
+}
+
+/* What the server said is not lost with the try that cannot be made. */
+static void test_a_watch_that_stays_with_its_server_ends_with_its_words(void **state) {
+        struct ended_watch watch = {.mu = PTHREAD_MUTEX_INITIALIZER,
+                                    .cond = PTHREAD_COND_INITIALIZER};
+        struct hf_client *client = client_of_both();
+
+        scripted_server_set_response(&a, "503 Service Unavailable", "",
+                                     "{\"kind\":\"Status\",\"code\":503,\"message\":\"not now\"}");
+        again.refused = true;
+        watch_until_end(client, &watch);
+        assert_string_equal(watch.status.message, "not now");
+        client = hf_client_free(client);
+}
+
 /* ---- TLS ---- */
 
 /* A server that closes each connection, or keeps it without a handshake. */
@@ -222,8 +328,8 @@ static void cut(void *ctx, int fd) {}
 static void stay_silent(void *ctx, int fd) { loopback_server_wait_for_close(fd); }
 
 static void test_a_lost_handshake_goes_to_the_next_server(void **state) {
-        loopback_server_start(&cutting, NULL, cut, NULL);
-        loopback_server_start(&cutting_too, NULL, cut, NULL);
+        loopback_server_start(&cutting, cut, NULL);
+        loopback_server_start(&cutting_too, cut, NULL);
         struct hf_client *client = client_of(url_of(cutting.port, "https", "127.0.0.1"),
                                              url_of(cutting_too.port, "https", "127.0.0.1"));
 
@@ -238,8 +344,8 @@ static void test_a_lost_handshake_goes_to_the_next_server(void **state) {
 static void test_a_handshake_that_hangs_leaves_time_for_the_next_server(void **state) {
         struct hf_request hurried = put;
 
-        loopback_server_start(&silent, NULL, stay_silent, NULL);
-        loopback_server_start(&cutting, NULL, cut, NULL);
+        loopback_server_start(&silent, stay_silent, NULL);
+        loopback_server_start(&cutting, cut, NULL);
         struct hf_client *client = client_of(url_of(silent.port, "https", "127.0.0.1"),
                                              url_of(cutting.port, "https", "127.0.0.1"));
         hurried.deadline = hf_now(hf_clock_system()) + 2 * HF_NSEC_PER_SEC;
@@ -295,7 +401,7 @@ static void second_stop(struct second *second) {
 static void test_a_lost_handshake_goes_to_the_next_address_of_a_name(void **state) {
         struct second second;
 
-        loopback_server_start(&cutting, NULL, cut, NULL);
+        loopback_server_start(&cutting, cut, NULL);
         if (!second_start(&second, cutting.port)) {
                 loopback_server_stop(&cutting);
                 skip(); /* no IPv6 */
@@ -390,6 +496,12 @@ int main(void) {
                 cmocka_unit_test_setup(test_only_reads_are_sent_again_after_503, reset_servers),
                 cmocka_unit_test_setup(test_a_lease_does_not_wait_for_retry_after, reset_servers),
                 cmocka_unit_test_setup(test_other_errors_stay_with_their_server, reset_servers),
+                cmocka_unit_test_setup(test_a_request_that_waits_keeps_time_for_the_next_server,
+                                       reset_servers),
+                cmocka_unit_test_setup(test_an_error_names_the_server_that_the_request_went_to,
+                                       reset_servers),
+                cmocka_unit_test_setup(test_a_watch_that_stays_with_its_server_ends_with_its_words,
+                                       reset_servers),
                 cmocka_unit_test_setup(test_a_lost_handshake_goes_to_the_next_server,
                                        reset_servers),
                 cmocka_unit_test_setup(test_a_handshake_that_hangs_leaves_time_for_the_next_server,

@@ -19,6 +19,7 @@
 #include <holdfast/workqueue.h>
 
 #include "failing_memory.h"
+#include "text_asserts.h"
 
 #define BEGIN  (1000 * HF_NSEC_PER_SEC)
 #define SECOND HF_NSEC_PER_SEC
@@ -35,7 +36,8 @@ static int clock_wait(void *ctx, pthread_cond_t *cond, pthread_mutex_t *mutex, h
         now = deadline;
         return HF_E_TIMEOUT;
 }
-static const struct hf_clock clock_of_test = {clock_now, clock_now, clock_now, clock_wait, NULL};
+static const struct hf_clock clock_of_test = {sizeof clock_of_test, clock_now, clock_now, clock_now,
+                                              clock_wait,           NULL};
 static struct hf_host host = {.size = sizeof host, .clock = &clock_of_test};
 static struct hf_workqueue *queue;
 
@@ -63,23 +65,6 @@ static void assert_taken(const char *key, hf_nsec after) {
 static void assert_done(const char *key, hf_nsec after) {
         assert_taken(key, after);
         hf_workqueue_done(queue, key);
-}
-
-static void add_text(void *ctx, const char *text, size_t n) {
-        char *all = ctx;
-        size_t used = strlen(all);
-
-        assert(used + n < 16384);
-        memcpy(all + used, text, n);
-        all[used + n] = '\0';
-}
-static void assert_metric(const char *line) {
-        static char all[16384];
-
-        all[0] = '\0';
-        hf_metrics_write(host.metrics, add_text, all);
-        if (!strstr(all, line))
-                fail_msg("no \"%s\" in:\n%s", line, all);
 }
 
 static void test_keys_come_when_they_are_due(void **state) {
@@ -128,8 +113,8 @@ static void test_the_delay_of_a_key_doubles_until_it_is_forgotten(void **state) 
         hf_workqueue_forget(queue, "unknown");
         assert_int_equal(hf_workqueue_retry(queue, "a"), 0);
         assert_done("a", at + 5 * MSEC);
-        assert_metric("workqueue_retries_total{name=\"q\"} 26");
-        assert_metric("workqueue_adds_total{name=\"q\"} 26");
+        assert_metric(host.metrics, "workqueue_retries_total{name=\"q\"} 26");
+        assert_metric(host.metrics, "workqueue_adds_total{name=\"q\"} 26");
 }
 
 /* Ten per second after a burst of three; the keys' own delays are shorter. */
@@ -213,7 +198,7 @@ static void test_a_drop_hands_out_nothing_more(void **state) {
         assert_int_equal(hf_workqueue_add_after(queue, "later", SECOND), 0);
         hf_workqueue_drop(queue);
         assert_int_equal(hf_workqueue_depth(queue), 0);
-        assert_metric("workqueue_depth{name=\"q\"} 0");
+        assert_metric(host.metrics, "workqueue_depth{name=\"q\"} 0");
         hf_workqueue_done(queue, "working");
         assert_int_equal(hf_workqueue_depth(queue), 0);
         assert_int_equal(hf_workqueue_take(queue, hf_cancel_never(), &taken), HF_E_CANCELED);
@@ -222,27 +207,27 @@ static void test_a_drop_hands_out_nothing_more(void **state) {
 static void test_the_metrics_show_waiting_and_working_times(void **state) {
         assert_int_equal(hf_workqueue_add(queue, "a"), 0);
         assert_int_equal(hf_workqueue_add(queue, "b"), 0);
-        assert_metric("workqueue_depth{name=\"q\"} 2");
+        assert_metric(host.metrics, "workqueue_depth{name=\"q\"} 2");
         now += 2 * SECOND;
         assert_taken("a", 2 * SECOND);
         now += 3 * SECOND;
         assert_taken("b", 5 * SECOND);
         now += SECOND;
-        assert_metric("workqueue_queue_duration_seconds_sum{name=\"q\"} 7");
-        assert_metric("workqueue_unfinished_work_seconds{name=\"q\"} 5");
-        assert_metric("workqueue_longest_running_processor_seconds{name=\"q\"} 4");
+        assert_metric(host.metrics, "workqueue_queue_duration_seconds_sum{name=\"q\"} 7");
+        assert_metric(host.metrics, "workqueue_unfinished_work_seconds{name=\"q\"} 5");
+        assert_metric(host.metrics, "workqueue_longest_running_processor_seconds{name=\"q\"} 4");
         hf_workqueue_done(queue, "a");
         hf_workqueue_done(queue, "a"); /* ignored: no worker has it */
         hf_workqueue_done(queue, "unknown");
-        assert_metric("workqueue_work_duration_seconds_sum{name=\"q\"} 4");
-        assert_metric("workqueue_unfinished_work_seconds{name=\"q\"} 1");
-        assert_metric("workqueue_depth{name=\"q\"} 0");
+        assert_metric(host.metrics, "workqueue_work_duration_seconds_sum{name=\"q\"} 4");
+        assert_metric(host.metrics, "workqueue_unfinished_work_seconds{name=\"q\"} 1");
+        assert_metric(host.metrics, "workqueue_depth{name=\"q\"} 0");
         /* A new queue of the same name does not begin with the values of this one. */
         assert_int_equal(hf_workqueue_add(queue, "c"), 0);
         hf_workqueue_free(queue);
-        assert_metric("workqueue_depth{name=\"q\"} 0");
-        assert_metric("workqueue_unfinished_work_seconds{name=\"q\"} 0");
-        assert_metric("workqueue_longest_running_processor_seconds{name=\"q\"} 0");
+        assert_metric(host.metrics, "workqueue_depth{name=\"q\"} 0");
+        assert_metric(host.metrics, "workqueue_unfinished_work_seconds{name=\"q\"} 0");
+        assert_metric(host.metrics, "workqueue_longest_running_processor_seconds{name=\"q\"} 0");
         assert_int_equal(hf_workqueue_new(&host, "q", &queue), 0);
 }
 

@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -21,6 +20,8 @@
 #include <holdfast/metrics.h>
 #include <holdfast/workqueue.h>
 
+#include "patience.h"
+
 /*
  * A clock that the test sets; tests that really wait use the system's clock. With this clock no
  * function may wait: a take that would have to wait fails the test.
@@ -31,7 +32,8 @@ static int fake_wait(void *ctx, pthread_cond_t *cond, pthread_mutex_t *mutex, hf
         fail_msg("a take waits until %lld, at %lld", (long long)deadline, (long long)fake_now);
         return HF_E_TIMEOUT;
 }
-static const struct hf_clock fake_clock = {.boot = fake_time,
+static const struct hf_clock fake_clock = {.size = sizeof fake_clock,
+                                           .boot = fake_time,
                                            .monotonic = fake_time,
                                            .real = fake_time,
                                            .wait = fake_wait};
@@ -415,7 +417,8 @@ static int wait_counted(void *ctx, pthread_cond_t *cond, pthread_mutex_t *mutex,
         atomic_fetch_sub(&n_waiting, 1);
         return 0;
 }
-static const struct hf_clock counting_clock = {.boot = real_boot,
+static const struct hf_clock counting_clock = {.size = sizeof counting_clock,
+                                               .boot = real_boot,
                                                .monotonic = real_boot,
                                                .real = real_boot,
                                                .wait = wait_counted};
@@ -431,8 +434,7 @@ static void end_waits(void (*end)(void), int expected) {
         assert_int_equal(hf_cancel_new(NULL, hf_clock_system(), &crowd.abort), 0);
         for (int i = 0; i < N_WORKERS; i++)
                 assert_int_equal(pthread_create(&threads[i], NULL, work, &crowd.end[i]), 0);
-        while (atomic_load(&n_waiting) < N_WORKERS)
-                (void)sched_yield();
+        PATIENCE_AWAIT(atomic_load(&n_waiting) >= N_WORKERS);
         end();
         for (int i = 0; i < N_WORKERS; i++) {
                 pthread_join(threads[i], NULL);

@@ -115,8 +115,8 @@ static void test_only_deleted_namespaces_with_the_kubernetes_finalizer_are_final
                 {"{\"metadata\":{\"deletionTimestamp\":\"t\"},\"spec\":{\"finalizers\":["
                  "\"kubernetes\"]}}",
                  true},
-                {"{\"metadata\":{\"deletionTimestamp\":\"t\"},\"spec\":{\"finalizers\":[\"other\"]}"
-                 "}",
+                {"{\"metadata\":{\"deletionTimestamp\":\"t\"},"
+                 "\"spec\":{\"finalizers\":[\"other\"]}}",
                  false},
                 {"{\"metadata\":{\"deletionTimestamp\":\"t\"}}", false},
         };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Accounts of unread answers: limits for a user and for all, who is cut, and who is still served.
- */
+/* Accounts of unread answers: limits for a user and for all, who is cut, and who is still
+ * served. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,14 +9,22 @@
 
 #include <cmocka.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "fake_request.h"
 #include "server/filters/unsent.h"
 
 #define MANY 64
 
-static const struct hf_host host = {.size = sizeof host};
+/* Time goes on only when a test says so. */
+static hf_nsec boot_time = 1000 * HF_NSEC_PER_SEC;
+
+static hf_nsec read_boot_time(void *ctx) { return boot_time; }
+
+static const struct hf_clock test_clock = {.boot = read_boot_time};
+static const struct hf_host host = {.size = sizeof host, .clock = &test_clock};
 
 struct reader {
         struct hfd_unsent_entry entry;
@@ -86,7 +94,7 @@ static void test_hard_limit(void **state) {
 /* The one that has stalled is cut; those that read are not. */
 static void test_the_stalled_reader_is_cut(void **state) {
         struct hfd_unsent *unsent = make(3 * HFD_UNSENT_STREAM, 1000, 1000 * HFD_UNSENT_STREAM);
-        hf_nsec now = hf_now(hf_clock_system());
+        hf_nsec now = boot_time;
         struct reader readers[3];
 
         for (int i = 0; i < 3; i++) {
@@ -107,7 +115,7 @@ static void test_the_stalled_reader_is_cut(void **state) {
 /* A stalled reader behind many healthy ones is found, although one search looks at a few only. */
 static void test_every_reader_is_looked_at(void **state) {
         struct hfd_unsent *unsent = make(1, 1000, 1000 * HFD_UNSENT_STREAM);
-        hf_nsec now = hf_now(hf_clock_system());
+        hf_nsec now = boot_time;
         struct reader readers[MANY];
         int attempts = 1;
 
@@ -131,7 +139,7 @@ static void test_every_reader_is_looked_at(void **state) {
 static void test_total_limit(void **state) {
         struct hfd_unsent *unsent = make(100 * HFD_UNSENT_STREAM, 1000, 12 * HFD_UNSENT_STREAM);
         struct reader large[9], small[3];
-        hf_nsec now = hf_now(hf_clock_system());
+        hf_nsec now = boot_time;
 
         for (int i = 0; i < 9; i++) {
                 charge(unsent, &large[i], "large", HFD_UNSENT_STREAM);
@@ -168,6 +176,214 @@ static void test_many_users(void **state) {
         hfd_unsent_free(unsent); /* asserts that no account remains */
 }
 
+/* ---- watches ---- */
+
+struct watcher {
+        struct hfd_unsent_watch watch; /* first member: the callbacks cast it back */
+        size_t bytes;                  /* what waits */
+        unsigned n_ends;
+};
+
+static size_t measure(void *ctx) {
+        const struct watcher *watcher = ctx;
+        return watcher->bytes;
+}
+
+static void end(void *ctx) {
+        struct watcher *watcher = ctx;
+        watcher->n_ends++;
+}
+
+static void begin(struct hfd_unsent *unsent, struct watcher *watcher, const char *user) {
+        *watcher = (struct watcher){.watch = {.unsent = unsent,
+                                              .user = user,
+                                              .request = fake_request_new("GET", "/", ""),
+                                              .measure = measure,
+                                              .end = end,
+                                              .ctx = watcher}};
+}
+
+static void wait_for(struct watcher *watcher, size_t bytes) {
+        watcher->bytes = bytes;
+        hfd_unsent_watch_charge(&watcher->watch);
+}
+
+/* All watches that are behind have been so for long enough to be ended. */
+static void pass_stall(void) { boot_time += HFD_UNSENT_STALL; }
+
+static void leave(struct watcher *watcher) {
+        hfd_unsent_watch_remove(&watcher->watch);
+        assert_int_equal(watcher->watch.request->refs, 2);
+        hfd_http_request_unref(watcher->watch.request);
+        hfd_http_request_unref(watcher->watch.request);
+}
+
+static void test_a_watch_is_charged_while_it_is_behind(void **state) {
+        struct hfd_unsent *unsent = make(1 << 20, 1000, 1 << 30);
+        struct watcher a, none;
+
+        begin(unsent, &a, "a");
+        begin(NULL, &none, "a");
+        wait_for(&none, 1 << 30);
+        hfd_unsent_watch_update(&none.watch);
+        wait_for(&a, HFD_UNSENT_WATCH - 1);
+        assert_int_equal(hfd_unsent_bytes(unsent), 0);
+        wait_for(&a, 70000);
+        assert_int_equal(hfd_unsent_bytes(unsent), 70000);
+        a.bytes = 50000;
+        hfd_unsent_watch_update(&a.watch);
+        assert_int_equal(hfd_unsent_bytes(unsent), 50000);
+        a.bytes = 100;
+        hfd_unsent_watch_update(&a.watch);
+        assert_int_equal(hfd_unsent_bytes(unsent), 0);
+        wait_for(&a, 70000);
+        leave(&a);
+        leave(&none);
+        assert_int_equal(hfd_unsent_bytes(unsent), 0);
+        hfd_unsent_free(unsent);
+}
+
+/* The one with the most bytes; none of another user; none that has been behind for a short time
+ * only; and it is cut if it does not read what it has got. */
+static void test_the_largest_late_watch_is_ended(void **state) {
+        struct hfd_unsent *unsent = make(300000, 1000, 1 << 30);
+        struct watcher of_a[3], of_b;
+
+        begin(unsent, &of_b, "b");
+        wait_for(&of_b, 200000);
+        for (int i = 0; i < 3; i++)
+                begin(unsent, &of_a[i], "a");
+        wait_for(&of_a[0], 90000); /* behind for the longest time */
+        boot_time++;
+        wait_for(&of_a[1], 180000);
+        boot_time++;
+        wait_for(&of_a[2], 100000);
+        assert_int_equal(hfd_unsent_bytes(unsent), 570000);
+        assert_int_equal(of_a[0].n_ends + of_a[1].n_ends + of_a[2].n_ends, 0); /* not for long */
+        boot_time += HFD_UNSENT_STALL - 1;
+        wait_for(&of_a[2], 190000); /* it has the most, but not for long */
+        assert_int_equal(of_a[1].n_ends, 1);
+        assert_int_equal(of_a[0].n_ends + of_a[2].n_ends, 0);
+        wait_for(&of_a[1], 20000); /* its last bytes; now there is room */
+        assert_int_equal(of_a[0].n_ends + of_a[2].n_ends, 0);
+        boot_time += HFD_UNSENT_STALL;
+        of_a[1].watch.request->read_at = boot_time;
+        wait_for(&of_a[2], 290000);
+        assert_int_equal(of_a[2].n_ends, 1);
+        wait_for(&of_a[2], 280000);
+        assert_int_equal(of_a[0].n_ends, 1);
+        assert_int_equal(of_b.n_ends, 0);
+        boot_time += HFD_UNSENT_STALL;
+        of_a[2].watch.request->read_at = boot_time - 2 * HFD_UNSENT_STALL;
+        wait_for(&of_a[0], 90000); /* of_a[2] has had its end, and did not read it */
+        assert_true(of_a[2].watch.request->cut);
+        assert_false(of_a[0].watch.request->cut || of_a[1].watch.request->cut);
+        assert_int_equal(of_a[2].n_ends, 1);
+        for (int i = 0; i < 3; i++)
+                leave(&of_a[i]);
+        leave(&of_b);
+        hfd_unsent_free(unsent);
+}
+
+/* When all accounts together are full, the one with the most bytes of watches loses one. */
+static void test_the_total_ends_a_watch_of_the_largest_account(void **state) {
+        struct hfd_unsent *unsent = make(1 << 30, 1000, 300000);
+        struct watcher small, large;
+
+        begin(unsent, &small, "small");
+        begin(unsent, &large, "large");
+        wait_for(&small, 50000);
+        wait_for(&large, 200000);
+        pass_stall();
+        wait_for(&small, 120000);
+        assert_int_equal(small.n_ends, 0);
+        assert_int_equal(large.n_ends, 1);
+        leave(&small);
+        leave(&large);
+        hfd_unsent_free(unsent);
+}
+
+/* Watches that are behind shut out no list and no other request of their user. */
+static void test_watches_refuse_no_request(void **state) {
+        struct hfd_unsent *unsent = make(4 * HFD_UNSENT_STREAM, 1, 8 * HFD_UNSENT_STREAM);
+        struct watcher watcher;
+
+        begin(unsent, &watcher, "a");
+        wait_for(&watcher, 100 * HFD_UNSENT_STREAM);
+        assert_true(hfd_unsent_admit(unsent, "a", true));
+        assert_true(hfd_unsent_admit(unsent, "b", true));
+        leave(&watcher);
+        hfd_unsent_free(unsent);
+}
+
+/* They have their own share, of the bytes of watches. */
+static void test_users_with_watches_only_take_no_share_of_lists(void **state) {
+        struct hfd_unsent *unsent = make(100 * HFD_UNSENT_STREAM, 1000, 12 * HFD_UNSENT_STREAM);
+        struct watcher watchers[MANY];
+        struct reader large[11], small;
+        char names[MANY][16];
+
+        for (int i = 0; i < 11; i++)
+                charge(unsent, &large[i], "large", HFD_UNSENT_STREAM);
+        charge(unsent, &small, "small", HFD_UNSENT_STREAM);
+        for (int i = 0; i < MANY; i++) {
+                (void)snprintf(names[i], sizeof names[i], "watcher-%d", i);
+                begin(unsent, &watchers[i], names[i]);
+                wait_for(&watchers[i], HFD_UNSENT_WATCH);
+        }
+        assert_true(hfd_unsent_admit(unsent, "small", true));
+        for (int i = 0; i < MANY; i++)
+                leave(&watchers[i]);
+        for (int i = 0; i < 11; i++)
+                release(unsent, &large[i]);
+        release(unsent, &small);
+        hfd_unsent_free(unsent);
+}
+
+/* ---- cost ---- */
+
+static hf_nsec processor_time(void) {
+        struct timespec now;
+
+        assert_int_equal(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now), 0);
+        return now.tv_sec * HF_NSEC_PER_SEC + now.tv_nsec;
+}
+
+#define CHARGES 4000
+
+/* What a charge costs while the total is exceeded, and this many users have a watch. */
+static hf_nsec cost_of_charges(size_t n_users) {
+        struct hfd_unsent *unsent = make(1 << 30, 1000, 1);
+        struct watcher *watchers = calloc(n_users, sizeof *watchers);
+        char(*names)[16] = calloc(n_users, sizeof *names);
+
+        assert_true(watchers && names);
+        for (size_t i = 0; i < n_users; i++) {
+                (void)snprintf(names[i], sizeof names[i], "user-%zu", i);
+                begin(unsent, &watchers[i], names[i]);
+                wait_for(&watchers[i], HFD_UNSENT_WATCH + i);
+        }
+        hf_nsec before = processor_time();
+        for (size_t i = 0; i < CHARGES; i++)
+                wait_for(&watchers[i % 16], HFD_UNSENT_WATCH + i);
+        hf_nsec cost = processor_time() - before;
+        for (size_t i = 0; i < n_users; i++)
+                leave(&watchers[i]);
+        hfd_unsent_free(unsent);
+        free(names);
+        free(watchers);
+        return cost;
+}
+
+/* A search among all users would take 256 times as long. */
+static void test_a_charge_does_not_look_at_all_users(void **state) {
+        hf_nsec few = cost_of_charges(32), many = cost_of_charges(256 * 32);
+
+        print_message("%d charges: %lld us with 32 users, %lld us with 8192\n", CHARGES,
+                      (long long)(few / 1000), (long long)(many / 1000));
+        assert_true(many < 32 * few);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_user_limit),
@@ -176,6 +392,12 @@ int main(void) {
                 cmocka_unit_test(test_every_reader_is_looked_at),
                 cmocka_unit_test(test_total_limit),
                 cmocka_unit_test(test_many_users),
+                cmocka_unit_test(test_a_watch_is_charged_while_it_is_behind),
+                cmocka_unit_test(test_the_largest_late_watch_is_ended),
+                cmocka_unit_test(test_the_total_ends_a_watch_of_the_largest_account),
+                cmocka_unit_test(test_watches_refuse_no_request),
+                cmocka_unit_test(test_users_with_watches_only_take_no_share_of_lists),
+                cmocka_unit_test(test_a_charge_does_not_look_at_all_users),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

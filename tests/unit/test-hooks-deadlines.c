@@ -7,7 +7,6 @@
 #undef NDEBUG
 #include <assert.h>
 #include <pthread.h>
-#include <sched.h>
 #include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,6 +20,8 @@
 #include <cmocka.h>
 
 #include <holdfast/hooks.h>
+
+#include "patience.h"
 
 #define SECOND    HF_NSEC_PER_SEC
 #define MAX_IDLES 1000 /* waits for a deadline that has passed already */
@@ -57,7 +58,8 @@ static int test_wait(void *ctx, pthread_cond_t *cond, pthread_mutex_t *mutex, hf
         return HF_E_TIMEOUT;
 }
 
-static const struct hf_clock test_clock = {test_now, test_now, test_now, test_wait, NULL};
+static const struct hf_clock test_clock = {sizeof test_clock, test_now,  test_now,
+                                           test_now,          test_wait, NULL};
 static const struct hf_host host = {.size = sizeof host, .clock = &test_clock};
 
 static int setup(void **state) {
@@ -107,8 +109,7 @@ static int spawning(struct hf_hook_context *context, void *ctx, struct hf_status
 /* Lets a thread that a stop has given up go on. The memory of its hooks stays: they are stuck. */
 static void release(struct block *block) {
         assert_int_equal(sem_post(&block->may_return), 0);
-        while (!atomic_load(&block->has_returned))
-                (void)sched_yield();
+        PATIENCE_AWAIT(atomic_load(&block->has_returned));
 }
 
 static struct hf_hooks *hooks_of(const struct hf_hook *list, size_t n) {
@@ -132,7 +133,7 @@ static void leave_stuck(struct hf_hooks *hooks) {
 
 static void test_a_start_has_sixty_seconds_and_a_stop_thirty(void **state) {
         static struct block block;
-        struct hf_hook hook = {.name = "a", .start = blocking, .ctx = &block};
+        struct hf_hook hook = {.size = sizeof hook, .name = "a", .start = blocking, .ctx = &block};
         struct hf_status status = {0};
         struct hf_hooks *hooks = hooks_of(&hook, 1);
 
@@ -152,9 +153,21 @@ static void test_a_start_has_sixty_seconds_and_a_stop_thirty(void **state) {
 static void test_the_nearest_deadline_of_a_start_counts(void **state) {
         static struct block blocks[3];
         struct hf_hook list[] = {
-                {.name = "a", .start = blocking, .start_deadline = 9 * SECOND, .ctx = &blocks[0]},
-                {.name = "b", .start = blocking, .start_deadline = 7 * SECOND, .ctx = &blocks[1]},
-                {.name = "c", .start = blocking, .start_deadline = 8 * SECOND, .ctx = &blocks[2]},
+                {.size = sizeof(struct hf_hook),
+                 .name = "a",
+                 .start = blocking,
+                 .start_deadline = 9 * SECOND,
+                 .ctx = &blocks[0]},
+                {.size = sizeof(struct hf_hook),
+                 .name = "b",
+                 .start = blocking,
+                 .start_deadline = 7 * SECOND,
+                 .ctx = &blocks[1]},
+                {.size = sizeof(struct hf_hook),
+                 .name = "c",
+                 .start = blocking,
+                 .start_deadline = 8 * SECOND,
+                 .ctx = &blocks[2]},
         };
         struct hf_status status = {0};
         struct hf_hooks *hooks = hooks_of(list, 3);
@@ -195,7 +208,8 @@ static void *start_main(void *ctx) {
 
 static void test_a_stop_gives_a_start_its_time_and_then_runs_beside_it(void **state) {
         static struct block block;
-        struct hf_hook hook = {.name = "a",
+        struct hf_hook hook = {.size = sizeof hook,
+                               .name = "a",
                                .start = blocking,
                                .stop = releasing_stop,
                                .start_deadline = 5 * SECOND,
@@ -208,8 +222,7 @@ static void test_a_stop_gives_a_start_its_time_and_then_runs_beside_it(void **st
         stop_seen.start = &block;
         atomic_store(&time_of_test.n_wanted, 2); /* the clock stands still */
         assert_int_equal(pthread_create(&thread, NULL, start_main, hooks), 0);
-        while (atomic_load(&time_of_test.n_blocked) == 0)
-                (void)sched_yield();
+        PATIENCE_AWAIT(atomic_load(&time_of_test.n_blocked) > 0);
         hf_hooks_shut_down(hooks);
         assert_int_equal(pthread_join(thread, &result), 0);
         assert_int_equal(*(int *)result, HF_E_CANCELED);
@@ -230,8 +243,16 @@ static void test_a_stuck_stop_names_what_has_not_returned(void **state) {
                 "hook \"a\" is stuck: one of its threads has not returned within 3000 ms",
         };
         const struct hf_hook list[] = {
-                {.name = "a", .start = succeeding, .stop = blocking, .ctx = &blocks[0]},
-                {.name = "a", .start = spawning, .stop_deadline = 3 * SECOND, .ctx = &blocks[1]},
+                {.size = sizeof(struct hf_hook),
+                 .name = "a",
+                 .start = succeeding,
+                 .stop = blocking,
+                 .ctx = &blocks[0]},
+                {.size = sizeof(struct hf_hook),
+                 .name = "a",
+                 .start = spawning,
+                 .stop_deadline = 3 * SECOND,
+                 .ctx = &blocks[1]},
         };
 
         for (int i = 0; i < 2; i++) {
@@ -256,14 +277,16 @@ static void test_each_stop_has_a_deadline_of_its_own(void **state) {
         static const char *const on_a[] = {"a"};
         /* b stops first, although it was registered first */
         struct hf_hook list[] = {
-                {.name = "b",
+                {.size = sizeof(struct hf_hook),
+                 .name = "b",
                  .start = succeeding,
                  .stop = blocking,
                  .stop_deadline = 3 * SECOND,
                  .after = on_a,
                  .n_after = 1,
                  .ctx = &blocks[1]},
-                {.name = "a",
+                {.size = sizeof(struct hf_hook),
+                 .name = "a",
                  .start = succeeding,
                  .stop = blocking,
                  .stop_deadline = 4 * SECOND,
@@ -281,8 +304,8 @@ static void test_each_stop_has_a_deadline_of_its_own(void **state) {
         assert_int_equal(elapsed(), 7 * SECOND);
         assert_string_equal(status.message,
                             "hook \"a\" is stuck: its stop function has not returned within 4000 "
-                            "ms; hook \"b\" is stuck: its stop function has not returned within "
-                            "3000 ms");
+                            "ms; hook \"b\" is stuck: its stop function has not returned "
+                            "within 3000 ms");
         leave_stuck(hooks);
         release(&blocks[0]);
         release(&blocks[1]);

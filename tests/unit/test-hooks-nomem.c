@@ -97,7 +97,8 @@ static void life(int n) {
         assert_true((r == 0) == (hooks != NULL));
         assert_true((r == 0) == !failing_memory_hit());
         for (int i = 0; hooks && i < N_HOOKS; i++) {
-                struct hf_hook hook = {.name = names[i],
+                struct hf_hook hook = {.size = sizeof hook,
+                                       .name = names[i],
                                        .start = start,
                                        .stop = i == 1 ? NULL : stop,
                                        .after = i ? &names[i - 1] : NULL,
@@ -144,7 +145,10 @@ static int do_nothing(struct hf_hook_context *context, void *ctx, struct hf_stat
 static void test_hooks_that_are_stuck_keep_all_their_memory(void **state) {
         static const struct hf_host host = {.size = sizeof host};
         static struct hf_hooks *hooks; /* referenced here, because it is never freed */
-        struct hf_hook hook = {.name = "a", .start = do_nothing, .stop = report_stuck};
+        struct hf_hook hook = {.size = sizeof hook,
+                               .name = "a",
+                               .start = do_nothing,
+                               .stop = report_stuck};
 
         assert_int_equal(hf_hooks_new(&host, NULL, &hooks), 0);
         assert_int_equal(hf_hooks_add(hooks, &hook, "test", NULL), 0);
@@ -163,7 +167,7 @@ static void test_hooks_that_were_not_stopped_keep_all_their_memory(void **state)
 #endif
         static const struct hf_host host = {.size = sizeof host};
         static struct hf_hooks *hooks; /* referenced here, because it is never freed */
-        struct hf_hook hook = {.name = "a", .start = do_nothing};
+        struct hf_hook hook = {.size = sizeof hook, .name = "a", .start = do_nothing};
 
         assert_int_equal(hf_hooks_new(&host, NULL, &hooks), 0);
         assert_int_equal(hf_hooks_add(hooks, &hook, "test", NULL), 0);
@@ -176,7 +180,7 @@ static void test_hooks_that_were_not_stopped_keep_all_their_memory(void **state)
 static void test_hooks_that_were_never_started_are_freed(void **state) {
         static const struct hf_host host = {.size = sizeof host};
         struct hf_hooks *hooks;
-        struct hf_hook hook = {.name = "a", .start = do_nothing};
+        struct hf_hook hook = {.size = sizeof hook, .name = "a", .start = do_nothing};
         size_t before = failing_memory_n_live();
 
         assert_int_equal(hf_hooks_new(&host, NULL, &hooks), 0);

@@ -6,7 +6,6 @@
 #undef NDEBUG
 #include <assert.h>
 #include <pthread.h>
-#include <sched.h>
 #include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,6 +20,9 @@
 
 #include <holdfast/health.h>
 #include <holdfast/hooks.h>
+
+#include "patience.h"
+#include "text_asserts.h"
 
 static int ok(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
         return 0;
@@ -39,38 +41,43 @@ static struct hf_hooks *new_hooks(const struct hf_host *host) {
 
 static const struct hf_host silent = {.size = sizeof silent};
 
-static void assert_says(const struct hf_status *status, const char *text) {
-        if (!strstr(status->message, text))
-                fail_msg("\"%s\" does not say \"%s\"", status->message, text);
-}
-
 static void test_a_duplicate_names_the_first_registration(void **state) {
         struct hf_hooks *hooks = new_hooks(&silent);
         struct hf_status status = {0};
-        struct hf_hook hook = {.name = "a", .start = ok};
+        struct hf_hook hook = {.size = sizeof hook, .name = "a", .start = ok};
         assert_int_equal(hf_hooks_add(hooks, &hook, "first.c:1", &status), 0);
         assert_int_equal(hf_hooks_add(hooks, &hook, "second.c:2", &status), HF_E_EXISTS);
-        assert_says(&status, "\"a\"");
-        assert_says(&status, "first.c:1");
-        assert_says(&status, "second.c:2");
+        assert_in(status.message, "\"a\"");
+        assert_in(status.message, "first.c:1");
+        assert_in(status.message, "second.c:2");
         hf_hooks_free(hooks);
 }
 
 static void test_empty_names_and_missing_functions_are_refused(void **state) {
         struct hf_hooks *hooks = new_hooks(&silent);
         struct hf_status status = {0};
-        assert_int_equal(hf_hooks_add(hooks, &(struct hf_hook){.start = ok}, "x.c:7", &status),
+        assert_int_equal(hf_hooks_add(hooks,
+                                      &(struct hf_hook){.size = sizeof(struct hf_hook),
+                                                        .start = ok},
+                                      "x.c:7", &status),
                          HF_E_INVALID);
-        assert_says(&status, "x.c:7");
-        assert_int_equal(hf_hooks_add(hooks, &(struct hf_hook){.name = "", .start = ok}, "x.c:7",
-                                      &status),
+        assert_in(status.message, "x.c:7");
+        assert_int_equal(hf_hooks_add(hooks,
+                                      &(struct hf_hook){.size = sizeof(struct hf_hook),
+                                                        .name = "",
+                                                        .start = ok},
+                                      "x.c:7", &status),
                          HF_E_INVALID);
-        assert_int_equal(hf_hooks_add(hooks, &(struct hf_hook){.name = "b"}, "x.c:8", &status),
+        assert_int_equal(hf_hooks_add(hooks,
+                                      &(struct hf_hook){.size = sizeof(struct hf_hook),
+                                                        .name = "b"},
+                                      "x.c:8", &status),
                          HF_E_INVALID);
-        assert_says(&status, "\"b\"");
+        assert_in(status.message, "\"b\"");
         const char *after[] = {""};
         assert_int_equal(hf_hooks_add(hooks,
-                                      &(struct hf_hook){.name = "b",
+                                      &(struct hf_hook){.size = sizeof(struct hf_hook),
+                                                        .name = "b",
                                                         .start = ok,
                                                         .after = after,
                                                         .n_after = 1},
@@ -84,19 +91,23 @@ static void test_registration_closes_with_the_start(void **state) {
         struct hf_hooks *hooks = new_hooks(&silent);
         struct hf_status status = {0};
         atomic_int n = 0;
-        struct hf_hook hook = {.name = "a", .start = count, .stop = count, .ctx = &n};
+        struct hf_hook hook = {.size = sizeof hook,
+                               .name = "a",
+                               .start = count,
+                               .stop = count,
+                               .ctx = &n};
         assert_int_equal(hf_hooks_add(hooks, &hook, HF_HOOKS_HERE, &status), 0);
         assert_int_equal(hf_hooks_start(hooks, &status), 0);
         hook.name = "late";
         assert_int_equal(hf_hooks_add(hooks, &hook, HF_HOOKS_HERE, &status), HF_E_CLOSED);
-        assert_says(&status, "\"late\"");
+        assert_in(status.message, "\"late\"");
         assert_int_equal(hf_hooks_start(hooks, &status), HF_E_CLOSED);
         assert_int_equal(n, 1);
         assert_int_equal(hf_hooks_stop(hooks, &status), 0);
         assert_int_equal(n, 2);
         assert_int_equal(hf_hooks_stop(hooks, &status), 0); /* the result of the first */
         assert_int_equal(n, 2);
-        hf_hooks_stopped(hooks);
+        hf_hooks_fire_stopped(hooks);
         hf_hooks_free(hooks);
 }
 
@@ -105,15 +116,16 @@ static void test_an_unknown_name_in_after_is_named(void **state) {
         struct hf_status status = {0};
         const char *after[] = {"nobody"};
         atomic_int n = 0;
-        struct hf_hook hook = {.name = "a",
+        struct hf_hook hook = {.size = sizeof hook,
+                               .name = "a",
                                .start = count,
                                .after = after,
                                .n_after = 1,
                                .ctx = &n};
         assert_int_equal(hf_hooks_add(hooks, &hook, "me.c:3", &status), 0);
         assert_int_equal(hf_hooks_start(hooks, &status), HF_E_INVALID);
-        assert_says(&status, "\"nobody\"");
-        assert_says(&status, "me.c:3");
+        assert_in(status.message, "\"nobody\"");
+        assert_in(status.message, "me.c:3");
         assert_int_equal(hf_hooks_stop(hooks, &status), 0);
         assert_int_equal(n, 0);
         hf_hooks_free(hooks);
@@ -125,16 +137,36 @@ static void test_a_cycle_is_named(void **state) {
         const char *on_a[] = {"a"}, *on_b[] = {"x", "b"}, *on_c[] = {"c"};
         atomic_int n = 0;
         struct hf_hook list[] = {
-                {.name = "x", .start = count, .ctx = &n},
-                {.name = "lead-in", .start = count, .after = on_a, .n_after = 1, .ctx = &n},
-                {.name = "a", .start = count, .after = on_b, .n_after = 2, .ctx = &n},
-                {.name = "b", .start = count, .after = on_c, .n_after = 1, .ctx = &n},
-                {.name = "c", .start = count, .after = on_a, .n_after = 1, .ctx = &n},
+                {.size = sizeof(struct hf_hook), .name = "x", .start = count, .ctx = &n},
+                {.size = sizeof(struct hf_hook),
+                 .name = "lead-in",
+                 .start = count,
+                 .after = on_a,
+                 .n_after = 1,
+                 .ctx = &n},
+                {.size = sizeof(struct hf_hook),
+                 .name = "a",
+                 .start = count,
+                 .after = on_b,
+                 .n_after = 2,
+                 .ctx = &n},
+                {.size = sizeof(struct hf_hook),
+                 .name = "b",
+                 .start = count,
+                 .after = on_c,
+                 .n_after = 1,
+                 .ctx = &n},
+                {.size = sizeof(struct hf_hook),
+                 .name = "c",
+                 .start = count,
+                 .after = on_a,
+                 .n_after = 1,
+                 .ctx = &n},
         };
         for (size_t i = 0; i < sizeof list / sizeof *list; i++)
                 assert_int_equal(hf_hooks_add(hooks, &list[i], HF_HOOKS_HERE, &status), 0);
         assert_int_equal(hf_hooks_start(hooks, &status), HF_E_INVALID);
-        assert_says(&status, "\"a\" after \"b\" after \"c\" after \"a\"");
+        assert_in(status.message, "\"a\" after \"b\" after \"c\" after \"a\"");
         assert_null(strstr(status.message, "lead-in"));
         assert_int_equal(hf_hooks_stop(hooks, &status), 0);
         assert_int_equal(n, 0);
@@ -146,14 +178,15 @@ static void test_a_hook_after_itself_is_a_cycle(void **state) {
         struct hf_status status = {0};
         const char *on_a[] = {"a"};
         assert_int_equal(hf_hooks_add(hooks,
-                                      &(struct hf_hook){.name = "a",
+                                      &(struct hf_hook){.size = sizeof(struct hf_hook),
+                                                        .name = "a",
                                                         .start = ok,
                                                         .after = on_a,
                                                         .n_after = 1},
                                       "x", &status),
                          0);
         assert_int_equal(hf_hooks_start(hooks, &status), HF_E_INVALID);
-        assert_says(&status, "\"a\" after \"a\"");
+        assert_in(status.message, "\"a\" after \"a\"");
         assert_int_equal(hf_hooks_stop(hooks, &status), 0);
         hf_hooks_free(hooks);
 }
@@ -185,8 +218,8 @@ static void test_every_hook_is_a_health_check(void **state) {
         struct hf_hooks *hooks = new_hooks(&host);
         struct hf_status status = {0};
         atomic_int n_a = 0, n_b = 0;
-        struct hf_hook a = {.name = "a", .start = count, .ctx = &n_a};
-        struct hf_hook b = {.name = "b", .start = count, .ctx = &n_b};
+        struct hf_hook a = {.size = sizeof a, .name = "a", .start = count, .ctx = &n_a};
+        struct hf_hook b = {.size = sizeof b, .name = "b", .start = count, .ctx = &n_b};
         assert_int_equal(hf_hooks_add(hooks, &a, "first.c:1", &status), 0);
         assert_int_equal(hf_hooks_add(hooks, &b, "second.c:2", &status), 0);
         for (unsigned endpoint = HF_HEALTHZ; endpoint <= HF_READYZ; endpoint *= 2) {
@@ -218,10 +251,10 @@ static void test_a_taken_check_name_refuses_the_hook(void **state) {
         struct hf_hooks *one = new_hooks(&host), *other = new_hooks(&host);
         struct hf_status status = {0};
         atomic_int n = 0;
-        struct hf_hook hook = {.name = "a", .start = count, .ctx = &n};
+        struct hf_hook hook = {.size = sizeof hook, .name = "a", .start = count, .ctx = &n};
         assert_int_equal(hf_hooks_add(one, &hook, "x", &status), 0);
         assert_int_equal(hf_hooks_add(other, &hook, "y", &status), HF_E_EXISTS);
-        assert_says(&status, "poststarthook/a");
+        assert_in(status.message, "poststarthook/a");
         assert_int_equal(hf_hooks_start(other, &status), 0); /* it is not in the list */
         assert_int_equal(n, 0);
         assert_int_equal(hf_hooks_stop(other, &status), 0);
@@ -254,7 +287,10 @@ struct refused_hook {
 
 static void *add_refused_hook(void *ctx) {
         struct refused_hook *refused = ctx;
-        struct hf_hook hook = {.name = "a", .start = count, .ctx = &refused->n_starts};
+        struct hf_hook hook = {.size = sizeof hook,
+                               .name = "a",
+                               .start = count,
+                               .ctx = &refused->n_starts};
         struct hf_status status;
 
         atomic_store(&refused->thread_id, (int)gettid());
@@ -262,20 +298,17 @@ static void *add_refused_hook(void *ctx) {
         return NULL;
 }
 
-/* Waits until a thread of this process sleeps. */
-static void await_sleep(atomic_int *thread_id) {
-        for (char state = 'R'; state != 'S';) {
-                char path[64];
-                (void)sched_yield();
-                (void)snprintf(path, sizeof path, "/proc/self/task/%d/stat",
-                               atomic_load(thread_id));
-                FILE *file = fopen(path, "re");
-                if (!file)
-                        continue;
-                if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
-                        state = 'R';
-                (void)fclose(file);
-        }
+/* Whether a thread of this process sleeps. */
+static bool sleeps(int thread_id) {
+        char path[64], state = 'R';
+
+        (void)snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread_id);
+        FILE *file = fopen(path, "re");
+        if (!file)
+                return false;
+        bool is_read = fscanf(file, "%*d (%*[^)]) %c", &state) == 1;
+        (void)fclose(file);
+        return is_read && state == 'S';
 }
 
 /* The health registry refuses the hook's check only after the hooks have started, because a check
@@ -297,7 +330,7 @@ static void test_a_hook_that_is_refused_late_never_starts(void **state) {
         assert_int_equal(pthread_create(&checks, NULL, run_checks, host.health), 0);
         sem_wait(&check_entered);
         assert_int_equal(pthread_create(&adds, NULL, add_refused_hook, &refused), 0);
-        await_sleep(&refused.thread_id);
+        PATIENCE_AWAIT(sleeps(atomic_load(&refused.thread_id)));
         assert_int_equal(hf_hooks_start(refused.hooks, &status), 0);
         assert_int_equal(refused.n_starts, 0);
         sem_post(&check_may_leave);
@@ -305,7 +338,7 @@ static void test_a_hook_that_is_refused_late_never_starts(void **state) {
         assert_int_equal(pthread_join(adds, NULL), 0);
         assert_int_equal(refused.result, HF_E_EXISTS);
         assert_int_equal(hf_hooks_stop(refused.hooks, &status), 0);
-        hf_hooks_stopped(refused.hooks);
+        hf_hooks_fire_stopped(refused.hooks);
         hf_hooks_free(refused.hooks);
         hf_health_free(host.health);
         sem_destroy(&check_entered);

@@ -62,8 +62,13 @@ static void test_the_result_of_a_function_counts_and_has_a_message(void **state)
 
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
                 const char *why = cases[i].message ? cases[i].message : hf_strerror(HF_E_BUSY);
-                struct hf_hook list[] = {{.name = "a", .start = succeed, .stop = cases[i].fn},
-                                         {.name = "b", .start = cases[i].fn}};
+                struct hf_hook list[] = {{.size = sizeof(struct hf_hook),
+                                          .name = "a",
+                                          .start = succeed,
+                                          .stop = cases[i].fn},
+                                         {.size = sizeof(struct hf_hook),
+                                          .name = "b",
+                                          .start = cases[i].fn}};
                 struct hf_hooks *hooks = hooks_of(list, 2);
                 struct hf_status status = {0};
                 char expected[200];
@@ -80,8 +85,14 @@ static void test_the_result_of_a_function_counts_and_has_a_message(void **state)
 }
 
 static void test_the_first_error_of_the_stops_is_returned_unless_one_is_stuck(void **state) {
-        struct hf_hook list[] = {{.name = "a", .start = succeed, .stop = fail_silently},
-                                 {.name = "b", .start = succeed, .stop = stay_stuck}};
+        struct hf_hook list[] = {{.size = sizeof(struct hf_hook),
+                                  .name = "a",
+                                  .start = succeed,
+                                  .stop = fail_silently},
+                                 {.size = sizeof(struct hf_hook),
+                                  .name = "b",
+                                  .start = succeed,
+                                  .stop = stay_stuck}};
         struct hf_status status = {0};
         struct hf_hooks *hooks = hooks_of(list, 1);
 
@@ -105,8 +116,10 @@ static void test_many_errors_are_cut_at_the_end_of_the_message(void **state) {
 
         for (size_t i = 0; i < 40; i++) {
                 (void)snprintf(names[i], sizeof names[i], "hook-with-a-long-name-number-%zu", i);
-                list[i] =
-                        (struct hf_hook){.name = names[i], .start = succeed, .stop = fail_silently};
+                list[i] = (struct hf_hook){.size = sizeof(struct hf_hook),
+                                           .name = names[i],
+                                           .start = succeed,
+                                           .stop = fail_silently};
         }
         struct hf_hooks *hooks = hooks_of(list, 40);
         assert_int_equal(hf_hooks_start(hooks, &status), 0);
@@ -121,9 +134,19 @@ static void test_many_errors_are_cut_at_the_end_of_the_message(void **state) {
 static void test_a_stop_ends_when_dependents_were_registered_first(void **state) {
         const char *on_a[] = {"a"}, *on_b[] = {"b"};
         struct hf_hook list[] = {
-                {.name = "c", .start = succeed, .stop = succeed, .after = on_b, .n_after = 1},
-                {.name = "b", .start = fail_silently, .stop = succeed, .after = on_a, .n_after = 1},
-                {.name = "a", .start = succeed, .stop = succeed},
+                {.size = sizeof(struct hf_hook),
+                 .name = "c",
+                 .start = succeed,
+                 .stop = succeed,
+                 .after = on_b,
+                 .n_after = 1},
+                {.size = sizeof(struct hf_hook),
+                 .name = "b",
+                 .start = fail_silently,
+                 .stop = succeed,
+                 .after = on_a,
+                 .n_after = 1},
+                {.size = sizeof(struct hf_hook), .name = "a", .start = succeed, .stop = succeed},
         };
         struct hf_hooks *hooks = hooks_of(list, 3);
 
@@ -136,7 +159,10 @@ static void test_a_stop_ends_when_dependents_were_registered_first(void **state)
 
 static void test_the_stopped_token_fires_when_the_caller_says_so(void **state) {
         struct hf_hook_context *context = NULL;
-        struct hf_hook hook = {.name = "a", .start = keep_context, .ctx = &context};
+        struct hf_hook hook = {.size = sizeof hook,
+                               .name = "a",
+                               .start = keep_context,
+                               .ctx = &context};
         struct hf_hooks *hooks = hooks_of(&hook, 1);
 
         assert_int_equal(hf_hooks_start(hooks, NULL), 0);
@@ -145,7 +171,7 @@ static void test_the_stopped_token_fires_when_the_caller_says_so(void **state) {
         assert_true(hf_cancel_fired(hf_hook_shutting_down(context)));
         assert_int_equal(hf_hooks_stop(hooks, NULL), 0);
         assert_false(hf_cancel_fired(hf_hook_stopped(context)));
-        hf_hooks_stopped(hooks);
+        hf_hooks_fire_stopped(hooks);
         assert_true(hf_cancel_fired(hf_hook_stopped(context)));
         hf_hooks_free(hooks);
 }
@@ -154,7 +180,10 @@ static void never(void *ctx, struct hf_cancel *token) { abort(); }
 
 static void test_no_thread_begins_after_the_shutdown_has_begun(void **state) {
         struct hf_hook_context *context = NULL;
-        struct hf_hook hook = {.name = "a", .start = keep_context, .ctx = &context};
+        struct hf_hook hook = {.size = sizeof hook,
+                               .name = "a",
+                               .start = keep_context,
+                               .ctx = &context};
         struct hf_hooks *hooks = hooks_of(&hook, 1);
 
         assert_int_equal(hf_hooks_start(hooks, NULL), 0);
@@ -166,7 +195,7 @@ static void test_no_thread_begins_after_the_shutdown_has_begun(void **state) {
 }
 
 static void test_a_start_after_the_shutdown_is_refused_at_once(void **state) {
-        struct hf_hook hook = {.name = "a", .start = succeed};
+        struct hf_hook hook = {.size = sizeof hook, .name = "a", .start = succeed};
         struct hf_hooks *hooks = hooks_of(&hook, 1);
         struct hf_status status = {0};
 
@@ -205,8 +234,8 @@ static int holding_wait(void *ctx, pthread_cond_t *cond, pthread_mutex_t *mutex,
         return 0;
 }
 static hf_nsec system_now(void *ctx) { return hf_now(hf_clock_system()); }
-static const struct hf_clock holding_clock = {system_now, system_now, system_now, holding_wait,
-                                              NULL};
+static const struct hf_clock holding_clock = {sizeof holding_clock, system_now,   system_now,
+                                              system_now,           holding_wait, NULL};
 
 static int await_shutdown(struct hf_hook_context *context, void *ctx,
                           struct hf_status *reterr_status) {
@@ -228,7 +257,7 @@ static void *start_main(void *ctx) {
 /* Otherwise the caller could free the hooks while the start still uses them. */
 static void test_a_stop_returns_only_after_the_start(void **state) {
         static const struct hf_host host = {.size = sizeof host, .clock = &holding_clock};
-        struct hf_hook hook = {.name = "a", .start = await_shutdown};
+        struct hf_hook hook = {.size = sizeof hook, .name = "a", .start = await_shutdown};
         struct hf_hooks *hooks = NULL;
         pthread_t thread;
         void *result;
@@ -266,10 +295,13 @@ static int take_a_while(struct hf_hook_context *context, void *ctx,
 
 /* The coordinators sleep while a function runs. */
 static void test_waiting_for_a_function_costs_no_processor(void **state) {
-        static const struct hf_clock clock = {system_now, system_now, system_now, counting_wait,
-                                              NULL};
+        static const struct hf_clock clock = {sizeof clock, system_now,    system_now,
+                                              system_now,   counting_wait, NULL};
         static const struct hf_host host = {.size = sizeof host, .clock = &clock};
-        struct hf_hook hook = {.name = "a", .start = take_a_while, .stop = take_a_while};
+        struct hf_hook hook = {.size = sizeof hook,
+                               .name = "a",
+                               .start = take_a_while,
+                               .stop = take_a_while};
         struct hf_hooks *hooks = NULL;
 
         assert_int_equal(hf_hooks_new(&host, NULL, &hooks), 0);
@@ -285,7 +317,10 @@ static void test_waiting_for_a_function_costs_no_processor(void **state) {
 static void test_a_hook_gets_the_client_of_the_hooks(void **state) {
         static int client;
         struct hf_hook_context *context = NULL;
-        struct hf_hook hook = {.name = "a", .start = keep_context, .ctx = &context};
+        struct hf_hook hook = {.size = sizeof hook,
+                               .name = "a",
+                               .start = keep_context,
+                               .ctx = &context};
         struct hf_hooks *hooks = NULL;
 
         assert_int_equal(hf_hooks_new(&silent, (struct hf_client *)&client, &hooks), 0);
@@ -298,7 +333,7 @@ static void test_a_hook_gets_the_client_of_the_hooks(void **state) {
 
 static void test_a_duplicate_names_both_callers_also_with_health_checks(void **state) {
         struct hf_host host = {.size = sizeof host};
-        struct hf_hook hook = {.name = "a", .start = succeed};
+        struct hf_hook hook = {.size = sizeof hook, .name = "a", .start = succeed};
         struct hf_hooks *hooks = NULL;
         struct hf_status status = {0};
 
@@ -315,7 +350,7 @@ static void test_a_duplicate_names_both_callers_also_with_health_checks(void **s
 
 static void test_a_list_of_names_that_is_missing_is_refused(void **state) {
         const char *const none[] = {NULL};
-        struct hf_hook hook = {.name = "a", .start = succeed, .n_after = 1};
+        struct hf_hook hook = {.size = sizeof hook, .name = "a", .start = succeed, .n_after = 1};
         struct hf_hooks *hooks = hooks_of(NULL, 0);
 
         assert_int_equal(hf_hooks_add(hooks, &hook, "test", NULL), HF_E_INVALID);
@@ -329,10 +364,22 @@ static void test_a_list_of_names_that_is_missing_is_refused(void **state) {
 static void test_a_cycle_is_found_beside_hooks_that_are_free_of_it(void **state) {
         const char *on_b_and_c[] = {"b", "c"}, *on_d[] = {"d"}, *on_a[] = {"a"};
         struct hf_hook list[] = {
-                {.name = "a", .start = succeed, .after = on_b_and_c, .n_after = 2},
-                {.name = "b", .start = succeed, .after = on_d, .n_after = 1},
-                {.name = "c", .start = succeed, .after = on_a, .n_after = 1},
-                {.name = "d", .start = succeed},
+                {.size = sizeof(struct hf_hook),
+                 .name = "a",
+                 .start = succeed,
+                 .after = on_b_and_c,
+                 .n_after = 2},
+                {.size = sizeof(struct hf_hook),
+                 .name = "b",
+                 .start = succeed,
+                 .after = on_d,
+                 .n_after = 1},
+                {.size = sizeof(struct hf_hook),
+                 .name = "c",
+                 .start = succeed,
+                 .after = on_a,
+                 .n_after = 1},
+                {.size = sizeof(struct hf_hook), .name = "d", .start = succeed},
         };
         struct hf_hooks *hooks = hooks_of(list, 4);
         struct hf_status status = {0};
@@ -362,7 +409,7 @@ struct late_hook {
 };
 static void *add_late(void *ctx) {
         struct late_hook *late = ctx;
-        struct hf_hook hook = {.name = "late", .start = succeed};
+        struct hf_hook hook = {.size = sizeof hook, .name = "late", .start = succeed};
 
         late->result = hf_hooks_add(late->hooks, &hook, "test", &late->status);
         return NULL;

@@ -91,7 +91,7 @@ static struct exchange *start(int i, const char *body, int64_t deadline_ms) {
                                            .n_headers = 2,
                                            .body = body,
                                            .n_body = strlen(body),
-                                           .version = HF__HTTP_2,
+                                           .version = HF__HTTP_ANY,
                                            .tls = f.tls,
                                            .deadline = deadline_ms ? in_msec(deadline_ms)
                                                                    : HF_NSEC_NEVER,

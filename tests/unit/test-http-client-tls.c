@@ -38,7 +38,7 @@
 struct response {
         int outcome, code;
         char body[256], text[256];
-        bool done;
+        bool other_ca, done;
 };
 
 struct fixture {
@@ -95,6 +95,7 @@ static void on_done(void *ctx, const struct hf__http_result *result) {
         a->code = result->code;
         snprintf(a->body, sizeof a->body, "%.*s", (int)result->n_body, (const char *)result->body);
         snprintf(a->text, sizeof a->text, "%s", result->error_text);
+        a->other_ca = result->other_ca;
         a->done = true;
         pthread_cond_broadcast(&f.cond);
         pthread_mutex_unlock(&f.mu);
@@ -150,8 +151,10 @@ static void test_only_the_given_ca_is_trusted(void **state) {
                 get(&(struct hf__http_tls_config){.ca_pem = f.http.ca.cert_pem}, "/hello");
         assert_int_equal(a.outcome, 0);
         assert_string_equal(a.body, "hello");
+        assert_false(a.other_ca);
         a = get(&(struct hf__http_tls_config){.ca_pem = other.cert_pem}, "/hello");
         assert_int_equal(a.outcome, HF_E_UNAUTHORIZED);
+        assert_true(a.other_ca);
         assert_true(a.text[0]);
         /* the system's CAs do not include it */
         a = get(&(struct hf__http_tls_config){0}, "/hello");
@@ -168,6 +171,7 @@ static void test_an_expired_server_is_refused(void **state) {
         struct response a =
                 get(&(struct hf__http_tls_config){.ca_pem = f.http.ca.cert_pem}, "/hello");
         assert_int_equal(a.outcome, HF_E_UNAUTHORIZED);
+        assert_false(a.other_ca);
         assert_int_equal(f.http.n_handled, 0);
         fixture_stop();
 }
@@ -180,6 +184,7 @@ static void test_the_server_name_replaces_the_urls_host_in_tls_only(void **state
         struct hf__http_tls_config config = {.ca_pem = f.http.ca.cert_pem};
         struct response a = get(&config, "/host"); /* the URL's host is not in the certificate */
         assert_int_equal(a.outcome, HF_E_UNAUTHORIZED);
+        assert_false(a.other_ca);
         config.server_name = "elsewhere.test";
         assert_int_equal(get(&config, "/host").outcome, HF_E_UNAUTHORIZED);
         config.server_name = "holdfast.test";
@@ -260,7 +265,7 @@ static void test_a_hanging_handshake_does_not_hold_up_the_lane(void **state) {
         while (!f.relay.n_accepted)
                 (void)hf_cancel_wait(hf_cancel_never(),
                                      hf_now(hf_clock_system()) + HF_NSEC_PER_MSEC);
-        submit(&first, tls, "/hello", 100 * HF_NSEC_PER_MSEC); /* it waits for that connection */
+        submit(&first, tls, "/hello", HF_NSEC_PER_SEC); /* it waits for that connection */
         wait_done(&first);
         submit(&second, tls, "/hello", 20 * HF_NSEC_PER_SEC);
         wait_done(&second);

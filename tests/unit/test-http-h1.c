@@ -2,7 +2,6 @@
 /* HTTP/1.1 over real connections: framing, limits, slow and dishonest clients. */
 #undef NDEBUG
 #include <errno.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,8 +14,8 @@
 
 #include "base/buf.h"
 #include "http_fixture.h"
+#include "patience.h"
 #include "server/http/http_private.h"
-#include "time_units.h"
 
 static struct http_fixture f;
 
@@ -140,7 +139,6 @@ static void test_pipelined_input_is_accounted(void **state) {
         static const char hello[] = "GET /hello HTTP/1.1\r\nHost: a\r\n\r\n";
         enum { N = 200 };
         const struct hfd_account *account = &f.http->account;
-        hf_nsec until = in_msec(PATIENCE_MSEC);
         struct hfd_http_request *held;
         struct tls_client c;
 
@@ -150,16 +148,13 @@ static void test_pipelined_input_is_accounted(void **state) {
         size_t before = account->known + account->strangers;
         for (int i = 0; i < N; i++)
                 tls_client_puts(&c, hello);
-        while (account->known + account->strangers < before + N * strlen(hello) &&
-               hf_now(hf_clock_system()) < until)
-                sched_yield();
+        PATIENCE_AWAIT(account->known + account->strangers >= before + N * strlen(hello));
         assert_int_equal(account->known + account->strangers, before + N * strlen(hello));
         http_fixture_respond(held, 200, "1");
         hfd_http_request_unref(held);
         for (int i = 0; i < 1 + N; i++)
                 assert_int_equal(read_response(&c, NULL, 0), 200);
-        while (account->known + account->strangers > 0 && hf_now(hf_clock_system()) < until)
-                sched_yield();
+        PATIENCE_AWAIT(account->known + account->strangers == 0);
         assert_int_equal(account->known + account->strangers, 0);
         tls_client_close(&c);
 }
@@ -167,7 +162,6 @@ static void test_pipelined_input_is_accounted(void **state) {
 /* Nor is input that is never parsed, because its connection ends. */
 static void test_pipelined_input_of_a_closed_connection_is_not_accounted(void **state) {
         const struct hfd_account *account = &f.http->account;
-        hf_nsec until = in_msec(PATIENCE_MSEC);
         struct hfd_http_request *held;
         struct tls_client c;
 
@@ -175,8 +169,7 @@ static void test_pipelined_input_of_a_closed_connection_is_not_accounted(void **
         tls_client_puts(&c, "GET /hold HTTP/1.1\r\nHost: a\r\n\r\nGET /hello HTTP/1.1\r\n");
         held = http_fixture_take_held(&f);
         tls_client_close(&c);
-        while (account->known + account->strangers > 0 && hf_now(hf_clock_system()) < until)
-                sched_yield();
+        PATIENCE_AWAIT(account->known + account->strangers == 0);
         assert_int_equal(account->known + account->strangers, 0);
         http_fixture_respond(held, 200, "too late");
         hfd_http_request_unref(held);
@@ -339,7 +332,7 @@ static void test_a_slow_reader_is_disconnected(void **state) {
         struct hf__buf *piece = hf__buf_new(4096);
         struct hfd_http_request *held;
         struct tls_client c;
-        unsigned gone = f.n_gone;
+        unsigned gone = http_fixture_read(&f, &f.n_gone);
         size_t pushed = 0;
         int r = 0;
 
@@ -361,7 +354,8 @@ static void test_a_slow_reader_is_disconnected(void **state) {
 
 static void test_a_handler_learns_that_the_peer_is_gone(void **state) {
         struct hf__buf *piece = hf__buf_copy("x", 1);
-        unsigned gone = f.n_gone, finished = f.n_finished;
+        unsigned gone = http_fixture_read(&f, &f.n_gone);
+        unsigned finished = http_fixture_read(&f, &f.n_finished);
         struct hfd_http_request *held;
         struct tls_client c;
 
@@ -378,13 +372,14 @@ static void test_a_handler_learns_that_the_peer_is_gone(void **state) {
 }
 
 static void test_a_handler_learns_that_the_response_is_sent(void **state) {
-        unsigned finished = f.n_finished, gone = f.n_gone;
+        unsigned gone = http_fixture_read(&f, &f.n_gone);
+        unsigned finished = http_fixture_read(&f, &f.n_finished);
 
         assert_int_equal(send_request("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"), 200);
         http_fixture_await(&f, &f.n_finished, finished + 1);
         assert_int_equal(f.last_code, 200);
         assert_int_equal(f.last_bytes, 5);
-        assert_int_equal(f.n_gone, gone);
+        assert_int_equal(http_fixture_read(&f, &f.n_gone), gone);
 }
 
 static void test_a_large_body_is_echoed(void **state) {

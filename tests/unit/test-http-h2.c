@@ -17,6 +17,16 @@
 
 static struct http_fixture f;
 
+static int setup(void **state) {
+        http_fixture_start(&f);
+        return 0;
+}
+
+static int teardown(void **state) {
+        http_fixture_stop(&f);
+        return 0;
+}
+
 static struct h2_client *h2_open(uint32_t window, int rcvbuf) {
         return h2_client_open(hfd_http_port(f.http), window, rcvbuf);
 }
@@ -178,7 +188,7 @@ static void test_a_slow_reader_is_disconnected(void **state) {
         struct hf__buf *event = hf__buf_new(1000);
         int32_t slow = h2_client_ask(h, "GET", "/hold", NULL);
         struct hfd_http_request *held = http_fixture_take_held(&f);
-        unsigned gone = f.n_gone;
+        unsigned gone = http_fixture_read(&f, &f.n_gone);
         int r = 0, pushed = 0;
 
         memset(event->data, 'x', event->n);
@@ -197,7 +207,7 @@ static void test_a_slow_reader_is_disconnected(void **state) {
 
 static void test_a_handler_learns_that_the_peer_is_gone(void **state) {
         struct h2_client *h = h2_open(0, 0);
-        unsigned gone = f.n_gone;
+        unsigned gone = http_fixture_read(&f, &f.n_gone);
         int32_t id = h2_client_ask(h, "GET", "/hold", NULL);
         struct hfd_http_request *a = http_fixture_take_held(&f), *b;
 
@@ -324,7 +334,7 @@ static void test_a_continuation_flood_ends_the_connection(void **state) {
 static void test_an_hpack_bomb_ends_the_connection(void **state) {
         struct h2_client *h = h2_open(0, 0);
         uint8_t *block = malloc(20000), *at = block + 9;
-        unsigned handled = f.n_handled;
+        unsigned handled = http_fixture_read(&f, &f.n_handled);
 
         memcpy(at, hello_block, sizeof hello_block);
         at += sizeof hello_block;
@@ -340,19 +350,9 @@ static void test_an_hpack_bomb_ends_the_connection(void **state) {
                   NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM, 1);
         tls_client_send(&h->tls, block, (size_t)(at - block));
         assert_true(tls_client_is_closed(&h->tls));
-        assert_int_equal(f.n_handled, handled);
+        assert_int_equal(http_fixture_read(&f, &f.n_handled), handled);
         free(block);
         h2_client_close(h);
-}
-
-static int setup(void **state) {
-        http_fixture_start(&f);
-        return 0;
-}
-
-static int teardown(void **state) {
-        http_fixture_stop(&f);
-        return 0;
 }
 
 /* ---- strangers ---- */
@@ -364,6 +364,8 @@ static enum hfd_http_verdict treat_as_stranger(void *ctx, struct hfd_http_reques
         return HFD_HTTP_REFUSED;
 }
 
+/* Replaces the fixture's server by one that takes every sender for a stranger. Returns the former
+ * server, which the test puts back. */
 static struct hfd_http *start_for_strangers(void) {
         struct hfd_http_config config = http_fixture_config(&f);
         struct hf_status status = {0};

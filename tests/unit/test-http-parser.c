@@ -163,8 +163,9 @@ static void test_the_router_prefers_the_longest_path(void **state) {
         assert_ptr_equal(ctx, &b);
         assert_int_equal(hfd_router_find(router, "/apis", &handler, &ctx), 0);
         assert_ptr_equal(ctx, &c);
-        assert_int_equal(hfd_router_find(router, "/apisx", &handler, &ctx), 0);
+        assert_int_equal(hfd_router_find(router, "/", &handler, &ctx), 0);
         assert_ptr_equal(ctx, &a);
+        assert_int_equal(hfd_router_find(router, "/apisx", &handler, &ctx), HF_E_NOT_FOUND);
         hfd_router_free(router);
         assert_int_equal(hfd_router_new(&router), 0);
         assert_int_equal(hfd_router_find(router, "/x", &handler, &ctx), HF_E_NOT_FOUND);

@@ -210,8 +210,8 @@ static void test_a_strangers_body_is_not_awaited(void **state) {
         start(16);
         c = open_client();
         assert_true(says(&c,
-                         "POST /forbidden HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\nonly "
-                         "this",
+                         "POST /forbidden HTTP/1.1\r\nHost: a\r\nContent-Length: "
+                         "1000\r\n\r\nonly this",
                          "403"));
         assert_true(tls_client_is_closed(&c));
         tls_client_close(&c);

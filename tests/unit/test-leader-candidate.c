@@ -23,8 +23,7 @@
 #include "base/strbuf.h"
 #include "base/time_format.h"
 
-#define KEY   "leasecandidates/kube-system/me_1"
-#define GUARD (20 * HF_NSEC_PER_SEC)
+#define KEY "leasecandidates/kube-system/me_1"
 
 struct fixture {
         struct fake_api *api;
@@ -62,19 +61,6 @@ static void fixture_free(struct fixture *f) {
         fake_api_free(f->api);
 }
 
-/* Waits until there are n commits, which include deletions and the test's own writes. */
-static void await_commits(struct fixture *f, size_t n) {
-        const struct hf_clock *clock = hf_clock_system();
-        hf_nsec until = hf_now(clock) + GUARD;
-
-        pthread_mutex_lock(&f->api->mu);
-        while (f->api->store.n_commits < n && hf_now(clock) < until)
-                (void)clock->wait(clock->ctx, &f->api->changed, &f->api->mu, until);
-        bool ok = f->api->store.n_commits >= n;
-        pthread_mutex_unlock(&f->api->mu);
-        assert_true(ok);
-}
-
 static struct hf__json *object_of(struct fixture *f) {
         char *text = fake_api_get(f->api, KEY);
         struct hf__json *object = NULL;
@@ -97,7 +83,7 @@ static void test_a_candidate_creates_its_object(void **state) {
         struct fixture f = fixture_new();
 
         fixture_start(&f);
-        await_commits(&f, 1);
+        (void)fake_api_await_commits(f.api, 1);
         struct hf__json *object = object_of(&f);
         assert_string_equal(hf__json_string(object, "kind"), "LeaseCandidate");
         assert_string_equal(hf__json_string(object, "spec.leaseName"), "lead");
@@ -130,10 +116,11 @@ static void test_a_candidate_responds_to_pings(void **state) {
         struct fixture f = fixture_new();
 
         fixture_start(&f);
-        await_commits(&f, 1);
+        (void)fake_api_await_commits(f.api, 1);
         for (size_t i = 0; i < 3; i++) {
                 int64_t pinged = ping(&f, i == 2 ? INT64_C(3600000000) : 1);
-                await_commits(&f, 3 + 2 * i); /* the ping and the response to it */
+                (void)fake_api_await_commits(f.api,
+                                             3 + 2 * i); /* the ping and the response to it */
                 struct hf__json *object = object_of(&f);
                 assert_true(time_at(object, "spec.renewTime") > pinged);
                 /* the coordinator owns this field */
@@ -147,9 +134,9 @@ static void test_a_candidate_recreates_its_deleted_object(void **state) {
         struct fixture f = fixture_new();
 
         fixture_start(&f);
-        await_commits(&f, 1);
+        (void)fake_api_await_commits(f.api, 1);
         (void)fake_api_delete(f.api, KEY);
-        await_commits(&f, 3);
+        (void)fake_api_await_commits(f.api, 3);
         hf__json_free(object_of(&f));
         fixture_free(&f);
 }
@@ -159,7 +146,7 @@ static void test_a_candidate_tries_again_after_refusals(void **state) {
 
         fake_api_client_refuse(f.client, HF_E_UNAVAILABLE, 2);
         fixture_start(&f);
-        await_commits(&f, 1);
+        (void)fake_api_await_commits(f.api, 1);
         fixture_free(&f);
 }
 

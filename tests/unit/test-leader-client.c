@@ -18,7 +18,8 @@
 
 static hf_nsec now;
 static hf_nsec read_now(void *ctx) { return now; }
-static const struct hf_clock fake_clock = {.boot = read_now,
+static const struct hf_clock fake_clock = {.size = sizeof fake_clock,
+                                           .boot = read_now,
                                            .monotonic = read_now,
                                            .real = read_now};
 static const struct hf_host host = {.size = sizeof host, .clock = &fake_clock};
@@ -32,12 +33,14 @@ static struct {
         struct hf_fence fence;
         hf_response_fn done;
         void *ctx;
-        int fail, respond_at_once; /* respond_at_once: the error + 1 */
+        int fail, respond_at_once;      /* respond_at_once: the error + 1 */
+        struct hf_client *ended_before; /* the leader's client: it is ended before `fail` */
         bool echo, not_sent;
 } inner;
 
 static void response(int error) {
-        struct hf_response reply = {.error = error,
+        struct hf_response reply = {.size = sizeof reply,
+                                    .error = error,
                                     .fence_echoed = inner.echo,
                                     .not_sent = inner.not_sent};
         hf_response_fn done = inner.done;
@@ -46,6 +49,10 @@ static void response(int error) {
 }
 static int inner_call(struct hf_client *self, const struct hf_request *request, hf_response_fn done,
                       void *ctx, uint64_t *ret_id) {
+        if (inner.ended_before) {
+                hf__leader_client_end(inner.ended_before);
+                assert_true(hf__leader_client_doubt_at(inner.ended_before) == HF_NSEC_NEVER);
+        }
         if (inner.fail)
                 return inner.fail;
         inner.n_calls++;
@@ -69,8 +76,8 @@ static int inner_watch(struct hf_client *self, const struct hf_watch_spec *spec,
         return 0;
 }
 static void inner_free(struct hf_client *self) {}
-static const struct hf_client_ops inner_ops = {inner_call, inner_cancel, inner_watch, inner_cancel,
-                                               inner_free};
+static const struct hf_client_ops inner_ops = {sizeof inner_ops, inner_call,   inner_cancel,
+                                               inner_watch,      inner_cancel, inner_free};
 
 /* ---- the fixture ---- */
 
@@ -113,7 +120,8 @@ static struct hf_client *make(bool unfenced, bool gate_off) {
 }
 
 static int send_request(struct hf_client *client, enum hf_verb verb, hf_nsec deadline) {
-        struct hf_request request = {.verb = verb,
+        struct hf_request request = {.size = sizeof request,
+                                     .verb = verb,
                                      .resource = {"", "v1", "configmaps"},
                                      .ns = "n",
                                      .name = "x",
@@ -228,7 +236,8 @@ static void test_a_dry_run_needs_no_echo(void **state) {
         static const char *const queries[] = {"dryRun=All", "fieldManager=x&dryRun=All"};
         for (size_t i = 0; i < 2; i++) {
                 struct hf_client *client = make(false, false);
-                struct hf_request request = {.verb = HF_VERB_UPDATE,
+                struct hf_request request = {.size = sizeof request,
+                                             .verb = HF_VERB_UPDATE,
                                              .resource = {"", "v1", "configmaps"},
                                              .name = "x",
                                              .query = queries[i],
@@ -267,7 +276,8 @@ static void test_a_dry_run_of_a_delete_needs_no_echo(void **state) {
         };
         for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
                 struct hf_client *client = make(false, false);
-                struct hf_request request = {.verb = rows[i].verb,
+                struct hf_request request = {.size = sizeof request,
+                                             .verb = rows[i].verb,
                                              .resource = {"", "v1", "configmaps"},
                                              .name = "x",
                                              .body = rows[i].body,
@@ -283,7 +293,7 @@ static void test_a_dry_run_of_a_delete_needs_no_echo(void **state) {
 /* PN05 */
 static void test_an_abort_cancels_requests_and_refuses_later_ones(void **state) {
         struct hf_client *client = make(false, false);
-        struct hf_watch_spec spec = {.resource = {"", "v1", "configmaps"}};
+        struct hf_watch_spec spec = {.size = sizeof spec, .resource = {"", "v1", "configmaps"}};
         assert_int_equal(send_request(client, HF_VERB_UPDATE, 0), 0);
         hf__leader_client_abort(client);
         hf__leader_client_abort(client);
@@ -346,7 +356,8 @@ static void test_writes_of_unknown_outcome_are_in_doubt(void **state) {
 
 static void test_reads_dry_runs_and_fenced_writes_are_not_in_doubt(void **state) {
         struct hf_client *client = make(true, false);
-        struct hf_request dry = {.verb = HF_VERB_UPDATE,
+        struct hf_request dry = {.size = sizeof dry,
+                                 .verb = HF_VERB_UPDATE,
                                  .resource = {"", "v1", "configmaps"},
                                  .name = "x",
                                  .query = "dryRun=All",
@@ -422,6 +433,18 @@ static void test_a_request_that_cannot_start_gets_no_response(void **state) {
         hf__leader_client_release(client);
 }
 
+/* The client ends while a write is on its way to the inner client, which then fails. */
+static void test_a_write_that_cannot_start_settles(void **state) {
+        struct hf_client *client = make(true, false);
+        inner.fail = HF_E_CLOSED;
+        inner.ended_before = client;
+        assert_int_equal(send_request(client, HF_VERB_UPDATE, 0), HF_E_CLOSED);
+        assert_int_equal(n_replies, 0);
+        assert_int_equal(n_settled, 1);
+        assert_int_equal(hf__leader_client_doubt_at(client), 0);
+        hf__leader_client_release(client);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_write_carries_the_fence_and_ends_with_validity),
@@ -438,6 +461,7 @@ int main(void) {
                 cmocka_unit_test(test_a_response_after_the_release_is_harmless),
                 cmocka_unit_test(test_a_response_before_the_call_returns_counts_once),
                 cmocka_unit_test(test_a_request_that_cannot_start_gets_no_response),
+                cmocka_unit_test(test_a_write_that_cannot_start_settles),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,8 +31,12 @@ static void test_a_set_is_copied(void **state) {
         char a[] = "a", b[] = "b", before[] = "a";
         const char *after[] = {before, NULL};
         const struct hf_controller controllers[] =
-                {{.name = b, .run = run, .after = after, .n_after = 1},
-                 {.name = a, .run = run, .ctx = a}};
+                {{.size = sizeof(struct hf_controller),
+                  .name = b,
+                  .run = run,
+                  .after = after,
+                  .n_after = 1},
+                 {.size = sizeof(struct hf_controller), .name = a, .run = run, .ctx = a}};
         struct hf_controller *set = NULL;
         assert_int_equal(hf__controller_set_copy(controllers, 2, "ns/lead", &set, NULL), 0);
         a[0] = b[0] = before[0] = 'x';
@@ -50,42 +54,78 @@ static void test_a_set_is_copied(void **state) {
 }
 
 static void test_names_and_functions_are_required(void **state) {
-        refused(&(struct hf_controller){.run = run}, 1, HF_E_INVALID,
-                "elector ns/lead: controller 0 has no name");
-        refused(&(struct hf_controller){.name = "", .run = run}, 1, HF_E_INVALID,
-                "elector ns/lead: controller 0 has no name");
-        refused(&(struct hf_controller){.name = "a"}, 1, HF_E_INVALID,
-                "elector ns/lead: controller 0 has no run function");
-        refused((struct hf_controller[]){{.name = "a", .run = run}, {.name = "a", .run = run}}, 2,
-                HF_E_EXISTS, "elector ns/lead: controller \"a\" is registered twice");
+        refused(&(struct hf_controller){.size = sizeof(struct hf_controller), .run = run}, 1,
+                HF_E_INVALID, "elector ns/lead: controller 0 has no name");
+        refused(&(struct hf_controller){.size = sizeof(struct hf_controller),
+                                        .name = "",
+                                        .run = run},
+                1, HF_E_INVALID, "elector ns/lead: controller 0 has no name");
+        refused(&(struct hf_controller){.size = sizeof(struct hf_controller), .name = "a"}, 1,
+                HF_E_INVALID, "elector ns/lead: controller 0 has no run function");
+        refused((struct hf_controller[]){{.size = sizeof(struct hf_controller),
+                                          .name = "a",
+                                          .run = run},
+                                         {.size = sizeof(struct hf_controller),
+                                          .name = "a",
+                                          .run = run}},
+                2, HF_E_EXISTS, "elector ns/lead: controller \"a\" is registered twice");
 }
 
 static void test_after_must_name_controllers_of_the_set_once(void **state) {
-        refused((struct hf_controller[]){{.name = "a", .run = run, .after = AFTER("nobody")}}, 1,
-                HF_E_INVALID,
+        refused((struct hf_controller[]){{.size = sizeof(struct hf_controller),
+                                          .name = "a",
+                                          .run = run,
+                                          .after = AFTER("nobody")}},
+                1, HF_E_INVALID,
                 "elector ns/lead: controller \"a\" is after \"nobody\", which is not in its set");
-        refused((struct hf_controller[]){{.name = "a", .run = run},
-                                         {.name = "b", .run = run, .after = AFTER("a", "a")}},
+        refused((struct hf_controller[]){{.size = sizeof(struct hf_controller),
+                                          .name = "a",
+                                          .run = run},
+                                         {.size = sizeof(struct hf_controller),
+                                          .name = "b",
+                                          .run = run,
+                                          .after = AFTER("a", "a")}},
                 2, HF_E_INVALID, "elector ns/lead: controller \"b\" is after \"a\" twice");
-        refused((struct hf_controller[]){{.name = "a", .run = run, .runs = HF_EVERY_INSTANCE},
-                                         {.name = "b", .run = run, .after = AFTER("a")}},
+        refused((struct hf_controller[]){{.size = sizeof(struct hf_controller),
+                                          .name = "a",
+                                          .run = run,
+                                          .runs = HF_EVERY_INSTANCE},
+                                         {.size = sizeof(struct hf_controller),
+                                          .name = "b",
+                                          .run = run,
+                                          .after = AFTER("a")}},
                 2, HF_E_INVALID,
                 "elector ns/lead: controller \"b\" is after \"a\", which is of the other class: "
                 "one runs while it leads, the other always");
 }
 
 static void test_a_cycle_is_named(void **state) {
-        refused((struct hf_controller[]){{.name = "a", .run = run, .after = AFTER("a")}}, 1,
-                HF_E_INVALID,
+        refused((struct hf_controller[]){{.size = sizeof(struct hf_controller),
+                                          .name = "a",
+                                          .run = run,
+                                          .after = AFTER("a")}},
+                1, HF_E_INVALID,
                 "elector ns/lead: controllers wait for each other in a cycle: \"a\" after \"a\"");
         /* one without order, then a cycle of three, then one that follows it */
         refused(
                 (struct hf_controller[]){
-                        {.name = "free", .run = run},
-                        {.name = "a", .run = run, .after = AFTER("free", "b")},
-                        {.name = "b", .run = run, .after = AFTER("c", "free")},
-                        {.name = "c", .run = run, .after = AFTER("a")},
-                        {.name = "hangs", .run = run, .after = AFTER("free", "c")},
+                        {.size = sizeof(struct hf_controller), .name = "free", .run = run},
+                        {.size = sizeof(struct hf_controller),
+                         .name = "a",
+                         .run = run,
+                         .after = AFTER("free", "b")},
+                        {.size = sizeof(struct hf_controller),
+                         .name = "b",
+                         .run = run,
+                         .after = AFTER("c", "free")},
+                        {.size = sizeof(struct hf_controller),
+                         .name = "c",
+                         .run = run,
+                         .after = AFTER("a")},
+                        {.size = sizeof(struct hf_controller),
+                         .name = "hangs",
+                         .run = run,
+                         .after = AFTER("free", "c")},
                 },
                 5, HF_E_INVALID,
                 "elector ns/lead: controllers wait for each other in a cycle: \"a\" after \"b\" "

@@ -62,9 +62,7 @@ static void test_a_free_lease_is_acquired_at_once(void **state) {
         struct core_fixture f;
         struct hf__record record;
 
-        core_fixture_start(&f);
-        record = core_fixture_held_by(&f, "", 1);
-        core_fixture_read_done(&f, 0, &record);
+        record = core_fixture_start_behind(&f, "", 1);
         assert_true(core_fixture_find_action(&f, HF__ACT_WRITE) && f.sent.exists);
         assert_string_equal(f.sent.rv, record.rv);
         assert_int_equal(f.sent.transitions, 1);
@@ -73,13 +71,9 @@ static void test_a_free_lease_is_acquired_at_once(void **state) {
 /* CG03, CG05, CG07 */
 static void test_a_standby_waits_for_the_recorded_duration(void **state) {
         struct core_fixture f;
-        struct hf__record record;
-        hf_nsec seen;
 
-        core_fixture_start(&f);
-        record = core_fixture_held_by(&f, "bing", 3);
-        core_fixture_read_done(&f, 0, &record);
-        seen = f.now;
+        (void)core_fixture_start_behind(&f, "bing", 3);
+        hf_nsec seen = f.now;
         assert_null(core_fixture_find_action(&f, HF__ACT_WRITE));
         assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 3 * SEC));
         assert_int_equal(f.now, seen + 3 * SEC); /* exactly, and without a read before */
@@ -91,9 +85,7 @@ static void test_a_renewal_restarts_the_wait(void **state) {
         struct core_fixture f;
         struct hf__record record;
 
-        core_fixture_start(&f);
-        record = core_fixture_held_by(&f, "bing", 3);
-        core_fixture_read_done(&f, 0, &record);
+        record = core_fixture_start_behind(&f, "bing", 3);
         f.now += 2 * SEC;
         record.renew_us++;
         core_fixture_set_revision(&f, &record);
@@ -118,9 +110,7 @@ static void test_a_release_wakes_the_standby(void **state) {
         struct core_fixture f;
         struct hf__record record;
 
-        core_fixture_start(&f);
-        record = core_fixture_held_by(&f, "bing", 15);
-        core_fixture_read_done(&f, 0, &record);
+        record = core_fixture_start_behind(&f, "bing", 15);
         record = core_fixture_held_by(&f, "", 1);
         core_fixture_watched(&f, &record);
         assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
@@ -192,9 +182,7 @@ static void test_a_named_successor_goes_first(void **state) {
         struct core_fixture f;
         struct hf__record record;
 
-        core_fixture_start(&f);
-        record = core_fixture_held_by(&f, "bing", 15);
-        core_fixture_read_done(&f, 0, &record);
+        record = core_fixture_start_behind(&f, "bing", 15);
         record = core_fixture_held_by(&f, "", 1);
         snprintf(record.successor, sizeof record.successor, "other");
         core_fixture_watched(&f, &record);
@@ -214,9 +202,7 @@ static void test_a_standby_polls_without_a_watch(void **state) {
         struct hf__record record;
         hf_nsec from;
 
-        core_fixture_start(&f);
-        record = core_fixture_held_by(&f, "bing", 60);
-        core_fixture_read_done(&f, 0, &record);
+        record = core_fixture_start_behind(&f, "bing", 60);
         core_fixture_watched(&f, &record);
         from = f.now;
         core_fixture_step(&f, HF__EV_WATCH_LOST);
@@ -238,9 +224,7 @@ static void test_a_process_with_the_same_identity_is_another_holder(void **state
         struct core_fixture f;
         struct hf__record record;
 
-        core_fixture_start(&f);
-        record = core_fixture_held_by(&f, "baz", 15);
-        core_fixture_read_done(&f, 0, &record);
+        record = core_fixture_start_behind(&f, "baz", 15);
         assert_null(core_fixture_find_action(&f, HF__ACT_WRITE));
         assert_non_null(core_fixture_find_action(&f, HF__ACT_REPORT));
         assert_non_null(core_fixture_find_action(&f, HF__ACT_REPORT)->text);
@@ -284,6 +268,35 @@ static void test_after_a_lost_reply_the_lease_is_acquired_again(void **state) {
         assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
         assert_true(f.sent.acquire_us > first.acquire_us);
         assert_string_equal(f.sent.rv, first.rv);
+        core_fixture_write_done(&f, 0);
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_TERM_START));
+}
+
+/* Fails each operation for this long. */
+static void be_unavailable(struct core_fixture *f, hf_nsec duration) {
+        hf_nsec until = f->now + duration;
+
+        while (f->actions.wake_at < until) {
+                f->now = f->actions.wake_at;
+                core_fixture_step(f, HF__EV_TICK);
+                if (core_fixture_find_action(f, HF__ACT_READ))
+                        core_fixture_read_done(f, HF_E_UNAVAILABLE, NULL);
+                else if (core_fixture_find_action(f, HF__ACT_WRITE))
+                        core_fixture_write_done(f, HF_E_UNAVAILABLE);
+        }
+        f->now = until;
+}
+
+/* The server comes back after the expiry, with replies so quick that each last read ends before the
+ * delay after the failures. The last reads must not prolong that delay, each by another one. */
+static void test_a_lease_that_expired_while_the_server_was_away_is_acquired(void **state) {
+        struct core_fixture f;
+
+        (void)core_fixture_start_behind(&f, "bing", 15);
+        core_fixture_watched(&f, &f.lease);
+        be_unavailable(&f, 30 * SEC);
+        assert_true(f.core.n_failures > 1);
+        assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 6 * SEC));
         core_fixture_write_done(&f, 0);
         assert_non_null(core_fixture_find_action(&f, HF__ACT_TERM_START));
 }
@@ -419,6 +432,7 @@ int main(void) {
                 cmocka_unit_test(test_a_standby_polls_without_a_watch),
                 cmocka_unit_test(test_a_process_with_the_same_identity_is_another_holder),
                 cmocka_unit_test(test_after_a_lost_reply_the_lease_is_acquired_again),
+                cmocka_unit_test(test_a_lease_that_expired_while_the_server_was_away_is_acquired),
                 cmocka_unit_test(test_an_acquire_with_a_late_reply_starts_no_term),
                 cmocka_unit_test(test_an_acquire_overwritten_before_its_reply_starts_no_term),
                 cmocka_unit_test(test_the_lease_of_a_dead_process_is_taken_before_it_expires),

@@ -33,8 +33,8 @@ static void test_a_coordinated_elector_waits_to_be_named(void **state) {
         for (int i = 0; i < 3; i++) {
                 record = core_fixture_held_by(&f, holders[i], 3);
                 if (i == 2)
-                        record.preferred =
-                                true; /* named by the Lease, but another candidate is preferred */
+                        /* The Lease names it, but another candidate is preferred. */
+                        record.preferred = true;
                 core_fixture_watched(&f, &record);
                 for (int k = 0; k < 20; k++) { /* far beyond the recorded duration */
                         assert_null(core_fixture_find_action(&f, HF__ACT_WRITE));
@@ -69,6 +69,14 @@ static void lead_coordinated(struct core_fixture *f) {
         assert_int_equal(core_fixture_find_action(f, HF__ACT_TERM_START)->term, f->revision);
 }
 
+static void lead_until_another_is_preferred(struct core_fixture *f) {
+        lead_coordinated(f);
+        struct hf__record record = f->lease;
+        record.preferred = true;
+        core_fixture_set_revision(f, &record);
+        core_fixture_watched(f, &record);
+}
+
 /* CG10 */
 static void test_a_coordinated_elector_leads_when_named_and_renews(void **state) {
         struct core_fixture f;
@@ -85,11 +93,7 @@ static void test_a_coordinated_leader_releases_when_another_is_preferred(void **
         struct core_fixture f;
         struct hf__record record;
 
-        lead_coordinated(&f);
-        record = f.lease;
-        record.preferred = true;
-        core_fixture_set_revision(&f, &record);
-        core_fixture_watched(&f, &record);
+        lead_until_another_is_preferred(&f);
         assert_non_null(core_fixture_find_action(&f, HF__ACT_TERM_DRAIN));
         assert_null(
                 core_fixture_wait_for(&f, HF__ACT_WRITE,
@@ -114,11 +118,7 @@ static void test_a_coordinated_elector_leads_at_once_when_named_again(void **sta
         struct core_fixture f;
         struct hf__record record;
 
-        lead_coordinated(&f);
-        record = f.lease;
-        record.preferred = true;
-        core_fixture_set_revision(&f, &record);
-        core_fixture_watched(&f, &record);
+        lead_until_another_is_preferred(&f);
         core_fixture_step(&f, HF__EV_JOINED);
         core_fixture_write_done(&f, 0);
         record = core_fixture_held_by(&f, "baz", 5); /* the preferred holder is gone meanwhile */
@@ -129,13 +129,8 @@ static void test_a_coordinated_elector_leads_at_once_when_named_again(void **sta
 
 static void test_a_coordinated_drain_ends_with_the_validity(void **state) {
         struct core_fixture f;
-        struct hf__record record;
 
-        lead_coordinated(&f);
-        record = f.lease;
-        record.preferred = true;
-        core_fixture_set_revision(&f, &record);
-        core_fixture_watched(&f, &record);
+        lead_until_another_is_preferred(&f);
         assert_non_null(core_fixture_wait_for(&f, HF__ACT_TERM_ABORT, 10 * SEC));
         core_fixture_step(&f, HF__EV_JOINED);
         /* The release: the Lease still belongs to this process. */

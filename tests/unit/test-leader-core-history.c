@@ -39,9 +39,7 @@ static void test_an_acquire_records_its_cause(void **state) {
         assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 3 * SEC));
         assert_cause(&f, HF__CAUSE_EXPIRED, "bing", 3250000);
 
-        core_fixture_start(&f);
-        record = core_fixture_held_by(&f, "bing", 15);
-        core_fixture_read_done(&f, 0, &record);
+        record = core_fixture_start_behind(&f, "bing", 15);
         record = core_fixture_held_by(&f, "", 1);
         record.renew_us = f.now / 1000;
         f.now += 8 * MSEC;

@@ -116,16 +116,13 @@ static void test_a_release_ends_in_bounded_time(void **state) {
 /* CR03, A06, A07, A12 */
 static void test_a_follower_stops_at_once(void **state) {
         struct core_fixture f;
-        struct hf__record record;
 
         core_fixture_start(&f);
         /* A read is under way, but there is nothing to wait for. */
         core_fixture_step(&f, HF__EV_STOP);
         assert_true(core_fixture_find_action(&f, HF__ACT_STOPPED)->released);
 
-        core_fixture_start(&f);
-        record = core_fixture_held_by(&f, "bing", 15);
-        core_fixture_read_done(&f, 0, &record);
+        (void)core_fixture_start_behind(&f, "bing", 15);
         core_fixture_step(&f, HF__EV_STOP);
         assert_non_null(core_fixture_find_action(&f, HF__ACT_STOPPED));
         assert_int_equal(f.actions.wake_at, HF_NSEC_NEVER);
@@ -217,9 +214,7 @@ static void test_after_a_replaced_history_a_read_precedes_the_next_write(void **
         struct hf__record record;
         struct core_fixture f;
 
-        core_fixture_start(&f);
-        record = core_fixture_held_by(&f, "bing", 15);
-        core_fixture_read_done(&f, 0, &record);
+        record = core_fixture_start_behind(&f, "bing", 15);
         core_fixture_step(&f, HF__EV_STALE_TERM);
         assert_int_equal(f.core.state, HF_FOLLOWING);
         assert_non_null(core_fixture_find_action(&f, HF__ACT_READ));
@@ -275,19 +270,24 @@ static void test_a_hand_over_names_the_successor(void **state) {
         assert_non_null(core_fixture_find_action(&f, HF__ACT_TERM_START));
 }
 
+/* Leads, and hands over to "other", which leads then. Returns its Lease. */
+static struct hf__record be_succeeded(struct core_fixture *f) {
+        core_fixture_lead(f);
+        core_fixture_watched(f, &f->lease);
+        core_fixture_hand_over(f, "other");
+        core_fixture_step(f, HF__EV_JOINED);
+        core_fixture_write_done(f, 0);
+        struct hf__record record = core_fixture_held_by(f, "other", 15);
+        core_fixture_watched(f, &record);
+        assert_null(core_fixture_wait_for(f, HF__ACT_WRITE, SEC));
+        return record;
+}
+
 /* A process that has just released leads at once when the Lease is handed back to it. */
 static void test_a_lease_can_be_handed_back_at_once(void **state) {
         struct core_fixture f;
-        struct hf__record record;
+        struct hf__record record = be_succeeded(&f);
 
-        core_fixture_lead(&f);
-        core_fixture_watched(&f, &f.lease);
-        core_fixture_hand_over(&f, "other");
-        core_fixture_step(&f, HF__EV_JOINED);
-        core_fixture_write_done(&f, 0);
-        record = core_fixture_held_by(&f, "other", 15);
-        core_fixture_watched(&f, &record);
-        assert_null(core_fixture_wait_for(&f, HF__ACT_WRITE, SEC));
         record.holder[0] = '\0';
         strcpy(record.successor, "baz");
         core_fixture_set_revision(&f, &record);
@@ -299,16 +299,8 @@ static void test_a_lease_can_be_handed_back_at_once(void **state) {
 /* It holds back only for the successor: after another term, a free Lease is free for all. */
 static void test_the_wait_for_a_successor_ends_with_the_next_term(void **state) {
         struct core_fixture f;
-        struct hf__record record;
+        struct hf__record record = be_succeeded(&f);
 
-        core_fixture_lead(&f);
-        core_fixture_watched(&f, &f.lease);
-        core_fixture_hand_over(&f, "other");
-        core_fixture_step(&f, HF__EV_JOINED);
-        core_fixture_write_done(&f, 0);
-        record = core_fixture_held_by(&f, "other", 15);
-        core_fixture_watched(&f, &record);
-        assert_null(core_fixture_wait_for(&f, HF__ACT_WRITE, SEC));
         record.holder[0] = '\0'; /* released, without a successor */
         core_fixture_set_revision(&f, &record);
         core_fixture_watched(&f, &record);
@@ -400,9 +392,7 @@ static void test_a_stop_waits_before_it_clears_a_lease_of_a_replaced_history(voi
         struct core_fixture f;
         hf_nsec seen_at;
 
-        core_fixture_start(&f);
-        record = core_fixture_held_by(&f, "bing", 15);
-        core_fixture_read_done(&f, 0, &record);
+        record = core_fixture_start_behind(&f, "bing", 15);
         assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 15 * SEC));
         core_fixture_step(&f, HF__EV_STALE_TERM);
         assert_non_null(core_fixture_find_action(&f, HF__ACT_READ));

@@ -10,13 +10,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-#include "leader/holder_lock.h"
+#include "lock_file_process.h"
 
 static struct fixture {
         char dir[64], own[96], other[96];
@@ -25,42 +26,8 @@ static struct fixture {
         pid_t pid;
 } f;
 
-/* The other process: it locks its file, sends its description, and waits until it is killed. With a
- * child, the child of a fork without an exec does so too. */
-static void run_other(int to_parent, bool with_child) {
-        struct hf__holder_lock *lock = NULL;
-
-        if (hf__holder_lock_new(f.other, &lock, NULL) != 0)
-                _exit(1);
-        if (with_child && fork() == 0)
-                for (;;)
-                        (void)pause();
-        const char *process = hf__holder_lock_process(lock);
-        if (write(to_parent, process, strlen(process) + 1) < 0)
-                _exit(1);
-        for (;;)
-                (void)pause();
-}
-
 static void start_other(bool with_child) {
-        int fds[2];
-        size_t n = 0;
-
-        assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
-        f.pid = fork();
-        assert_true(f.pid >= 0);
-        if (f.pid == 0) {
-                (void)setpgid(0, 0); /* so that its child can be killed with it */
-                run_other(fds[1], with_child);
-        }
-        (void)setpgid(f.pid, f.pid);
-        while (n == 0 || f.process[n - 1] != '\0') {
-                ssize_t got = read(fds[0], f.process + n, sizeof f.process - n);
-                assert_true(got > 0);
-                n += (size_t)got;
-        }
-        close(fds[0]);
-        close(fds[1]);
+        f.pid = lock_file_process_start(f.other, with_child, f.process);
 }
 
 static int set_up(void **state) {
@@ -86,8 +53,7 @@ static int tear_down(void **state) {
 }
 
 static void kill_other(void) {
-        assert_int_equal(kill(f.pid, SIGKILL), 0);
-        assert_int_equal(waitpid(f.pid, NULL, 0), f.pid);
+        lock_file_process_kill(f.pid);
         f.pid = 0;
 }
 
@@ -107,13 +73,16 @@ static void test_only_the_death_of_a_process_is_a_death(void **state) {
 }
 
 static void test_a_child_that_was_forked_counts(void **state) {
+        /* so that the child becomes ours when its parent is dead, and can be waited for */
+        assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
         start_other(true);
         pid_t group = f.pid;
         kill_other();
         assert_false(is_dead());
         assert_int_equal(kill(-group, SIGKILL), 0);
-        while (!is_dead()) /* the child is init's; it ends soon */
-                (void)usleep(1000);
+        assert_true(waitpid(-group, NULL, 0) > 0);
+        assert_true(is_dead());
+        assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
 }
 
 static void test_a_file_that_was_deleted_or_replaced_proves_nothing(void **state) {

@@ -41,7 +41,8 @@ static int wait_slice(void *ctx, pthread_cond_t *cond, pthread_mutex_t *mutex, h
         return read_boot(NULL) >= deadline ? HF_E_TIMEOUT : 0;
 }
 
-static const struct hf_clock host_clock = {.boot = read_boot,
+static const struct hf_clock host_clock = {.size = sizeof host_clock,
+                                           .boot = read_boot,
                                            .monotonic = read_monotonic,
                                            .real = read_real,
                                            .wait = wait_slice};
@@ -83,7 +84,7 @@ static void setup(hf_nsec from) {
 }
 
 static void add_elector(hf_nsec scale) {
-        const struct hf_controller worker = {.name = "worker", .run = run};
+        const struct hf_controller worker = {.size = sizeof worker, .name = "worker", .run = run};
         const struct hf_elector_config config = {
                 .size = sizeof config,
                 .ns = "kube-system",
@@ -156,7 +157,7 @@ static void test_the_hook_has_the_time_of_electors_that_were_added_later(void **
         int r = hf_hooks_stop(hooks, &status);
         atomic_store(&f.has_stopped, true);
         assert_stops(r, &status);
-        hf_hooks_stopped(hooks);
+        hf_hooks_fire_stopped(hooks);
         hf_hooks_free(hooks);
         teardown();
 }

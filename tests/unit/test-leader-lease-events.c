@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "counting_host.h"
 #include "fake_api_client.h"
 
 #include "base/json.h"
@@ -136,28 +137,16 @@ static void test_freeing_does_not_wait_for_replies(void **state) {
         teardown(&f); /* requests that hang end when the client is freed, after their owner */
 }
 
-static _Atomic int n_uses;
-
-static hf_nsec counted_now(void *ctx) {
-        n_uses++;
-        return hf_now(hf_clock_system());
-}
-
-static void counted_write(void *ctx, enum hf_log_level level, const char *component,
-                          const char *message) {
-        n_uses++;
-}
-
 /* The owner frees its host after the Events, and a response may arrive even later. */
 static void test_a_late_response_does_not_use_the_host(void **state) {
         struct fixture f = setup();
         struct hf_clock clock = *hf_clock_system();
         struct hf_host host = {.size = sizeof host,
                                .clock = &clock,
-                               .log = {.write = counted_write, .max_level = HF_LOG_DEBUG}};
+                               .log = {.write = counting_host_write, .max_level = HF_LOG_DEBUG}};
         const struct hf__record lease = {0};
         struct hf__lease_events *events;
-        clock.boot = counted_now;
+        clock.boot = counting_host_now;
         assert_int_equal(hf__lease_events_new(&host, &f.client->base, "kube-system", "lead", "baz",
                                               &events),
                          0);
@@ -165,9 +154,9 @@ static void test_a_late_response_does_not_use_the_host(void **state) {
         hf__lease_events_add(events, true, &lease, AT, 0);
         hf__lease_events_iterate(events, 0);
         hf__lease_events_free(events);
-        n_uses = 0;
+        atomic_store(&counting_host_n_uses, 0);
         teardown(&f); /* ends the request, with an error for which the Event is given up */
-        assert_int_equal(n_uses, 0);
+        assert_int_equal(counting_host_n_uses, 0);
 }
 
 /* The owner logs it, because a response may not use the host. */
@@ -176,17 +165,17 @@ static void test_an_event_that_is_given_up_is_logged(void **state) {
         struct hf_host host = f.api->host;
         const struct hf__record lease = {0};
         struct hf__lease_events *events;
-        host.log = (struct hf_log){.write = counted_write, .max_level = HF_LOG_DEBUG};
+        host.log = (struct hf_log){.write = counting_host_write, .max_level = HF_LOG_DEBUG};
         assert_int_equal(hf__lease_events_new(&host, &f.client->base, "kube-system", "lead", "baz",
                                               &events),
                          0);
-        n_uses = 0;
+        atomic_store(&counting_host_n_uses, 0);
         fake_api_client_refuse(f.client, HF_E_INVALID, 0);
         hf__lease_events_add(events, true, &lease, AT, 0);
         hf_nsec until = hf_now(hf_clock_system()) + GUARD;
-        while (n_uses == 0 && hf_now(hf_clock_system()) < until)
+        while (counting_host_n_uses == 0 && hf_now(hf_clock_system()) < until)
                 hf__lease_events_iterate(events, HF_NSEC_NEVER);
-        assert_int_equal(n_uses, 1);
+        assert_int_equal(counting_host_n_uses, 1);
         assert_false(hf__lease_events_waiting(events));
         hf__lease_events_free(events);
         teardown(&f);

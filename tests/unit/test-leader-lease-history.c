@@ -29,7 +29,7 @@ static struct hf__record begins(enum hf__cause cause, const char *holder, const 
                                     .gap_us = 12345};
 
         snprintf(record.holder, sizeof record.holder, "%s", holder);
-        snprintf(record.previous, sizeof record.previous, "%s", previous);
+        record.previous = previous;
         return record;
 }
 

@@ -74,7 +74,7 @@ static void assert_taken_from_thief(struct fake_api *api) {
 static void test_terms_alternate_under_overwrites_and_deletions(void **state) {
         struct fake_api *api = fake_api_new();
         struct elector_fixture *a = elector_fixture_start(api, "a", ELECTOR_WRITES);
-        struct hf_leader_info info;
+        struct hf_leader_info info = {.size = sizeof info};
         uint64_t term = 0;
         for (int round = 1; round <= 3; round++) {
                 ELECTOR_AWAIT(a, elector_fixture_leads);
@@ -355,7 +355,7 @@ static void test_a_failing_controller_is_run_again(void **state) {
         struct elector_fixture *a = elector_fixture_start(api, "a", ELECTOR_FAILS_TWICE);
         ELECTOR_AWAIT(a, elector_fixture_leads);
         ELECTOR_AWAIT(a, elector_fixture_was_run_thrice);
-        struct hf_leader_info info;
+        struct hf_leader_info info = {.size = sizeof info};
         hf_elector_info(a->elector, &info);
         assert_int_equal(info.n_terms, 1); /* it was one term all the time */
         elector_fixture_stop(a);
@@ -369,8 +369,10 @@ static void test_two_electors_share_a_loop(void **state) {
         struct elector_fixture *a = elector_fixture_new(api, "a", ELECTOR_WRITES, false);
         struct hf_elector *other = NULL;
         struct hf_status status = {0};
-        struct hf_controller controllers[] = {
-                {.name = "worker", .run = elector_fixture_run_worker, .ctx = a}};
+        struct hf_controller controllers[] = {{.size = sizeof(struct hf_controller),
+                                               .name = "worker",
+                                               .run = elector_fixture_run_worker,
+                                               .ctx = a}};
         struct hf_elector_config config = elector_fixture_config(a, controllers, 1);
         assert_int_equal(hf_electors_add(a->electors, &config, &other, &status), HF_E_EXISTS);
         config.name = "other";
@@ -460,7 +462,7 @@ static void test_the_hook_pair_starts_and_stops_everything(void **state) {
                                "", "name=\"lead\"");
         assert_non_null(master);
         assert_int_equal(hf_hooks_stop(hooks, &status), 0);
-        hf_hooks_stopped(hooks);
+        hf_hooks_fire_stopped(hooks);
         hf_hooks_free(hooks);
         assert_int_equal(a->n_running + a->n_local_running, 0);
         struct hf_metrics *metrics = api->host.metrics;

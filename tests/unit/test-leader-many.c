@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include <malloc.h>
+
 #include "elector_fixture.h"
 #include "leader/electors.h"
 #include "leader/lease_watches.h"
@@ -58,7 +60,8 @@ static struct fixture {
 
 /* Starts n electors. The next renewal comes after retry_period. */
 static void start(int n, hf_nsec retry_period, bool forbids_collections) {
-        static const struct hf_client_ops ops = {.request = forward_request,
+        static const struct hf_client_ops ops = {.size = sizeof ops,
+                                                 .request = forward_request,
                                                  .cancel = forward_cancel,
                                                  .watch = forward_watch,
                                                  .watch_cancel = forward_watch_cancel};
@@ -187,6 +190,32 @@ static void test_each_elector_renews_at_a_place_of_its_own(void **state) {
         stop();
 }
 
+/* Thousands of them wait at a time. Beside this an elector needs the text of its Lease. Under a
+ * sanitizer the C library counts nothing. */
+static void test_an_elector_without_controllers_takes_at_most_4_KiB(void **state) {
+        enum { N = 200, FIXED = 4096 /* of the set */ };
+        const struct hf_host host = {.size = sizeof host};
+        struct hf_electors *electors;
+        struct hf_elector_config config = {.size = sizeof config,
+                                           .ns = "kube-system",
+                                           .identity =
+                                                   "node-1_5f0c7a3e-6a3c-4a5e-9d53-7b7f0a2f3f11",
+                                           .client = &f.forwarder.base};
+
+        size_t before = mallinfo2().uordblks;
+        assert_int_equal(hf_electors_new(&host, &electors), 0);
+        for (int i = 0; i < N; i++) {
+                char name[16];
+                (void)snprintf(name, sizeof name, "lead-%d", i);
+                config.name = name;
+                assert_int_equal(hf_electors_add(electors, &config, NULL, NULL), 0);
+        }
+        size_t taken = mallinfo2().uordblks - before;
+        if (taken > FIXED + N * (size_t)4096)
+                fail_msg("%zu bytes for each elector", taken / N);
+        hf_electors_free(electors);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_one_watch_serves_all_and_each_gets_its_own_events),
@@ -194,6 +223,7 @@ int main(void) {
                 cmocka_unit_test(test_a_forbidden_collection_is_watched_lease_by_lease),
                 cmocka_unit_test(test_a_few_electors_watch_alone),
                 cmocka_unit_test(test_each_elector_renews_at_a_place_of_its_own),
+                cmocka_unit_test(test_an_elector_without_controllers_takes_at_most_4_KiB),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

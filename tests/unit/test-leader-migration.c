@@ -55,7 +55,7 @@ static void test_two_leases_make_one_term(void **state) {
         struct fake_api *api = fake_api_new();
         struct pair pair = {.a = elector_fixture_start_migrating(api, "a"),
                             .b = elector_fixture_start_migrating(api, "b")};
-        struct hf_leader_info info;
+        struct hf_leader_info info = {.size = sizeof info};
 
         elector_fixture_await(api, one_leads, &pair, __LINE__);
         struct elector_fixture *first = hf_elector_may_act(pair.a->elector) ? pair.a : pair.b,

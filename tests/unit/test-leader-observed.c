@@ -27,7 +27,7 @@
 #include "base/strbuf.h"
 #include "leader/electors.h"
 
-#define GUARD (20 * HF_NSEC_PER_SEC)
+#define GUARD (20 * HF_NSEC_PER_SEC) /* how long a test waits at most */
 
 struct fixture {
         struct hf_host host; /* its own checks and metrics */
@@ -57,7 +57,10 @@ static void on_change(void *ctx, const struct hf_leader_info *info) {
 static struct fixture *fixture_start_by(const struct hf_clock *clock, struct fake_api *api,
                                         const char *identity) {
         struct fixture *f = calloc(1, sizeof *f);
-        struct hf_controller worker = {.name = "worker", .run = idle, .ctx = f};
+        struct hf_controller worker = {.size = sizeof worker,
+                                       .name = "worker",
+                                       .run = idle,
+                                       .ctx = f};
         f->api = api;
         f->host = (struct hf_host){.size = sizeof f->host, .clock = clock};
         f->client = fake_api_client_new(api);
@@ -112,7 +115,7 @@ static void await_at(struct fixture *f, bool (*test)(struct fixture *f), int lin
 #define AWAIT(f, test) await_at((f), test, __LINE__)
 
 static struct hf_leader_info info_of(struct fixture *f) {
-        struct hf_leader_info info;
+        struct hf_leader_info info = {.size = sizeof info};
         hf_elector_info(f->elector, &info);
         return info;
 }
@@ -232,7 +235,7 @@ static void test_a_standby_that_cannot_reach_the_lock_reports_it(void **state) {
         fake_api_free(api);
 }
 
-static bool knows_a_twin(struct fixture *f) { return info_of(f).identity_taken; }
+static bool knows_of_the_collision(struct fixture *f) { return info_of(f).identity_taken; }
 
 /* A11, ET05 */
 static void test_a_process_with_the_same_identity_is_reported_and_left_alone(void **state) {
@@ -241,7 +244,7 @@ static void test_a_process_with_the_same_identity_is_reported_and_left_alone(voi
         AWAIT(a, leads);
         uint64_t term = info_of(a).term;
         struct fixture *b = fixture_start(api, "same");
-        AWAIT(b, knows_a_twin);
+        AWAIT(b, knows_of_the_collision);
         assert_true(health_says(b, HF_HEALTHZ,
                                 "leaderElection-lock failed lease kube-system/lead is held by "
                                 "another process"));
@@ -332,7 +335,7 @@ static bool has_end_event(struct fixture *f) {
         return has_object(f->api, "events/kube-system/lead.leader-0-stopped",
                           "\"a stopped leading\"");
 }
-static bool knows_nobody(struct fixture *f) { return info_of(f).state != HF_LEADING; }
+static bool does_not_lead(struct fixture *f) { return info_of(f).state != HF_LEADING; }
 
 /* CG30 */
 static void test_events_name_each_leader(void **state) {
@@ -344,7 +347,7 @@ static void test_events_name_each_leader(void **state) {
         fake_api_put(api, "leases/kube-system/lead",
                      "{\"metadata\":{\"name\":\"lead\"},\"spec\":{\"holderIdentity\":\"x\","
                      "\"leaseDurationSeconds\":60}}");
-        AWAIT(a, knows_nobody);
+        AWAIT(a, does_not_lead);
         AWAIT(a, has_end_event);
         assert_int_equal(hf_electors_stop(a->electors, NULL), 0);
         assert_true(is_stopped(a));
@@ -410,7 +413,7 @@ static void test_information_can_be_read_at_any_time(void **state) {
         for (int i = 0; i < 3; i++) {
                 AWAIT(a, leads);
                 hf_elector_end_term(a->elector);
-                AWAIT(a, knows_nobody);
+                AWAIT(a, does_not_lead);
         }
         assert_int_equal(hf_electors_stop(a->electors, NULL), 0);
         atomic_store(&reader.over, true);

@@ -7,7 +7,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -23,6 +22,7 @@
 
 #include "fake_api_client.h"
 #include "leader/term.h"
+#include "patience.h"
 
 #define N_CACHES 2
 
@@ -137,7 +137,8 @@ static void setup(size_t n_informers) {
                 assert_int_equal(hf_informer_new(&host, &config, &f.informers[i]), 0);
                 assert_int_equal(hf_informer_start(f.informers[i]), 0);
                 f.sources[i] =
-                        (struct hf_reconciler_source){.informer = f.informers[i],
+                        (struct hf_reconciler_source){.size = sizeof(struct hf_reconciler_source),
+                                                      .informer = f.informers[i],
                                                       .map = i > 0 ? map_to_namespace : NULL};
         }
         f.reconciler = (struct hf_reconciler){
@@ -179,7 +180,7 @@ static void on_joined(void *ctx) {
 }
 
 static void begin_term_at(int (*run_it)(struct hf_term *term, void *ctx), const char *text) {
-        static struct hf_controller controller = {.name = "test"};
+        static struct hf_controller controller = {.size = sizeof controller, .name = "test"};
 
         controller.run = run_it;
         f.joined = false;
@@ -289,8 +290,7 @@ static void test_all_informers_reach_the_acquiring_revision_first(void **state) 
         fake_api_client_hold_requests(f.clients[1], true);
         unsigned n_lists = fake_api_n_lists(f.apis[1]);
         begin_term(fake_api_put_thing(f.apis[0], "", "ws", "1"));
-        while (fake_api_n_lists(f.apis[1]) == n_lists)
-                sched_yield();
+        PATIENCE_AWAIT(fake_api_n_lists(f.apis[1]) != n_lists);
         assert_int_equal(hf_informer_wait(f.informers[0], "2", hf_cancel_never()), 0);
         assert_int_equal(hf_informer_n_handlers(f.informers[0]), 0);
         fake_api_client_hold_requests(f.clients[1], false);
@@ -445,8 +445,7 @@ static void test_a_term_can_end_while_it_waits_for_its_informers(void **state) {
         fake_api_client_hold_requests(f.clients[0], true);
         unsigned n_lists = fake_api_n_lists(f.apis[0]);
         begin_term(fake_api_raise_revision(f.apis[0], 100));
-        while (fake_api_n_lists(f.apis[0]) == n_lists)
-                sched_yield();
+        PATIENCE_AWAIT(fake_api_n_lists(f.apis[0]) != n_lists);
         end_term();
         assert_int_equal(f.n_done, 0);
         teardown();

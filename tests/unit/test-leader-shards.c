@@ -476,6 +476,14 @@ static void test_old_members_are_garbage(void **state) {
         assert_false(hf__shards_core_find_garbage(&core, now - 1, &found));
         assert_true(hf__shards_core_find_garbage(&core, now, &found));
         assert_true(found == dead);
+        /* It is still there: the delete has failed. */
+        assert_false(hf__shards_core_find_garbage(&core, now + LEASE - 1, &found));
+        (void)hf__shards_core_saw_member(&core, self, "a", 32, now + LEASE - 1);
+        now += LEASE;
+        found = 0;
+        assert_true(hf__shards_core_find_garbage(&core, now, &found));
+        assert_true(found == dead);
+        now += LEASE;
         /* Of two live members one deletes. */
         uint64_t other = hf__shards_key("c");
         (void)hf__shards_core_saw_member(&core, other, "c", 1, now);

@@ -88,7 +88,8 @@ static int at_once(struct hf_term *term, void *ctx) {
 static void test_joined_is_reported_only_after_a_drain_or_an_abort(void **state) {
         struct joint joint;
         atomic_int n = 0;
-        struct hf_controller controllers[] = {{.name = "a", .run = at_once, .ctx = &n}};
+        struct hf_controller controllers[] = {
+                {.size = sizeof(struct hf_controller), .name = "a", .run = at_once, .ctx = &n}};
         struct hf__term *work = start(&joint, controllers, 1);
         assert_false(hf__term_is_joined(work)); /* although its only controller may have finished */
         hf__term_fire_drain(work);
@@ -113,11 +114,18 @@ static void test_a_term_without_controllers_joins_at_its_end(void **state) {
 
 static void test_the_last_one_to_return_is_waited_for_and_named(void **state) {
         struct joint joint;
-        char name[64];
+        const char *name;
         sem_t runs;
-        struct hf_controller controllers[] = {{.name = "obedient", .run = until_drain},
-                                              {.name = "slow", .run = until_abort, .ctx = &runs},
-                                              {.name = "other", .runs = HF_EVERY_INSTANCE}};
+        struct hf_controller controllers[] = {{.size = sizeof(struct hf_controller),
+                                               .name = "obedient",
+                                               .run = until_drain},
+                                              {.size = sizeof(struct hf_controller),
+                                               .name = "slow",
+                                               .run = until_abort,
+                                               .ctx = &runs},
+                                              {.size = sizeof(struct hf_controller),
+                                               .name = "other",
+                                               .runs = HF_EVERY_INSTANCE}};
         assert_int_equal(sem_init(&runs, 0, 0), 0);
         /* the third belongs to another class and is not run */
         struct hf__term *work = start(&joint, controllers, 3);
@@ -126,12 +134,12 @@ static void test_the_last_one_to_return_is_waited_for_and_named(void **state) {
                 ;
         hf__term_fire_drain(work);
         assert_false(hf__term_is_joined(work));
-        hf__term_stuck_name(work, name, sizeof name);
+        name = hf__term_stuck_name(work);
         /* the first may be about to return */
         assert_true(strcmp(name, "obedient") == 0 || strcmp(name, "slow") == 0);
         hf__term_fire_abort(work, HF_CANCEL_LOST);
         await_joined(&joint);
-        hf__term_stuck_name(work, name, sizeof name);
+        name = hf__term_stuck_name(work);
         assert_string_equal(name, "");
         hf__term_free(work);
         sem_destroy(&runs);
@@ -139,7 +147,8 @@ static void test_the_last_one_to_return_is_waited_for_and_named(void **state) {
 
 static void test_an_abort_fires_the_drain_too(void **state) {
         struct joint joint;
-        struct hf_controller controllers[] = {{.name = "a", .run = until_drain}};
+        struct hf_controller controllers[] = {
+                {.size = sizeof(struct hf_controller), .name = "a", .run = until_drain}};
         struct hf__term *work = start(&joint, controllers, 1);
         hf__term_fire_abort(work, HF_CANCEL_LOST);
         await_joined(&joint);
@@ -162,7 +171,8 @@ static int wait_for_signal(void *ctx, pthread_cond_t *cond, pthread_mutex_t *mut
         sem_post(&pauses);
         return clock->wait(clock->ctx, cond, mutex, HF_NSEC_NEVER);
 }
-static const struct hf_clock standing_clock = {.boot = stand_still,
+static const struct hf_clock standing_clock = {.size = sizeof standing_clock,
+                                               .boot = stand_still,
                                                .monotonic = stand_still,
                                                .real = stand_still,
                                                .wait = wait_for_signal};
@@ -173,7 +183,8 @@ static void test_a_drain_ends_the_pause_before_a_restart(void **state) {
         struct joint joint;
         struct timespec until = {.tv_sec = time(NULL) + 20};
         atomic_int n = 0;
-        struct hf_controller controllers[] = {{.name = "a", .run = failing, .ctx = &n}};
+        struct hf_controller controllers[] = {
+                {.size = sizeof(struct hf_controller), .name = "a", .run = failing, .ctx = &n}};
         assert_int_equal(sem_init(&pauses, 0, 0), 0);
         struct hf__term *work = start_on(&standing_host, &joint, controllers, 1);
         assert_int_equal(sem_timedwait(&pauses, &until), 0);
@@ -211,7 +222,7 @@ static int keep_call(struct hf_client *self, const struct hf_request *request, h
 
 static void keep_cancel(struct hf_client *self, uint64_t id) {
         struct keeper *keeper = (struct keeper *)self;
-        const struct hf_response reply = {.error = HF_E_CANCELED};
+        const struct hf_response reply = {.size = sizeof reply, .error = HF_E_CANCELED};
         assert_int_equal(id, 7);
         keeper->aborted_first = hf_cancel_fired(keeper->abort);
         keeper->done(keeper->ctx, &reply);
@@ -236,13 +247,16 @@ static int show(struct hf_term *term, void *ctx) {
 }
 
 static void test_an_abort_shuts_the_gate_before_controllers_notice(void **state) {
-        static const struct hf_client_ops ops = {.request = keep_call, .cancel = keep_cancel};
+        static const struct hf_client_ops ops = {.size = sizeof ops,
+                                                 .request = keep_call,
+                                                 .cancel = keep_cancel};
         struct keeper keeper = {.base = {.ops = &ops, .host = &host}};
         struct hf__gate gate = {0};
         struct joint joint = {.n_joined = 0};
         struct shown shown = {.term = NULL};
         struct hf__term *work = NULL;
-        const struct hf_controller controllers[] = {{.name = "a", .run = show, .ctx = &shown}};
+        const struct hf_controller controllers[] = {
+                {.size = sizeof(struct hf_controller), .name = "a", .run = show, .ctx = &shown}};
         struct hf__term_config config = {
                 .controllers = controllers,
                 .n_controllers = 1,
@@ -254,7 +268,8 @@ static void test_an_abort_shuts_the_gate_before_controllers_notice(void **state)
                 .joined = on_joined,
                 .ctx = &joint,
         };
-        const struct hf_request write = {.verb = HF_VERB_DELETE,
+        const struct hf_request write = {.size = sizeof write,
+                                         .verb = HF_VERB_DELETE,
                                          .resource = {"", "v1", "configmaps"},
                                          .ns = "a",
                                          .name = "b"};
@@ -349,6 +364,16 @@ static int orderly(struct hf_term *term, void *ctx) {
         return 0;
 }
 
+/* A controller whose context is its name. */
+static struct hf_controller part(const char *name, int (*run)(struct hf_term *term, void *ctx),
+                                 const char *const *after) {
+        return (struct hf_controller){.size = sizeof(struct hf_controller),
+                                      .name = name,
+                                      .run = run,
+                                      .ctx = (void *)(uintptr_t)name,
+                                      .after = after};
+}
+
 static const char *const after_a[] = {"a", NULL}, *const after_b[] = {"b", NULL},
                          *const after_b_c[] = {"b", "c", NULL};
 
@@ -356,10 +381,10 @@ static const char *const after_a[] = {"a", NULL}, *const after_b[] = {"b", NULL}
 static void test_controllers_start_in_order_and_drain_in_reverse(void **state) {
         struct joint joint;
         struct hf_controller controllers[] = {
-                {.name = "d", .run = orderly, .ctx = (void *)"d", .after = after_b_c},
-                {.name = "b", .run = orderly, .ctx = (void *)"b", .after = after_a},
-                {.name = "c", .run = orderly, .ctx = (void *)"c", .after = after_a},
-                {.name = "a", .run = orderly, .ctx = (void *)"a"},
+                part("d", orderly, after_b_c),
+                part("b", orderly, after_a),
+                part("c", orderly, after_a),
+                part("a", orderly, NULL),
         };
         forget_history();
         struct hf__term *work = start(&joint, controllers, 4);
@@ -383,9 +408,8 @@ static int finishes(struct hf_term *term, void *ctx) {
 
 static void test_a_controller_that_returned_0_counts_as_started_and_drained(void **state) {
         struct joint joint;
-        struct hf_controller controllers[] =
-                {{.name = "b", .run = orderly, .ctx = (void *)"b", .after = after_a},
-                 {.name = "a", .run = finishes, .ctx = (void *)"a"}};
+        struct hf_controller controllers[] = {part("b", orderly, after_a),
+                                              part("a", finishes, NULL)};
         forget_history();
         struct hf__term *work = start(&joint, controllers, 2);
         await_words("!b ");
@@ -421,8 +445,8 @@ static void test_a_failing_controller_blocks_others_only_before_its_start(void *
         struct joint joint;
         atomic_int n = 0;
         struct hf_controller controllers[] =
-                {{.name = "a", .run = struggles, .ctx = &n},
-                 {.name = "b", .run = orderly, .ctx = (void *)"b", .after = after_a}};
+                {{.size = sizeof(struct hf_controller), .name = "a", .run = struggles, .ctx = &n},
+                 part("b", orderly, after_a)};
         forget_history();
         struct hf__term *work = start(&joint, controllers, 2);
         await_words("#a ");
@@ -445,11 +469,13 @@ static bool is_said_to_be_settled(void *ctx) { return strcmp(ctx, "a") == 0; }
 /* It never calls hf_term_started, but it is still drained last. */
 static void test_a_settled_controller_blocks_nobody(void **state) {
         struct joint joint;
-        struct hf_controller controllers[] = {{.name = "a",
+        struct hf_controller controllers[] = {{.size = sizeof(struct hf_controller),
+                                               .name = "a",
                                                .run = hesitates,
                                                .ctx = (void *)"a",
                                                .is_settled = is_said_to_be_settled},
-                                              {.name = "b",
+                                              {.size = sizeof(struct hf_controller),
+                                               .name = "b",
                                                .run = orderly,
                                                .ctx = (void *)"b",
                                                .after = after_a,
@@ -466,10 +492,9 @@ static void test_a_settled_controller_blocks_nobody(void **state) {
 
 static void test_the_drain_skips_controllers_that_never_began(void **state) {
         struct joint joint;
-        struct hf_controller controllers[] =
-                {{.name = "a", .run = hesitates, .ctx = (void *)"a"},
-                 {.name = "b", .run = orderly, .ctx = (void *)"b", .after = after_a},
-                 {.name = "c", .run = orderly, .ctx = (void *)"c", .after = after_b}};
+        struct hf_controller controllers[] = {part("a", hesitates, NULL),
+                                              part("b", orderly, after_a),
+                                              part("c", orderly, after_b)};
         forget_history();
         struct hf__term *work = start(&joint, controllers, 3);
         await_words("+a ");
@@ -493,16 +518,15 @@ static int lingers(struct hf_term *term, void *ctx) {
 
 static void test_an_abort_reaches_all_controllers_at_once(void **state) {
         struct joint joint;
-        char name[64];
-        struct hf_controller controllers[] =
-                {{.name = "a", .run = orderly, .ctx = (void *)"a"},
-                 {.name = "b", .run = lingers, .ctx = (void *)"b", .after = after_a}};
+        const char *name;
+        struct hf_controller controllers[] = {part("a", orderly, NULL),
+                                              part("b", lingers, after_a)};
         forget_history();
         struct hf__term *work = start(&joint, controllers, 2);
         await_words("+b ");
         hf__term_fire_drain(work);
         await_words("~b ");
-        hf__term_stuck_name(work, name, sizeof name);
+        name = hf__term_stuck_name(work);
         assert_string_equal(name, "a"); /* it waits for b, which has not returned */
         hf__term_fire_abort(work, HF_CANCEL_LOST);
         await_joined(&joint);
@@ -515,11 +539,24 @@ static void test_a_drain_at_any_point_of_the_start_ends(void **state) {
         for (int round = 0; round < 300; round++) {
                 struct joint joint;
                 atomic_int n = 0;
-                struct hf_controller controllers[] =
-                        {{.name = "d", .run = at_once, .ctx = &n, .after = after_b_c},
-                         {.name = "b", .run = until_drain, .after = after_a},
-                         {.name = "c", .run = at_once, .ctx = &n, .after = after_a},
-                         {.name = "a", .run = at_once, .ctx = &n}};
+                struct hf_controller controllers[] = {{.size = sizeof(struct hf_controller),
+                                                       .name = "d",
+                                                       .run = at_once,
+                                                       .ctx = &n,
+                                                       .after = after_b_c},
+                                                      {.size = sizeof(struct hf_controller),
+                                                       .name = "b",
+                                                       .run = until_drain,
+                                                       .after = after_a},
+                                                      {.size = sizeof(struct hf_controller),
+                                                       .name = "c",
+                                                       .run = at_once,
+                                                       .ctx = &n,
+                                                       .after = after_a},
+                                                      {.size = sizeof(struct hf_controller),
+                                                       .name = "a",
+                                                       .run = at_once,
+                                                       .ctx = &n}};
                 struct hf__term *work = start(&joint, controllers, 4);
                 for (int i = 0; i < round * 50; i++)
                         atomic_load(&n); /* a little later each time */

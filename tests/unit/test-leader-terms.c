@@ -69,7 +69,7 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
 
 static int run_controller(struct hf_term *term, void *ctx) {
         struct run run = {.me = *(int *)ctx};
-        const struct hf_reconciler_source source = {.informer = f.informer};
+        const struct hf_reconciler_source source = {.size = sizeof source, .informer = f.informer};
         const struct hf_reconciler reconciler = {.size = sizeof reconciler,
                                                  .name = "terms",
                                                  .sources = &source,
@@ -82,7 +82,8 @@ static int run_controller(struct hf_term *term, void *ctx) {
 
 static struct hf_electors *start(struct fake_api *api, struct fake_api_client *client, int *me,
                                  struct hf_elector **ret_elector) {
-        const struct hf_controller controller = {.name = "terms",
+        const struct hf_controller controller = {.size = sizeof controller,
+                                                 .name = "terms",
                                                  .runs = HF_LEADER_ONLY,
                                                  .run = run_controller,
                                                  .ctx = me};

@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "fake_api_client.h"
-#include "time_units.h"
+#include "patience.h"
 
 #include <holdfast/leader.h>
 
@@ -80,7 +80,7 @@ static int on_request(struct hf_client *self, const struct hf_request *request, 
 
 /* Responds to the kept write, unless its caller has a response already. */
 static void respond(int error) {
-        struct hf_response response = {.error = error};
+        struct hf_response response = {.size = sizeof response, .error = error};
 
         pthread_mutex_lock(&f.mu);
         hf_response_fn done = f.done;
@@ -112,7 +112,8 @@ static void on_free(struct hf_client *self) {}
 /* ---- the controller ---- */
 
 static void make_thing(struct hf_request *request, const char *name) {
-        *request = (struct hf_request){.verb = HF_VERB_CREATE,
+        *request = (struct hf_request){.size = sizeof(struct hf_request),
+                                       .verb = HF_VERB_CREATE,
                                        .resource = {"", "v1", "things"},
                                        .ns = "default",
                                        .name = name,
@@ -176,9 +177,12 @@ static int run(struct hf_term *term, void *ctx) {
 
 static void start(int (*run_term)(struct hf_term *term), bool unfenced,
                   const struct hf_leader_timing *timing) {
-        static const struct hf_client_ops ops = {on_request, on_cancel, on_watch, on_watch_cancel,
-                                                 on_free};
-        const struct hf_controller controller = {.name = "c", .runs = HF_LEADER_ONLY, .run = run};
+        static const struct hf_client_ops ops = {sizeof ops, on_request,      on_cancel,
+                                                 on_watch,   on_watch_cancel, on_free};
+        const struct hf_controller controller = {.size = sizeof controller,
+                                                 .name = "c",
+                                                 .runs = HF_LEADER_ONLY,
+                                                 .run = run};
 
         memset(&f, 0, sizeof f);
         f.api = fake_api_new();
@@ -202,8 +206,7 @@ static void start(int (*run_term)(struct hf_term *term), bool unfenced,
         assert_int_equal(hf_electors_add(f.electors, &config, &f.elector, NULL), 0);
         assert_int_equal(hf_electors_start(f.electors, NULL), 0);
         pthread_mutex_lock(&f.mu);
-        while (!f.is_on_its_way)
-                pthread_cond_wait(&f.changed, &f.mu);
+        PATIENCE_AWAIT_LOCKED(&f.changed, &f.mu, f.is_on_its_way);
         pthread_mutex_unlock(&f.mu);
 }
 
@@ -243,10 +246,9 @@ static void test_the_lease_is_released_after_the_last_response(void **state) {
         start(leave_a_write, true, &patient);
         assert_int_equal(pthread_create(&thread, NULL, stop, NULL), 0);
         pthread_mutex_lock(&f.mu);
-        while (!f.has_returned)
-                pthread_cond_wait(&f.changed, &f.mu);
+        PATIENCE_AWAIT_LOCKED(&f.changed, &f.mu, f.has_returned);
         pthread_mutex_unlock(&f.mu);
-        struct hf_leader_info info;
+        struct hf_leader_info info = {.size = sizeof info};
         do { /* the loop joins the controller */
                 (void)hf_cancel_wait(hf_cancel_never(), in_msec(1));
                 hf_elector_info(f.elector, &info);

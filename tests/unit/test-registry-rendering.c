@@ -20,6 +20,7 @@
 #include "server/cacher/snapshot.h"
 #include "server/registry/list/list_body.h"
 #include "server/registry/list/rendering.h"
+#include "server/resources/forms/protobuf_answer.h"
 
 static void make_workspaces(struct api_fixture *f, int first, int n, size_t n_data) {
         char *data = malloc(n_data + 1), *body = malloc(n_data + 200);
@@ -211,6 +212,117 @@ static void test_the_pieces_of_a_body_are_one_document(void **state) {
         }
 }
 
+/* Namespaces whose metadata is large: they can be sent whole and as metadata. */
+static void make_namespaces(struct api_fixture *f, int first, int n) {
+        char note[3000], body[sizeof note + 200];
+
+        memset(note, 'x', sizeof note);
+        note[sizeof note - 1] = '\0';
+        for (int i = first; i < first + n; i++) {
+                sprintf(body, "{\"metadata\":{\"name\":\"n%05d\",\"annotations\":{\"k\":\"%s\"}}}",
+                        i, note);
+                assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_namespaces, NULL, NULL,
+                                                     NULL, body),
+                                 0);
+        }
+        /* The cache contains the last one. */
+        assert_int_equal(api_fixture_request(f, HF_VERB_LIST, api_namespaces, NULL, NULL, NULL,
+                                             NULL),
+                         0);
+}
+
+/* All pieces of a list of the Namespaces. ret_chunks: how many chunks were made for it. */
+static struct hf__buf *read_body(struct api_fixture *f, enum hfd_format format, bool protobuf,
+                                 uint64_t *ret_chunks) {
+        const struct hfd_request request = {.resource = hfd_resource_namespaces(),
+                                            .verb = HFD_LIST,
+                                            .format = format,
+                                            .protobuf = protobuf};
+        const struct hfd_rendering_spec spec = {.request = &request};
+        struct hfd_snapshot snapshot;
+        struct hfd_rendering *rendering;
+        struct hf__strbuf s = {0};
+        struct hfd_list_body *body;
+        bool ended = false;
+        uint64_t before = n_chunks(f);
+
+        assert_true(hfd_cacher_snapshot(f->cacher, request.resource, 0, &snapshot));
+        assert_int_equal(hfd_rendering_get(f->registry->renderings, &spec, &snapshot, &rendering),
+                         0);
+        assert_int_equal(hfd_list_body_new(&request, "\"resourceVersion\":\"5\"", rendering, &body),
+                         0);
+        while (!ended) {
+                struct hf__buf *piece;
+                assert_int_equal(hfd_list_body_next(body, &piece, &ended), 0);
+                if (piece)
+                        hf__strbuf_add(&s, piece->data, piece->n);
+                hf__buf_unref(piece);
+        }
+        hfd_list_body_free(body);
+        *ret_chunks = n_chunks(f) - before;
+        struct hf__buf *buf = hf__strbuf_to_buf(&s);
+        hf__strbuf_done(&s);
+        return buf;
+}
+
+/* The pieces in protobuf are the list in JSON, converted at once. A list that fits into what a body
+ * keeps is made once, a larger one twice. */
+static void test_the_pieces_in_protobuf_are_the_same_list(void **state) {
+        static const enum hfd_format formats[] = {HFD_AS_JSON, HFD_AS_PARTIAL};
+        struct api_fixture *f = *state;
+        int n = 0;
+
+        for (int more = 0; more <= 700; more = more ? 50 * more : 14) {
+                make_namespaces(f, n, more);
+                n += more;
+                for (size_t i = 0; i < 2; i++) {
+                        struct hf__buf *converted = NULL;
+                        uint64_t plain_chunks, chunks;
+                        struct hf__buf *json = read_body(f, formats[i], false, &plain_chunks),
+                                       *made = read_body(f, formats[i], true, &chunks);
+                        assert_int_equal(hfd_protobuf_convert(hfd_resource_namespaces(), json,
+                                                              &converted),
+                                         0);
+                        assert_int_equal(made->n, converted->n);
+                        assert_memory_equal(made->data, converted->data, made->n);
+                        assert_true(chunks <= (n < 100 ? 1 : 2) * plain_chunks);
+                        hf__buf_unref(json);
+                        hf__buf_unref(made);
+                        hf__buf_unref(converted);
+                }
+        }
+}
+
+/* A body that is dropped between two pieces leaves nothing behind. */
+static void test_a_body_can_be_dropped_after_any_piece(void **state) {
+        struct api_fixture *f = *state;
+        const struct hfd_request request = {.resource = hfd_resource_namespaces(),
+                                            .verb = HFD_LIST,
+                                            .protobuf = true};
+        const struct hfd_rendering_spec spec = {.request = &request};
+
+        make_namespaces(f, 0, 40);
+        for (int steps = 0; steps < 12; steps++) {
+                struct hfd_snapshot snapshot;
+                struct hfd_rendering *rendering;
+                struct hfd_list_body *body;
+                struct hf__buf *piece;
+                bool ended;
+
+                assert_true(hfd_cacher_snapshot(f->cacher, request.resource, 0, &snapshot));
+                assert_int_equal(hfd_rendering_get(f->registry->renderings, &spec, &snapshot,
+                                                   &rendering),
+                                 0);
+                assert_int_equal(hfd_list_body_new(&request, "", rendering, &body), 0);
+                for (int i = 0; i < steps; i++) {
+                        assert_int_equal(hfd_list_body_next(body, &piece, &ended), 0);
+                        hf__buf_unref(piece);
+                }
+                hfd_list_body_free(body);
+                assert_int_equal(n_renderings(f), 0);
+        }
+}
+
 /* Twice the objects are twice the chunks, however many readers there are. */
 static void test_work_grows_with_the_objects(void **state) {
         struct api_fixture *f = *state;
@@ -242,6 +354,8 @@ int main(void) {
                 API_TEST(test_a_change_of_another_resource_does_not_end_the_sharing),
                 API_TEST(test_selectors_are_part_of_what_is_shared),
                 API_TEST(test_the_pieces_of_a_body_are_one_document),
+                API_TEST(test_the_pieces_in_protobuf_are_the_same_list),
+                API_TEST(test_a_body_can_be_dropped_after_any_piece),
                 API_TEST(test_work_grows_with_the_objects),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,6 +18,7 @@
 
 #include "api_fixture.h"
 #include "base/thread.h"
+#include "patience.h"
 #include "server/handlers/rest/rest_watch.h"
 #include "server/registry/list/rendering.h"
 
@@ -80,6 +81,9 @@ void hfd_http_request_set_handler_context(struct hfd_http_request *request, void
         request->context_free = free_fn;
 }
 
+/* It is not audited. */
+void *hfd_http_request_context(struct hfd_http_request *request) { return NULL; }
+
 void hfd_http_request_on_gone(struct hfd_http_request *request, void (*fn)(void *ctx), void *ctx) {
         request->gone = fn;
         request->gone_ctx = ctx;
@@ -110,6 +114,7 @@ void hfd_http_request_end(struct hfd_http_request *request) {
         pthread_mutex_unlock(&request->mu);
 }
 
+bool hfd_http_request_cut_stalled(struct hfd_http_request *request, hf_nsec since) { return false; }
 size_t hfd_http_request_unsent(struct hfd_http_request *request) { return 0; }
 const char *hfd_http_request_query(struct hfd_http_request *request) { return ""; }
 const char *hfd_http_request_header(struct hfd_http_request *request, const char *name) {
@@ -145,8 +150,9 @@ static void begin_watch(struct api_fixture *f) {
 /* Waits until the name was pushed, or the response has ended. Returns whether it was pushed. */
 static bool await_name(const char *name) {
         pthread_mutex_lock(&request.mu);
-        while (!memmem(request.text, request.n_text, name, strlen(name)) && !request.ended)
-                pthread_cond_wait(&request.cond, &request.mu);
+        PATIENCE_AWAIT_LOCKED(&request.cond, &request.mu,
+                              memmem(request.text, request.n_text, name, strlen(name)) ||
+                                      request.ended);
         bool pushed = memmem(request.text, request.n_text, name, strlen(name)) != NULL;
         pthread_mutex_unlock(&request.mu);
         return pushed;
@@ -154,8 +160,7 @@ static bool await_name(const char *name) {
 
 static void await_freed(void) {
         pthread_mutex_lock(&request.mu);
-        while (!request.freed)
-                pthread_cond_wait(&request.cond, &request.mu);
+        PATIENCE_AWAIT_LOCKED(&request.cond, &request.mu, request.freed);
         pthread_mutex_unlock(&request.mu);
         pthread_cond_destroy(&request.cond);
         pthread_mutex_destroy(&request.mu);

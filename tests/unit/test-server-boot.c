@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A boot that fails says why, also where the failing part gives only an error code. */
+/* A boot that fails says why, also where the failing part gives only an error code. No controller
+ * starts on an incomplete copy of a store. */
 #undef NDEBUG
 #include <assert.h>
 #include <errno.h>
@@ -18,15 +19,18 @@
 /* The results of the two parts that can fail here. The linker redirects the parts of the boot to
  * the functions below. */
 static int wait_result, controllers_result;
+static bool incomplete_copy;
 
 int __wrap_hfd_cacher_start(struct hfd_cacher *cacher);
 int __wrap_hfd_cacher_start(struct hfd_cacher *cacher) { return 0; }
 int __wrap_hfd_http_start(struct hfd_http *http);
 int __wrap_hfd_http_start(struct hfd_http *http) { return 0; }
 int __wrap_hfd_admin_kubeconfig_write(const struct hfd_pki *pki, const char *path,
-                                      const char *server, struct hf_status *reterr_status);
+                                      const char *server, const struct hfd_admin_servers *others,
+                                      struct hf_status *reterr_status);
 int __wrap_hfd_admin_kubeconfig_write(const struct hfd_pki *pki, const char *path,
-                                      const char *server, struct hf_status *reterr_status) {
+                                      const char *server, const struct hfd_admin_servers *others,
+                                      struct hf_status *reterr_status) {
         return 0;
 }
 hf_nsec __wrap_hfd_cacher_fill_progress(struct hfd_cacher *cacher);
@@ -36,6 +40,13 @@ int __wrap_hfd_cacher_wait_synced(struct hfd_cacher *cacher, struct hf_cancel *t
 int __wrap_hfd_cacher_wait_synced(struct hfd_cacher *cacher, struct hf_cancel *token,
                                   struct hf_status *ret_why) {
         return wait_result;
+}
+int __wrap_hfd_copy_is_incomplete(struct hfd_store *store, const char *prefix, hf_nsec deadline,
+                                  bool *ret_incomplete, struct hf_status *reterr_status);
+int __wrap_hfd_copy_is_incomplete(struct hfd_store *store, const char *prefix, hf_nsec deadline,
+                                  bool *ret_incomplete, struct hf_status *reterr_status) {
+        *ret_incomplete = incomplete_copy;
+        return 0;
 }
 int __wrap_hfd_controllers_start(struct hfd_controllers *controllers);
 int __wrap_hfd_controllers_start(struct hfd_controllers *controllers) { return controllers_result; }
@@ -53,10 +64,14 @@ static int boot(struct hf_status *ret_status) {
         server.http = (struct hfd_http *)&part;
         server.controllers = (struct hfd_controllers *)&part;
         server.hooks = (struct hf_hooks *)&part;
+        assert_int_equal(hfd_peers_new(&server.identity, hf_clock_system(), NULL, NULL,
+                                       &server.peers),
+                         0);
         *ret_status = (struct hf_status){0};
         int r = hfd_boot_run(&server, ret_status);
         server.http = NULL;
         server.hooks = NULL;
+        server.peers = hfd_peers_free(server.peers);
         hfd_server_done(&server);
         return r;
 }
@@ -71,11 +86,25 @@ static void test_a_failed_boot_says_why(void **state) {
         wait_result = -ENOMEM;
         assert_int_equal(boot(&status), -ENOMEM);
         assert_non_null(strstr(status.message, "etcd"));
+        controllers_result = wait_result = 0;
+}
+
+static void test_no_controller_starts_on_an_incomplete_copy(void **state) {
+        struct hf_status status;
+
+        /* If the controllers started, the boot would fail with their error. */
+        controllers_result = -EAGAIN;
+        incomplete_copy = true;
+        assert_int_equal(boot(&status), HF_E_INVALID);
+        assert_non_null(strstr(status.message, "holdfastd store copy"));
+        controllers_result = 0;
+        incomplete_copy = false;
 }
 
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_failed_boot_says_why),
+                cmocka_unit_test(test_no_controller_starts_on_an_incomplete_copy),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,7 @@
 
 #include "base/strbuf.h"
 #include "server/config/flags.h"
+#include "server/config/kube_apiserver.h"
 
 #define ETCD "--etcd-servers=http://127.0.0.1:2379"
 #define SIXTEEN                                                                                    \
@@ -134,6 +136,31 @@ static void test_commands_are_parsed(void **state) {
         expect_refusal("serve", "\"serve\"");
 }
 
+static void test_store_commands_are_parsed(void **state) {
+        expect_ok("store copy --from sqlite:a --to=etcd:http://b --etcd-prefix=/x --etcd-cafile=c");
+        assert_int_equal(config.command, HFD_COMMAND_STORE_COPY);
+        assert_string_equal(config.copy_from, "sqlite:a");
+        assert_string_equal(config.copy_to, "etcd:http://b");
+        assert_int_equal(config.n_arguments, 0);
+        expect_ok("store backup a.db --help");
+        assert_int_equal(config.help_command, HFD_COMMAND_STORE_BACKUP);
+        expect_ok("store --help");
+        assert_int_equal(config.help_command, HFD_COMMAND_STORE);
+        expect_ok("store backup a.db b.db");
+        assert_int_equal(config.command, HFD_COMMAND_STORE_BACKUP);
+        assert_int_equal(config.n_arguments, 2);
+        assert_string_equal(config.arguments[0], "a.db");
+        assert_string_equal(config.arguments[1], "b.db");
+        expect_refusal("store", "copy, backup, restore, check or compact");
+        expect_refusal("store dance", "\"dance\"");
+        expect_refusal("store copy --from=sqlite:a", "needs --to");
+        expect_refusal("store backup a.db", "needs TARGET");
+        expect_refusal("store backup a.db b.db c.db", "\"c.db\"");
+        expect_refusal("store check", "needs FILE");
+        expect_refusal("store check a.db --data-dir=x", "holdfastd store check");
+        expect_refusal("copy", "\"copy\"");
+}
+
 static void test_bad_flags_are_named(void **state) {
         expect_refusal(ETCD " --store=objects.db", "exclude each other");
         expect_refusal(ETCD " --nonsense", "--nonsense");
@@ -162,10 +189,102 @@ static void test_bad_flags_are_named(void **state) {
         expect_refusal("--etcd-servers=127.0.0.1:2379", "127.0.0.1:2379");
         expect_refusal("--etcd-servers=http://a,,http://b", "--etcd-servers");
         expect_refusal("--etcd-servers=" SIXTEEN ",http://q", "1 to 16 URLs");
-        expect_refusal(ETCD " --authorization-mode=RBAC", "--authorization-mode");
+        expect_refusal(ETCD " --authorization-mode=Node", "--authorization-mode");
+        expect_refusal(ETCD " --authorization-mode=RBAC,Webhook", "--authorization-mode");
+        expect_refusal(ETCD " --authorization-mode=RBAC,RBAC", "--authorization-mode");
         expect_refusal(ETCD " --leader-elect-resource-namespace=Bad",
                        "--leader-elect-resource-namespace");
         expect_refusal(ETCD " --leader-elect-resource-name=a..b", "--leader-elect-resource-name");
+}
+
+/* Users of Kubernetes write the values of booleans as Go parses them. */
+static void test_booleans_have_the_values_of_kubernetes(void **state) {
+        static const char *const yes[] = {"=true", "=True", "=TRUE", "=t", "=T", "=1", ""};
+        static const char *const no[] = {"=false", "=False", "=FALSE", "=f", "=F", "=0"};
+        char line[64];
+
+        for (size_t i = 0; i < sizeof yes / sizeof yes[0]; i++) {
+                (void)snprintf(line, sizeof line, "--leader-elect%s", yes[i]);
+                expect_ok(line);
+                assert_true(config.leader_elect);
+        }
+        for (size_t i = 0; i < sizeof no / sizeof no[0]; i++) {
+                (void)snprintf(line, sizeof line, "--leader-elect%s --v=2", no[i]);
+                expect_ok(line);
+                assert_false(config.leader_elect);
+        }
+        expect_refusal("--leader-elect=yes", "is neither true nor false");
+        expect_refusal("--leader-elect=tRUE", "is neither true nor false");
+}
+
+static void test_a_boolean_in_two_words_is_refused_with_the_right_form(void **state) {
+        expect_refusal("--leader-elect false", "write --leader-elect=false");
+        expect_refusal("--v 2 --leader-elect true", "write --leader-elect=true");
+        expect_refusal("status --watch 0", "write --watch=0");
+        /* Not the value of a boolean. */
+        expect_refusal("--leader-elect something", "unexpected argument \"something\"");
+        expect_refusal("--leader-elect=true false", "unexpected argument \"false\"");
+        expect_refusal("--instance a false", "unexpected argument \"false\"");
+}
+
+static void expect_no_hint(const char *line) {
+        assert_int_equal(parse(line), HF_E_INVALID);
+        if (strstr(status.message, "did you mean"))
+                fail_msg("%s: %s", line, status.message);
+}
+
+static void test_a_misspelt_flag_gets_a_hint(void **state) {
+        expect_refusal("--etcd-server=http://a", "did you mean --etcd-servers?");
+        expect_refusal("--data-dri=a", "did you mean --data-dir?");
+        expect_refusal("--leader_elect_lease_duration=15s",
+                       "did you mean --leader-elect-lease-duration?");
+        expect_refusal("--leaderelect=false", "did you mean --leader-elect?");
+        expect_refusal("-v=2", "did you mean --v?");
+        expect_refusal("-data-dir=a", "did you mean --data-dir?");
+        /* Only flags of the command. */
+        expect_refusal("status --kubeconfg=a", "did you mean --kubeconfig?");
+        expect_no_hint("--kubeconfg=a");
+        expect_no_hint("--nonsense");
+        expect_no_hint("--x=1");
+        expect_no_hint("-x");
+        expect_no_hint("--");
+}
+
+static void test_a_misspelt_command_gets_a_hint(void **state) {
+        expect_refusal("relaese --instance=a", "did you mean holdfastd release?");
+        expect_refusal("stauts", "did you mean holdfastd status?");
+        expect_refusal("versoin", "did you mean holdfastd version?");
+        expect_refusal("stroe copy", "did you mean holdfastd store?");
+        expect_refusal("store chekc a.db", "did you mean holdfastd store check?");
+        expect_no_hint("store dance");
+        expect_no_hint("dance");
+        expect_no_hint("--instance=a stauts"); /* a command is the first argument */
+}
+
+static void test_a_password_is_not_repeated(void **state) {
+        static const char *const lines[] = {
+                "--etcd-servers=http://me:secret@a:2379",
+                "--etcd-servers=http://a,https://me:secret@b:2379",
+                "--etcd-servers=http://a,http://me:secret@b:1,",
+                "--etcd-servers=http://me:se/secret@b:2379",
+                "--etcd-servers=ftp://me:secret@b:2379",
+                "--etcd-servers=me:secret@b:2379",
+                "--etcd-servers http://a http://me:secret@b:2379",
+                "http://me:secret@b:2379",
+                "--store=http://me:secret@b:2379",
+                "--etcd-server=http://me:secret@b:2379",
+                "store check http://me:secret@b:2379",
+                "store backup a.db http://me:secret@b:2379",
+        };
+
+        for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+                assert_int_equal(parse(lines[i]), HF_E_INVALID);
+                if (strstr(status.message, "secret"))
+                        fail_msg("%s: %s", lines[i], status.message);
+        }
+        expect_refusal(lines[0], "\"http://***@a:2379\"");
+        expect_refusal(lines[0], "user name");
+        expect_refusal("--store=http://a:2379", "--etcd-servers");
 }
 
 static void test_impossible_timings_are_refused_with_their_numbers(void **state) {
@@ -187,8 +306,8 @@ static void test_the_lock_of_the_election_is_checked(void **state) {
         expect_refusal(ETCD " --leader-elect-resource-namespace=",
                        "--leader-elect-resource-namespace needs a value");
         expect_refusal(ETCD " --leader-elect-resource-lock=endpoints",
-                       "--leader-elect-resource-lock: the lock type endpoints is gone: migrate to "
-                       "leases");
+                       "--leader-elect-resource-lock: the lock type endpoints is gone: "
+                       "migrate to leases");
         expect_refusal(ETCD " --leader-elect-resource-lock=configmapsleases",
                        "the lock type configmapsleases is gone: migrate to leases");
         expect_refusal(ETCD " --leader-elect-resource-lock=Leases", "invalid lock type \"Leases\"");
@@ -231,17 +350,182 @@ static void test_the_list_of_controllers_is_checked(void **state) {
         assert_non_null(strstr(status.message, "typo"));
 }
 
+static void test_output_is_a_choice_with_a_letter(void **state) {
+        static const char *const lines[] = {"status --output=json", "status --output json",
+                                            "status -o json", "status -o=json", "status -ojson"};
+
+        expect_ok("status");
+        assert_int_equal(config.output, HFD_OUTPUT_TEXT);
+        for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+                expect_ok(lines[i]);
+                assert_int_equal(config.output, HFD_OUTPUT_JSON);
+        }
+        expect_refusal("status -o xml", "flag --output: \"xml\" is not one of text|json");
+        expect_refusal("status -o", "flag --output needs a value");
+        expect_refusal("status -o json --output=text", "flag --output is given twice");
+        expect_refusal("status -x json", "unexpected argument \"-x\"");
+        expect_refusal("-o json", "flag --output is not a flag of holdfastd");
+}
+
+static void test_check_belongs_to_the_server_alone(void **state) {
+        expect_ok("");
+        assert_false(config.check);
+        expect_ok("--check");
+        assert_true(config.check);
+        expect_refusal("release --check", "flag --check is not a flag of holdfastd release");
+        expect_refusal("status --check", "flag --check is not a flag of holdfastd status");
+}
+
 static void test_help_lists_each_flag_with_its_default(void **state) {
         struct hf__strbuf help = {0};
         hfd_flags_help(HFD_COMMAND_SERVE, &help);
         assert_non_null(strstr(help.data, "--leader-elect-lease-duration DURATION\n"));
         assert_non_null(strstr(help.data, "(default: 15s)"));
-        assert_non_null(strstr(help.data, "(default: <data-dir>/store.db)"));
+        assert_non_null(strstr(help.data, "(default: <shared-dir>/store.db)"));
         assert_null(strstr(help.data, "--watch"));
         hf__strbuf_reset(&help);
         hfd_flags_help(HFD_COMMAND_STATUS, &help);
         assert_non_null(strstr(help.data, "--watch\n"));
         hf__strbuf_done(&help);
+}
+
+static void test_pki_commands_are_parsed(void **state) {
+        expect_ok("pki init --data-dir=/d");
+        assert_int_equal(config.command, HFD_COMMAND_PKI_INIT);
+        assert_string_equal(config.cert_dir, "/d/pki");
+        expect_ok("pki show --shared-dir=/s");
+        assert_int_equal(config.command, HFD_COMMAND_PKI_SHOW);
+        assert_string_equal(config.cert_dir, "/s/pki");
+        expect_ok("pki export --cert-dir=/c out.pem");
+        assert_int_equal(config.command, HFD_COMMAND_PKI_EXPORT);
+        assert_string_equal(config.arguments[0], "out.pem");
+        expect_ok("pki join -");
+        assert_int_equal(config.command, HFD_COMMAND_PKI_JOIN);
+        assert_string_equal(config.arguments[0], "-");
+        expect_refusal("pki", "init, show, export or join");
+        expect_refusal("pki joim", "did you mean holdfastd pki join?");
+        expect_refusal("pki join --cert-dir=/c", "holdfastd pki join needs FILE");
+        expect_refusal("pki init out.pem", "unexpected argument \"out.pem\"");
+        expect_refusal("pki export a b", "unexpected argument \"b\"");
+        expect_refusal("pki init --watch", "not a flag of holdfastd pki init");
+        expect_ok("pki join --help");
+        assert_int_equal(config.command, HFD_COMMAND_HELP);
+        assert_int_equal(config.help_command, HFD_COMMAND_PKI_JOIN);
+}
+
+/* ---- started as kube-apiserver ---- */
+
+static int parse_as_kube_apiserver(const char *line) {
+        char text[1024], *argv[64] = {(char[]){"/opt/bin/kube-apiserver"}}, *save = NULL;
+        int argc = 1;
+        hfd_config_done(&config);
+        memset(&config, 0, sizeof config);
+        memset(&status, 0, sizeof status);
+        strcpy(text, line);
+        for (char *word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save))
+                argv[argc++] = word;
+        return hfd_kube_apiserver_parse(argc, argv, &config, &status);
+}
+
+static void test_the_name_of_the_program_is_recognized(void **state) {
+        assert_true(hfd_is_kube_apiserver("kube-apiserver"));
+        assert_true(hfd_is_kube_apiserver("/a/b/kube-apiserver"));
+        assert_false(hfd_is_kube_apiserver("/kube-apiserver/holdfastd"));
+        assert_false(hfd_is_kube_apiserver("my-kube-apiserver"));
+        assert_false(hfd_is_kube_apiserver(NULL));
+}
+
+static void test_flags_of_kube_apiserver_are_left_out_and_named(void **state) {
+        assert_int_equal(parse_as_kube_apiserver(
+                                 "--allow-privileged=true --secure-port=1234 "
+                                 "--service-cluster-ip-range 10.0.0.0/24 "
+                                 "--etcd-servers=http://127.0.0.1:2379 --watch-cache "
+                                 "--data-dir /d --disable-admission-plugins=ServiceAccount"),
+                         0);
+        assert_string_equal(config.ignored_flags,
+                            "--allow-privileged, --service-cluster-ip-range, --watch-cache, "
+                            "--disable-admission-plugins");
+        assert_int_equal(config.secure_port, 1234);
+        assert_string_equal(config.etcd_servers[0], "http://127.0.0.1:2379");
+        assert_string_equal(config.data_dir, "/d");
+}
+
+static void test_keys_and_issuers_may_be_repeated(void **state) {
+        assert_int_equal(parse_as_kube_apiserver(
+                                 "--data-dir=/d --etcd-servers=http://x --api-audiences=api,vault "
+                                 "--service-account-key-file=/a --service-account-key-file /b,/c "
+                                 "--service-account-issuer=https://new "
+                                 "--service-account-issuer=https://old "
+                                 "--service-account-signing-key-file=/k "
+                                 "--service-account-lookup=true"),
+                         0);
+        assert_string_equal(config.ignored_flags, "--service-account-lookup");
+        assert_string_equal(config.signing_key_file, "/k");
+        assert_int_equal(config.n_account_key_files, 3);
+        assert_string_equal(config.account_key_files[0], "/a");
+        assert_string_equal(config.account_key_files[2], "/c");
+        assert_int_equal(config.n_issuers, 2);
+        assert_string_equal(config.issuers[0], "https://new");
+        assert_string_equal(config.issuers[1], "https://old");
+        assert_null(config.issuers[2]);
+        assert_int_equal(config.n_audiences, 2);
+        assert_string_equal(config.audiences[1], "vault");
+        assert_int_equal(parse_as_kube_apiserver("--data-dir=/d --etcd-servers=http://x"), 0);
+        assert_int_equal(config.n_issuers, 1);
+        assert_string_equal(config.issuers[0], "https://kubernetes.default.svc");
+        assert_int_equal(config.n_audiences, 0);
+        assert_int_not_equal(parse_as_kube_apiserver("--data-dir=/d --service-account-issuer=a:b"),
+                             0);
+        assert_int_not_equal(parse_as_kube_apiserver("--data-dir=/d --api-audiences=a,,b"), 0);
+}
+
+static void test_the_encryption_of_kube_apiserver_is_that_of_holdfastd(void **state) {
+        assert_int_equal(parse_as_kube_apiserver("--encryption-provider-config=/f"), 0);
+        assert_string_equal(config.encryption_config, "/f");
+        assert_string_equal(config.ignored_flags, "");
+}
+
+static void test_the_data_of_kube_apiserver_is_beside_its_certificates(void **state) {
+        assert_int_equal(parse_as_kube_apiserver("--cert-dir=/nowhere"), 0);
+        assert_string_equal(config.data_dir, "/nowhere");
+        assert_string_equal(config.cert_dir, "/nowhere");
+        assert_string_equal(config.tls_cert_file, "");
+        assert_string_equal(config.ignored_flags, "");
+        assert_int_equal(parse_as_kube_apiserver("--cert-dir /nowhere --data-dir=/d"), 0);
+        assert_string_equal(config.data_dir, "/d");
+}
+
+static void test_the_audit_log_of_kube_apiserver_is_ours(void **state) {
+        assert_int_equal(parse_as_kube_apiserver("--audit-policy-file=/p --audit-log-path - "
+                                                 "--audit-log-maxage=3 --audit-log-maxbackup=4 "
+                                                 "--audit-log-maxsize=0"),
+                         0);
+        assert_string_equal(config.ignored_flags, "");
+        assert_string_equal(config.audit_policy_file, "/p");
+        assert_string_equal(config.audit_log_path, "-");
+        assert_int_equal(config.audit_log_max_age, 3);
+        assert_int_equal(config.audit_log_max_backups, 4);
+        assert_int_equal(config.audit_log_max_size, 0);
+        expect_refusal("--audit-policy-file=/p",
+                       "flags --audit-policy-file and --audit-log-path go together: "
+                       "--audit-log-path is missing");
+        expect_refusal("--audit-log-path=/l", "--audit-policy-file is missing");
+}
+
+/* Whoever gives such a flag relies on it. */
+static void test_no_restriction_of_kube_apiserver_is_ignored(void **state) {
+        static const char *const lines[] = {"--anonymous-auth=false",
+                                            "--audit-webhook-config-file=/f",
+                                            "--encryption-provider-config-automatic-reload=true",
+                                            "--enable-admission-plugins=NodeRestriction",
+                                            "--tls-min-version=VersionTLS13",
+                                            "--nonsense"};
+
+        for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+                assert_int_equal(parse_as_kube_apiserver(lines[i]), HF_E_INVALID);
+                assert_non_null(strstr(status.message, "unknown flag --"));
+        }
+        expect_refusal("--allow-privileged=true", "unknown flag --allow-privileged");
 }
 
 int main(void) {
@@ -252,7 +536,19 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_directories_come_from_systemd, set_up,
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(test_commands_are_parsed, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_store_commands_are_parsed, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_pki_commands_are_parsed, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_bad_flags_are_named, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_booleans_have_the_values_of_kubernetes, set_up,
+                                                tear_down),
+                cmocka_unit_test_setup_teardown(
+                        test_a_boolean_in_two_words_is_refused_with_the_right_form, set_up,
+                        tear_down),
+                cmocka_unit_test_setup_teardown(test_a_misspelt_flag_gets_a_hint, set_up,
+                                                tear_down),
+                cmocka_unit_test_setup_teardown(test_a_misspelt_command_gets_a_hint, set_up,
+                                                tear_down),
+                cmocka_unit_test_setup_teardown(test_a_password_is_not_repeated, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(
                         test_impossible_timings_are_refused_with_their_numbers, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_the_lock_of_the_election_is_checked, set_up,
@@ -262,8 +558,28 @@ int main(void) {
                         test_bad_election_flags_are_ignored_without_an_election, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_the_list_of_controllers_is_checked, set_up,
                                                 tear_down),
+                cmocka_unit_test_setup_teardown(test_check_belongs_to_the_server_alone, set_up,
+                                                tear_down),
+                cmocka_unit_test_setup_teardown(test_output_is_a_choice_with_a_letter, set_up,
+                                                tear_down),
                 cmocka_unit_test_setup_teardown(test_help_lists_each_flag_with_its_default, set_up,
                                                 tear_down),
+                cmocka_unit_test_setup_teardown(test_the_name_of_the_program_is_recognized, set_up,
+                                                tear_down),
+                cmocka_unit_test_setup_teardown(test_flags_of_kube_apiserver_are_left_out_and_named,
+                                                set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_keys_and_issuers_may_be_repeated, set_up,
+                                                tear_down),
+                cmocka_unit_test_setup_teardown(
+                        test_the_encryption_of_kube_apiserver_is_that_of_holdfastd, set_up,
+                        tear_down),
+                cmocka_unit_test_setup_teardown(
+                        test_the_data_of_kube_apiserver_is_beside_its_certificates, set_up,
+                        tear_down),
+                cmocka_unit_test_setup_teardown(test_the_audit_log_of_kube_apiserver_is_ours,
+                                                set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_no_restriction_of_kube_apiserver_is_ignored,
+                                                set_up, tear_down),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,10 +14,10 @@
 #include <cmocka.h>
 
 #include "base/json.h"
-#include "server/configured_store.h"
 #include "server/process/runfile.h"
-#include "server/release.h"
+#include "server/release/release.h"
 #include "server/storage/memory/store.h"
+#include "server/store/configured_store.h"
 #include "store_client.h"
 
 static const char *lease;

@@ -97,6 +97,13 @@ static void end_world(struct world *world) {
         close(world->wake);
 }
 
+/* Requests a reload that begins at once. */
+static void begin_work(struct world *world) {
+        hfd_reload_request(&world->reload);
+        hfd_reload_step(&world->reload, true);
+        sem_wait(&world->began);
+}
+
 /* Lets the running work return, and waits as main does. */
 static void finish_work(struct world *world) {
         eventfd_t count;
@@ -132,9 +139,7 @@ static void test_requests_during_a_reload_cause_one_more(void **state) {
         struct world world;
 
         make_world(&world);
-        hfd_reload_request(&world.reload);
-        hfd_reload_step(&world.reload, true);
-        sem_wait(&world.began);
+        begin_work(&world);
         for (int i = 0; i < 3; i++) {
                 hfd_reload_request(&world.reload);
                 hfd_reload_step(&world.reload, true);
@@ -155,9 +160,7 @@ static void test_a_stop_drops_requested_reloads(void **state) {
         struct world world;
 
         make_world(&world);
-        hfd_reload_request(&world.reload);
-        hfd_reload_step(&world.reload, true);
-        sem_wait(&world.began);
+        begin_work(&world);
         expect_heard("RELOADING=1 ");
         hfd_reload_request(&world.reload);
         hfd_reload_disable(&world.reload);
@@ -175,9 +178,7 @@ static void test_joining_waits_for_the_running_reload(void **state) {
         struct world world;
 
         make_world(&world);
-        hfd_reload_request(&world.reload);
-        hfd_reload_step(&world.reload, true);
-        sem_wait(&world.began);
+        begin_work(&world);
         expect_heard("RELOADING=1 ");
         hfd_reload_disable(&world.reload);
         sem_post(&world.let_go);
@@ -211,6 +212,62 @@ static void test_a_reload_without_a_thread_is_abandoned(void **state) {
         end_world(&world);
 }
 
+static void minor_work(void *ctx) { work(ctx); }
+
+static void test_the_minor_work_is_silent_and_never_runs_with_a_reload(void **state) {
+        struct world world;
+
+        make_world(&world);
+        world.reload.minor_work = minor_work;
+        hfd_reload_request_minor(&world.reload);
+        hfd_reload_step(&world.reload, false);
+        assert_false(hfd_reload_is_running(&world.reload));
+        hfd_reload_step(&world.reload, true);
+        sem_wait(&world.began);
+        hfd_reload_request(&world.reload); /* both are requested while it runs */
+        hfd_reload_request_minor(&world.reload);
+        hfd_reload_step(&world.reload, true);
+        expect_heard("");
+        finish_work(&world);
+        hfd_reload_step(&world.reload, true);
+        sem_wait(&world.began);
+        expect_heard("RELOADING=1 ");
+        finish_work(&world);
+        hfd_reload_step(&world.reload, true);
+        sem_wait(&world.began);
+        expect_heard("READY=1 ");
+        hfd_reload_request_minor(&world.reload);
+        hfd_reload_disable(&world.reload);
+        finish_work(&world);
+        hfd_reload_step(&world.reload, true);
+        hfd_reload_request_minor(&world.reload);
+        hfd_reload_step(&world.reload, true);
+        expect_heard("");
+        assert_int_equal(atomic_load(&world.n_done), 3);
+        end_world(&world);
+}
+
+static void test_the_minor_work_is_begun_again_when_there_was_no_thread(void **state) {
+        struct world world;
+
+        make_world(&world);
+        n_errors = 0;
+        world.reload.minor_work = minor_work;
+        world.host.thread_stack_bytes = 1; /* refused */
+        world.host.log = (struct hf_log){.write = count_error};
+        hfd_reload_request_minor(&world.reload);
+        hfd_reload_step(&world.reload, true);
+        assert_int_equal(n_errors, 1);
+        world.host.thread_stack_bytes = 0;
+        hfd_reload_step(&world.reload, true);
+        sem_wait(&world.began);
+        finish_work(&world);
+        hfd_reload_step(&world.reload, true);
+        expect_heard("");
+        assert_int_equal(atomic_load(&world.n_done), 1);
+        end_world(&world);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_reload_waits_until_it_may_begin),
@@ -218,6 +275,8 @@ int main(void) {
                 cmocka_unit_test(test_a_stop_drops_requested_reloads),
                 cmocka_unit_test(test_joining_waits_for_the_running_reload),
                 cmocka_unit_test(test_a_reload_without_a_thread_is_abandoned),
+                cmocka_unit_test(test_the_minor_work_is_silent_and_never_runs_with_a_reload),
+                cmocka_unit_test(test_the_minor_work_is_begun_again_when_there_was_no_thread),
         };
         return cmocka_run_group_tests(tests, bind_manager, close_manager);
 }

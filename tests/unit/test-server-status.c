@@ -15,6 +15,7 @@
 #include "base/strbuf.h"
 #include "server/status/model.h"
 #include "server/status/render.h"
+#include "server/status/render_json.h"
 
 #define NOW INT64_C(1795225204000000) /* 2026-11-21T01:40:04Z */
 
@@ -144,6 +145,50 @@ static void test_a_full_report_is_rendered(void **state) {
         hf__strbuf_done(&out);
 }
 
+static void test_a_report_is_rendered_as_json(void **state) {
+        struct hfd_status_model *picture = take(state, whole);
+        struct hf__strbuf out = {0};
+
+        snprintf(picture->server, sizeof picture->server, "https://127.0.0.1:7001");
+        response(&picture->instances[1],
+                 "{\"identity\":\"" ID_B "\",\"state\":\"leading\",\"lease\":\"kube-system/"
+                 "holdfast-controllers\",\"term\":41}");
+        hfd_status_render_json(picture, NOW, &out);
+        assert_int_equal(out.error, 0);
+        assert_string_equal(
+                out.data,
+                "{\"server\":\"https://127.0.0.1:7001\",\"time\":\"2026-11-21T01:40:04.000000Z\","
+                "\"readError\":null,\"instances\":["
+                "{\"identity\":\"" ID_A "\",\"instance\":\"a\",\"host\":\"vm\","
+                "\"endpoint\":\"https://127.0.0.1:7001\",\"state\":\"unreachable\","
+                "\"seen\":\"2026-11-21T01:39:55.000000Z\",\"lease\":null,\"term\":null},"
+                "{\"identity\":\"" ID_B "\",\"instance\":\"b\",\"host\":\"vm\","
+                "\"endpoint\":\"https://127.0.0.1:7002\",\"state\":\"leading\","
+                "\"seen\":\"2026-11-21T01:40:02.000000Z\","
+                "\"lease\":\"kube-system/holdfast-controllers\",\"term\":41}],"
+                "\"omittedInstances\":0,\"leases\":["
+                "{\"lease\":\"kube-system/holdfast-controllers\",\"holder\":\"" ID_B "\","
+                "\"silent\":false,\"acquired\":\"2026-11-21T01:37:00.000000Z\","
+                "\"renewed\":\"2026-11-21T01:40:03.000000Z\",\"durationSeconds\":15,\"term\":41,"
+                "\"transitions\":1,\"handOvers\":["
+                "{\"at\":\"2026-11-21T01:37:00.000000Z\",\"from\":\"" ID_A "\",\"to\":\"" ID_B "\","
+                "\"cause\":\"released\",\"gapMilliseconds\":8},"
+                "{\"at\":\"2026-11-21T01:30:00.000000Z\",\"from\":null,\"to\":\"" ID_A "\","
+                "\"cause\":\"created\",\"gapMilliseconds\":null}]}],\"omittedLeases\":0}\n");
+        hf__strbuf_done(&out);
+}
+
+static void test_json_says_when_a_holder_is_silent_and_a_read_failed(void **state) {
+        struct hfd_status_model *picture = take(state, whole);
+        struct hf__strbuf out = {0};
+
+        hfd_status_model_set_read_error(picture, "no \"server\" responds");
+        hfd_status_render_json(picture, NOW + INT64_C(60000000), &out);
+        assert_non_null(strstr(out.data, "\"readError\":\"no \\\"server\\\" responds\""));
+        assert_non_null(strstr(out.data, "\"silent\":true"));
+        hf__strbuf_done(&out);
+}
+
 static void test_a_report_without_instances_is_rendered(void **state) {
         struct hfd_status_model *picture = take(state, LIST(""));
         struct hf__strbuf out = {0};
@@ -169,6 +214,8 @@ static void test_a_silent_server_is_reported_unreachable(void **state) {
         assert_int_equal(hfd_status_model_term(picture, &picture->leases[0]), 0);
         hfd_status_model_set_response(b, 403, "", 0);
         assert_string_equal(b->state, "denied");
+        hfd_status_model_set_response(b, HFD_STATUS_OTHER_CA, "", 0);
+        assert_string_equal(b->state, "certificate of another CA");
         hfd_status_model_set_response(b, 404, "x", 1);
         assert_string_equal(b->state, "unknown");
         response(b, "not json");
@@ -280,6 +327,9 @@ int main(void) {
                 cmocka_unit_test(test_ages_are_written_as_kubectl_writes_them),
                 cmocka_unit_test(test_identities_are_shortened),
                 cmocka_unit_test_setup_teardown(test_a_full_report_is_rendered, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_report_is_rendered_as_json, setup, teardown),
+                cmocka_unit_test_setup_teardown(
+                        test_json_says_when_a_holder_is_silent_and_a_read_failed, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_report_without_instances_is_rendered, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_a_silent_server_is_reported_unreachable, setup,

@@ -23,10 +23,10 @@
 
 #include "base/buf.h"
 #include "grpc_server.h"
+#include "patience.h"
 #include "scripted_server.h"
 #include "server/storage/grpc/channel.h"
 #include "server/storage/grpc/prefix.h"
-#include "time_units.h"
 
 #define FASTER 8
 
@@ -36,7 +36,7 @@ static hf_nsec fast_boot(void *ctx) {
         return FASTER * hf_now(clock);
 }
 
-static const struct hf_clock fast_clock = {.boot = fast_boot};
+static const struct hf_clock fast_clock = {.size = sizeof fast_clock, .boot = fast_boot};
 static const struct hf_host host = {.size = sizeof(struct hf_host)};
 static const struct hf_host fast_host = {.size = sizeof(struct hf_host), .clock = &fast_clock};
 
@@ -342,8 +342,7 @@ static void test_ping_finds_a_dead_peer(void **state) {
         assert_int_equal(atomic_load(&f.server.n_pings), 0);
         /* A live peer may take its time. */
         start(&alive, message_of("nothing", 0), HF_NSEC_NEVER);
-        while (atomic_load(&f.server.n_pings) < 3)
-                sched_yield();
+        PATIENCE_AWAIT(atomic_load(&f.server.n_pings) >= 3);
         assert_false(alive.done);
         hfd_grpc_channel_stop(f.channel);
         assert_int_equal(await(&alive), HF_E_CANCELED);

@@ -25,9 +25,9 @@
 #include "server/storage/rpc.pb-c.h"
 
 static int parse(enum hfd_etcd_response kind, const void *data, size_t n,
-                 struct hfd_store_reply *reply, struct hfd_arena *arena) {
+                 struct hfd_store_reply *reply, struct hf__arena *arena) {
         *reply = (struct hfd_store_reply){0};
-        hfd_arena_init(arena);
+        hf__arena_init(arena);
         return hfd_etcd_parse(kind, data, n, arena, reply);
 }
 
@@ -41,7 +41,7 @@ static const char range_message[] = "\x0a\x05\x08\x07\x18\xac\x02"
 
 static void test_a_range_response_is_parsed(void **state) {
         struct hfd_store_reply reply;
-        struct hfd_arena arena;
+        struct hf__arena arena;
 
         assert_int_equal(parse(HFD_ETCD_RANGE, range_message, sizeof range_message - 1, &reply,
                                &arena),
@@ -54,12 +54,12 @@ static void test_a_range_response_is_parsed(void **state) {
         assert_int_equal(reply.kvs[0].mod_revision, 3);
         assert_string_equal(reply.kvs[0].value->data, "xyz");
         hfd_etcd_release_reply(&reply);
-        hfd_arena_deinit(&arena);
+        hf__arena_deinit(&arena);
 }
 
 static void test_a_truncated_message_is_a_protocol_error(void **state) {
         struct hfd_store_reply reply;
-        struct hfd_arena arena;
+        struct hf__arena arena;
 
         for (size_t n = 0; n < sizeof range_message - 1; n++) {
                 char *copy = malloc(n + 1); /* so that the sanitizers detect a read past the end */
@@ -70,7 +70,7 @@ static void test_a_truncated_message_is_a_protocol_error(void **state) {
                 /* A message that is truncated between two fields is valid. */
                 assert_true(r == -EPROTO || (r == 0 && (n == 7 || n == 20)));
                 hfd_etcd_release_reply(&reply);
-                hfd_arena_deinit(&arena);
+                hf__arena_deinit(&arena);
                 free(copy);
         }
 }
@@ -78,7 +78,7 @@ static void test_a_truncated_message_is_a_protocol_error(void **state) {
 static void test_random_bytes_crash_nothing(void **state) {
         struct hfd_store_reply reply;
         struct hfd_etcd_watch_response event;
-        struct hfd_arena arena;
+        struct hf__arena arena;
         unsigned seed = 1;
         char noise[64];
 
@@ -93,12 +93,12 @@ static void test_random_bytes_crash_nothing(void **state) {
                 for (int kind = HFD_ETCD_RANGE; kind <= HFD_ETCD_COMPACT; kind++) {
                         parse((enum hfd_etcd_response)kind, noise, n, &reply, &arena);
                         hfd_etcd_release_reply(&reply);
-                        hfd_arena_deinit(&arena);
+                        hf__arena_deinit(&arena);
                 }
-                hfd_arena_init(&arena);
+                hf__arena_init(&arena);
                 hfd_etcd_parse_watch_response(noise, n, &arena, &event);
                 hfd_etcd_release_watch_response(&event);
-                hfd_arena_deinit(&arena);
+                hf__arena_deinit(&arena);
         }
 }
 
@@ -107,12 +107,12 @@ static void test_a_key_with_a_nul_is_refused(void **state) {
                                       "\x12\x05\x0a\x03"
                                       "a\0b";
         struct hfd_store_reply reply;
-        struct hfd_arena arena;
+        struct hf__arena arena;
 
         assert_int_equal(parse(HFD_ETCD_RANGE, message, sizeof message - 1, &reply, &arena),
                          -EPROTO);
         hfd_etcd_release_reply(&reply);
-        hfd_arena_deinit(&arena);
+        hf__arena_deinit(&arena);
 }
 
 /*
@@ -158,12 +158,12 @@ static void test_the_grpc_prefix_is_parsed(void **state) {
 }
 
 static void test_the_arena_aligns_and_zeroes(void **state) {
-        struct hfd_arena arena;
+        struct hf__arena arena;
         char *blocks[400];
 
-        hfd_arena_init(&arena);
+        hf__arena_init(&arena);
         for (size_t i = 0; i < 400; i++) {
-                blocks[i] = hfd_arena_alloc(&arena, i * 100);
+                blocks[i] = hf__arena_alloc(&arena, i * 100);
                 assert_non_null(blocks[i]);
                 assert_int_equal((uintptr_t)blocks[i] % _Alignof(max_align_t), 0);
                 assert_int_equal(blocks[i][i * 100], 0);
@@ -172,9 +172,9 @@ static void test_the_arena_aligns_and_zeroes(void **state) {
         for (size_t i = 0; i < 400; i++)
                 for (size_t j = 0; j < i * 100; j++)
                         assert_true(blocks[i][j] == (char)i);
-        assert_null(hfd_arena_alloc(&arena, SIZE_MAX - 4));
+        assert_null(hf__arena_alloc(&arena, SIZE_MAX - 4));
         assert_true(arena.failed);
-        hfd_arena_deinit(&arena);
+        hf__arena_deinit(&arena);
 }
 
 static int grpc(int status, const char *text, bool unknown) {
@@ -210,9 +210,15 @@ static void test_grpc_errors_are_mapped(void **state) {
         assert_int_equal(grpc(14, "etcdserver: server stopped", false), HF_E_UNAVAILABLE);
         assert_int_equal(grpc(14, "transport is closing", true), HF_E_TIMEOUT);
         assert_int_equal(grpc(4, "context deadline exceeded", true), HF_E_TIMEOUT);
+        assert_int_equal(grpc(1, "canceled", true), HF_E_TIMEOUT);
         assert_int_equal(grpc(2, "raft proposal dropped", true), HF_E_UNAVAILABLE);
+        assert_int_equal(grpc(2, "context deadline exceeded", true), HF_E_TIMEOUT);
+        assert_int_equal(grpc(2, "context canceled", true), HF_E_TIMEOUT);
+        assert_int_equal(grpc(3, "etcdserver: key is not provided", true), HF_E_INVALID);
         assert_int_equal(grpc(2, "what?", true), -EIO);
         assert_int_equal(grpc(12, "unknown service", true), -EIO);
+        /* etcd has ended the stream of a watch well. */
+        assert_int_equal(grpc(0, "", false), HF_E_UNAVAILABLE);
         /* A response that ended well but has no status was cut. */
         assert_int_equal(grpc(-1, "", true), HF_E_TIMEOUT);
         assert_int_equal(grpc(-1, "", false), HF_E_UNAVAILABLE);
@@ -247,11 +253,45 @@ static void test_the_end_of_a_prefix_range_is_computed(void **state) {
         assert_string_equal(end, "");
         assert_int_equal(hfd_key_prefix_end(end, ""), 0);
         assert_string_equal(end, "");
+        char room[HFD_KEY_MAX + 1] = "\xff"; /* what stands before the key is not looked at */
+        assert_int_equal(hfd_key_prefix_end(room + 1, ""), 0);
+        assert_string_equal(room, "\xff");
+        char longest[HFD_KEY_MAX + 1];
+        memset(longest, 'k', sizeof longest);
+        longest[HFD_KEY_MAX] = '\0';
+        assert_int_equal(hfd_key_prefix_end(end, longest), HF_E_TOO_LARGE);
+        longest[HFD_KEY_MAX - 1] = '\0';
+        assert_int_equal(hfd_key_prefix_end(end, longest), 0);
+        assert_int_equal(strlen(end), HFD_KEY_MAX - 1);
+        assert_int_equal(end[HFD_KEY_MAX - 2], 'l');
+}
+
+static void test_a_term_record_is_known_by_its_key(void **state) {
+        static const struct {
+                const char *key;
+                bool is_record;
+        } cases[] = {
+                {"/registry.holdfast/terms/ns/name", true},
+                {"/registry.holdfast/terms/", true},
+                {"/registry.holdfast/terms", false},
+                {"/registry.holdfast/compact", false},
+                {"/registry/leases/ns/name", false},
+                {"/registrx.holdfast/terms/ns/name", false},
+                {"/registry", false},
+        };
+        char key[HFD_KEY_MAX];
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+                assert_int_equal(hfd_key_is_term_record(cases[i].key, "/registry"),
+                                 cases[i].is_record);
+        assert_int_equal(hfd_key_term_record(key, "/registry", "ns", "name"), 0);
+        assert_string_equal(key, cases[0].key);
 }
 
 static void assert_next(const char *key, size_t n, const char *expected) {
         char next[HFD_KEY_MAX];
 
+        memset(next, 'z', sizeof next);
         hfd_key_after(next, key);
         assert_true(strcmp(next, key) > 0);
         assert_int_equal(strlen(next), n);
@@ -340,6 +380,7 @@ int main(void) {
                 cmocka_unit_test(test_grpc_errors_are_mapped),
                 cmocka_unit_test(test_engine_outcomes_are_mapped),
                 cmocka_unit_test(test_the_end_of_a_prefix_range_is_computed),
+                cmocka_unit_test(test_a_term_record_is_known_by_its_key),
                 cmocka_unit_test(test_the_next_page_starts_after_a_key_of_any_length),
                 cmocka_unit_test(test_invalid_endpoints_are_refused),
                 cmocka_unit_test(test_endpoints_have_host_and_port),

@@ -21,6 +21,9 @@
 
 static const struct hf_host host = {.size = sizeof(struct hf_host)};
 
+#define INTERVAL (300 * HF_NSEC_PER_SEC)
+#define STEP     (INTERVAL / HFD_COMPACT_N_STEPS)
+
 struct fixture {
         struct hfd_store *store;
         struct hfd_compactor *compactors[2];
@@ -33,7 +36,8 @@ static int setup(void **state) {
         assert_non_null(f);
         assert_int_equal(hfd_memory_store_new(&host, &f->store), 0);
         for (int i = 0; i < 2; i++)
-                assert_int_equal(hfd_compactor_new(&host, f->store, "/registry", &f->compactors[i]),
+                assert_int_equal(hfd_compactor_new(&host, f->store, "/registry", INTERVAL,
+                                                   &f->compactors[i]),
                                  0);
         f->now = HF_NSEC_PER_SEC;
         *state = f;
@@ -81,14 +85,16 @@ static bool gone(struct fixture *f, uint64_t revision) {
 
 static void pass_steps(struct fixture *f, int which, int n) {
         for (int i = 0; i < n; i++) {
-                f->now += HFD_COMPACT_STEP;
+                f->now += STEP;
                 tick(f, which);
         }
 }
 
 static void restart(struct fixture *f, int which) {
         hfd_compactor_free(f->compactors[which]);
-        assert_int_equal(hfd_compactor_new(&host, f->store, "/registry", &f->compactors[which]), 0);
+        assert_int_equal(hfd_compactor_new(&host, f->store, "/registry", INTERVAL,
+                                           &f->compactors[which]),
+                         0);
 }
 
 static void test_compacts_at_the_target_after_its_last_step(void **state) {
@@ -99,10 +105,10 @@ static void test_compacts_at_the_target_after_its_last_step(void **state) {
         tick(f, 0);
         assert_int_equal(noted(f), first);
         later = store_client_put(f->store, "/a", "2");
-        f->now += HFD_COMPACT_STEP - 1;
+        f->now += STEP - 1;
         tick(f, 0);
         assert_int_equal(store_client_revision(f->store), later); /* not due: nothing was written */
-        f->now -= HFD_COMPACT_STEP - 1;
+        f->now -= STEP - 1;
         pass_steps(f, 0, HFD_COMPACT_N_STEPS - 1);
         assert_int_equal(noted(f), first);
         assert_false(gone(f, 1));
@@ -192,10 +198,42 @@ static void test_a_compactor_can_be_freed_with_a_round_under_way(void **state) {
         struct fixture *f = *state;
 
         tick(f, 0);
-        f->now += HFD_COMPACT_STEP;
+        f->now += STEP;
         hfd_compactor_tick(f->compactors[0], f->now);
         f->compactors[0] = hfd_compactor_free(f->compactors[0]);
         assert_null(f->compactors[0]);
+}
+
+static void test_the_interval_is_that_of_all_steps(void **state) {
+        struct fixture *f = *state;
+
+        hfd_compactor_free(f->compactors[0]);
+        assert_int_equal(hfd_compactor_new(&host, f->store, "/registry", 10 * HF_NSEC_PER_SEC,
+                                           &f->compactors[0]),
+                         0);
+        uint64_t first = store_client_put(f->store, "/a", "1");
+        tick(f, 0);
+        (void)store_client_put(f->store, "/a", "2");
+        for (int i = 0; i < HFD_COMPACT_N_STEPS; i++) {
+                assert_false(gone(f, 1));
+                f->now += HF_NSEC_PER_SEC;
+                tick(f, 0);
+        }
+        assert_true(gone(f, first - 1));
+}
+
+static void test_an_interval_of_zero_compacts_nothing(void **state) {
+        struct fixture *f = *state;
+
+        hfd_compactor_free(f->compactors[0]);
+        assert_int_equal(hfd_compactor_new(&host, f->store, "/registry", 0, &f->compactors[0]), 0);
+        uint64_t last = store_client_put(f->store, "/a", "1");
+        for (int i = 0; i < 3 * HFD_COMPACT_N_STEPS; i++) {
+                f->now += INTERVAL;
+                tick(f, 0);
+        }
+        assert_int_equal(store_client_revision(f->store), last); /* not even the key was written */
+        assert_false(gone(f, 1));
 }
 
 static void test_a_long_prefix_is_refused(void **state) {
@@ -205,7 +243,8 @@ static void test_a_long_prefix_is_refused(void **state) {
 
         memset(prefix, 'p', sizeof prefix - 1);
         prefix[sizeof prefix - 1] = 0;
-        assert_int_equal(hfd_compactor_new(&host, f->store, prefix, &compactor), HF_E_TOO_LARGE);
+        assert_int_equal(hfd_compactor_new(&host, f->store, prefix, INTERVAL, &compactor),
+                         HF_E_TOO_LARGE);
 }
 
 int main(void) {
@@ -217,6 +256,8 @@ int main(void) {
                 CASE(test_a_deleted_key_is_written_anew),
                 CASE(test_a_useless_target_is_replaced),
                 CASE(test_a_compactor_can_be_freed_with_a_round_under_way),
+                CASE(test_the_interval_is_that_of_all_steps),
+                CASE(test_an_interval_of_zero_compacts_nothing),
                 CASE(test_a_long_prefix_is_refused),
         };
 

@@ -25,13 +25,12 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-#include <curl/curl.h>
 
 #include "base/buf.h"
-#include "etcd_spawn.h"
+#include "patience.h"
 #include "server/storage/etcd/store.h"
 #include "store_client.h"
-#include "time_units.h"
+#include "store_fixture.h"
 #include "watch_recorder.h"
 
 extern char **environ;
@@ -112,23 +111,25 @@ static void *writer_run(void *ctx) {
         return NULL;
 }
 
+static int n_acknowledged(struct writer writers[N_WRITERS]) {
+        int total = 0;
+
+        for (int i = 0; i < N_WRITERS; i++)
+                total += atomic_load(&writers[i].acknowledged);
+        return total;
+}
+
 static void test_killing_etcd_loses_no_acknowledged_write(void **state) {
         struct hfd_store *store = open_store(etcd.url, NULL);
         struct writer writers[N_WRITERS];
         pthread_t threads[N_WRITERS];
         char key[64];
-        int total = 0;
 
         for (int i = 0; i < N_WRITERS; i++) {
                 writers[i] = (struct writer){.store = store, .number = i};
                 assert_int_equal(pthread_create(&threads[i], NULL, writer_run, &writers[i]), 0);
         }
-        while (total < 400) {
-                total = 0;
-                for (int i = 0; i < N_WRITERS; i++)
-                        total += atomic_load(&writers[i].acknowledged);
-                sched_yield();
-        }
+        PATIENCE_AWAIT(n_acknowledged(writers) >= 400);
         etcd_spawn_signal(&etcd, SIGKILL);
         for (int i = 0; i < N_WRITERS; i++)
                 pthread_join(threads[i], NULL);
@@ -195,7 +196,7 @@ static hf_nsec fast_boot(void *ctx) {
 /* etcd responds to the progress requests of an idle watch, so the watch stays. The clock is faster,
  * so that several are sent soon; each makes the store's loop turn twice. */
 static void test_an_idle_watch_stays(void **state) {
-        static const struct hf_clock clock = {.boot = fast_boot};
+        static const struct hf_clock clock = {.size = sizeof clock, .boot = fast_boot};
         static const struct hf_host fast_host = {.size = sizeof fast_host, .clock = &clock};
         static struct watch_recorder recorder;
         const char *endpoints[] = {etcd.url, NULL};
@@ -211,8 +212,7 @@ static void test_an_idle_watch_stays(void **state) {
         assert_int_equal(put(store, "/idle/a", 5000, NULL), 0);
         watch_recorder_await(&recorder, 1);
         turns = fast->ops->iterations(fast);
-        while (fast->ops->iterations(fast) < turns + 10)
-                sched_yield();
+        PATIENCE_AWAIT(fast->ops->iterations(fast) >= turns + 10);
         assert_int_equal(put(store, "/idle/b", 5000, NULL), 0);
         watch_recorder_await(&recorder, 2);
         assert_int_equal(recorder.n, 2);
@@ -466,19 +466,14 @@ static bool make_certificates(const char *dir) {
         char command[4096];
 
         snprintf(command, sizeof command,
-                 "cd %s && exec 2>log && for ca in ca other; do"
-                 " openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes "
-                 "-keyout $ca.key -out $ca.crt -days 2"
-                 " -subj /CN=test-$ca || exit 1; done;"
-                 " for who in server client; do"
-                 " openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout "
-                 "$who.key -out $who.csr -subj /CN=$who || "
-                 "exit 1;"
-                 " printf "
-                 "'subjectAltName=IP:127.0.0.1\\nextendedKeyUsage=serverAuth,clientAuth\\n' >ext;"
-                 " openssl x509 -req -in $who.csr -CA ca.crt -CAkey ca.key -CAcreateserial -out "
-                 "$who.crt -days 2 -extfile ext || exit 1; "
-                 "done",
+                 "cd %s && exec 2>log && for ca in ca other; do openssl req -x509 -newkey ec "
+                 "-pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout $ca.key -out $ca.crt -days "
+                 "2 -subj /CN=test-$ca || exit 1; done; for who in server client; do openssl req "
+                 "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout $who.key -out "
+                 "$who.csr -subj /CN=$who || exit 1; printf "
+                 "'subjectAltName=IP:127.0.0.1\\nextendedKeyUsage=serverAuth,clientAuth\\n' >ext; "
+                 "openssl x509 -req -in $who.csr -CA ca.crt -CAkey ca.key -CAcreateserial -out "
+                 "$who.crt -days 2 -extfile ext || exit 1; done",
                  dir);
         return shell(command);
 }
@@ -560,21 +555,6 @@ int main(void) {
                 cmocka_unit_test(test_a_suspected_watch_moves_to_the_next_endpoint),
                 cmocka_unit_test(test_tls_is_verified_in_both_directions),
         };
-        int failed;
 
-        if (!etcd_spawn_available()) {
-                fprintf(stderr, "SKIPPED: there is no etcd in PATH\n");
-                return 77; /* meson's "skipped" */
-        }
-        signal(SIGPIPE, SIG_IGN);
-        curl_global_init(CURL_GLOBAL_DEFAULT);
-        if (!etcd_spawn_start(&etcd, NULL)) {
-                etcd_spawn_stop(&etcd);
-                return 1;
-        }
-        failed = cmocka_run_group_tests(cases, NULL, NULL);
-        etcd_spawn_signal(&etcd, SIGCONT);
-        etcd_spawn_stop(&etcd);
-        curl_global_cleanup();
-        return failed;
+        return store_fixture_run_with_etcd(&etcd, cases, sizeof cases / sizeof cases[0]);
 }

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
+#include "patience.h"
 #include "store_fixture.h"
 #include "time_units.h"
 #include "watch_recorder.h"
@@ -40,7 +41,8 @@ static void test_iterations_and_revision_increase(void **state) {
                 revision = next;
         }
         assert_true(store_client_revision(f->store) >= revision);
-        assert_true(f->store->ops->iterations(f->store) > iterations);
+        /* At least every few seconds; the thread that counts is none of those that replied. */
+        PATIENCE_AWAIT(f->store->ops->iterations(f->store) > iterations);
 }
 
 /* An operation that is started in a callback, like the retry of an update. */

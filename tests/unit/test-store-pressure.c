@@ -6,7 +6,6 @@
 #undef NDEBUG
 #include <pthread.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,12 +14,11 @@
 #include <string.h>
 
 #include <cmocka.h>
-#include <curl/curl.h>
 
 #include "base/buf.h"
-#include "etcd_spawn.h"
 #include "server/storage/etcd/store.h"
 #include "store_client.h"
+#include "store_fixture.h"
 #include "time_units.h"
 
 enum { N_KEYS = 4000, N_VALUE = 2048, PAGE = 500, N_LISTERS = 4, N_WRITERS = 32, N_WRITES = 4000 };
@@ -226,20 +224,6 @@ int main(void) {
                 cmocka_unit_test(test_lists_lose_no_other_reply),
                 cmocka_unit_test(test_a_list_may_be_larger_than_the_windows),
         };
-        int failed;
 
-        if (!etcd_spawn_available()) {
-                fprintf(stderr, "SKIPPED: there is no etcd in PATH\n");
-                return 77; /* meson's "skipped" */
-        }
-        signal(SIGPIPE, SIG_IGN);
-        curl_global_init(CURL_GLOBAL_DEFAULT);
-        if (!etcd_spawn_start(&etcd, NULL)) {
-                etcd_spawn_stop(&etcd);
-                return 1;
-        }
-        failed = cmocka_run_group_tests(cases, NULL, NULL);
-        etcd_spawn_stop(&etcd);
-        curl_global_cleanup();
-        return failed;
+        return store_fixture_run_with_etcd(&etcd, cases, sizeof cases / sizeof cases[0]);
 }

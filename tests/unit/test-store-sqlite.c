@@ -5,54 +5,36 @@
  * tested by store-conformance, store-operations and store-watches.
  */
 #include <fcntl.h>
+#include <malloc.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <sqlite3.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "server/storage/keys.h"
 #include "server/storage/sqlite/store.h"
+#include "sqlite_fixture.h"
 #include "store_client.h"
+#include "time_units.h"
 #include "watch_recorder.h"
 
 static const struct hf_host host = {.size = sizeof(struct hf_host)};
-static char directory[64];
-
-static const char *path_of(const char *name) {
-        static char paths[4][128];
-        static unsigned next;
-        char *path = paths[next++ % 4];
-
-        (void)snprintf(path, sizeof paths[0], "%s/%s", directory, name);
-        return path;
-}
-
-static int make_directory(void **state) {
-        (void)snprintf(directory, sizeof directory, "/tmp/hfd-sqlite-XXXXXX");
-        return mkdtemp(directory) ? 0 : -1;
-}
-
-static int remove_directory(void **state) {
-        char command[128];
-
-        (void)snprintf(command, sizeof command, "rm -rf '%s'", directory);
-        return system(command);
-}
-
 static struct hfd_store *open_store(const char *name) {
         struct hf_status status = {0};
         struct hfd_store *store = NULL;
 
-        if (hfd_sqlite_store_new(&host, path_of(name), true, &store, &status) != 0)
+        if (hfd_sqlite_store_new(&host, sqlite_fixture_path(name), true, &store, &status) != 0)
                 fail_msg("%s", status.message);
         return store;
 }
@@ -61,27 +43,26 @@ static void expect_refused(const char *name, bool create, const char *why) {
         struct hf_status status = {0};
         struct hfd_store *store = NULL;
 
-        assert_int_equal(hfd_sqlite_store_new(&host, path_of(name), create, &store, &status),
+        assert_int_equal(hfd_sqlite_store_new(&host, sqlite_fixture_path(name), create, &store,
+                                              &status),
                          HF_E_INVALID);
-        if (!strstr(status.message, why) || !strstr(status.message, path_of(name)))
+        if (!strstr(status.message, why) || !strstr(status.message, sqlite_fixture_path(name)))
                 fail_msg("\"%s\" does not say \"%s\" and the file", status.message, why);
 }
 
-/* Runs SQL on the file, as another program would. Returns the first number of the last row. */
-static int64_t sql(const char *name, const char *text) {
-        sqlite3 *db;
-        sqlite3_stmt *statement;
-        int64_t value = 0;
+/* ---- memory ---- */
 
-        assert_int_equal(sqlite3_open(path_of(name), &db), SQLITE_OK);
-        for (const char *at = text; *at;) {
-                assert_int_equal(sqlite3_prepare_v2(db, at, -1, &statement, &at), SQLITE_OK);
-                while (sqlite3_step(statement) == SQLITE_ROW)
-                        value = sqlite3_column_int64(statement, 0);
-                assert_int_equal(sqlite3_finalize(statement), SQLITE_OK);
-        }
-        assert_int_equal(sqlite3_close(db), SQLITE_OK);
-        return value;
+/* A server without clients should be small, and has four connections to its file. mallinfo2 counts
+ * nothing under a sanitizer. */
+static void test_an_open_store_sets_no_memory_aside(void **state) {
+        struct mallinfo2 before = mallinfo2(), open;
+        struct hfd_store *store = open_store("small.db");
+
+        (void)store_client_put(store, "/a", "one");
+        open = mallinfo2();
+        assert_true(open.uordblks + open.hblkhd <
+                    before.uordblks + before.hblkhd + (size_t)256 * 1024);
+        store->ops->free(store);
 }
 
 /* ---- files ---- */
@@ -97,7 +78,9 @@ static void test_a_new_file_is_private_and_keeps_what_was_written(void **state) 
         deleted = store_client_delete(store, "/b");
         store->ops->free(store);
         for (int i = 0; i < 2; i++) {
-                assert_int_equal(stat(path_of(i == 0 ? "store.db" : "store.db-notify"), &info), 0);
+                assert_int_equal(stat(sqlite_fixture_path(i == 0 ? "store.db" : "store.db-notify"),
+                                      &info),
+                                 0);
                 assert_int_equal(info.st_mode & 0777, 0600);
         }
         store = open_store("store.db");
@@ -112,22 +95,22 @@ static void test_a_new_file_is_private_and_keeps_what_was_written(void **state) 
 }
 
 static void test_files_that_are_no_store_are_refused_and_kept(void **state) {
-        int fd = open(path_of("text"), O_CREAT | O_WRONLY, 0600);
+        int fd = open(sqlite_fixture_path("text"), O_CREAT | O_WRONLY, 0600);
 
         for (int i = 0; i < 200; i++)
                 assert_int_equal(write(fd, "this is no database\n", 20), 20);
         assert_int_equal(close(fd), 0);
         expect_refused("text", true, "not a database");
-        (void)sql("other", "CREATE TABLE theirs(x); INSERT INTO theirs VALUES(7)");
+        (void)sqlite_fixture_sql("other", "CREATE TABLE theirs(x); INSERT INTO theirs VALUES(7)");
         expect_refused("other", true, "another program");
-        assert_int_equal(sql("other", "SELECT x FROM theirs"), 7);
+        assert_int_equal(sqlite_fixture_sql("other", "SELECT x FROM theirs"), 7);
         struct hfd_store *store = open_store("later");
         store->ops->free(store);
-        (void)sql("later", "PRAGMA user_version=2");
+        (void)sqlite_fixture_sql("later", "PRAGMA user_version=2");
         expect_refused("later", true, "later version");
-        assert_int_equal(sql("later", "PRAGMA user_version"), 2);
+        assert_int_equal(sqlite_fixture_sql("later", "PRAGMA user_version"), 2);
         expect_refused("missing", false, "cannot be opened");
-        assert_int_equal(access(path_of("missing"), F_OK), -1);
+        assert_int_equal(access(sqlite_fixture_path("missing"), F_OK), -1);
         expect_refused("no/directory", true, "cannot be created");
 }
 
@@ -157,13 +140,119 @@ static void test_another_store_sees_a_commit(void **state) {
         two->ops->free(two);
 }
 
+/* ---- the lock between the stores of one file ---- */
+
+/* As another process that holds the lock. */
+static int hold_lock(const char *name) {
+        char path[128];
+
+        (void)snprintf(path, sizeof path, "%s-notify", sqlite_fixture_path(name));
+        int fd = open(path, O_RDWR | O_CLOEXEC);
+        assert_true(fd >= 0);
+        assert_int_equal(flock(fd, LOCK_EX), 0);
+        return fd;
+}
+
+/* Nothing may be written while another process holds the lock, and nobody waits for it for long.
+ * The close of the store does not copy SQLite's log into the file either. */
+static void test_nothing_is_written_beside_the_holder_of_the_lock(void **state) {
+        struct hfd_store *store = open_store("locked.db");
+        struct store_reply reply;
+        struct stat info;
+        char log[128];
+
+        uint64_t revision = store_client_put(store, "/a", "before");
+        int fd = hold_lock("locked.db");
+        assert_int_equal(store_client_compact(store, revision), HF_E_UNAVAILABLE);
+        assert_int_equal(store_client_revision(store), revision);
+        assert_int_equal(close(fd), 0);
+        assert_int_equal(store_client_put(store, "/a", "after"), revision + 1);
+        fd = hold_lock("locked.db");
+        store->ops->free(store);
+        (void)snprintf(log, sizeof log, "%s-wal", sqlite_fixture_path("locked.db"));
+        assert_int_equal(stat(log, &info), 0);
+        assert_true(info.st_size > 0);
+        assert_int_equal(close(fd), 0);
+        store = open_store("locked.db");
+        assert_int_equal(store_client_get(store, "/a", &reply), 0);
+        assert_string_equal(store_reply_value(&reply, 0), "after");
+        store_reply_deinit(&reply);
+        store->ops->free(store);
+}
+
+/* SQLite follows symbolic links, so its log is beside the file itself. So must be the lock. */
+static void test_a_link_to_the_file_has_the_same_lock(void **state) {
+        char target[128];
+        struct hfd_store *one = open_store("behind.db"), *two;
+        uint64_t revision = store_client_put(one, "/a", "one");
+
+        (void)snprintf(target, sizeof target, "%s", sqlite_fixture_path("behind.db"));
+        assert_int_equal(symlink(target, sqlite_fixture_path("link.db")), 0);
+        two = open_store("link.db");
+        assert_int_equal(store_client_put(two, "/a", "two"), revision + 1);
+        assert_int_equal(access(sqlite_fixture_path("link.db-notify"), F_OK), -1);
+        int fd = hold_lock("behind.db");
+        assert_int_equal(store_client_compact(two, revision), HF_E_UNAVAILABLE);
+        assert_int_equal(close(fd), 0);
+        two->ops->free(two);
+        one->ops->free(one);
+}
+
+static _Atomic hf_nsec clock_offset;
+static hf_nsec shifted_boot(void *ctx) { return hf_now(hf_clock_system()) + clock_offset; }
+static int shifted_wait(void *ctx, pthread_cond_t *cond, pthread_mutex_t *mutex, hf_nsec deadline) {
+        const struct hf_clock *clock = hf_clock_system();
+
+        return clock->wait(clock->ctx, cond, mutex, deadline - clock_offset);
+}
+
+/* The writer hangs for 20 s of a clock that is set forward. The operation itself goes on for less
+ * than 2 s: then the writer is no longer counted as hanging. */
+static void test_the_iterations_show_a_writer_that_hangs(void **state) {
+        static struct hf_clock clock;
+        static struct hf_host shifted = {.size = sizeof shifted, .clock = &clock};
+        struct hf_status status = {0};
+        struct hfd_store *store = NULL;
+        struct store_reply reply;
+
+        clock = *hf_clock_system();
+        clock.boot = shifted_boot;
+        clock.wait = shifted_wait;
+        assert_int_equal(hfd_sqlite_store_new(&shifted, sqlite_fixture_path("hanging.db"), true,
+                                              &store, &status),
+                         0);
+        assert_true(store_client_put(store, "/a", "x") > 0);
+        while (store->ops->iterations(store) == 0)
+                sched_yield();
+        int fd = hold_lock("hanging.db");
+        store_reply_init(&reply);
+        assert_int_equal(store->ops->compact(store, 2, in_msec(PATIENCE_MSEC), store_reply_fill,
+                                             &reply),
+                         0);
+        hf_nsec until = in_msec(PATIENCE_MSEC);
+        /* The writer notes when it began, some time after the call. */
+        while (store->ops->iterations(store) != 0 && in_msec(0) < until) {
+                clock_offset += 20 * SEC;
+                sched_yield();
+        }
+        assert_true(in_msec(0) < until);
+        assert_int_equal(close(fd), 0);
+        (void)store_reply_wait(&reply);
+        store_reply_deinit(&reply);
+        while (store->ops->iterations(store) == 0)
+                sched_yield();
+        store->ops->free(store);
+}
+
 /* ---- compaction ---- */
 
 /* Waits until the sweep has removed everything but n rows. */
 static void await_rows(const char *name, int64_t n) {
-        for (int i = 0; sql(name, "SELECT count(*) FROM versions") != n; i++) {
-                assert_true(i < 3000);
-                (void)nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+        hf_nsec until = in_msec(PATIENCE_MSEC);
+
+        while (sqlite_fixture_sql(name, "SELECT count(*) FROM versions") != n) {
+                assert_true(in_msec(0) < until);
+                sched_yield();
         }
 }
 
@@ -208,6 +297,145 @@ static void test_a_compaction_keeps_the_revision(void **state) {
         store->ops->free(store);
 }
 
+/* The compaction is not in the file, so nothing may be removed. The writer looks for something to
+ * remove after each batch, so after the put it has done that. */
+static void test_a_compaction_that_fails_removes_nothing(void **state) {
+        struct hfd_store *store = open_store("failing.db");
+        struct store_reply reply;
+        uint64_t first = store_client_put(store, "/a", "first");
+
+        uint64_t newest = store_client_put(store, "/a", "second");
+        (void)sqlite_fixture_sql("failing.db",
+                                 "CREATE TRIGGER refuse BEFORE INSERT ON meta WHEN NEW.name = "
+                                 "'compacted' BEGIN SELECT RAISE(ABORT, 'refused'); END");
+        assert_int_equal(store_client_compact(store, newest), HF_E_UNAVAILABLE);
+        assert_int_equal(store_client_put(store, "/b", "x"), newest + 1);
+        assert_int_equal(store_client_put(store, "/b", "y"), newest + 2);
+        assert_int_equal(store_client_list(store, "/", NULL, first, 0, false, &reply), 0);
+        assert_int_equal(reply.n_kvs, 1);
+        assert_string_equal(store_reply_value(&reply, 0), "first");
+        store_reply_deinit(&reply);
+        store->ops->free(store);
+}
+
+/* A list steps over a few versions of a key, and searches behind many. Some keys have few, some
+ * many; some appear late, some are deleted. */
+static void test_lists_skip_the_versions_of_a_key(void **state) {
+        enum { N_KEYS = 6, N_ROUNDS = 40 };
+        struct hfd_store *store = open_store("versions.db");
+        uint64_t revisions[N_ROUNDS];
+        struct store_reply reply;
+        char key[8], text[8];
+
+        for (int round = 0; round < N_ROUNDS; round++)
+                for (int k = 0; k < N_KEYS; k++) {
+                        (void)snprintf(key, sizeof key, "/%d", k);
+                        (void)snprintf(text, sizeof text, "%d", round);
+                        if (round % (k + 1) == 0)
+                                (void)store_client_put(store, key, text);
+                        if (k == 4 && round == 30)
+                                (void)store_client_delete(store, key);
+                        revisions[round] = store_client_revision(store);
+                }
+        for (int round = 0; round < N_ROUNDS; round++)
+                for (size_t limit = 0; limit <= N_KEYS; limit++) {
+                        bool deleted = round >= 30 && round < 35;
+                        size_t n_keys = deleted ? N_KEYS - 1 : N_KEYS, at = 0;
+                        size_t expected = limit > 0 && limit < n_keys ? limit : n_keys;
+
+                        assert_int_equal(store_client_list(store, "/", NULL, revisions[round],
+                                                           limit, false, &reply),
+                                         0);
+                        assert_int_equal(reply.n_kvs, expected);
+                        assert_int_equal(reply.more, expected < n_keys);
+                        for (int k = 0; k < N_KEYS && at < expected; k++) {
+                                if (deleted && k == 4)
+                                        continue;
+                                (void)snprintf(key, sizeof key, "/%d", k);
+                                (void)snprintf(text, sizeof text, "%d", round - round % (k + 1));
+                                assert_string_equal(reply.kvs[at].key, key);
+                                assert_string_equal(store_reply_value(&reply, at), text);
+                                at++;
+                        }
+                        store_reply_deinit(&reply);
+                }
+        store->ops->free(store);
+}
+
+/* The sweep looks at 128 rows in one step. Here the last of them is a deletion at the compacted
+ * revision, which stays for watches from there on. The next compaction removes it. */
+static void test_a_deletion_at_the_end_of_a_step_is_removed_later(void **state) {
+        struct hfd_store *store = open_store("steps.db");
+        char key[16];
+
+        for (int i = 0; i < 127; i++) {
+                (void)snprintf(key, sizeof key, "/%03d", i);
+                (void)store_client_put(store, key, "x");
+        }
+        uint64_t deleted = store_client_delete(store, "/000");
+        uint64_t newest = store_client_put(store, "/z", "x");
+        assert_int_equal(store_client_compact(store, deleted), 0);
+        await_rows("steps.db", 128);
+        assert_int_equal(store_client_compact(store, newest), 0);
+        await_rows("steps.db", 127);
+        store->ops->free(store);
+}
+
+/* Puts to one key, many at a time, so that they share commits. */
+struct burst {
+        struct hfd_store *store;
+        struct hf__buf *value;
+        atomic_int left, running, failed;
+};
+
+static void put_next(void *ctx, const struct hfd_store_reply *reply) {
+        struct burst *burst = ctx;
+        const struct hfd_op op = {.kind = HFD_PUT, .key = "/lease", .value = burst->value};
+        const struct hfd_txn txn = {.ops = &op, .n_ops = 1};
+
+        if (reply && reply->error != 0)
+                atomic_fetch_add(&burst->failed, 1);
+        if (atomic_fetch_sub(&burst->left, 1) <= 0 ||
+            burst->store->ops->txn(burst->store, &txn, in_msec(PATIENCE_MSEC), put_next, burst) !=
+                    0)
+                atomic_fetch_sub(&burst->running, 1);
+}
+
+static int64_t bytes_of(const char *name, const char *end) {
+        struct stat info;
+        char path[128];
+
+        (void)snprintf(path, sizeof path, "%s%s", sqlite_fixture_path(name), end);
+        return stat(path, &info) == 0 ? info.st_size : 0;
+}
+
+/* 100,000 updates of an object of 900 bytes take some 100 MB until they are compacted. */
+static void test_the_file_shrinks_after_a_compaction(void **state) {
+        enum { N_AT_ONCE = 256, MAX_BYTES = 64 * 1024 * 1024 };
+        struct hfd_store *store = open_store("updates.db");
+        struct burst burst = {.store = store, .value = hf__buf_new(900), .left = 100000};
+        hf_nsec until = in_msec(PATIENCE_MSEC);
+
+        assert_non_null(burst.value);
+        memset(burst.value->data, 'v', burst.value->n);
+        burst.running = N_AT_ONCE;
+        for (int i = 0; i < N_AT_ONCE; i++)
+                put_next(&burst, NULL);
+        while (atomic_load(&burst.running) > 0 && in_msec(0) < until)
+                sched_yield();
+        assert_int_equal(atomic_load(&burst.running), 0);
+        assert_int_equal(atomic_load(&burst.failed), 0);
+        assert_true(bytes_of("updates.db", "") + bytes_of("updates.db", "-wal") > MAX_BYTES);
+        assert_int_equal(store_client_compact(store, store_client_revision(store)), 0);
+        await_rows("updates.db", 1);
+        while (bytes_of("updates.db", "") + bytes_of("updates.db", "-wal") > MAX_BYTES &&
+               in_msec(0) < until)
+                sched_yield();
+        assert_in_range(bytes_of("updates.db", "") + bytes_of("updates.db", "-wal"), 1, MAX_BYTES);
+        hf__buf_unref(burst.value);
+        store->ops->free(store);
+}
+
 /* A process that ends before it has removed everything leaves that to the next one. */
 static void test_a_sweep_goes_on_after_a_restart(void **state) {
         struct hfd_store *store = open_store("swept.db");
@@ -216,11 +444,12 @@ static void test_a_sweep_goes_on_after_a_restart(void **state) {
                 (void)store_client_put(store, "/often", "x");
         uint64_t revision = store_client_revision(store);
         store->ops->free(store);
-        (void)sql("swept.db", "DELETE FROM meta WHERE name IN ('compacted', 'swept')");
+        (void)sqlite_fixture_sql("swept.db",
+                                 "DELETE FROM meta WHERE name IN ('compacted', 'swept')");
         char text[96];
         (void)snprintf(text, sizeof text, "INSERT INTO meta VALUES('compacted', %llu)",
                        (unsigned long long)revision);
-        (void)sql("swept.db", text);
+        (void)sqlite_fixture_sql("swept.db", text);
         store = open_store("swept.db");
         await_rows("swept.db", 1);
         store->ops->free(store);
@@ -228,12 +457,20 @@ static void test_a_sweep_goes_on_after_a_restart(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_an_open_store_sets_no_memory_aside), /* first */
                 cmocka_unit_test(test_a_new_file_is_private_and_keeps_what_was_written),
                 cmocka_unit_test(test_files_that_are_no_store_are_refused_and_kept),
                 cmocka_unit_test(test_another_store_sees_a_commit),
+                cmocka_unit_test(test_nothing_is_written_beside_the_holder_of_the_lock),
+                cmocka_unit_test(test_a_link_to_the_file_has_the_same_lock),
+                cmocka_unit_test(test_the_iterations_show_a_writer_that_hangs),
                 cmocka_unit_test(test_a_compaction_leaves_the_current_versions),
                 cmocka_unit_test(test_a_compaction_keeps_the_revision),
+                cmocka_unit_test(test_a_compaction_that_fails_removes_nothing),
+                cmocka_unit_test(test_lists_skip_the_versions_of_a_key),
+                cmocka_unit_test(test_a_deletion_at_the_end_of_a_step_is_removed_later),
+                cmocka_unit_test(test_the_file_shrinks_after_a_compaction),
                 cmocka_unit_test(test_a_sweep_goes_on_after_a_restart),
         };
-        return cmocka_run_group_tests(tests, make_directory, remove_directory);
+        return cmocka_run_group_tests(tests, sqlite_fixture_setup, sqlite_fixture_teardown);
 }

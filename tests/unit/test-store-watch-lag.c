@@ -91,6 +91,52 @@ static void test_a_quiet_watch_is_probed(void **state) {
         assert_int_equal(n, 11);
 }
 
+/* Any reply shows as much as a probe. */
+static void test_a_reply_puts_the_probe_off(void **state) {
+        struct hfd_watch_lag lag = opened(0);
+
+        assert_true(hfd_watch_lag_due(&lag) == 5 * SEC);
+        hfd_watch_lag_replied(&lag, 10, 0, 3 * SEC);
+        assert_true(hfd_watch_lag_due(&lag) == 8 * SEC);
+        assert_int_equal(hfd_watch_lag_decide(&lag, 8 * SEC), HFD_WATCH_LAG_PROBE);
+        assert_true(hfd_watch_lag_due(&lag) == 13 * SEC);
+}
+
+/* So does a watch that is opened anew, but not an event that shows nothing new. */
+static void test_a_new_watch_puts_the_probe_off(void **state) {
+        struct hfd_watch_lag lag = opened(0);
+
+        hfd_watch_lag_reached(&lag, 10, 3 * SEC);
+        assert_true(hfd_watch_lag_due(&lag) == 5 * SEC);
+        hfd_watch_lag_closed(&lag);
+        hfd_watch_lag_opened(&lag, 4 * SEC);
+        assert_true(hfd_watch_lag_due(&lag) == 9 * SEC);
+}
+
+static void test_an_event_ends_the_row_of_failed_writes(void **state) {
+        struct hfd_watch_lag lag = opened(0);
+
+        hfd_watch_lag_replied(&lag, 15, 0, 0);
+        assert_int_equal(hfd_watch_lag_decide(&lag, 1 * SEC), HFD_WATCH_LAG_WRITE_PROGRESS);
+        hfd_watch_lag_reached(&lag, 15, 1 * SEC);
+        hfd_watch_lag_replied(&lag, 16, 0, 2 * SEC);
+        assert_true(hfd_watch_lag_due(&lag) == 3 * SEC);
+}
+
+/* Only a later write does: one that is known already says nothing new. */
+static void test_a_write_of_ours_ends_the_row_of_failed_ones(void **state) {
+        struct hfd_watch_lag lag = opened(0);
+
+        hfd_watch_lag_reached(&lag, 14, 0);
+        hfd_watch_lag_replied(&lag, 15, 12, 0);
+        assert_int_equal(hfd_watch_lag_decide(&lag, 1 * SEC), HFD_WATCH_LAG_WRITE_PROGRESS);
+        assert_true(hfd_watch_lag_due(&lag) == 3 * SEC);
+        hfd_watch_lag_replied(&lag, 15, 12, 2 * SEC);
+        assert_true(hfd_watch_lag_due(&lag) == 3 * SEC);
+        hfd_watch_lag_replied(&lag, 15, 13, 2 * SEC);
+        assert_true(hfd_watch_lag_due(&lag) == 2 * SEC);
+}
+
 /* A backlog: every reply is ahead of the cache, but events flow. */
 static void test_a_watch_that_delivers_is_left_alone(void **state) {
         struct hfd_watch_lag lag = opened(0);
@@ -280,6 +326,10 @@ int main(void) {
                 cmocka_unit_test(test_a_revision_of_anybody_asks_for_progress),
                 cmocka_unit_test(test_a_write_that_fails_is_repeated_less_and_less_often),
                 cmocka_unit_test(test_a_quiet_watch_is_probed),
+                cmocka_unit_test(test_a_reply_puts_the_probe_off),
+                cmocka_unit_test(test_a_new_watch_puts_the_probe_off),
+                cmocka_unit_test(test_an_event_ends_the_row_of_failed_writes),
+                cmocka_unit_test(test_a_write_of_ours_ends_the_row_of_failed_ones),
                 cmocka_unit_test(test_a_watch_that_delivers_is_left_alone),
                 cmocka_unit_test(test_reopening_in_vain_becomes_rare),
                 cmocka_unit_test_teardown(test_members_that_freeze_at_random, print_seed),

@@ -17,6 +17,7 @@
 
 #include "server/auth/pki_cert.h"
 #include "server/tls/pem.h"
+#include "server/tls/pem_check.h"
 
 #define BROKEN_CERT "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
 
@@ -108,6 +109,39 @@ static void test_an_encrypted_key_is_refused_without_a_prompt(void **state) {
         EVP_PKEY_free(key);
 }
 
+static void expect_fault(enum hfd_pem_kind kind, const char *pem, const char *fault) {
+        struct hf_status status = {0};
+
+        assert_int_equal(hfd_pem_check(kind, "/some/file", pem, &status), HF_E_INVALID);
+        assert_int_equal(ERR_peek_error(), 0);
+        if (strncmp(status.message, "/some/file has no usable ", 25) != 0 ||
+            !strstr(status.message, fault))
+                fail_msg("%s", status.message);
+}
+
+static void test_a_check_names_the_file_the_reason_and_the_remedy(void **state) {
+        struct fixture *f = *state;
+
+        assert_int_equal(hfd_pem_check(HFD_PEM_CHAIN, "a", f->cert, NULL), 0);
+        assert_int_equal(hfd_pem_check(HFD_PEM_CA, "a", f->cert, NULL), 0);
+        assert_int_equal(hfd_pem_check(HFD_PEM_KEY, "a", f->key, NULL), 0);
+        expect_fault(HFD_PEM_CHAIN, f->key, "certificate (no start line): it must be");
+        expect_fault(HFD_PEM_CA, "", "one or more CA certificates");
+        expect_fault(HFD_PEM_KEY, f->cert, "unencrypted private key");
+        expect_fault(HFD_PEM_CHAIN, BROKEN_CERT, "begins with the certificate");
+}
+
+static void test_a_pair_is_one_key_and_its_certificate(void **state) {
+        struct fixture *f = *state;
+        char *other = NULL;
+
+        assert_true(hfd_pem_is_pair(f->cert, f->key));
+        assert_int_equal(hfd_pki_key_make(&other), 0);
+        assert_false(hfd_pem_is_pair(f->cert, other));
+        assert_int_equal(ERR_peek_error(), 0);
+        free(other);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_certificates_and_other_text_are_read, setup,
@@ -118,6 +152,10 @@ int main(void) {
                         test_a_broken_certificate_behind_a_good_one_is_refused, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_an_encrypted_key_is_refused_without_a_prompt,
                                                 setup, teardown),
+                cmocka_unit_test_setup_teardown(
+                        test_a_check_names_the_file_the_reason_and_the_remedy, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_pair_is_one_key_and_its_certificate, setup,
+                                                teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pool of threads: turns between owners, cancelled tasks, the stop, and tasks submitted again.
- */
+/* The pool of threads: turns between owners, cancelled tasks, the stop, and tasks submitted
+ * again. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/thread.h"
+#include "patience.h"
 #include "server/pool/work_pool.h"
 
 static const struct hf_host host = {.size = sizeof host};
@@ -51,8 +52,7 @@ static void shared_done(struct shared *shared) {
 
 static void wait_ended(struct shared *shared, unsigned n) {
         pthread_mutex_lock(&shared->mu);
-        while (shared->n_ended < n)
-                pthread_cond_wait(&shared->cond, &shared->mu);
+        PATIENCE_AWAIT_LOCKED(&shared->cond, &shared->mu, shared->n_ended >= n);
         pthread_mutex_unlock(&shared->mu);
 }
 
@@ -63,8 +63,7 @@ static enum hfd_work_result gate_step(struct hfd_work_task *task) {
         pthread_mutex_lock(&shared->mu);
         shared->at_gate = true;
         pthread_cond_broadcast(&shared->cond);
-        while (!shared->open)
-                pthread_cond_wait(&shared->cond, &shared->mu);
+        PATIENCE_AWAIT_LOCKED(&shared->cond, &shared->mu, shared->open);
         pthread_mutex_unlock(&shared->mu);
         return HFD_WORK_DONE;
 }
@@ -73,8 +72,7 @@ static void close_gate(struct shared *shared, struct counted *gate) {
         *gate = (struct counted){.task.step = gate_step, .shared = shared};
         assert_true(hfd_work_submit(shared->pool, &gate->task));
         pthread_mutex_lock(&shared->mu);
-        while (!shared->at_gate)
-                pthread_cond_wait(&shared->cond, &shared->mu);
+        PATIENCE_AWAIT_LOCKED(&shared->cond, &shared->mu, shared->at_gate);
         pthread_mutex_unlock(&shared->mu);
 }
 
@@ -223,8 +221,7 @@ static void test_again(void **state) {
         for (size_t i = 0; i < 3; i++)
                 pthread_join(threads[i], NULL);
         pthread_mutex_lock(&shared.mu);
-        while (atomic_load(&again.done) != 15000)
-                pthread_cond_wait(&shared.cond, &shared.mu);
+        PATIENCE_AWAIT_LOCKED(&shared.cond, &shared.mu, atomic_load(&again.done) == 15000);
         pthread_mutex_unlock(&shared.mu);
         shared_done(&shared);
 }

@@ -8,10 +8,10 @@
  * children, never upwards. The code that waits for work to end owns the token that cancels this
  * work.
  *
- * Firing waits for nothing but short mutexes. It calls the token's wakers, which only wake threads
- * up: they signal a condition variable, for example. When a deadline passes, nothing happens by
- * itself: wakers are not called. Code that tests the token, or waits with it, notices the passed
- * deadline.
+ * Firing blocks only on mutexes that are held for a short time. It calls the wakers of the token
+ * and of its descendants, which only wake threads up: they signal a condition variable, for
+ * example. When a deadline passes, nothing happens by itself: wakers are not called. Code that
+ * tests the token, or waits with it, notices the passed deadline.
  *
  * Tokens are reference counted, and a child holds a reference to its parent.
  *
@@ -38,8 +38,8 @@ enum hf_cancel_reason {
 
 /*
  * Creates a live token, or a fired one if parent has been fired. parent may be NULL: the token is
- * then a root. clock is borrowed for the token's life; NULL = hf_clock_system(). 0 or -errno. The
- * caller owns one reference.
+ * then a root. clock is borrowed for the token's life; NULL = hf_clock_system(). 0 or -errno;
+ * -EINVAL: clock->size is wrong. The caller owns one reference.
  */
 HF_MUST_CHECK int hf_cancel_new(struct hf_cancel *parent, const struct hf_clock *clock,
                                 struct hf_cancel **ret_token);
@@ -53,7 +53,8 @@ struct hf_cancel *hf_cancel_unref(struct hf_cancel *token);
 struct hf_cancel *hf_cancel_never(void);
 
 /* Fires token and its descendants, and calls their wakers. A token that has a reason keeps it. Does
- * nothing for HF_CANCEL_NONE. Idempotent; waits only for short mutexes; never allocates. */
+ * nothing for HF_CANCEL_NONE. Idempotent; blocks only on mutexes that are held for a short time;
+ * never allocates. */
 void hf_cancel_fire(struct hf_cancel *token, enum hf_cancel_reason reason);
 /*
  * Sets a deadline (boot time) from which token and its descendants count as fired. If the token or
@@ -76,7 +77,8 @@ hf_nsec hf_cancel_deadline(struct hf_cancel *token);
 int hf_cancel_wait(struct hf_cancel *token, hf_nsec until);
 
 /* A function that is called when a token fires. The caller provides the memory, and must remove the
- * waker before it frees this memory. All members belong to the token while the waker is added. */
+ * waker before it frees this memory. All members belong to the token while the waker is added.
+ * Frozen: it is a place in a list, and whatever else a token needs is in the token. */
 struct hf_cancel_waker {
         void (*fn)(void *ctx);
         void *ctx;

@@ -12,6 +12,7 @@
  * measures how long work took.
  */
 #include <pthread.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <holdfast/api.h>
@@ -29,6 +30,7 @@ typedef int64_t hf_nsec; /* nanoseconds; int64 holds 292 years */
 
 /* A clock. Thread: any, for each function; none of the first three blocks. */
 struct hf_clock {
+        size_t size;                     /* sizeof(struct hf_clock) */
         hf_nsec (*boot)(void *ctx);      /* CLOCK_BOOTTIME */
         hf_nsec (*monotonic)(void *ctx); /* CLOCK_MONOTONIC */
         hf_nsec (*real)(void *ctx);      /* CLOCK_REALTIME, nanoseconds since 1970 UTC */

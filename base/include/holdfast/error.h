@@ -77,7 +77,8 @@ enum hf_error {
 };
 
 /* An error with its explanation. The caller provides the memory, so that reporting an error
- * allocates nothing. */
+ * allocates nothing. Frozen: programs need not set anything before a call, and the library fills
+ * it whole. */
 struct hf_status {
         int error;              /* the hf_error or -errno that this struct explains */
         int http_code;          /* the HTTP status that the error came from or maps to; 0 = none */

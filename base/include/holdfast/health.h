@@ -37,8 +37,9 @@ struct hf_health *hf_health_free(struct hf_health *health);
 
 /*
  * Adds a check to each endpoint whose bit is set. name is copied. Returns 0, HF_E_EXISTS when the
- * name is taken, -EINVAL (no name, function or endpoint) or -ENOMEM. Blocks while checks run. If
- * health is NULL, does nothing and returns 0.
+ * name is taken, -EINVAL (no name, no function, no endpoint, or an unknown bit in endpoints) or
+ * -ENOMEM. Blocks while checks run. If health is NULL (the host has no registry), does nothing and
+ * returns 0.
  */
 HF_MUST_CHECK int hf_health_add(struct hf_health *health, const char *name, unsigned endpoints,
                                 hf_health_fn fn, void *ctx);

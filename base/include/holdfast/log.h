@@ -22,6 +22,7 @@ enum hf_log_level {
         HF_LOG_DEBUG = 7
 };
 
+/* Frozen: it is a part of struct hf_host, which grows at its own end. */
 struct hf_log {
         /*
          * Writes one line; component and message are valid only during the call. NULL = no log.

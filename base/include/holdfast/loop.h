@@ -7,7 +7,7 @@
  *
  *      a client              hf_loop_client_new, <holdfast/client.h>
  *      hf_elector_config     on_change: the member `loop`, <holdfast/leader.h>
- *      a controller          hf_loop_controller_run, <holdfast/leader.h>
+ *      a controller          hf_loop_controller_run, <holdfast/loop_controller.h>
  *      the end of a stop     hf_electors_stop_begin, <holdfast/leader.h>
  *      anything else         hf_loop_post, for example in a handler of an informer
  *

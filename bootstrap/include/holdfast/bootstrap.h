@@ -20,8 +20,8 @@
  * it; a newer version replaces what an older one applied and nobody edited; an older version undoes
  * nothing.
  *
- * Use: call hf_bootstrap_new; add hf_bootstrap_controllers to the elector's set, and let the other
- * leader-only controllers run `after` the last of them; call hf_bootstrap_set_elector and
+ * Use: call hf_bootstrap_new; add each hf_bootstrap_controller to the elector's set, and let the
+ * other leader-only controllers run `after` the last of them; call hf_bootstrap_set_elector and
  * hf_bootstrap_install; then run the hooks. A program with its own kind of hooks may skip
  * hf_bootstrap_install. hf_bootstrap_info then knows only what this process learned while it led.
  *
@@ -46,7 +46,8 @@ extern "C" {
 
 struct hf_bootstrap;
 
-/* A kind of object that manifests may have. All strings are copied by hf_bootstrap_new. */
+/* A kind of object that manifests may have. All strings are copied by hf_bootstrap_new. Frozen: it
+ * has what makes the path of an object from its manifest. */
 struct hf_bootstrap_kind {
         const char *api_version; /* "v1", "rbac.authorization.k8s.io/v1" */
         const char *kind;        /* "ConfigMap" */
@@ -54,7 +55,8 @@ struct hf_bootstrap_kind {
         bool namespaced;
 };
 
-/* Manifests that are built into the program. Copied by hf_bootstrap_new. */
+/* Manifests that are built into the program. Copied by hf_bootstrap_new. Frozen: it is a named
+ * text; how it is applied is said in the phase. */
 struct hf_bootstrap_manifest {
         const char *source; /* its name in messages: "phase-0/10-admin.json" */
         const char *text;   /* one object as JSON, or any number of YAML documents */
@@ -63,14 +65,15 @@ struct hf_bootstrap_manifest {
 
 /* Copied by hf_bootstrap_new; the directories are read there, and not again. */
 struct hf_bootstrap_phase {
+        size_t size;      /* sizeof(struct hf_bootstrap_phase) */
         const char *name; /* required: a DNS label of up to 40 bytes, "phase-0" */
         /* an array of n_manifests, applied in this order before the manifests of the directories */
         const struct hf_bootstrap_manifest *manifests;
         size_t n_manifests;
         /*
-         * Directories, n_directories of them. The regular files *.yaml, *.yml and *.json of
-         * each are read in the order of their names, through symbolic links too. Files whose names
-         * begin with a dot are skipped. A file may have up to 1 MiB, a directory 1000 such files.
+         * Directories, n_directories of them. The regular files *.yaml, *.yml and *.json of each
+         * are read in the order of their names, through symbolic links too. Files whose names begin
+         * with a dot are skipped. A file may have up to 1 MiB, a directory 1000 such files.
          */
         const char *const *directories;
         size_t n_directories;
@@ -100,6 +103,7 @@ enum hf_bootstrap_point {
  * while the phase's hook waits. What other processes do at other times does not show here.
  */
 struct hf_bootstrap_info {
+        size_t size;    /* sizeof(struct hf_bootstrap_info); the caller sets it before the call */
         char phase[48]; /* its name */
         size_t n_steps; /* manifests */
         /* The first n_settled steps needed nothing more to be done. n_steps if that is true of the
@@ -153,7 +157,7 @@ struct hf_bootstrap_config {
  * Reads and checks all manifests; writes nothing, and sends no request. Everything is copied,
  * except client and ctx; `host` is borrowed. Blocks for the file system.
  *
- * 0; -errno: a directory or file cannot be read, memory is exhausted, or `size` is wrong;
+ * 0; -errno: a directory or file cannot be read, memory is exhausted, or a `size` is wrong;
  * HF_E_TOO_LARGE; HF_E_EXISTS: the host has a health check `bootstrap` already; HF_E_INVALID: the
  * configuration is wrong, or a manifest does not parse, has a kind that is not in `kinds`, has no
  * name, or occurs twice. The message is one line; for an invalid manifest it names the file, the
@@ -166,9 +170,14 @@ HF_MUST_CHECK int hf_bootstrap_new(const struct hf_host *host,
 /* Call it after the electors and hooks are freed. Accepts NULL; returns NULL. */
 struct hf_bootstrap *hf_bootstrap_free(struct hf_bootstrap *bootstrap);
 
-/* Returns one leader-only controller per phase for hf_elector_config.controllers, each `after` the
- * previous one. Borrowed until hf_bootstrap_free. */
-const struct hf_controller *hf_bootstrap_controllers(struct hf_bootstrap *bootstrap, size_t *ret_n);
+/*
+ * Fills *ret_controller, whose size the caller has set, with the leader-only controller of a phase,
+ * for hf_elector_config.controllers. Each is `after` that of the previous phase. phase is below
+ * hf_bootstrap_n_phases. What it points to is borrowed until hf_bootstrap_free. 0, or -EINVAL: that
+ * size is wrong.
+ */
+HF_MUST_CHECK int hf_bootstrap_controller(struct hf_bootstrap *bootstrap, size_t phase,
+                                          struct hf_controller *ret_controller);
 /* Sets the elector that releases the Lease when a phase keeps failing; borrowed. Call it before the
  * elector is started. Without an elector, a failing phase keeps the Lease and tries again. */
 void hf_bootstrap_set_elector(struct hf_bootstrap *bootstrap, struct hf_elector *elector);
@@ -186,10 +195,10 @@ HF_MUST_CHECK int hf_bootstrap_install(struct hf_bootstrap *bootstrap, struct hf
 
 /* Thread: any. */
 size_t hf_bootstrap_n_phases(struct hf_bootstrap *bootstrap);
-/* A copy of the phase's state. phase is below hf_bootstrap_n_phases. Thread: any. Never blocks for
- * long. */
-void hf_bootstrap_info(struct hf_bootstrap *bootstrap, size_t phase,
-                       struct hf_bootstrap_info *ret_info);
+/* Fills *ret_info, whose size the caller has set, with the phase's state. phase is below
+ * hf_bootstrap_n_phases. 0, or -EINVAL: that size is wrong. Thread: any. Never blocks for long. */
+int hf_bootstrap_info(struct hf_bootstrap *bootstrap, size_t phase,
+                      struct hf_bootstrap_info *ret_info);
 
 #ifdef __cplusplus
 }

@@ -35,7 +35,8 @@ struct hf_loop; /* <holdfast/loop.h> */
 /* Opaque. Created by a constructor of an implementation, freed by hf_client_free. */
 struct hf_client;
 
-/* A resource type, as in the paths of the Kubernetes API. All three strings are borrowed. */
+/* A resource type, as in the paths of the Kubernetes API. All three strings are borrowed. Frozen:
+ * these three are what Kubernetes names a resource by. */
 struct hf_resource {
         const char *group;   /* "coordination.k8s.io"; NULL or "" = the core group */
         const char *version; /* "v1" */
@@ -77,6 +78,7 @@ enum hf_lane {
 /* A request. Zero is the default of every optional member. The strings, the body and the fence are
  * copied before hf_client_request returns. */
 struct hf_request {
+        size_t size; /* sizeof(struct hf_request) */
         enum hf_verb verb;
         struct hf_resource resource;
         /* NULL or "" = cluster scope; for a list, all namespaces */
@@ -101,6 +103,7 @@ struct hf_request {
 
 /* A response. The struct and everything it points to are borrowed until the callback returns. */
 struct hf_response {
+        size_t size;      /* sizeof(struct hf_response) of the client that made it */
         int error;        /* 0, an hf_error or -errno */
         const char *body; /* the object, the list or the Status; may be NULL */
         size_t n_body;    /* bytes */
@@ -118,10 +121,10 @@ typedef void (*hf_response_fn)(void *ctx, const struct hf_response *response);
 /*
  * Starts a request. Calls `done` once with the response. Never blocks.
  *
- * Returns 0 if `done` was or will be called. Otherwise `done` is never called: -EINVAL (a required
- * member is missing, or a member is not valid), another -errno, HF_E_CLOSED (the client is
- * stopped). An error that is known without asking the server, such as HF_E_NOT_LEADER from a
- * leader's client, is still reported through `done`.
+ * Returns 0 if `done` was or will be called. Otherwise `done` is never called: -EINVAL
+ * (request->size is wrong, a required member is missing, or a member is not valid), another -errno,
+ * HF_E_CLOSED (the client is stopped). An error that is known without asking the server, such as
+ * HF_E_NOT_LEADER from a leader's client, is still reported through `done`.
  *
  * *ret_id (may be NULL) is for hf_client_cancel. It is written before this function returns, but
  * possibly after `done` was called. It must therefore not be in memory that `done` frees.
@@ -135,7 +138,8 @@ void hf_client_cancel(struct hf_client *client, uint64_t id);
 
 enum hf_event_type { HF_EVENT_ADDED, HF_EVENT_MODIFIED, HF_EVENT_DELETED, HF_EVENT_BOOKMARK };
 
-/* A watch event. The struct and everything it points to are borrowed until the callback returns. */
+/* A watch event. The struct and everything it points to are borrowed until the callback returns.
+ * Frozen: an event of Kubernetes is a type and an object. */
 struct hf_event {
         enum hf_event_type type;
         const char *object;           /* JSON; not NUL-terminated */
@@ -145,6 +149,7 @@ struct hf_event {
 
 /* What to watch. Zero is the default of every optional member; everything is copied. */
 struct hf_watch_spec {
+        size_t size; /* sizeof(struct hf_watch_spec) */
         struct hf_resource resource;
         const char *ns;    /* NULL or "" = all namespaces */
         const char *name;  /* watch this one object; NULL = the collection */

@@ -9,7 +9,13 @@
  * arguments and then call these operations. The operations have the same contracts: any thread may
  * call them at any time, and none of them blocks except `free`. If a start returns 0, its final
  * callback must be called exactly once.
+ *
+ * Sizes: what an operation gets has the size of the library, which may be newer than the
+ * implementation. Pass the pointer on to another client, or set the `size` of a copy to its sizeof.
+ * A response needs the `size` of the implementation; with another one hf_client_do returns -EINVAL.
  */
+#include <stddef.h>
+
 #include <holdfast/client.h>
 
 #ifdef __cplusplus
@@ -17,6 +23,7 @@ extern "C" {
 #endif
 
 struct hf_client_ops {
+        size_t size; /* sizeof(struct hf_client_ops) */
         /* As hf_client_request; request is complete and valid for its verb, done is not NULL. */
         int (*request)(struct hf_client *self, const struct hf_request *request,
                        hf_response_fn done, void *ctx, uint64_t *ret_id);
@@ -27,11 +34,13 @@ struct hf_client_ops {
                      hf_watch_end_fn on_end, void *ctx, uint64_t *ret_id);
         /* As hf_client_watch_cancel. Must ignore an id that it does not know. */
         void (*watch_cancel)(struct hf_client *self, uint64_t id);
-        /* As hf_client_free; self is not NULL. Ends all requests and watches, then frees self. */
+        /* As hf_client_free; self is not NULL. Ends all requests and watches, then frees self. NULL
+         * = nothing to free */
         void (*free)(struct hf_client *self);
 };
 
-/* Both members are immutable once the client is handed out. */
+/* Both members are immutable once the client is handed out. Frozen: implementations embed it, and
+ * what else a client can do is in its operations. */
 struct hf_client {
         const struct hf_client_ops *ops; /* borrowed; usually static */
         const struct hf_host *host;      /* borrowed; hf_client_do takes its clock from here */

@@ -29,7 +29,7 @@ extern "C" {
 /* The size of a buffer that holds any fence as text, with its NUL. */
 #define HF_FENCE_MAX (4 * HF_NAME_MAX + HF_IDENTITY_MAX + 64)
 
-/* All texts are NUL-terminated. */
+/* All texts are NUL-terminated. Frozen: it has what the header `Holdfast-Fence` can say. */
 struct hf_fence {
         char ns[HF_NAME_MAX + 1];           /* the Lease's namespace */
         char name[HF_NAME_MAX + 1];         /* the Lease's name */

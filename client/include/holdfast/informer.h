@@ -113,9 +113,9 @@ HF_MUST_CHECK int hf_informer_wait_term(struct hf_informer *const *informers, si
 
 /* ---- reading; object is JSON of n bytes ---- */
 
-/* Copies an object. *ret_object is malloc'ed and NUL-terminated, and the caller frees it;
- * *ret_n (may be NULL) is its length. ns may be NULL or "". Returns 0, HF_E_NOT_FOUND, -ENOMEM
- * or -EINVAL. */
+/* Copies an object. *ret_object is malloc'ed and NUL-terminated, and the caller frees it; *ret_n
+ * (may be NULL) is its length. ns may be NULL or "". Returns 0, HF_E_NOT_FOUND, -ENOMEM or
+ * -EINVAL. */
 HF_MUST_CHECK int hf_informer_get(struct hf_informer *informer, const char *ns, const char *name,
                                   char **ret_object, size_t *ret_n);
 /* The current number of objects. */
@@ -129,7 +129,7 @@ void hf_informer_each(struct hf_informer *informer,
 
 /* ---- indexes: find objects by a value, such as their owner or their node ---- */
 
-/* An index function calls hf_informer_value for each value of the object. It runs on the
+/* An index function calls hf_informer_values_add for each value of the object. It runs on the
  * reflector's thread without a lock, for each new state of an object. Its arguments are borrowed
  * until it returns. It must always produce the same values for the same object. */
 struct hf_informer_values;
@@ -144,10 +144,10 @@ HF_MUST_CHECK int hf_informer_add_index(struct hf_informer *informer, const char
 /* For index functions only: adds a value (copied). Ignores a value that was already added. Returns
  * 0, or -ENOMEM, which the index function may ignore, because the informer notices it and lists
  * again. */
-int hf_informer_value(struct hf_informer_values *values, const char *value);
+int hf_informer_values_add(struct hf_informer_values *values, const char *value);
 /* For index functions only: memory ran out before all values were added. The informer then does not
  * use this state of the object, and lists again. */
-void hf_informer_value_failed(struct hf_informer_values *values);
+void hf_informer_values_fail(struct hf_informer_values *values);
 /* As hf_informer_each, for the objects that have the value. 0, or -EINVAL: no such index. */
 HF_MUST_CHECK int hf_informer_by_index(struct hf_informer *informer, const char *index,
                                        const char *value,

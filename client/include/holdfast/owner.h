@@ -24,7 +24,8 @@ extern "C" {
  *
  * *ret_object is the changed object, malloc'ed and NUL-terminated, and the caller frees it. Returns
  * 0, -ENOMEM, HF_E_CONFLICT (another owner is the controller), or HF_E_INVALID (a text is not such
- * an object, or the owner has a namespace and the object has none or another one).
+ * an object, the object's metadata is no object or its owner references are no list, or the owner
+ * has a namespace and the object has none or another one).
  */
 HF_MUST_CHECK int hf_owner_set(const char *object, size_t n, const char *owner, size_t n_owner,
                                char **ret_object);

@@ -22,7 +22,8 @@ enum hf_selector_op {
         HF_SELECTOR_NOT_EXISTS
 };
 
-/* One requirement, about a label ("app.kubernetes.io/name") or a field ("metadata.name"). */
+/* One requirement, about a label ("app.kubernetes.io/name") or a field ("metadata.name"). Frozen: a
+ * requirement of Kubernetes is a key, an operator and values. */
 struct hf_selector_term {
         const char *key;
         enum hf_selector_op op;

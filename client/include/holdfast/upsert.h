@@ -2,7 +2,7 @@
 #pragma once
 /*
  * Creates an object, or brings an existing one to a desired state: what most controllers do at the
- * end of a reconcile. Blocks; made for controllers.
+ * end of a reconcile. Blocks; made for controllers. Thread: any.
  *
  * This and the other helpers (condition.h, owner.h, recorder.h) take and return objects as JSON
  * text, because that is what informers and the client deliver and send, and because a JSON
@@ -32,14 +32,15 @@ enum hf_upsert_result { HF_UPSERT_UNCHANGED = 0, HF_UPSERT_CREATED, HF_UPSERT_UP
  *
  * An update has the resourceVersion that was read. After a conflict, or if another writer creates
  * the object first, everything begins again, up to 5 times. If the body has a
- * metadata.resourceVersion or metadata.uid, it must be that of the object, or nothing is written.
- * The deadline, if it is given, holds for each request; `token` ends the whole.
+ * metadata.resourceVersion or metadata.uid, it must be that of the object, or nothing is written;
+ * such a body never creates an object. The deadline, if it is given, holds for each request;
+ * `token` ends the whole.
  *
  * ret_result and ret_object may be NULL; *ret_object is the object as the server returned it,
  * malloc'ed and NUL-terminated, and the caller frees it. Returns 0 or an error of hf_client_do;
- * HF_E_CONFLICT: 5 attempts failed, or the object is another one than the body names; HF_E_INVALID:
- * the body is not a JSON object; HF_E_NOT_FOUND: `desired` has a subresource, and the object does
- * not exist. reterr_status may be NULL.
+ * HF_E_CONFLICT: 5 attempts failed, or the object that the body names does not exist or was
+ * replaced by another one; HF_E_INVALID: the body is not a JSON object; HF_E_NOT_FOUND: `desired`
+ * has a subresource, and the object does not exist. reterr_status may be NULL.
  */
 HF_MUST_CHECK int hf_upsert(struct hf_client *client, const struct hf_request *desired,
                             struct hf_cancel *token, enum hf_upsert_result *ret_result,

@@ -17,8 +17,8 @@
  * registry: *shutting down* (stop working; the API still responds) and *stopped* (the API is gone).
  *
  * Order of calls: hf_hooks_new; hf_hooks_add for each hook; hf_hooks_start once; hf_hooks_shut_down
- * if the start must end early; hf_hooks_stop, also after a start that failed; hf_hooks_stopped;
- * hf_hooks_free. A registry that was never started may be freed at once.
+ * if the start must end early; hf_hooks_stop, also after a start that failed;
+ * hf_hooks_fire_stopped; hf_hooks_free. A registry that was never started may be freed at once.
  *
  * Starts, stops and spawned functions run on threads of the registry, and stops of independent
  * hooks run concurrently. They must not call hf_hooks_start, hf_hooks_stop or hf_hooks_free, which
@@ -45,6 +45,7 @@ struct hf_hook_context; /* one per hook; valid from its start until hf_hooks_sto
 struct hf_client;       /* <holdfast/client.h>; hooks only pass it on */
 
 struct hf_hook {
+        size_t size;      /* sizeof(struct hf_hook) */
         const char *name; /* required, unique; copied */
         /* Names of the hooks whose start must have returned 0 before this one starts; copied. */
         const char *const *after;
@@ -72,8 +73,8 @@ struct hf_hooks *hf_hooks_free(struct hf_hooks *hooks);
  * Registers a hook. caller (may be NULL) is copied and names the code that registers
  * ("server/main.c:120"); an error message about a duplicate contains it. HF_E_EXISTS: the name, or
  * that of its health check, is taken; HF_E_INVALID: an empty name, also in `after`, or no start
- * function; HF_E_CLOSED: the hooks were started or stopped already; or -errno. reterr_status names
- * the hook, and for a duplicate the first caller.
+ * function; HF_E_CLOSED: the hooks were started or stopped already; -EINVAL: hook->size is wrong;
+ * or another -errno. reterr_status names the hook, and for a duplicate the first caller.
  */
 HF_MUST_CHECK int hf_hooks_add(struct hf_hooks *hooks, const struct hf_hook *hook,
                                const char *caller, struct hf_status *reterr_status);
@@ -106,7 +107,7 @@ void hf_hooks_shut_down(struct hf_hooks *hooks);
 HF_MUST_CHECK int hf_hooks_stop(struct hf_hooks *hooks, struct hf_status *reterr_status);
 /* Fires the stopped token: the API is gone. Call it after hf_hooks_stop and before
  * hf_hooks_free. */
-void hf_hooks_stopped(struct hf_hooks *hooks);
+void hf_hooks_fire_stopped(struct hf_hooks *hooks);
 
 /* The functions below are for the hooks themselves. Thread: any thread of the hook. */
 struct hf_cancel *hf_hook_shutting_down(struct hf_hook_context *context); /* borrowed */

@@ -15,8 +15,8 @@
  *    process holds it.
  *
  * Use: hf_electors_new, hf_electors_add for each Lease, hf_controllers_install (one pair of hooks
- * for all of them), then run the hooks. An embedder without hooks calls hf_electors_start
- * and hf_electors_stop itself.
+ * for all of them), then run the hooks. An embedder without hooks calls hf_electors_start and
+ * hf_electors_stop itself.
  *
  * Thread: any for hf_electors_start, hf_electors_stop and hf_electors_stop_begin, and where a
  * function's comment says so; the owner's for the others.
@@ -37,6 +37,7 @@ extern "C" {
 
 /* ---- timing ---- */
 
+/* Frozen: it is a part of struct hf_elector_config, which grows at its own end. */
 struct hf_leader_timing {
         hf_nsec lease_duration; /* default 15 s; whole seconds. The leader writes it into the Lease,
                                    and standbys wait this long after they have seen the last
@@ -88,6 +89,7 @@ enum hf_controller_class {
 };
 
 struct hf_controller {
+        size_t size;      /* sizeof(struct hf_controller) */
         const char *name; /* required; unique among the set's electors of a cluster;
                              copied */
         enum hf_controller_class runs;
@@ -125,8 +127,8 @@ void hf_term_started(struct hf_term *term);
 /* Fires on a planned stop, once the controllers that are `after` this one have returned: begin no
  * new work, finish the work under way. Fires on an abort too. Borrowed. Thread: any. */
 struct hf_cancel *hf_term_drain(struct hf_term *term);
-/* Fires when the term is lost or the drain deadline has passed: return now. Borrowed. Thread: any.
- */
+/* Fires when the term is lost or the drain deadline has passed: return now. Borrowed. Thread:
+ * any. */
 struct hf_cancel *hf_term_abort(struct hf_term *term);
 /* The term's client. It refuses writes (HF_E_NOT_LEADER) while this process may not act, and sends
  * the term's fence with each write. The abort cancels the writes under way; reads and watches under
@@ -174,6 +176,7 @@ enum hf_leader_state {
 };
 
 struct hf_leader_info {
+        size_t size; /* sizeof(struct hf_leader_info); before hf_elector_info set by the caller */
         enum hf_leader_state state;
         char ns[HF_NAME_MAX + 1], name[HF_NAME_MAX + 1];
         char identity[HF_IDENTITY_MAX + 1];
@@ -265,7 +268,8 @@ HF_MUST_CHECK int hf_electors_use_lock_file(struct hf_electors *electors, const 
  * Adds an elector. Call it before start. 0 or an error. HF_E_INVALID: reterr_status names the
  * broken rule (for `after`: the controller and the unknown name, or the cycle). HF_E_EXISTS:
  * another elector of this cluster has the same Lease, or another controller the same name.
- * HF_E_CLOSED: already started or stopped. -EINVAL: config->size is wrong, or there is no client.
+ * HF_E_CLOSED: already started or stopped. -EINVAL: the size of config or of a controller is wrong,
+ * or there is no client.
  * Another -errno. *ret_elector (may be NULL) is owned by electors.
  */
 HF_MUST_CHECK int hf_electors_add(struct hf_electors *electors,
@@ -311,14 +315,16 @@ HF_MUST_CHECK int hf_electors_stop_poll(struct hf_electors *electors,
  * still use the memory. */
 struct hf_electors *hf_electors_free(struct hf_electors *electors);
 
-/* Registers one pair of hooks, start-controllers and stop-controllers, for all electors, also those
- * that are added later. after: n_after names of the hooks that must start first; copied.
+/* Registers one hook, start-controllers, whose start and stop functions are for all electors, also
+ * those that are added later. after: n_after names of the hooks that must start first; copied.
  * electors is borrowed until hf_hooks_stop has returned. 0, or an error of hf_hooks_add. */
 HF_MUST_CHECK int hf_controllers_install(struct hf_hooks *hooks, struct hf_electors *electors,
                                          const char *const *after, size_t n_after,
                                          struct hf_status *reterr_status);
 
-void hf_elector_info(struct hf_elector *elector, struct hf_leader_info *ret_info); /* Thread: any */
+/* Fills *ret_info, whose size the caller has set. 0, or -EINVAL: that size is wrong. Thread:
+ * any. */
+int hf_elector_info(struct hf_elector *elector, struct hf_leader_info *ret_info);
 /* Whether this process may act under the elector's Lease at this moment. Cheap, takes no lock.
  * Thread: any. */
 bool hf_elector_may_act(struct hf_elector *elector);

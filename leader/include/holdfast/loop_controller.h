@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A controller that runs in the host's event loop instead of on a thread of its own. In
- * struct hf_controller set `run` to hf_loop_controller_run, and `ctx` to a struct
- * hf_loop_controller.
+ * A controller that runs in the host's event loop instead of on a thread of its own. In struct
+ * hf_controller set `run` to hf_loop_controller_run, and `ctx` to a struct hf_loop_controller.
  *
  * In each term the loop calls `begin`; `drain`, when the term ends, in whatever way; and then
  * `abort`, if the term was lost or its drain deadline has passed. The host answers with

@@ -49,6 +49,7 @@ typedef int (*hf_reconciler_map_fn)(void *ctx, struct hf_workqueue *queue, enum 
                                     const char *ns, const char *name, const char *object, size_t n);
 
 struct hf_reconciler_source {
+        size_t size;                  /* sizeof(struct hf_reconciler_source) */
         struct hf_informer *informer; /* required, started; borrowed */
         hf_reconciler_map_fn map;     /* NULL = the object's own key: "namespace/name", or "name" */
 };
@@ -78,7 +79,7 @@ struct hf_reconciler {
 
 /*
  * Blocks until the term ends, then returns 0. An error means that the loop could not be set up; the
- * controller's run() should return it, and is then called again with backoff. -EINVAL: `size` is
+ * controller's run() should return it, and is then called again with backoff. -EINVAL: a `size` is
  * wrong, a required member is missing, n_workers is too large, or an informer with one_revision
  * cannot wait for the term because its revision is not a number. Thread: the controller's own.
  */

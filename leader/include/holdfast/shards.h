@@ -37,6 +37,7 @@ extern "C" {
 struct hf_shards;
 
 struct hf_shard_controller {
+        size_t size;      /* sizeof(struct hf_shard_controller) */
         const char *name; /* required; "<name>-<shard>" is the controller's name; copied */
         /* As hf_controller.run, for one shard. The calls for several shards run at the same time,
          * each on a thread of its own. */

@@ -36,6 +36,7 @@
 #include "server/cacher/cacher_private.h"
 #include "server/cacher/sync/stored_value.h"
 #include "server/resources/object_key.h"
+#include "server/resources/stored_object.h"
 
 #define PAGE_FIRST    500 /* objects */
 #define PAGE_GROWTH   4
@@ -59,7 +60,7 @@ static bool add_value(struct hfd_listing *listing, const struct hfd_kv *kv) {
 
         if (!resource || !kv->value)
                 return true;
-        struct hfd_object *object = hfd_object_new(resource, path, kv->mod_revision, kv->value);
+        struct hfd_object *object = hfd_stored_object_new(resource, path, kv);
         if (!object) {
                 struct hfd_object *placeholder =
                         hfd_stored_value_placeholder(listing->cacher, resource, kv);
@@ -331,8 +332,16 @@ int hfd_listing_start(struct hfd_cacher *cacher, unsigned long replacement_epoch
         listing->requesting = true;
         pthread_mutex_lock(&cacher->mu);
         assert(!cacher->filling);
-        cacher->filling = listing;
+        /* The timer thread builds the listing. While the cacher stops, it may have ended
+         * already. */
+        bool stopping = cacher->stopping;
+        if (!stopping)
+                cacher->filling = listing;
         pthread_mutex_unlock(&cacher->mu);
+        if (stopping) {
+                hfd_listing_free(listing);
+                return HF_E_CANCELED;
+        }
         request_page(listing);
         return 0;
 }

@@ -47,8 +47,9 @@ struct hfd_listing {
 
 /*
  * Starts a listing; only one may run. When it has ended, done is called once, on the timer thread,
- * and frees the listing. error is 0 or the reason for the failure; status may be NULL. 0, or
- * -ENOMEM: done is not called. Thread: any; never blocks.
+ * and frees the listing. error is 0 or the reason for the failure; status may be NULL. 0; -ENOMEM;
+ * or HF_E_CANCELED: the cacher is being freed. After an error done is not called. Thread: any;
+ * never blocks.
  */
 int hfd_listing_start(struct hfd_cacher *cacher, unsigned long replacement_epoch,
                       void (*done)(struct hfd_listing *listing, int error,

@@ -92,6 +92,7 @@ static bool publish_locked(struct hfd_cacher *cacher, struct hfd_listing *listin
         cacher->synced = true;
         cacher->n_fills++;
         cacher->reflector.n_listed = 0;
+        atomic_store(&cacher->n_sealed_logged, 0);
         cacher->identity.replaced = cacher->identity.replacement_pending = false;
         cacher->reflector.relist = false;
         cacher->reflector.backoff = BACKOFF_MIN;
@@ -119,6 +120,8 @@ static void on_listed(struct hfd_listing *listing, int error, const struct hf_st
         pthread_mutex_unlock(&cacher->mu);
         hfd_consistent_reads_call_ready(reached);
         hfd_watchers_deliver(dirty);
+        if (published && cacher->on_observed)
+                cacher->on_observed(cacher->ctx, cacher->observed);
         size_t n_keys = listing->n_keys;
         hfd_listing_free(listing); /* it now contains the replaced trees */
         if (n_keys > TRIM_MIN)
@@ -161,13 +164,18 @@ static void on_events(void *ctx, const struct hfd_watch_event *events, size_t n)
         struct hfd_consistent_read *reached = hfd_consistent_reads_remove_reached_locked(cacher);
         pthread_mutex_unlock(&cacher->mu);
         atomic_store(&cacher->requests.last_contact, now);
-        bool epoch_written = batch.epoch_written;
+        bool epoch_written = batch.epoch_written, copy_begun = batch.copy_begun;
         hfd_consistent_reads_call_ready(reached);
+        unsigned observed = batch.observed;
         hfd_store_events_deliver(&batch);
+        if (observed != 0 && cacher->on_observed)
+                cacher->on_observed(cacher->ctx, observed);
         if (cancel)
                 cacher->store->ops->watch_cancel(cacher->store, cancel);
         if (epoch_written)
                 hfd_store_identity_epoch_written(cacher);
+        if (copy_begun && cacher->on_copy_begun)
+                cacher->on_copy_begun(cacher->ctx);
 }
 
 static void on_watch_end(void *ctx, int error, const struct hf_status *status) {

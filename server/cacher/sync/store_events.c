@@ -16,6 +16,7 @@
 #include "server/cacher/cacher_private.h"
 #include "server/cacher/sync/stored_value.h"
 #include "server/resources/object_key.h"
+#include "server/resources/stored_object.h"
 
 struct hfd_prepared_event {
         const struct hfd_resource *resource; /* NULL: the event does not concern an object */
@@ -32,6 +33,14 @@ static bool is_epoch_written(struct hfd_cacher *cacher, const struct hfd_watch_e
         char key[HFD_KEY_MAX];
 
         return event->type == HFD_WATCH_PUT && hfd_store_identity_epoch_key(cacher, key) == 0 &&
+               strcmp(key, event->kv.key) == 0;
+}
+
+/* Whether the event is the mark of a copy (storage/copy.h). */
+static bool is_copy_marked(struct hfd_cacher *cacher, const struct hfd_watch_event *event) {
+        char key[HFD_KEY_MAX];
+
+        return event->type == HFD_WATCH_PUT && hfd_key_own(key, cacher->prefix, "copying") == 0 &&
                strcmp(key, event->kv.key) == 0;
 }
 
@@ -59,7 +68,7 @@ static struct hfd_object *get_put_object(struct hfd_cacher *cacher,
         if (newer && newer->revision == kv->mod_revision)
                 object = hfd_object_ref(newer);
         pthread_mutex_unlock(&cacher->mu);
-        return object ? object : hfd_object_new(resource, path, kv->mod_revision, kv->value);
+        return object ? object : hfd_stored_object_new(resource, path, kv);
 }
 
 /* False: out of memory. */
@@ -71,10 +80,14 @@ static bool prepare_event(struct hfd_cacher *cacher, const struct hfd_watch_even
         if (!prepared->resource) {
                 batch->epoch_written |= is_epoch_written(cacher, event);
                 batch->lease_acquired |= is_lease_acquired(cacher, event);
+                batch->copy_begun |= is_copy_marked(cacher, event);
                 return true;
         }
+        batch->observed |= cacher->observed & 1u << hfd_resource_index(prepared->resource);
         if (event->type != HFD_WATCH_PUT)
                 return true;
+        if (!event->kv.value)
+                return false; /* memory ran out when it was decrypted */
         prepared->object = get_put_object(cacher, prepared->resource, prepared->path, &event->kv);
         /* An invalid value also replaces the object: the old version must not be served. */
         if (!prepared->object)
@@ -117,6 +130,24 @@ static bool remove_locked(struct hfd_object_tree *tree, const char *path, uint64
         return change->object != NULL;
 }
 
+/*
+ * The new value of an object cannot be decrypted. Nobody may take it for deleted: so there is no
+ * change, and the watches of the resource end, because there are changes from now on that they
+ * cannot get. A new one is refused where the value matters. False: out of memory.
+ */
+static bool seal_locked(struct hfd_cacher *cacher, const struct hfd_prepared_event *prepared,
+                        uint64_t revision, struct hfd_watcher **dirty) {
+        size_t index = hfd_resource_index(prepared->resource);
+        struct hfd_object *old = NULL;
+
+        if (hfd_object_tree_remove(&cacher->trees[index], prepared->path, &old) != 0)
+                return false;
+        hfd_object_unref(old);
+        hfd_event_history_interrupt(&cacher->histories.of[index], revision);
+        hfd_watchers_expire_resource_locked(cacher, index, dirty);
+        return true;
+}
+
 /* The watch has delivered this revision of path, so writes no longer need an earlier version. */
 static void forget_newer_locked(struct hfd_object_tree *newer, const char *path,
                                 uint64_t revision) {
@@ -134,11 +165,13 @@ static void forget_newer_locked(struct hfd_object_tree *newer, const char *path,
  */
 static bool apply_event_locked(struct hfd_cacher *cacher, const struct hfd_watch_event *event,
                                struct hfd_prepared_event *prepared, hf_nsec now,
-                               struct hfd_watcher **dirty) {
+                               struct hfd_watcher **dirty, struct hfd_history_garbage *garbage) {
         size_t index = hfd_resource_index(prepared->resource);
         struct hfd_object_tree *tree = &cacher->trees[index];
         struct hfd_object *object = prepared->object, *placeholder = prepared->placeholder;
         struct hfd_change change = {0};
+        bool sealed = placeholder && placeholder->bytes;
+        bool was_sealed = hfd_sealed_value_is_locked(cacher, event->kv.key);
 
         prepared->object = prepared->placeholder = NULL; /* consumed */
         forget_newer_locked(&cacher->newer[index], prepared->path, event->kv.mod_revision);
@@ -148,13 +181,18 @@ static bool apply_event_locked(struct hfd_cacher *cacher, const struct hfd_watch
                 hfd_object_unref(object);
         else if (object)
                 good = put_locked(tree, object, &change);
+        else if (sealed)
+                good = seal_locked(cacher, prepared, event->kv.mod_revision, dirty);
         else
                 good = remove_locked(tree, prepared->path, event->kv.mod_revision, &change);
+        /* The state in between is not an earlier one, which a list may ask for. */
+        if (was_sealed)
+                hfd_event_history_interrupt(&cacher->histories.of[index], event->kv.mod_revision);
         if (!good || !change.object)
                 return good;
         if (hfd_watchers_queue_change_locked(cacher, &change, dirty) > 1)
                 prepared->delivered = hfd_object_ref(change.object);
-        hfd_event_history_add(&cacher->histories, change, tree, now);
+        hfd_event_history_add(&cacher->histories, change, tree, now, garbage);
         return true;
 }
 
@@ -170,11 +208,13 @@ static bool apply_revision(struct hfd_cacher *cacher, const struct hfd_watch_eve
         bool good = true, trimmed = false;
 
         garbage.n = garbage.n_states = 0;
+        garbage.rings = NULL;
         pthread_mutex_lock(&cacher->mu);
         hf_nsec due = cacher->histories.due;
         for (size_t i = 0; i < n && good; i++)
                 if (prepared[i].resource)
-                        good = apply_event_locked(cacher, &events[i], &prepared[i], now, dirty);
+                        good = apply_event_locked(cacher, &events[i], &prepared[i], now, dirty,
+                                                  &garbage);
         if (good && events[0].revision > cacher->revision)
                 cacher->revision = events[0].revision;
         if (cacher->histories.due < due)

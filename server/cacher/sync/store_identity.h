@@ -18,20 +18,18 @@
 
 struct hfd_cacher;
 
-#define HFD_STORE_IDENTITY_AUDIT_INTERVAL (3 * 60 * HF_NSEC_PER_SEC)
-
 /* The cacher's state for the identity of the store. */
 struct hfd_store_identity {
         /* immutable */
         void (*on_replaced)(void *ctx); /* called after a replacement; NULL = no callback */
         void *ctx;
-        struct hf_metric *n_replaced, *n_differences;
+        struct hf_metric *n_replaced;
 
         /* guarded by the cacher's lock */
 
         /*
-         * Number of replacements of the store that were detected. A result is discarded if its
-         * operation began before the newest replacement.
+         * Number of replacements of the store that were detected, and of its keys of encryption. A
+         * result is discarded if its operation began before the newest replacement.
          */
         unsigned long replacement_epoch;
         uint64_t known_revision; /* the highest revision in any reply; 0 = none */
@@ -46,8 +44,6 @@ struct hfd_store_identity {
         bool replacement_pending;
         bool replaced;
         bool confirming; /* a read that checks a sign of a replacement is running */
-        bool audit_running;
-        hf_nsec audit_at; /* boot time of the next audit */
 };
 
 /* A copy of part of the identity, made when a request is sent; its reply is compared with it. */
@@ -88,7 +84,3 @@ void hfd_store_identity_epoch_written(struct hfd_cacher *cacher);
  * key existed. NULL: the epoch was not read yet.
  */
 struct hf__buf *hfd_store_identity_epoch_known(struct hfd_cacher *cacher, bool *ret_exists);
-
-/* Starts an audit. Does nothing while one is running, while the cache does not follow the store's
- * watch, when the cacher stops, or when memory runs out. Never blocks. */
-void hfd_store_identity_audit(struct hfd_cacher *cacher);

@@ -6,8 +6,8 @@
  * the store deliver an event. Several instances may need one at the same time, so the write
  * compares the key's mod revision: only one of them succeeds, and its event serves all.
  *
- * Invariant: only replies of the current history count. After a replacement of the store the
- * lag is measured from the beginning, because the cache is filled again.
+ * Invariant: only replies of the current history count. After a replacement of the store the lag is
+ * measured from the beginning, because the cache is filled again.
  */
 #include "server/cacher/sync/store_lag.h"
 

@@ -17,9 +17,14 @@
 #include "server/cacher/cacher_private.h"
 
 void hfd_store_requests_init(struct hfd_store_requests *requests, const struct hf_host *host) {
-        static const char *const operations[] = {"get", "list", "txn", "revision"};
+        static const char *const operations[HFD_STORE_N_OPERATIONS] = {
+                [HFD_STORE_GET] = "get",
+                [HFD_STORE_LIST] = "list",
+                [HFD_STORE_TXN] = "txn",
+                [HFD_STORE_REVISION] = "revision",
+        };
 
-        for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++) {
+        for (size_t i = 0; i < HFD_STORE_N_OPERATIONS; i++) {
                 char labels[64];
                 (void)snprintf(labels, sizeof labels, "operation=\"%s\"", operations[i]);
                 requests->metrics[i] =
@@ -28,9 +33,6 @@ void hfd_store_requests_init(struct hfd_store_requests *requests, const struct h
                                        "Latency of requests to the store, by operation.", labels);
         }
 }
-
-/* Indexes of the metrics, in the order of hfd_store_requests_init. */
-enum { OP_GET, OP_LIST, OP_TXN, OP_REVISION };
 
 struct tracked_request {
         struct hfd_cacher *cacher;
@@ -65,13 +67,15 @@ static void on_tracked_reply(void *ctx, const struct hfd_store_reply *reply) {
         if (reply->error != HF_E_UNAVAILABLE && reply->error != HF_E_TIMEOUT &&
             reply->error != HF_E_CANCELED)
                 atomic_store(&request->cacher->requests.last_contact, now);
+        hfd_store_room_replied(&request->cacher->requests.room, request->writes, reply, now);
         hfd_store_identity_check(request->cacher, request->identity, reply);
         hfd_store_lag_replied(request->cacher, request->identity, request->writes, reply);
         request->done(request->ctx, reply);
         untrack_request(request);
 }
 
-static struct tracked_request *track_request(struct hfd_cacher *cacher, int op, hfd_store_fn done,
+static struct tracked_request *track_request(struct hfd_cacher *cacher,
+                                             enum hfd_store_operation operation, hfd_store_fn done,
                                              void *ctx) {
         struct tracked_request *request = malloc(sizeof *request);
 
@@ -81,7 +85,7 @@ static struct tracked_request *track_request(struct hfd_cacher *cacher, int op, 
                                             .done = done,
                                             .ctx = ctx,
                                             .started = hfd_cacher_now(cacher),
-                                            .metric = cacher->requests.metrics[op]};
+                                            .metric = cacher->requests.metrics[operation]};
         pthread_mutex_lock(&cacher->mu);
         request->identity = hfd_store_identity_snapshot_locked(&cacher->identity);
         cacher->requests.n++;
@@ -101,7 +105,7 @@ static int check_started(struct tracked_request *request, int r) {
 
 int hfd_store_request_get(struct hfd_cacher *cacher, const char *key, bool urgent, hf_nsec deadline,
                           hfd_store_fn done, void *ctx) {
-        struct tracked_request *request = track_request(cacher, OP_GET, done, ctx);
+        struct tracked_request *request = track_request(cacher, HFD_STORE_GET, done, ctx);
 
         return request ? check_started(request,
                                        cacher->store->ops->get(cacher->store, key, urgent, deadline,
@@ -113,7 +117,7 @@ int hfd_store_request_get(struct hfd_cacher *cacher, const char *key, bool urgen
 static int list_range(struct hfd_cacher *cacher, const char *prefix, const char *start_key,
                       uint64_t revision, size_t limit, bool keys_only, hf_nsec deadline,
                       hfd_store_fn done, void *ctx) {
-        struct tracked_request *request = track_request(cacher, OP_LIST, done, ctx);
+        struct tracked_request *request = track_request(cacher, HFD_STORE_LIST, done, ctx);
 
         return request ? check_started(request, cacher->store->ops->list(cacher->store, prefix,
                                                                          start_key, revision, limit,
@@ -136,7 +140,7 @@ int hfd_store_request_keys(struct hfd_cacher *cacher, const char *prefix, const 
 
 int hfd_store_request_txn(struct hfd_cacher *cacher, const struct hfd_txn *txn, hf_nsec deadline,
                           hfd_store_fn done, void *ctx) {
-        struct tracked_request *request = track_request(cacher, OP_TXN, done, ctx);
+        struct tracked_request *request = track_request(cacher, HFD_STORE_TXN, done, ctx);
 
         if (request)
                 request->writes = txn->n_ops > 0;
@@ -148,7 +152,7 @@ int hfd_store_request_txn(struct hfd_cacher *cacher, const struct hfd_txn *txn, 
 
 int hfd_store_request_revision(struct hfd_cacher *cacher, hf_nsec deadline, hfd_store_fn done,
                                void *ctx) {
-        struct tracked_request *request = track_request(cacher, OP_REVISION, done, ctx);
+        struct tracked_request *request = track_request(cacher, HFD_STORE_REVISION, done, ctx);
 
         return request ? check_started(request,
                                        cacher->store->ops->revision(cacher->store, deadline,

@@ -4,9 +4,10 @@
  * The cacher and the registry send requests to the store through these functions, which
  *
  *      - measure the duration (etcd_request_duration_seconds),
- *      - count the requests, so that hfd_cacher_free can wait until all have ended, and
+ *      - count the requests, so that hfd_cacher_free can wait until all have ended,
  *      - compare each reply with the known identity of the store (store_identity.h), and with what
- *        the store's watch has delivered (store_lag.h).
+ *        the store's watch has delivered (store_lag.h), and
+ *      - remember whether the store has room (store_room.h).
  *
  * Thread: any; never under the cacher's lock. Never blocks. `done` is called once, on a thread of
  * the store. The reply is borrowed until done returns. If a function does not return 0 (-ENOMEM, or
@@ -16,15 +17,26 @@
 
 #include <holdfast/metrics.h>
 
+#include "server/cacher/sync/store_room.h"
 #include "server/storage/store.h"
 
 struct hfd_cacher;
 
+/* The operations whose duration is measured. */
+enum hfd_store_operation {
+        HFD_STORE_GET,
+        HFD_STORE_LIST,
+        HFD_STORE_TXN,
+        HFD_STORE_REVISION,
+        HFD_STORE_N_OPERATIONS
+};
+
 /* The cacher's state for requests to the store. */
 struct hfd_store_requests {
-        struct hf_metric *metrics[4]; /* by operation; immutable */
-        size_t n;                     /* running requests; guarded by the cacher's lock */
-        atomic_llong last_contact;    /* boot time of the store's last reply or event */
+        struct hf_metric *metrics[HFD_STORE_N_OPERATIONS]; /* by operation; immutable */
+        size_t n;                  /* running requests; guarded by the cacher's lock */
+        atomic_llong last_contact; /* boot time of the store's last reply or event */
+        struct hfd_store_room room;
 };
 
 /* Registers the metrics. */

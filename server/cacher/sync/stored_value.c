@@ -1,17 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Placeholders for stored values that are not valid objects.
+ * Placeholders for stored values that are not valid objects, or that cannot be decrypted. The
+ * placeholder of a sealed value has the reason as its bytes.
  *
  * Invariant: every invalid value has a placeholder, under its key. Without it the audit would take
  * the missing object for a lost event, and fill the cache again after every audit.
  */
 #include "server/cacher/sync/stored_value.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "server/cacher/cacher_private.h"
+#include "server/storage/sealed.h"
+
+/* Sealed values that are logged after a filling of the cache: all objects may be sealed. */
+#define LOGGED_MAX 10
+
+static struct hfd_object *sealed_placeholder(struct hfd_cacher *cacher,
+                                             const struct hfd_resource *resource,
+                                             const struct hfd_kv *kv, const char *why) {
+        unsigned n = atomic_fetch_add(&cacher->n_sealed_logged, 1);
+
+        if (n < LOGGED_MAX)
+                hf_log(&cacher->host->log, HF_LOG_ERROR, "cacher",
+                       "unable to transform key \"%s\": %s; reads that include it fail%s", kv->key,
+                       why, n + 1 == LOGGED_MAX ? "; further ones are not logged" : "");
+        return hfd_object_sealed(resource, kv->key, kv->mod_revision, why);
+}
 
 struct hfd_object *hfd_stored_value_placeholder(struct hfd_cacher *cacher,
                                                 const struct hfd_resource *resource,
                                                 const struct hfd_kv *kv) {
+        const char *why = hfd_kv_sealed(kv);
+
+        if (why)
+                return sealed_placeholder(cacher, resource, kv, why);
         if (hfd_object_check(kv->value) != HF_E_INVALID)
                 return NULL; /* the value is valid, so memory ran out */
         hf_log(&cacher->host->log, HF_LOG_ERROR, "cacher",
@@ -30,4 +54,57 @@ bool hfd_stored_value_set_placeholder(struct hfd_object_tree *tree, const char *
                 stored = hfd_object_tree_remove(tree, key, &old) == 0;
         hfd_object_unref(old);
         return stored;
+}
+
+/* ---- sealed values ---- */
+
+bool hfd_sealed_value_find(const struct hfd_object_tree *unreadable, const char *prefix,
+                           const struct hfd_resource *resource, const struct hfd_scope *scope,
+                           struct hfd_sealed_value *ret_sealed) {
+        static const struct hfd_scope all = {0};
+        const struct hfd_object *found = NULL;
+        struct hfd_object_iter iter;
+        char key[HFD_KEY_MAX];
+
+        if (!unreadable->root || /* nearly always */
+            hfd_object_key(prefix, resource, scope->prefix, key) != 0)
+                return false;
+        if (scope->exact) {
+                found = hfd_object_tree_find(unreadable, key);
+        } else {
+                hfd_object_iter_init(&iter, unreadable, &all, key);
+                found = hfd_object_iter_next(&iter);
+                while (found && !found->bytes) /* an invalid value */
+                        found = hfd_object_iter_next(&iter);
+                if (found && strncmp(found->path, key, strlen(key)) != 0)
+                        found = NULL;
+        }
+        if (!found || !found->bytes)
+                return false;
+        (void)snprintf(ret_sealed->key, sizeof ret_sealed->key, "%s", found->path);
+        (void)snprintf(ret_sealed->why, sizeof ret_sealed->why, "%s", found->bytes->data);
+        return true;
+}
+
+bool hfd_sealed_value_is_locked(struct hfd_cacher *cacher, const char *key) {
+        const struct hfd_object *found =
+                cacher->unreadable.root ? hfd_object_tree_find(&cacher->unreadable, key) : NULL;
+
+        return found && found->bytes;
+}
+
+struct hfd_object *hfd_sealed_value_or_get(struct hfd_cacher *cacher,
+                                           const struct hfd_resource *resource, const char *path,
+                                           bool *ret_is_sealed,
+                                           struct hfd_sealed_value *ret_sealed) {
+        const struct hfd_object_tree *tree = &cacher->trees[hfd_resource_index(resource)];
+        struct hfd_scope scope = {.exact = true};
+
+        (void)snprintf(scope.prefix, sizeof scope.prefix, "%s", path);
+        pthread_mutex_lock(&cacher->mu);
+        struct hfd_object *object = hfd_object_ref(hfd_object_tree_find(tree, path));
+        *ret_is_sealed = !object && hfd_sealed_value_find(&cacher->unreadable, cacher->prefix,
+                                                          resource, &scope, ret_sealed);
+        pthread_mutex_unlock(&cacher->mu);
+        return object;
 }

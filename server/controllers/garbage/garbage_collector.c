@@ -378,7 +378,8 @@ int hfd_garbage_collector_run(struct hf_term *term, void *ctx) {
         }
         for (size_t i = 0; i < collector->graph.n; i++)
                 sources[i] =
-                        (struct hf_reconciler_source){.informer = collector->graph.informers[i],
+                        (struct hf_reconciler_source){.size = sizeof(struct hf_reconciler_source),
+                                                      .informer = collector->graph.informers[i],
                                                       .map = map_event};
         const struct hf_reconciler reconciler = {
                 .size = sizeof reconciler,

@@ -25,31 +25,62 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "server/filters/audited.h"
+#include "server/filters/authorization.h"
 #include "server/filters/request_context.h"
-#include "server/handlers/discovery.h"
+#include "server/handlers/documents/documents.h"
 #include "server/handlers/negotiation.h"
-#include "server/handlers/protobuf_body.h"
+#include "server/handlers/rest/remote_group.h"
+#include "server/handlers/rest/rest_body.h"
 #include "server/handlers/rest/rest_list.h"
 #include "server/handlers/rest/rest_watch.h"
+#include "server/handlers/reviews/review.h"
+#include "server/handlers/reviews/token_request.h"
 #include "server/pool/work_pool.h"
 #include "server/registry/large_work.h"
+#include "server/service_accounts/service_accounts.h"
 
 #define FENCE_HEADER "holdfast-fence" /* HF_FENCE_HEADER, in lower case */
 
 /* ---- responses ---- */
 
+static void send_answer(struct hfd_rest_request *rest, const struct hfd_response *response) {
+        bool failed = response->status.error != 0;
+
+        hfd_rest_respond(rest->http_request, &rest->request, response,
+                         failed ? NULL : rest->request.options.strict.lines.data);
+        hfd_rest_free(rest);
+}
+
+static enum hfd_work_result answer_step(struct hfd_work_task *task) {
+        struct hfd_rest_request *rest =
+                (struct hfd_rest_request *)((char *)task -
+                                            offsetof(struct hfd_rest_request, answer_task));
+
+        send_answer(rest, &rest->answer);
+        return HFD_WORK_DONE;
+}
+
+/* Converts and sends a large answer on the pool of threads. False: the pool has stopped. */
+static bool answer_on_pool(struct hfd_rest_request *rest, const struct hfd_response *response) {
+        rest->answer = *response;
+        hf__buf_ref(rest->answer.body);
+        rest->answer_task =
+                (struct hfd_work_task){.step = answer_step, .owner = rest->request.owner};
+        return hfd_work_submit(rest->registry->work, &rest->answer_task);
+}
+
 /* The registry calls this once, when it has handled the request. Thread: any. */
 static void on_done(struct hfd_request *request, const struct hfd_response *response) {
         struct hfd_rest_request *rest = (struct hfd_rest_request *)request;
-        bool failed = response->status.error != 0;
 
         if (request->list_body) {
                 hfd_rest_list_send(rest, request->list_body);
                 return;
         }
-        hfd_rest_respond(rest->http_request, response,
-                         failed ? NULL : request->options.unknown_fields);
-        hfd_rest_free(rest);
+        bool is_large = request->protobuf && response->body && response->body->n > HFD_LARGE_BODY;
+        if (!is_large || !answer_on_pool(rest, response))
+                send_answer(rest, response);
 }
 
 /* ---- a request for a resource ---- */
@@ -76,12 +107,16 @@ static bool set_verb(struct hfd_request *request, const char *verb) {
 }
 
 /* Whether the path allows the verb: only a list or a watch may span namespaces; a create has no
- * name; an update or patch of an object needs one; and a subresource can only be read, updated or
- * patched. */
+ * name, unless it is that of a token; an update or patch of an object needs one; and another
+ * subresource can only be read, updated or patched. */
 static bool is_verb_allowed(const struct hfd_request *request,
                             const struct hfd_request_info *info) {
+        if (request->subresource == HFD_SUB_TOKEN)
+                return request->verb == HFD_CREATE && *info->ns;
         bool may_span_namespaces = request->verb == HFD_LIST || request->verb == HFD_WATCH;
 
+        if (request->resource->is_review && (request->verb != HFD_CREATE || *info->name))
+                return false;
         if (request->resource->namespaced && !*info->ns && !may_span_namespaces)
                 return false;
         if (request->subresource != HFD_SUB_NONE)
@@ -111,39 +146,9 @@ static bool resolve_request_info(struct hfd_request *request, const struct hfd_r
         assert(strlen(info->ns) < sizeof request->ns && strlen(info->name) < sizeof request->name);
         (void)stpcpy(request->ns, info->ns);
         (void)stpcpy(request->name, info->name);
+        if (request->subresource == HFD_SUB_TOKEN)
+                request->resource = hfd_resource_token_request(); /* the kind of the body */
         return true;
-}
-
-/* Converts a protobuf body to JSON. is_delete: the body is DeleteOptions, not the resource's
- * object. False: response is the error (400, 415, 500). */
-static bool decode_body(struct hfd_rest_request *rest, bool is_delete,
-                        struct hfd_response *response) {
-        struct hfd_request *request = &rest->request;
-        const char *type = hfd_http_request_header(rest->http_request, "content-type");
-        struct hf__json *json = NULL;
-        bool protobuf;
-
-        if (!hfd_negotiate_body(request->resource, type, &protobuf, response))
-                return false;
-        if (!protobuf)
-                return true;
-        int r = hfd_protobuf_to_json(request->resource, is_delete, request->body, request->n_body,
-                                     &json);
-        if (r == 0) {
-                hf__json_print(json, &rest->translated);
-                r = rest->translated.error;
-        }
-        hf__json_free(json);
-        if (r == HF_E_INVALID)
-                hfd_response_bad_request(response,
-                                         "the object provided is unrecognized (must be of type "
-                                         "%s): malformed protobuf",
-                                         is_delete ? "DeleteOptions" : request->resource->kind);
-        else if (r != 0)
-                hfd_response_no_memory(response);
-        request->body = rest->translated.data;
-        request->n_body = rest->translated.n;
-        return r == 0;
 }
 
 /* text: the value of the header. False: response is the error (400, 500). */
@@ -181,9 +186,9 @@ static void shorten_deadline(struct hfd_request *request, hf_nsec began) {
 }
 
 /*
- * Checks the path, the headers and the query, and decodes a protobuf body. The registry parses and
- * validates the object. A client sees only the first failure, so the order of the checks matters.
- * False: response is the error.
+ * Checks the path, the headers and the query, and converts a body of another format to JSON. The
+ * registry parses and validates the object. A client sees only the first failure, so the order of
+ * the checks matters. False: response is the error.
  */
 static bool fill_request(struct hfd_rest_request *rest, const struct hfd_request_info *info,
                          struct hfd_response *response) {
@@ -192,12 +197,17 @@ static bool fill_request(struct hfd_rest_request *rest, const struct hfd_request
         const char *fence = hfd_http_request_header(http_request, FENCE_HEADER);
         hf_nsec began = hfd_registry_now(rest->registry);
 
-        if (!resolve_request_info(request, info, response))
+        if (!resolve_request_info(request, info, response)) {
+                if (!request->resource)
+                        hfd_remote_group_refuse(rest->registry->cacher, info->group, info->version,
+                                                response);
                 return false;
+        }
         bool is_delete =
                 request->verb == HFD_DELETE_OBJECT || request->verb == HFD_DELETE_COLLECTION;
         bool is_patch = request->verb == HFD_PATCH;
         request->body = hfd_http_request_body(http_request, &request->n_body);
+        request->agent = hfd_http_request_header(http_request, "user-agent");
         request->deadline = began + (request->verb == HFD_DELETE_COLLECTION
                                              ? HFD_REGISTRY_DELETE_COLLECTION_DEADLINE
                                              : HFD_REGISTRY_DEADLINE);
@@ -207,11 +217,14 @@ static bool fill_request(struct hfd_rest_request *rest, const struct hfd_request
         /* The body of a delete is optional. */
         bool has_body = request->verb == HFD_CREATE || request->verb == HFD_UPDATE ||
                         (is_delete && request->n_body > 0);
-        if (has_body && !decode_body(rest, is_delete, response))
+        if (has_body && !hfd_rest_body_decode(rest, is_delete, response))
                 return false;
         if (is_patch &&
             !hfd_negotiate_patch(request, hfd_http_request_header(http_request, "content-type"),
                                  response))
+                return false;
+        if (is_patch && request->patch == HFD_PATCH_APPLY &&
+            !hfd_rest_body_decode_apply(rest, response))
                 return false;
         /* Only writes are fenced; a read ignores the header. */
         if (fence && (has_body || is_delete || is_patch) && !parse_fence(rest, fence, response))
@@ -220,6 +233,45 @@ static bool fill_request(struct hfd_rest_request *rest, const struct hfd_request
                 return false;
         shorten_deadline(request, began);
         return true;
+}
+
+/* Takes ownership of rest. */
+static void serve_review(struct hfd_rest_request *rest) {
+        const struct hfd_request_context *request_context = hfd_request_context(rest->http_request);
+        const struct hfd_review_context context = {.authorizer = request_context->authorizer,
+                                                   .auth = request_context->auth,
+                                                   .requester = request_context->requester,
+                                                   .resource = rest->request.resource,
+                                                   .ns = rest->request.ns};
+        struct hfd_response response = {0};
+
+        assert(context.requester); /* the filters keep it for writes in these groups */
+        hfd_review(&context, rest->request.body, rest->request.n_body, &response);
+        hfd_rest_respond(rest->http_request, &rest->request, &response, NULL);
+        hfd_response_done(&response);
+        hfd_rest_free(rest);
+}
+
+static void on_token(void *ctx, const struct hfd_response *response) {
+        struct hfd_rest_request *rest = ctx;
+
+        hfd_rest_respond(rest->http_request, &rest->request, response, NULL);
+        hfd_rest_free(rest);
+}
+
+/* Takes ownership of rest. */
+static void serve_token(struct hfd_rest_request *rest) {
+        const struct hfd_request_context *context = hfd_request_context(rest->http_request);
+        const struct hfd_token_request request = {.registry = rest->registry,
+                                                  .accounts = context->service_accounts,
+                                                  .ns = rest->request.ns,
+                                                  .account = rest->request.name,
+                                                  .deadline = rest->request.deadline,
+                                                  .owner = rest->request.owner,
+                                                  .done = on_token,
+                                                  .ctx = rest};
+
+        hfd_token_request_serve(&request, rest->request.body, rest->request.n_body);
 }
 
 /* Passes the request to the registry, or responds. Takes ownership of rest. */
@@ -232,12 +284,18 @@ static void serve_resource(struct hfd_rest_request *rest) {
                 filled = false;
         }
         if (!filled) {
-                hfd_rest_respond(rest->http_request, &response, NULL);
+                hfd_rest_respond(rest->http_request, NULL, &response, NULL);
                 hfd_response_done(&response);
                 hfd_rest_free(rest);
                 return;
         }
-        if (rest->request.verb == HFD_WATCH)
+        if (hfd_request_info(rest->http_request)->mutating && rest->request.n_body > 0)
+                hfd_audited_request(rest->http_request, rest->request.body, rest->request.n_body);
+        if (rest->request.subresource == HFD_SUB_TOKEN)
+                serve_token(rest);
+        else if (rest->request.resource->is_review)
+                serve_review(rest);
+        else if (rest->request.verb == HFD_WATCH)
                 hfd_rest_watch(rest);
         else
                 hfd_registry_serve(rest->registry, &rest->request);
@@ -251,7 +309,7 @@ static void refuse_large(struct hfd_rest_request *rest, int r) {
         struct hfd_response response = {0};
 
         hfd_large_work_refuse(r, &response);
-        hfd_rest_respond(rest->http_request, &response, NULL);
+        hfd_rest_respond(rest->http_request, NULL, &response, NULL);
         hfd_response_done(&response);
         hfd_rest_free(rest);
 }
@@ -291,7 +349,7 @@ static void handle_resource(struct hfd_registry *registry, struct hfd_http_reque
 
         if (!rest) {
                 hfd_response_no_memory(&response);
-                hfd_rest_respond(http_request, &response, NULL);
+                hfd_rest_respond(http_request, NULL, &response, NULL);
                 hfd_response_done(&response);
                 hfd_http_request_unref(http_request);
                 return;
@@ -299,8 +357,17 @@ static void handle_resource(struct hfd_registry *registry, struct hfd_http_reque
         *rest = (struct hfd_rest_request){.request.done = on_done,
                                           .registry = registry,
                                           .http_request = http_request};
-        rest->request.owner = hfd_work_owner(hfd_request_context(http_request)->user);
-        rest->request.abandoned = &hfd_request_context(http_request)->finished;
+        const struct hfd_request_context *context = hfd_request_context(http_request);
+        rest->unsent = context->accounts;
+        rest->user = context->user;
+        rest->request.owner = hfd_work_owner(context->user);
+        rest->request.abandoned = &context->finished;
+        rest->request.authorizer = context->authorizer;
+        rest->request.requester = context->requester;
+        rest->attributes = hfd_request_attributes(context);
+        rest->credential = context->credential;
+        if (rest->credential)
+                rest->account_watches = hfd_service_accounts_watches(context->service_accounts);
         (void)hfd_http_request_body(http_request, &n_body);
         if (n_body > HFD_LARGE_BODY && info->mutating)
                 serve_on_pool(rest);
@@ -314,6 +381,6 @@ void hfd_rest_handle(void *ctx, struct hfd_http_request *http_request) {
         assert(ctx && info);
         if (info->is_resource)
                 handle_resource(ctx, http_request, info);
-        else
-                hfd_discovery_handle(http_request);
+        else if (!hfd_remote_group_handle(ctx, http_request))
+                hfd_documents_handle(http_request);
 }

@@ -3,7 +3,8 @@
  * A large list over HTTP. Its pieces are made on the pool of threads, and only while fewer than
  * HFD_UNSENT_STREAM bytes of it wait to be sent. So the text of a list of any size takes little
  * memory, and a client that does not read keeps no thread busy. If the list is to be indented, up
- * to HFD_REST_PRETTY_MAX bytes are collected first.
+ * to HFD_REST_PRETTY_MAX bytes are collected first; if the client accepts gzip, HFD_GZIP_MIN bytes,
+ * because a smaller list is not compressed.
  *
  *      send -> step: makes pieces until enough wait -> idle --the worker has sent some--> step ...
  *                                                          --the client has left--------> last step
@@ -24,8 +25,10 @@
 #include <string.h>
 
 #include "base/strbuf.h"
+#include "server/filters/audited.h"
 #include "server/filters/request_context.h"
 #include "server/filters/unsent.h"
+#include "server/handlers/gzip.h"
 #include "server/handlers/negotiation.h"
 #include "server/pool/work_pool.h"
 #include "server/registry/list/list_body.h"
@@ -44,7 +47,9 @@ struct hfd_rest_list {
         struct hfd_list_body *body;    /* owned */
         bool streaming;                /* the head was sent */
         bool pretty;                   /* collect the pieces, to send them indented */
+        bool wants_gzip;               /* collect them until they are worth compressing */
         struct hf__strbuf collected;   /* owned */
+        struct hfd_gzip *gzip;         /* owned; NULL = not compressed, or not yet */
 };
 
 static void list_free(void *ctx) {
@@ -81,6 +86,7 @@ static enum hfd_work_result finish(struct hfd_rest_list *list) {
         list->body = hfd_list_body_free(list->body);
         list->rest = NULL;
         hf__strbuf_done(&list->collected);
+        list->gzip = hfd_gzip_free(list->gzip);
         hfd_rest_free(rest);
         return HFD_WORK_DONE;
 }
@@ -93,7 +99,7 @@ static enum hfd_work_result fail(struct hfd_rest_list *list) {
                 hfd_http_request_cut(http_request); /* half a list must not look complete */
         } else {
                 hfd_response_no_memory(&response);
-                hfd_rest_respond(http_request, &response, NULL);
+                hfd_rest_respond(http_request, NULL, &response, NULL);
                 hfd_response_done(&response);
         }
         return finish(list);
@@ -104,24 +110,51 @@ static enum hfd_work_result finish_unavailable(struct hfd_rest_list *list) {
         struct hfd_response response = {0};
 
         hfd_response_store_error(&response, HF_E_CANCELED, NULL);
-        hfd_rest_respond(list->rest->http_request, &response, NULL);
+        hfd_rest_respond(list->rest->http_request, NULL, &response, NULL);
         hfd_response_done(&response);
         return finish(list);
 }
 
-/* 0, -ENOMEM, or what hfd_http_request_push returns. */
-static int send_piece(struct hfd_rest_list *list, struct hf__buf *piece) {
-        static const struct hfd_header headers[] = {{"cache-control", "no-cache, private"}};
-        struct hfd_http_request *http_request = list->rest->http_request;
+/* Sends the head. 0 or -ENOMEM. */
+static int begin_stream(struct hfd_rest_list *list) {
+        static const struct hfd_header headers[] = {{"cache-control", "no-cache, private"},
+                                                    HFD_GZIP_HEADERS};
 
-        if (!list->streaming)
-                hfd_http_request_stream(http_request, 200, "application/json", headers, 1);
+        if (list->wants_gzip && hfd_gzip_new(&list->gzip) != 0)
+                return -ENOMEM;
+        hfd_http_request_stream(list->rest->http_request, 200,
+                                hfd_rest_content_type(&list->rest->request), headers,
+                                list->gzip ? sizeof headers / sizeof headers[0] : 1);
         list->streaming = true;
-        return hfd_http_request_push(http_request, piece);
+        return 0;
 }
 
-/* Sends what was collected as it is: it has become too large to be indented. */
-static int give_up_pretty(struct hfd_rest_list *list) {
+/* Sends n bytes, compressed; last: the list ends with them. */
+static int send_packed(struct hfd_rest_list *list, const char *data, size_t n, bool last) {
+        struct hf__buf *packed = NULL;
+        int r = hfd_gzip_add(list->gzip, data, n, last, &packed);
+
+        if (r == 0 && packed)
+                r = hfd_http_request_push(list->rest->http_request, packed);
+        hf__buf_unref(packed);
+        return r;
+}
+
+/* 0, -ENOMEM, or what hfd_http_request_push returns. */
+static int send_piece(struct hfd_rest_list *list, struct hf__buf *piece) {
+        int r = list->streaming ? 0 : begin_stream(list);
+
+        if (r != 0)
+                return r;
+        hfd_audited_response(list->rest->http_request, list->rest->request.protobuf ? NULL : piece);
+        if (list->gzip)
+                return send_packed(list, piece->data, piece->n, false);
+        return hfd_http_request_push(list->rest->http_request, piece);
+}
+
+/* Sends what was collected: it has become too large to be indented, or large enough to be
+ * compressed. */
+static int send_collected(struct hfd_rest_list *list) {
         struct hf__buf *piece = hf__strbuf_to_buf(&list->collected);
         int r = piece ? send_piece(list, piece) : -ENOMEM;
 
@@ -131,21 +164,32 @@ static int give_up_pretty(struct hfd_rest_list *list) {
         return r;
 }
 
+static bool is_collecting(const struct hfd_rest_list *list) {
+        return list->pretty || (list->wants_gzip && !list->streaming);
+}
+
 static int take_piece(struct hfd_rest_list *list, struct hf__buf *piece) {
-        if (!list->pretty)
+        if (!is_collecting(list))
                 return send_piece(list, piece);
         hf__strbuf_add(&list->collected, piece->data, piece->n);
         if (list->collected.error != 0)
                 return list->collected.error;
-        return list->collected.n > HFD_REST_PRETTY_MAX ? give_up_pretty(list) : 0;
+        size_t max = list->pretty ? HFD_REST_PRETTY_MAX : HFD_GZIP_MIN - 1;
+        return list->collected.n > max ? send_collected(list) : 0;
 }
 
 static enum hfd_work_result finish_well(struct hfd_rest_list *list) {
+        const struct hfd_request *request = &list->rest->request;
         struct hfd_response response = {0};
 
-        if (list->pretty) {
+        if (list->gzip && send_packed(list, "", 0, true) != 0)
+                return fail(list);
+        if (is_collecting(list)) {
                 hfd_response_ok(&response, 200, hf__strbuf_to_buf(&list->collected));
-                hfd_rest_respond(list->rest->http_request, &response, NULL);
+                if (request->protobuf && response.code == 200)
+                        hfd_rest_respond_as_is(list->rest->http_request, request, &response);
+                else
+                        hfd_rest_respond(list->rest->http_request, request, &response, NULL);
                 hfd_response_done(&response);
         } else {
                 hfd_http_request_end(list->rest->http_request);
@@ -156,8 +200,8 @@ static enum hfd_work_result finish_well(struct hfd_rest_list *list) {
 static enum hfd_work_result step(struct hfd_work_task *task) {
         struct hfd_rest_list *list = (struct hfd_rest_list *)task;
         const struct hfd_request *request = &list->rest->request;
-        bool copies = request->format == HFD_AS_JSON && !request->options.labels.n &&
-                      !request->options.fields.n;
+        bool copies = request->format == HFD_AS_JSON && !request->protobuf &&
+                      !request->options.labels.n && !request->options.fields.n;
         int n = copies && !list->pretty ? STEP_CHUNKS : 1;
 
         if (atomic_load_explicit(&list->gone, memory_order_relaxed) ||
@@ -209,8 +253,10 @@ void hfd_rest_list_send(struct hfd_rest_request *rest, struct hfd_list_body *bod
         assert(list && !list->rest);
         list->rest = rest;
         list->body = body;
-        list->pretty = hfd_negotiate_pretty(hfd_http_request_query(http_request),
+        list->pretty = !rest->request.protobuf &&
+                       hfd_negotiate_pretty(hfd_http_request_query(http_request),
                                             hfd_http_request_header(http_request, "user-agent"));
+        list->wants_gzip = hfd_gzip_is_accepted(http_request);
         atomic_store_explicit(&list->started, true, memory_order_release);
         if (!hfd_work_submit(list->pool, &list->task))
                 (void)finish_unavailable(list); /* the pool has stopped: no step runs */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sends the response to a request for a resource, with the headers that Kubernetes' clients read.
- * The body is sent without a copy, unless the client wants it indented.
+ * The body is sent without a copy, unless the client wants it in protobuf, indented or compressed.
  */
 #include "server/handlers/rest/rest_request.h"
 
@@ -11,7 +11,11 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "server/filters/audited.h"
+#include "server/filters/media_type.h"
+#include "server/handlers/gzip.h"
 #include "server/handlers/negotiation.h"
+#include "server/resources/forms/protobuf_answer.h"
 
 #define FENCE_HEADER "holdfast-fence" /* HF_FENCE_HEADER, in lower case */
 #define WARNINGS_MAX 8
@@ -62,19 +66,68 @@ static size_t add_warnings(const char *lines, char text[WARNINGS_MAX][WARNING_MA
         return n;
 }
 
-void hfd_rest_respond(struct hfd_http_request *http_request, const struct hfd_response *response,
-                      const char *unknown_fields) {
-        struct hfd_header headers[3 + WARNINGS_MAX];
+/* Makes a compressed copy, if the client and the body are such. NULL (also if memory is short): the
+ * caller sends the body unchanged. */
+static struct hf__buf *pack(struct hfd_http_request *http_request, const struct hf__buf *body) {
+        if (!body || body->n < HFD_GZIP_MIN || body->n > HFD_REST_PRETTY_MAX ||
+            !hfd_gzip_is_accepted(http_request))
+                return NULL;
+        return hfd_gzip_pack(body);
+}
+
+/* A body in the form that the client gets. */
+struct form {
+        const char *type;
+        struct hf__buf *body; /* owned reference; NULL = none */
+};
+
+/* Converts the JSON of a response to protobuf. False: it stays JSON, because it has no other form
+ * or memory is short. */
+static bool convert_to_protobuf(struct hfd_http_request *http_request,
+                                const struct hfd_request *request,
+                                const struct hfd_response *response, struct form *form) {
+        bool failed = response->code >= 400, wanted;
+
+        if (failed)
+                wanted = hfd_media_type_status_is_protobuf(
+                        hfd_http_request_header(http_request, "accept"));
+        else
+                wanted = request && request->protobuf;
+        /* Only the list of a HEAD is so large: its body is not sent. */
+        if (!wanted || !response->body || response->body->n > HFD_REST_PRETTY_MAX ||
+            hfd_protobuf_convert(failed ? NULL : request->resource, response->body, &form->body) !=
+                    0)
+                return false;
+        form->type = HFD_PROTOBUF_TYPE;
+        return true;
+}
+
+static struct form make_form(struct hfd_http_request *http_request,
+                             const struct hfd_request *request,
+                             const struct hfd_response *response) {
+        const char *agent = hfd_http_request_header(http_request, "user-agent");
+        struct form form = {.type = "application/json"};
+
+        if (convert_to_protobuf(http_request, request, response, &form))
+                return form;
+        if (response->body && response->body->n <= HFD_REST_PRETTY_MAX &&
+            hfd_negotiate_pretty(hfd_http_request_query(http_request), agent))
+                form.body = make_pretty(response->body);
+        if (!form.body)
+                form.body = hf__buf_ref(response->body);
+        return form;
+}
+
+/* Consumes the form's reference. */
+static void send_form(struct hfd_http_request *http_request, const struct hfd_response *response,
+                      struct form *form, const char *mistakes) {
+        static const struct hfd_header gzip_headers[] = {HFD_GZIP_HEADERS};
+        struct hfd_header headers[5 + WARNINGS_MAX];
         char warnings[WARNINGS_MAX][WARNING_MAX], retry_after[16];
-        const char *fence = hfd_http_request_header(http_request, FENCE_HEADER),
-                   *agent = hfd_http_request_header(http_request, "user-agent");
-        struct hf__buf *pretty = NULL;
+        const char *fence = hfd_http_request_header(http_request, FENCE_HEADER);
         size_t n = 0;
 
         assert(response->code != 0);
-        if (response->body && response->body->n <= HFD_REST_PRETTY_MAX &&
-            hfd_negotiate_pretty(hfd_http_request_query(http_request), agent))
-                pretty = make_pretty(response->body);
         headers[n++] = (struct hfd_header){"cache-control", "no-cache, private"};
         if (response->status.retry_after_s > 0) {
                 (void)snprintf(retry_after, sizeof retry_after, "%u",
@@ -84,15 +137,47 @@ void hfd_rest_respond(struct hfd_http_request *http_request, const struct hfd_re
         /* The client takes the repeated header as proof that the write was fenced. */
         if (response->fence_compared && fence)
                 headers[n++] = (struct hfd_header){FENCE_HEADER, fence};
-        n += add_warnings(unknown_fields, warnings, headers + n);
-        hfd_http_request_reply(http_request, response->code, "application/json", headers, n,
-                               pretty ? pretty : response->body);
-        hf__buf_unref(pretty);
+        n += add_warnings(mistakes, warnings, headers + n);
+        struct hf__buf *packed = pack(http_request, form->body);
+        if (packed) {
+                memcpy(headers + n, gzip_headers, sizeof gzip_headers);
+                n += sizeof gzip_headers / sizeof gzip_headers[0];
+        }
+        hfd_http_request_reply(http_request, response->code, form->type, headers, n,
+                               packed ? packed : form->body);
+        hf__buf_unref(packed);
+        hf__buf_unref(form->body);
+}
+
+void hfd_rest_respond(struct hfd_http_request *http_request, const struct hfd_request *request,
+                      const struct hfd_response *response, const char *mistakes) {
+        struct form form = make_form(http_request, request, response);
+
+        if (response->body)
+                hfd_audited_response(http_request, response->body);
+        send_form(http_request, response, &form, mistakes);
+}
+
+void hfd_rest_respond_as_is(struct hfd_http_request *http_request,
+                            const struct hfd_request *request,
+                            const struct hfd_response *response) {
+        struct form form = {.type = hfd_rest_content_type(request),
+                            .body = hf__buf_ref(response->body)};
+
+        hfd_audited_response(http_request, request->protobuf ? NULL : response->body);
+        send_form(http_request, response, &form, NULL);
+}
+
+const char *hfd_rest_content_type(const struct hfd_request *request) {
+        if (!request->protobuf)
+                return "application/json";
+        return request->verb == HFD_WATCH ? HFD_PROTOBUF_WATCH_TYPE : HFD_PROTOBUF_TYPE;
 }
 
 void hfd_rest_free(struct hfd_rest_request *rest) {
         hfd_options_done(&rest->request.options);
         hf__strbuf_done(&rest->translated);
+        hfd_response_done(&rest->answer);
         free(rest->fence);
         hfd_http_request_unref(rest->http_request);
         free(rest);

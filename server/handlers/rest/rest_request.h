@@ -2,12 +2,17 @@
 #pragma once
 /* An HTTP request for a resource, shared by rest.c, rest_list.c and rest_watch.c. */
 #include "base/strbuf.h"
+#include "server/auth/user.h"
+#include "server/authorization/authorizer.h"
 #include "server/http/http.h"
 #include "server/pool/work_pool.h"
 #include "server/registry/registry.h"
 #include "server/registry/request.h"
 
+struct hfd_account_watches;
+struct hfd_credential;
 struct hfd_rest_list;
+struct hfd_unsent;
 
 /*
  * A larger body is never indented: parsing and printing it would need many times its memory, and
@@ -21,20 +26,38 @@ struct hfd_rest_list;
  * begun, it does not change, and several threads read it.
  */
 struct hfd_rest_request {
-        struct hfd_request
-                request; /* must be first: the done callback casts its pointer to this struct */
+        /* must be first: the done callback casts its pointer to this struct */
+        struct hfd_request request;
         struct hfd_registry *registry;         /* borrowed */
         struct hfd_http_request *http_request; /* owned reference; the HTTP request owns the body */
-        struct hf_fence *fence;                /* owned; request.fence; NULL = none */
-        struct hf__strbuf translated;          /* owned; the body as JSON, if it was protobuf */
-        struct hfd_work_task task;             /* for a large body: decodes and serves it */
-        struct hfd_rest_list *list; /* a list; the HTTP request owns it; NULL = another verb */
+        struct hfd_unsent *unsent;             /* borrowed; NULL = a watch is not charged */
+        const char *user;                      /* borrowed from the HTTP request; for unsent */
+        /* What the user must have the right to. While a watch runs, the authorizer tracks whether
+         * the user still has it; if request.requester is NULL, nobody can lose it. */
+        struct hfd_attributes attributes; /* borrowed from the HTTP request */
+        /* What the token of the user of a watch depends on; both are borrowed; NULL = nothing. */
+        const struct hfd_credential *credential;
+        struct hfd_account_watches *account_watches;
+        struct hf_fence *fence;       /* owned; request.fence; NULL = none */
+        struct hf__strbuf translated; /* owned; the body as JSON, if it was not */
+        struct hfd_work_task task;    /* for a large body: decodes and serves it */
+        struct hfd_rest_list *list;   /* a list; the HTTP request owns it; NULL = another verb */
+        /* A large answer that is to become protobuf: converted and sent by a task of its own. */
+        struct hfd_work_task answer_task;
+        struct hfd_response answer; /* owned */
 };
 /* Frees rest, and drops its reference to the HTTP request. */
 void hfd_rest_free(struct hfd_rest_request *rest);
 /*
- * Sends response. unknown_fields: one line for each Warning header, of which the first few are
- * sent; NULL = none. The caller keeps response and its reference to http_request. Thread: any.
+ * Sends response, whose body is JSON, in the form that the client gets. request: the request that
+ * was negotiated; NULL = none was, and the response is a failure. mistakes: one line for each
+ * Warning header, of which the first few are sent; NULL = none. The caller keeps response and its
+ * reference to http_request. Thread: any.
  */
-void hfd_rest_respond(struct hfd_http_request *http_request, const struct hfd_response *response,
-                      const char *unknown_fields);
+void hfd_rest_respond(struct hfd_http_request *http_request, const struct hfd_request *request,
+                      const struct hfd_response *response, const char *mistakes);
+/* The same for a response whose body has the form that the client gets. */
+void hfd_rest_respond_as_is(struct hfd_http_request *http_request,
+                            const struct hfd_request *request, const struct hfd_response *response);
+/* The Content-Type of a success. */
+const char *hfd_rest_content_type(const struct hfd_request *request);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A watch over HTTP. Each event is sent as a frame, one line of JSON. Watches of plain objects that
- * get an event at the same time share its frame (hfd_object_share_frames).
+ * A watch over HTTP. Each event is sent as a frame: one line of JSON, or a message in protobuf
+ * after its length (protobuf_answer.h). Watches of plain objects that get an event at the same time
+ * share its frame (hfd_object_share_frames).
  *
  *      wait (sendInitialEvents) -> open -> send the initial events -> live -> end
  *
@@ -12,7 +13,8 @@
  *
  * Live events. If WINDOW or more bytes wait to be sent, the stream is not ready, and the changes
  * wait in the watcher, which ends the watch if there are too many. Once the worker has sent enough,
- * the task resumes the watcher.
+ * the task resumes the watcher. What waits in the response and in the watcher is charged to the
+ * user's account (unsent.h), which may end the watch when it is full.
  *
  * Lifetime. The stream is the handler context of the HTTP request, so it is freed with the last
  * reference to that request. rest holds a reference, and is freed when its last user lets go of it:
@@ -30,9 +32,14 @@
 #include "base/strbuf.h"
 #include "server/cacher/consistent_read.h"
 #include "server/cacher/watcher.h"
+#include "server/filters/audited.h"
+#include "server/filters/unsent.h"
 #include "server/pool/work_pool.h"
 #include "server/registry/list/rendering.h"
 #include "server/registry/list/table.h"
+#include "server/resources/forms/conversion.h"
+#include "server/resources/forms/protobuf_answer.h"
+#include "server/service_accounts/account_watches.h"
 
 /* Bytes. Two chunks of initial events: one is sent while the next one is made. */
 #define WINDOW ((size_t)64 << 10)
@@ -55,8 +62,12 @@ struct stream {
         struct hfd_http_request *http_request; /* borrowed: it owns the stream */
         _Atomic(struct hfd_watcher *) watcher; /* a reference; set once */
         struct initial *initial;               /* owned; NULL = all were sent, or there are none */
+        struct hfd_unsent_watch unsent;        /* what is charged for it */
+        struct hfd_watch_right right;          /* tracked while rest is in use */
+        struct hfd_account_watch account;      /* likewise; for a user by token */
         atomic_int n_users;                    /* of rest */
         atomic_bool gone;                      /* the client has left */
+        atomic_bool revoked;                   /* the user has lost the right to watch */
         atomic_bool ended;                     /* on_end was called */
         atomic_bool paused; /* the watcher has changes, and waits until bytes were sent */
 };
@@ -79,14 +90,19 @@ static void stream_free(void *ctx) {
         struct stream *stream = ctx;
 
         initial_done(stream);
+        hfd_unsent_watch_remove(&stream->unsent);
         hfd_watcher_unref(atomic_load(&stream->watcher));
         free(stream);
 }
 
-/* This may drop the last reference of the HTTP request, and so free the stream. */
+/* This may drop the last reference of the HTTP request, and so free the stream. Until the right is
+ * no longer tracked, rest keeps the request alive. */
 static void drop_rest(struct stream *stream) {
-        if (atomic_fetch_sub(&stream->n_users, 1) == 1)
-                hfd_rest_free(stream->rest);
+        if (atomic_fetch_sub(&stream->n_users, 1) != 1)
+                return;
+        hfd_authorizer_untrack(&stream->right);
+        hfd_account_watches_untrack(&stream->account);
+        hfd_rest_free(stream->rest);
 }
 
 /* ---- frames ---- */
@@ -160,21 +176,47 @@ static struct hf__buf *make_bookmark(const struct hfd_request *request, uint64_t
         return frame;
 }
 
-/* Returns the frame of one item, a new reference. NULL = out of memory. */
+/* Converts a frame to the form that the client gets. Takes ownership of json, which may be NULL.
+ * NULL = out of memory. */
+static struct hf__buf *convert_frame(const struct hfd_request *request, struct hf__buf *json) {
+        struct hf__buf *frame = NULL;
+
+        if (!json || !request->protobuf)
+                return json;
+        (void)hfd_protobuf_convert_frame(request->resource, json, &frame);
+        hf__buf_unref(json);
+        return frame;
+}
+
+/* The frame of one item, unless watches share it. */
 static struct hf__buf *make_item_frame(struct stream *stream, struct hfd_watch_item *item) {
         const struct hfd_request *request = &stream->rest->request;
         char meta[64];
 
         if (!item->object)
                 return make_bookmark(request, item->revision, false);
-        if (request->format == HFD_AS_JSON)
-                return hfd_object_frame(item->object, item->type);
         if (request->format == HFD_AS_PARTIAL)
                 return make_frame(item->type, hfd_table_render_partial(item->object));
         assert(request->format == HFD_AS_TABLE);
         (void)snprintf(meta, sizeof meta, "\"resourceVersion\":\"%" PRIu64 "\"", item->revision);
         return make_frame(item->type, hfd_table_render(stream->rest->registry, request,
                                                        &item->object, 1, meta));
+}
+
+/* Returns the frame of one item, a new reference. NULL = out of memory. */
+static struct hf__buf *get_item_frame(struct stream *stream, struct hfd_watch_item *item) {
+        const struct hfd_request *request = &stream->rest->request;
+
+        if (!item->object || request->format != HFD_AS_JSON)
+                return convert_frame(request, make_item_frame(stream, item));
+        struct hfd_object *object = hfd_conversion_object(request->resource, item->object);
+        struct hf__buf *frame = NULL;
+        if (object && request->protobuf)
+                frame = hfd_object_protobuf_frame(object, item->type);
+        else if (object)
+                frame = hfd_object_frame(object, item->type);
+        hfd_object_unref(object);
+        return frame;
 }
 
 /*
@@ -188,8 +230,8 @@ static bool push_piece(struct stream *stream, struct hf__buf *piece) {
         return pushed;
 }
 
-/* Sends `{"type":"ERROR","object":STATUS}`. A frame is one line, so the newline of status moves to
- * the end. */
+/* Sends `{"type":"ERROR","object":STATUS}`. In JSON a frame is one line, so the newline of status
+ * moves to the end. */
 static void push_error(struct stream *stream, const struct hf__buf *status) {
         struct hf__strbuf s = {0};
         size_t n = status->n;
@@ -199,7 +241,7 @@ static void push_error(struct stream *stream, const struct hf__buf *status) {
         hf__strbuf_puts(&s, "{\"type\":\"ERROR\",\"object\":");
         hf__strbuf_add(&s, status->data, n);
         hf__strbuf_puts(&s, "}\n");
-        (void)push_piece(stream, hf__strbuf_to_buf(&s));
+        (void)push_piece(stream, convert_frame(&stream->rest->request, hf__strbuf_to_buf(&s)));
         hf__strbuf_done(&s);
 }
 
@@ -232,8 +274,16 @@ static bool on_events(void *ctx, struct hfd_watch_item *items, size_t n) {
 
         assert(n > 0);
         for (size_t i = 0; i < n && ok; i++)
-                ok = push_piece(stream, make_item_frame(stream, &items[i]));
+                ok = push_piece(stream, get_item_frame(stream, &items[i]));
+        if (hfd_http_request_unsent(stream->http_request) >= HFD_UNSENT_WATCH)
+                hfd_unsent_watch_charge(&stream->unsent);
         return ok;
+}
+
+static void on_waiting(void *ctx) {
+        struct stream *stream = ctx;
+
+        hfd_unsent_watch_charge(&stream->unsent);
 }
 
 /* The watcher's last call. */
@@ -243,13 +293,80 @@ static void on_end(void *ctx, int error, const struct hfd_response *response) {
         if (error != 0 && error != HF_E_CANCELED && response->body)
                 push_error(stream, response->body);
         hfd_http_request_end(stream->http_request);
+        hfd_unsent_watch_update(&stream->unsent);
         atomic_store(&stream->ended, true);
         if (!hfd_work_submit(stream->work, &stream->task))
                 drop_rest(stream); /* the pool has stopped: no step drops the task's use */
         drop_rest(stream);
 }
 
-static const struct hfd_watcher_sink sink = {.ready = on_ready, .events = on_events, .end = on_end};
+static const struct hfd_watcher_sink sink = {.ready = on_ready,
+                                             .waiting = on_waiting,
+                                             .events = on_events,
+                                             .end = on_end};
+
+/* ---- the user's account ---- */
+
+static size_t measure_unsent(void *ctx) {
+        struct stream *stream = ctx;
+        const struct hfd_watcher *watcher = atomic_load(&stream->watcher);
+
+        if (atomic_load(&stream->gone))
+                return 0;
+        return hfd_http_request_unsent(stream->http_request) +
+               (watcher ? hfd_watcher_waiting(watcher) : 0);
+}
+
+/* The account is full, and this watch has to end. The client watches again from the last event
+ * that it got. Something is charged, so there is a watcher, or the client gets its first events. */
+static void end_slow(void *ctx) {
+        struct stream *stream = ctx;
+        struct hfd_watcher *watcher = atomic_load(&stream->watcher);
+
+        if (watcher)
+                hfd_watcher_cancel(watcher);
+}
+
+/* ---- the right to watch ---- */
+
+/* The user has lost it, or the token is not valid any more. The watch ends cleanly; the client
+ * watches again, and gets a 403 or 401. */
+static void end_revoked(void *ctx) {
+        struct stream *stream = ctx;
+
+        atomic_store(&stream->revoked, true);
+        struct hfd_watcher *watcher = atomic_load(&stream->watcher);
+        if (watcher) /* otherwise open_stream cancels it */
+                hfd_watcher_cancel(watcher);
+}
+
+/* False: the user has lost the right since the request was authorized. An administrator cannot lose
+ * it, so there is no requester. */
+static bool track_right(struct stream *stream) {
+        const struct hfd_rest_request *rest = stream->rest;
+
+        if (!rest->request.requester)
+                return true;
+        stream->right = (struct hfd_watch_right){.subject = &rest->request.requester->subject,
+                                                 .attributes = rest->attributes,
+                                                 .request = stream->http_request,
+                                                 .end = end_revoked,
+                                                 .ctx = stream};
+        return hfd_authorizer_track(rest->request.authorizer, &stream->right);
+}
+
+/* False: what the user's token depends on has gone since the request was authenticated. */
+static bool track_account(struct stream *stream) {
+        const struct hfd_rest_request *rest = stream->rest;
+
+        if (!rest->credential)
+                return true;
+        stream->account = (struct hfd_account_watch){.credential = rest->credential,
+                                                     .request = stream->http_request,
+                                                     .end = end_revoked,
+                                                     .ctx = stream};
+        return hfd_account_watches_track(rest->account_watches, &stream->account);
+}
 
 /* ---- the task ---- */
 
@@ -259,7 +376,8 @@ static bool push_initial_end(struct stream *stream) {
 
         if (!request->options.has_send_initial || !request->options.bookmarks)
                 return true;
-        return push_piece(stream, make_bookmark(request, stream->initial->revision, true));
+        struct hf__buf *bookmark = make_bookmark(request, stream->initial->revision, true);
+        return push_piece(stream, convert_frame(request, bookmark));
 }
 
 /* Sends one chunk. The watcher takes over after the last one. */
@@ -307,14 +425,19 @@ static void on_gone(void *ctx) {
 
         atomic_store(&stream->gone, true);
         struct hfd_watcher *watcher = atomic_load(&stream->watcher);
+        /* on_end may drop the last reference of the others, and so free the stream. */
+        struct hfd_http_request *request = hfd_http_request_ref(stream->http_request);
         if (watcher)
                 hfd_watcher_cancel(watcher);
+        hfd_unsent_watch_update(&stream->unsent);
+        hfd_http_request_unref(request);
 }
 
-/* Usually the watch is not paused, and this does nothing. */
+/* Usually the watch is not paused, nothing is charged, and this does nothing. */
 static void on_drained(void *ctx) {
         struct stream *stream = ctx;
 
+        hfd_unsent_watch_update(&stream->unsent);
         if (atomic_load(&stream->paused) && atomic_exchange(&stream->paused, false))
                 (void)hfd_work_submit(stream->work, &stream->task);
 }
@@ -346,7 +469,7 @@ static bool take_initial(struct stream *stream, struct hfd_watcher *watcher) {
 
 static void refuse(struct stream *stream, struct hfd_response *response) {
         assert(response->code != 0);
-        hfd_rest_respond(stream->http_request, response, NULL);
+        hfd_rest_respond(stream->http_request, NULL, response, NULL);
         hfd_response_done(response);
         drop_rest(stream);
 }
@@ -359,12 +482,16 @@ static void refuse(struct stream *stream, struct hfd_response *response) {
 static void open_stream(struct stream *stream, struct hfd_watcher *watcher, bool has_begin) {
         static const struct hfd_header headers[] = {{"cache-control", "no-cache, private"}};
         struct hfd_http_request *http_request = hfd_http_request_ref(stream->http_request);
-        bool has_initial = stream->initial != NULL;
+        bool has_initial = stream->initial != NULL,
+             may = track_right(stream) && track_account(stream);
 
         atomic_store(&stream->n_users, 2); /* the watcher and the task */
-        hfd_http_request_stream(http_request, 200, "application/json", headers, 1);
+        hfd_audited_watch(http_request);
+        hfd_http_request_stream(http_request, 200, hfd_rest_content_type(&stream->rest->request),
+                                headers, 1);
         atomic_store(&stream->watcher, watcher);
-        if (!has_begin || atomic_load(&stream->gone)) /* on_gone came before there was a watcher */
+        /* on_gone and end_revoked may have come before there was a watcher. */
+        if (!has_begin || !may || atomic_load(&stream->gone) || atomic_load(&stream->revoked))
                 hfd_watcher_cancel(watcher);
         else if (!has_initial)
                 hfd_watcher_start(watcher);
@@ -442,7 +569,7 @@ void hfd_rest_watch(struct hfd_rest_request *rest) {
         assert(rest->request.verb == HFD_WATCH);
         if (!stream) {
                 hfd_response_no_memory(&response);
-                hfd_rest_respond(http_request, &response, NULL);
+                hfd_rest_respond(http_request, NULL, &response, NULL);
                 hfd_response_done(&response);
                 hfd_rest_free(rest);
                 return;
@@ -451,6 +578,12 @@ void hfd_rest_watch(struct hfd_rest_request *rest) {
         stream->work = rest->registry->work;
         stream->rest = rest;
         stream->http_request = http_request;
+        stream->unsent = (struct hfd_unsent_watch){.unsent = rest->unsent,
+                                                   .user = rest->user,
+                                                   .request = http_request,
+                                                   .measure = measure_unsent,
+                                                   .end = end_slow,
+                                                   .ctx = stream};
         atomic_store(&stream->n_users, 1);
         hfd_http_request_set_handler_context(http_request, stream, stream_free);
         hfd_http_request_on_gone(http_request, on_gone, stream);

@@ -32,9 +32,9 @@ struct hfd_account_share {
         bool known;
 };
 
-/* Changes what the connection holds from `before` to `after` bytes for one of its requests, or
- * behind them. 0, or
- * HF_E_TOO_LARGE: a limit is exceeded; the bytes are counted anyway. A decrease never fails. */
+/* Changes the bytes that the connection holds for one purpose (a request, or the input behind its
+ * current one) from `before` to `after`. 0, or HF_E_TOO_LARGE: a limit is exceeded; the bytes are
+ * counted anyway. A decrease never fails. */
 int hfd_account_change(struct hfd_account *account, struct hfd_account_share *share, size_t before,
                        size_t after);
 /* The sender has become known: the share moves to the other account. Idempotent. */

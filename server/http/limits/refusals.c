@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Refused connections, see refusals.h. */
+/* Counts the connections that were closed because of a limit, and logs their number. */
 #include "server/http/limits/refusals.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Strangers by address, see strangers.h.
+ * The set of strangers, grouped by address, and the choice of the one to close (strangers.h).
  *
  * A group exists while it has members. Its list is ordered by activity, the least recent first. The
  * search for the largest group visits every group, but it happens only when the set is full and the
@@ -167,6 +167,7 @@ struct hfd_stranger *hfd_strangers_victim(const struct hfd_strangers *set,
                                           hf_nsec min_age) {
         const struct hfd_stranger_group *own = find_group(set, key);
 
+        /* The own address has none, or less than an equal share of all groups. */
         if (!own || own->n * set->n_groups < set->n) {
                 const struct hfd_stranger_group *largest = find_largest(set);
 

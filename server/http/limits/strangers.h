@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The connections of one worker whose senders are not known yet, grouped by address. When their
- * places are used up, hfd_strangers_victim chooses the one to close, so that an address with many
+ * Strangers: connections of one worker whose senders are not authenticated yet, grouped by address.
+ * A worker has one set for those in the TLS handshake, and one for the others. When the places of a
+ * set are used up, hfd_strangers_victim chooses the one to close, so that an address with many
  * connections takes no places from addresses with few.
  *
  * An address is an IPv4 address, or the first 64 bits of an IPv6 address, because one customer
- * commonly gets that many. All peers of a unix socket share one group.
+ * commonly has all addresses with the same first 64 bits. All peers of a unix socket share one
+ * group.
  *
- * Pure. Threads: the worker only. No lock.
+ * No I/O: the caller passes the time. Thread: the worker only. No lock.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,12 +50,13 @@ struct hfd_strangers {
 void hfd_strangers_init(struct hfd_strangers *set, uint64_t seed);
 void hfd_strangers_done(struct hfd_strangers *set); /* the set must be empty */
 
-/* Adds it as its address's newest. 0 or -ENOMEM. */
+/* Adds the stranger to the set, as the newest of its address. 0 or -ENOMEM. */
 int hfd_strangers_add(struct hfd_strangers *set, struct hfd_stranger *stranger,
                       const struct hfd_stranger_key *key, hf_nsec now);
 /* Does nothing if it is in no set. */
 void hfd_strangers_remove(struct hfd_stranger *stranger);
-/* Records activity: it becomes its address's newest. Does nothing if it is in no set. */
+/* Records activity: the stranger becomes the newest of its address. Does nothing if it is in no
+ * set. */
 void hfd_strangers_touch(struct hfd_stranger *stranger, hf_nsec now);
 
 /*

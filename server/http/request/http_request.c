@@ -2,11 +2,13 @@
 /*
  * A request, as handlers see it and as the protocols fill it in.
  *
- * States. The connection's worker creates a request, fills it in while its bytes arrive and
- * dispatches it to the handler when it is complete. Then any thread may respond. At the end the
- * worker detaches it from the connection; it is freed with the last reference. References: one for
- * the connection until the request is detached, one for the handler, one for a message on its way
- * to the worker, which the worker's list `answered` may take over.
+ * States. The connection's worker creates a request, fills it in while its bytes arrive, and
+ * dispatches it to the handler when it is complete, or after its head if its body is ignored. Then
+ * any thread may respond. A request that is refused gets its response from the worker and is never
+ * dispatched. At the end the worker detaches it from the connection; it is freed with the last
+ * reference. References: one for the connection until the request is detached, one for the handler,
+ * one for a message on its way to the worker; the worker's list `answered` may take this reference
+ * over.
  *
  * Invariants:
  * - What handlers read is immutable after the handler was called, so that it needs no lock.
@@ -21,7 +23,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of a name or value. A joined value, too, stays far below the UINT32_MAX of an entry. */
+/* The most bytes of one name or value. So even a value that is joined from HFD_HEADERS_MAX headers
+ * fits into the uint32_t of struct header_entry. */
 #define MAX_HEADER_PART ((size_t)1 << 20)
 
 bool hfd_http_request_is_on_worker(const struct hfd_http_request *request) {
@@ -30,11 +33,13 @@ bool hfd_http_request_is_on_worker(const struct hfd_http_request *request) {
 
 int hfd_http_request_new(struct hfd_worker *worker, struct hfd_connection *connection,
                          struct hfd_origin *origin, struct hfd_http_request **ret_request) {
-        struct hfd_http_request *request = calloc(1, sizeof *request);
+        /* Not calloc: glibc's calloc does not use the thread's cache of freed blocks. */
+        struct hfd_http_request *request = malloc(sizeof *request);
         int r;
 
         if (!request)
                 return -ENOMEM;
+        *request = (struct hfd_http_request){0};
         r = hfd_http_response_init(&request->response);
         if (r != 0) {
                 free(request);
@@ -96,14 +101,22 @@ int hfd_http_request_set_method(struct hfd_http_request *request, const char *me
         return 0;
 }
 
+/* A fragment is not allowed in a request, and control characters could get into logs. Nearly every
+ * target is good, so the loop has no exit; the compiler then checks many characters at once. */
+static bool is_target(const char *target, size_t n) {
+        unsigned bad = 0;
+
+        for (size_t i = 0; i < n; i++)
+                bad |= ((unsigned char)target[i] <= ' ') | (target[i] == 0x7f) | (target[i] == '#');
+        return bad == 0;
+}
+
 int hfd_http_request_set_target(struct hfd_http_request *request, const char *target, size_t n) {
         char *copy, *query;
 
         assert(hfd_http_request_is_on_worker(request) && !request->dispatched);
-        /* A fragment is not allowed in a request, and control characters could get into logs. */
-        for (size_t i = 0; i < n; i++)
-                if ((unsigned char)target[i] <= ' ' || target[i] == 0x7f || target[i] == '#')
-                        return HF_E_INVALID;
+        if (!is_target(target, n))
+                return HF_E_INVALID;
         /* The absolute form is for proxies, but every server must accept it (RFC 9112 3.2.2). */
         if (n > 8 && (strncmp(target, "http://", 7) == 0 || strncmp(target, "https://", 8) == 0)) {
                 const char *authority = memchr(target, ':', n);
@@ -186,8 +199,8 @@ static int reserve_headers(struct hfd_http_request *request, size_t n) {
 }
 
 /* Appends the value of a repeated header to the entry at `at`: "a" becomes "a, b". RFC 9110 5.3
- * allows this for every header that may be repeated; cookies are joined by a semicolon (RFC
- * 9113 8.2.3). */
+ * allows this for every header that may be repeated; cookies are joined by a semicolon (RFC 9113
+ * 8.2.3). */
 static int join_header(struct hfd_http_request *request, size_t at, struct header_entry e,
                        const char *value, size_t n_value) {
         size_t end = at + entry_size(e) - 1; /* offset of the NUL */
@@ -297,16 +310,20 @@ const char *hfd_http_request_header(struct hfd_http_request *request, const char
         return at == SIZE_MAX ? NULL : request->headers + at + sizeof e + e.n_name + 1;
 }
 
-bool hfd_http_request_has_header_prefix(struct hfd_http_request *request, const char *prefix) {
+const char *hfd_http_request_header_like(struct hfd_http_request *request, const char *prefix,
+                                         size_t i, const char **ret_name) {
         for (size_t at = 0; at < request->n_headers_bytes;) {
+                const char *name = request->headers + at + sizeof(struct header_entry);
                 struct header_entry e;
 
                 memcpy(&e, request->headers + at, sizeof e);
-                if (strncmp(request->headers + at + sizeof e, prefix, strlen(prefix)) == 0)
-                        return true;
+                if (strncmp(name, prefix, strlen(prefix)) == 0 && i-- == 0) {
+                        *ret_name = name;
+                        return name + e.n_name + 1;
+                }
                 at += entry_size(e);
         }
-        return false;
+        return NULL;
 }
 
 const char *hfd_http_request_body(struct hfd_http_request *request, size_t *ret_n) {
@@ -324,6 +341,13 @@ enum hfd_peer_cert hfd_http_request_peer(struct hfd_http_request *request,
         *ret_organisations = origin ? (const char *const *)origin->organisations : NULL;
         *ret_n_organisations = origin ? origin->n_organisations : 0;
         return origin ? origin->kind : HFD_PEER_NONE;
+}
+
+void hfd_http_request_set_response_header(struct hfd_http_request *request, const char *name,
+                                          const char *value) {
+        assert(hfd_http_request_is_on_worker(request) && !request->dispatched &&
+               !request->response_header.name);
+        request->response_header = (struct hfd_header){name, value};
 }
 
 void hfd_http_request_set_context(struct hfd_http_request *request, void *context,

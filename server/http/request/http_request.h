@@ -60,6 +60,9 @@ struct hfd_http_request {
         void *handler_context;
         void (*handler_context_free)(void *context);
 
+        /* Set by on_head, immutable afterwards; a NULL name = none. */
+        struct hfd_header response_header;
+
         struct hfd_http_response response; /* with its own lock */
 };
 

@@ -73,13 +73,15 @@ static bool is_value(const char *text) {
 /*
  * Packs the headers into one block. A header that would break the framing (a line break in a value,
  * a length or connection header of the caller) is left out instead of failing the response, because
- * a value may echo what a client sent. NULL = out of memory.
+ * a value may echo what a client sent. own: the one that on_head has set. NULL = out of memory.
  */
-static char *pack_headers(const char *content_type, const struct hfd_header *headers,
-                          size_t n_headers, size_t *ret_n) {
+static char *pack_headers(const char *content_type, const struct hfd_header *own,
+                          const struct hfd_header *headers, size_t n_headers, size_t *ret_n) {
         size_t n = content_type ? sizeof "content-type" + strlen(content_type) + 1 : 0;
         char *block, *out;
 
+        if (own->name)
+                n += strlen(own->name) + strlen(own->value) + 2;
         for (size_t i = 0; i < n_headers; i++)
                 n += strlen(headers[i].name) + strlen(headers[i].value) + 2;
         block = malloc(n + 1);
@@ -89,6 +91,10 @@ static char *pack_headers(const char *content_type, const struct hfd_header *hea
         if (content_type && is_value(content_type)) {
                 out = stpcpy(out, "content-type") + 1;
                 out = stpcpy(out, content_type) + 1;
+        }
+        if (own->name && is_value(own->value)) {
+                out = stpcpy(out, own->name) + 1;
+                out = stpcpy(out, own->value) + 1;
         }
         for (size_t i = 0; i < n_headers; i++) {
                 const char *name = headers[i].name;
@@ -149,7 +155,7 @@ static void start_response(struct hfd_http_request *request, int code, const cha
         char *block;
 
         assert(code >= 200 && code <= 599);
-        block = pack_headers(content_type, headers, n_headers, &n);
+        block = pack_headers(content_type, &request->response_header, headers, n_headers, &n);
         pthread_mutex_lock(&response->mu);
         if (!response->started && !response->gone) {
                 response->started = true;
@@ -300,8 +306,14 @@ static struct hf__buf *first_piece(struct hfd_http_response *response) {
         return piece;
 }
 
-/* Returns the bytes that remain in the queue. */
-static size_t drop_first_piece(struct hfd_http_response *response) {
+static void note_sent_locked(struct hfd_http_request *request) {
+        if (request->worker)
+                request->response.sent_at = request->worker->now;
+}
+
+/* The first piece was sent. Returns the bytes that remain in the queue. */
+static size_t drop_first_piece(struct hfd_http_request *request) {
+        struct hfd_http_response *response = &request->response;
         struct hf__buf *piece;
 
         pthread_mutex_lock(&response->mu);
@@ -313,19 +325,10 @@ static size_t drop_first_piece(struct hfd_http_response *response) {
         response->ring_n--;
         response->offset = 0;
         size_t left = response->ring_bytes;
+        note_sent_locked(request);
         pthread_mutex_unlock(&response->mu);
         hf__buf_unref(piece);
         return left;
-}
-
-static void note_sent(struct hfd_http_request *request) {
-        struct hfd_http_response *response = &request->response;
-
-        if (!request->worker)
-                return;
-        pthread_mutex_lock(&response->mu);
-        response->sent_at = request->worker->now;
-        pthread_mutex_unlock(&response->mu);
 }
 
 size_t hfd_http_response_read(struct hfd_http_request *request, char *out, size_t n) {
@@ -345,13 +348,15 @@ size_t hfd_http_response_read(struct hfd_http_request *request, char *out, size_
                 memcpy(out + done, piece->data + response->offset, part);
                 done += part;
                 response->offset += part;
-                if (response->offset < piece->n)
+                if (response->offset < piece->n) {
+                        pthread_mutex_lock(&response->mu);
+                        note_sent_locked(request);
+                        pthread_mutex_unlock(&response->mu);
                         break;
-                left = drop_first_piece(response);
+                }
+                left = drop_first_piece(request);
         }
         response->n_sent += done;
-        if (done > 0)
-                note_sent(request);
         if (response->on_drained && left < response->low)
                 response->on_drained(response->on_drained_ctx);
         return done;

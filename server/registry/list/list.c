@@ -8,8 +8,8 @@
  *      cacher  if it has the required state: walks through a snapshot
  *      store   otherwise: creates objects from the stored values at one revision
  *
- * A small list is made at once. Otherwise the current thread only takes the snapshot,
- * because other requests may need this thread (it may be the store's or an HTTP worker):
+ * A small list is made at once. Otherwise the current thread only takes the snapshot, because other
+ * requests may need this thread (it may be the store's or an HTTP worker):
  *
  *      a whole list  becomes a body that is made while the client reads (list_body.h)
  *      a page        is collected on the pool of threads, in steps; a large one becomes such a body
@@ -30,12 +30,14 @@
 #include "base/strbuf.h"
 #include "server/cacher/snapshot.h"
 #include "server/cacher/sync/store_request.h"
+#include "server/cacher/sync/stored_value.h"
 #include "server/pool/work_pool.h"
 #include "server/registry/list/continue_token.h"
 #include "server/registry/list/list_body.h"
 #include "server/registry/list/list_page.h"
 #include "server/registry/list/rendering.h"
 #include "server/registry/list/stored_page.h"
+#include "server/resources/forms/conversion.h"
 
 #define LIST_MAX_BYTES (512u << 20)
 /* A list of at most this size is made on the current thread, in about 20 us. */
@@ -104,6 +106,27 @@ static void finish_page_with_body(struct hfd_read *read, struct hfd_list_page *p
         finish_with_body(read, meta, rendering);
 }
 
+/* Responds 500: the last value that was examined cannot be decrypted. */
+static void finish_sealed(struct hfd_read *read, struct hfd_list_page *page) {
+        char key[HFD_KEY_MAX];
+        const char *why = page->sealed;
+
+        if (hfd_object_key(read->registry->prefix, read->request->resource, page->last, key) != 0)
+                *key = 0; /* impossible: the store has returned it */
+        hfd_list_page_done(page);
+        hfd_read_finish_sealed(read, key, why);
+}
+
+/* Whether a page is sent as a body. A small one in JSON is made here, whatever the size of its
+ * objects. Protobuf needs many times their size to be made at once. */
+static bool is_large_page(const struct hfd_request *request, const struct hfd_list_page *page) {
+        size_t bytes = 0;
+
+        for (size_t i = 0; request->protobuf && i < page->n && bytes <= INLINE_BYTES; i++)
+                bytes += page->objects[i]->bytes->n;
+        return page->n > INLINE_OBJECTS || bytes > INLINE_BYTES;
+}
+
 /* Ends the read: passes the objects to read->on_objects, or sends a response. */
 static void finish_page(struct hfd_read *read, struct hfd_list_page *page) {
         struct hfd_request *request = read->request;
@@ -111,13 +134,17 @@ static void finish_page(struct hfd_read *read, struct hfd_list_page *page) {
         struct hfd_response response = {0};
         struct hf__strbuf meta = {0};
 
+        if (page->sealed) {
+                finish_sealed(read, page);
+                return;
+        }
         if (on_objects && !page->failed) {
                 free(read);
                 on_objects(request, page->objects, page->n, page->revision);
                 return;
         }
         append_metadata(&meta, page);
-        if (!page->failed && request->takes_list_body && page->n > INLINE_OBJECTS) {
+        if (!page->failed && request->takes_list_body && is_large_page(request, page)) {
                 finish_page_with_body(read, page, &meta);
                 hf__strbuf_done(&meta);
                 return;
@@ -141,7 +168,7 @@ static void finish_expired(struct hfd_read *read) {
         struct hfd_response response = {0};
         struct hf__strbuf token = {0};
 
-        hfd_continue_token_append(&token, HFD_CONTINUE_CURRENT, read->start);
+        hfd_continue_token_append(&token, HFD_CONTINUE_CURRENT, read->range->start);
         const struct hfd_details details = {.continue_token = token.error ? NULL : token.data};
         hfd_response_status(&response, HF_E_GONE, 410, "Expired",
                             "The provided continue parameter is too old to display a "
@@ -158,14 +185,6 @@ static void finish_expired(struct hfd_read *read) {
 }
 
 /* ---- from the store ---- */
-
-/* Writes the prefix of the listed paths: the namespace, or "" for all. */
-static void scope_prefix(const struct hfd_read *read, char prefix[HF_NAME_MAX + 2]) {
-        if (read->request->resource->namespaced && *read->request->ns)
-                (void)snprintf(prefix, HF_NAME_MAX + 2, "%s/", read->request->ns);
-        else
-                *prefix = '\0';
-}
 
 static void finish_stored_page(struct hfd_read *read, struct hfd_list_page *page) {
         if (page)
@@ -199,24 +218,27 @@ static void on_store_list(void *ctx, const struct hfd_store_reply *reply) {
 static void list_from_store(struct hfd_read *read) {
         struct hfd_registry *registry = read->registry;
         const struct hfd_options *o = &read->request->options;
-        char prefix[HF_NAME_MAX + 2], key[HFD_KEY_MAX], start[HFD_KEY_MAX];
+        const struct hfd_read_range *range = read->range;
+        char key[HFD_KEY_MAX], start[HFD_KEY_MAX];
         size_t limit = 0;
-        int r;
-
-        scope_prefix(read, prefix);
-        r = hfd_object_key(registry->prefix, read->request->resource, prefix, key);
-        if (r == 0 && *read->start)
-                r = hfd_object_key(registry->prefix, read->request->resource, read->start, start);
-        if (r == 0 && *read->start)
+        int r = hfd_object_key(registry->prefix, read->request->resource, range->scope.prefix, key);
+        if (r == 0 && *range->start)
+                r = hfd_object_key(registry->prefix, read->request->resource, range->start, start);
+        if (r == 0 && *range->start)
                 hfd_key_after(start, start);
+        /* The start may lie before the scope: the first page may have had a wider one. */
+        bool is_behind = r == 0 && *range->start && strcmp(start, key) > 0;
         /*
          * With selectors all objects are read, because the limit counts only those that match.
-         * Otherwise one object more than the limit is read, which shows whether more follow.
+         * Otherwise one object more than the limit is read, which shows whether more follow. The
+         * key of a single object sorts before all others that begin with it.
          */
-        if (o->limit && !o->labels.n && !o->fields.n)
+        if (range->scope.exact)
+                limit = 1;
+        else if (o->limit && !o->labels.n && !o->fields.n)
                 limit = (size_t)o->limit + 1;
         if (r == 0)
-                r = hfd_store_request_list(registry->cacher, key, *read->start ? start : NULL,
+                r = hfd_store_request_list(registry->cacher, key, is_behind ? start : NULL,
                                            read->at, limit, read->request->deadline, on_store_list,
                                            read);
         if (r != 0)
@@ -231,7 +253,6 @@ struct walk {
         struct hfd_read *read;
         struct hfd_list_page page;
         struct hfd_snapshot snapshot; /* owned */
-        char prefix[HF_NAME_MAX + 2];
 };
 
 static void finish_walk(struct walk *walk) {
@@ -239,7 +260,8 @@ static void finish_walk(struct walk *walk) {
         struct hfd_list_page page = walk->page;
 
         if (page.more)
-                hfd_cacher_keep_snapshot(read->registry->cacher, read->request->resource,
+                hfd_cacher_keep_snapshot(read->registry->cacher,
+                                         hfd_resource_stored(read->request->resource),
                                          &walk->snapshot);
         hfd_snapshot_done(&walk->snapshot);
         free(walk);
@@ -264,8 +286,7 @@ static enum hfd_work_result walk_step(struct hfd_work_task *task) {
         if (hfd_work_is_cancelled(read->registry->work, task) ||
             (abandoned && atomic_load_explicit(abandoned, memory_order_relaxed)))
                 cancel_walk(walk);
-        else if (!hfd_list_page_walk(&walk->page, read, &walk->snapshot, walk->prefix,
-                                     STEP_OBJECTS))
+        else if (!hfd_list_page_walk(&walk->page, read, &walk->snapshot, STEP_OBJECTS))
                 return HFD_WORK_MORE;
         else
                 finish_walk(walk);
@@ -278,7 +299,8 @@ static bool is_small(const struct walk *walk) {
         const struct hfd_object *object;
         size_t n = 0, bytes = 0;
 
-        hfd_object_iter_init(&iter, &walk->snapshot.objects, walk->prefix, walk->read->start);
+        hfd_object_iter_init(&iter, &walk->snapshot.objects, &walk->read->range->scope,
+                             walk->read->range->start);
         while (n <= INLINE_OBJECTS && bytes <= INLINE_BYTES &&
                (object = hfd_object_iter_next(&iter)) != NULL) {
                 n++;
@@ -307,12 +329,13 @@ static void finish_whole_list(struct walk *walk) {
 }
 
 /*
- * Lists from the cacher if it has the required state, otherwise from the store. Other
- * requests may need this thread, so only a small list is made here.
+ * Lists from the cacher if it has the required state, otherwise from the store. Other requests may
+ * need this thread, so only a small list is made here.
  */
 static void list_from_cacher(struct hfd_read *read) {
         struct hfd_request *request = read->request;
         struct walk *walk = calloc(1, sizeof *walk);
+        struct hfd_sealed_value sealed;
 
         if (!walk) {
                 hfd_read_finish_store_error(read, -ENOMEM, NULL);
@@ -320,21 +343,24 @@ static void list_from_cacher(struct hfd_read *read) {
         }
         walk->task = (struct hfd_work_task){.step = walk_step, .owner = request->owner};
         walk->read = read;
-        if (!hfd_cacher_snapshot(read->registry->cacher, request->resource, read->at,
-                                 &walk->snapshot)) {
+        if (!hfd_cacher_snapshot(read->registry->cacher, hfd_resource_stored(request->resource),
+                                 read->at, &walk->snapshot)) {
                 free(walk);
                 list_from_store(read);
                 return;
         }
-        scope_prefix(read, walk->prefix);
-        if (is_small(walk)) {
-                bool complete = hfd_list_page_walk(&walk->page, read, &walk->snapshot, walk->prefix,
-                                                   SIZE_MAX);
+        if (hfd_sealed_value_find(&walk->snapshot.unreadable, read->registry->prefix,
+                                  request->resource, &read->range->scope, &sealed)) {
+                hfd_snapshot_done(&walk->snapshot);
+                free(walk);
+                hfd_read_finish_sealed(read, sealed.key, sealed.why);
+        } else if (is_small(walk)) {
+                bool complete = hfd_list_page_walk(&walk->page, read, &walk->snapshot, SIZE_MAX);
                 assert(complete);
                 (void)complete;
                 finish_walk(walk);
         } else if (request->takes_list_body && !request->options.limit && !read->on_objects &&
-                   !*read->start) {
+                   !*read->range->start) {
                 finish_whole_list(walk);
         } else if (!hfd_work_submit(read->registry->work, &walk->task)) {
                 cancel_walk(walk);
@@ -365,8 +391,12 @@ static void continue_list(struct hfd_read *read) {
         const char *token = read->request->options.continue_token;
         struct hfd_response response = {0};
 
-        if (!hfd_continue_token_parse(token, &read->at, read->start, sizeof read->start)) {
-                hfd_response_bad_request(&response, "continue key is not valid: %.100s", token);
+        if (!hfd_continue_token_parse(token, &read->at, read->range->start,
+                                      sizeof read->range->start)) {
+                hfd_response_bad_request(&response,
+                                         "invalid continue token: continue key is not "
+                                         "valid: %.100s",
+                                         token);
                 hfd_read_finish(read, &response);
         } else if (read->at) {
                 list_from_cacher(read);
@@ -377,12 +407,14 @@ static void continue_list(struct hfd_read *read) {
 
 void hfd_list_objects(struct hfd_registry *registry, struct hfd_request *request,
                       hfd_list_objects_fn on_objects) {
-        struct hfd_read *read = hfd_read_new(registry, request, on_list_ready);
+        struct hfd_read *read = hfd_read_new(registry, request, 1, on_list_ready);
         const struct hfd_options *o = &request->options;
 
         if (!read)
                 return;
         read->on_objects = on_objects;
+        hfd_object_scope(request->resource, request->ns, hfd_selector_name(&o->fields),
+                         &read->range->scope);
         if (o->continue_token) {
                 continue_list(read);
         } else if (o->match == HFD_MATCH_EXACT ||

@@ -14,7 +14,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "server/resources/forms/conversion.h"
 #include "server/resources/object_key.h"
+#include "server/resources/stored_object.h"
+#include "server/storage/sealed.h"
 
 void hfd_list_page_done(struct hfd_list_page *page) {
         for (size_t i = 0; i < page->n; i++)
@@ -66,7 +69,7 @@ static void set_last(struct hfd_list_page *page, const char *path) {
 
 /* The page is full, and there are more objects. */
 static void set_more(struct hfd_list_page *page, const struct hfd_read *read,
-                     const struct hfd_snapshot *snapshot, const char *prefix) {
+                     const struct hfd_snapshot *snapshot) {
         const struct hfd_options *o = &read->request->options;
 
         page->more = true;
@@ -74,22 +77,23 @@ static void set_more(struct hfd_list_page *page, const struct hfd_read *read,
         /* As in Kubernetes: with selectors, the number of remaining matches is not known. */
         page->has_remaining = !o->labels.n && !o->fields.n;
         if (page->has_remaining)
-                page->n_remaining = hfd_object_tree_count(&snapshot->objects, prefix, page->last);
+                page->n_remaining = hfd_object_tree_count(&snapshot->objects,
+                                                          read->range->scope.prefix, page->last);
 }
 
 bool hfd_list_page_walk(struct hfd_list_page *page, const struct hfd_read *read,
-                        const struct hfd_snapshot *snapshot, const char *prefix, size_t n) {
+                        const struct hfd_snapshot *snapshot, size_t n) {
         struct hfd_object_iter iter;
         bool complete = false;
 
         page->revision = snapshot->revision;
-        hfd_object_iter_init(&iter, &snapshot->objects, prefix,
-                             page->at ? page->at->path : read->start);
+        hfd_object_iter_init(&iter, &snapshot->objects, &read->range->scope,
+                             page->at ? page->at->path : read->range->start);
         for (size_t i = 0; i < n && !complete; i++) {
                 struct hfd_object *object = hfd_object_iter_next(&iter);
                 complete = !object || is_full(page, read);
                 if (complete && object)
-                        set_more(page, read, snapshot, prefix);
+                        set_more(page, read, snapshot);
                 if (complete)
                         break;
                 complete = !add_if_selected(page, read, object); /* out of memory */
@@ -108,13 +112,14 @@ static void add_stored(struct hfd_list_page *page, const struct hfd_read *read,
         const struct hfd_resource *resource =
                 hfd_object_key_parse(read->registry->prefix, kv->key, &path);
 
-        if (resource != read->request->resource || !kv->value)
+        if (resource != hfd_resource_stored(read->request->resource) || !kv->value)
                 return;
         set_last(page, path);
-        struct hfd_object *object = hfd_object_new(resource, path, kv->mod_revision, kv->value);
-        if (!object)
+        struct hfd_object *object = hfd_stored_object_new(resource, path, kv);
+        page->sealed = object ? NULL : hfd_kv_sealed(kv);
+        if (!object && !page->sealed)
                 page->failed = hfd_object_check(kv->value) != HF_E_INVALID;
-        else
+        else if (object)
                 (void)add_if_selected(page, read, object);
         hfd_object_unref(object);
 }
@@ -124,7 +129,7 @@ void hfd_list_page_from_store(struct hfd_list_page *page, const struct hfd_read 
         size_t i = 0;
 
         page->revision = read->at ? read->at : reply->revision;
-        for (; i < reply->n_kvs && !is_full(page, read) && !page->failed; i++)
+        for (; i < reply->n_kvs && !is_full(page, read) && !page->failed && !page->sealed; i++)
                 add_stored(page, read, &reply->kvs[i]);
-        page->more = (i < reply->n_kvs || reply->more) && *page->last;
+        page->more = (i < reply->n_kvs || reply->more) && *page->last && !read->range->scope.exact;
 }

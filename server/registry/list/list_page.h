@@ -8,6 +8,7 @@
  */
 #include "server/cacher/snapshot.h"
 #include "server/registry/read.h"
+#include "server/resources/object_key.h"
 #include "server/storage/store.h"
 
 struct hfd_list_page {
@@ -20,18 +21,20 @@ struct hfd_list_page {
         bool has_remaining; /* n_remaining is known: the number of objects that follow */
         size_t n_remaining;
         bool failed; /* out of memory; the page must not be used */
+        /* Why a stored value of the page cannot be decrypted, a static text; its path is
+         * `last`, and the page must not be used. NULL = all can. */
+        const char *sealed;
         /* Borrowed from the snapshot until the page is complete: the last examined object. */
         const struct hfd_object *at;
 };
 
 /*
- * Collects a page from a snapshot, the objects below prefix and after read->start, in steps: each
- * call examines up to n objects, beginning where the previous one ended. True: the page is
- * complete, or page->failed is set; the page keeps nothing of the snapshot. False: call again,
- * with the same snapshot.
+ * Collects a page of the objects of read->range from a snapshot, in steps: each call examines up to
+ * n objects, beginning where the previous call ended. True: the page is complete, or page->failed
+ * is set; the page keeps nothing of the snapshot. False: call again, with the same snapshot.
  */
 bool hfd_list_page_walk(struct hfd_list_page *page, const struct hfd_read *read,
-                        const struct hfd_snapshot *snapshot, const char *prefix, size_t n);
+                        const struct hfd_snapshot *snapshot, size_t n);
 /* Collects a page from a reply of the store, which may contain more objects than the limit. May be
  * called again with the next part of a reply. */
 void hfd_list_page_from_store(struct hfd_list_page *page, const struct hfd_read *read,

@@ -22,9 +22,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/thread.h"
 #include "server/cacher/object_tree.h"
 #include "server/registry/list/table.h"
+#include "server/resources/forms/conversion.h"
+#include "server/resources/forms/protobuf_answer.h"
 
 /* 64 chunks of the usual size are 2 MB: enough for 40 readers of one list that take turns. */
 #define KEPT_CHUNKS 64
@@ -46,7 +49,7 @@ struct hfd_rendering {
         struct hfd_selector labels, fields; /* owned */
         bool frames;
         struct hfd_snapshot snapshot; /* owned */
-        char prefix[HF_NAME_MAX + 2]; /* of the paths in the snapshot */
+        struct hfd_scope scope;       /* of the objects in the snapshot */
         struct hfd_object **objects;  /* owned, with their references; NULL = use the snapshot */
         size_t n_objects;
         int64_t now_s; /* for ages in a Table: when the rendering was created */
@@ -128,22 +131,50 @@ void hfd_rendering_put_head(struct hf__strbuf *s, const struct hfd_request *requ
 }
 
 bool hfd_rendering_put_item(struct hf__strbuf *s, const struct hfd_request *request,
-                            const struct hfd_object *object, int64_t now_s) {
+                            struct hfd_object *object, int64_t now_s) {
+        struct hfd_object *converted;
+
+        if (request->format == HFD_AS_JSON && !request->resource->conversion) {
+                hf__strbuf_add(s, object->bytes->data, object->bytes->n);
+                return s->error == 0;
+        }
         switch (request->format) {
         case HFD_AS_TABLE: return hfd_table_put_row(s, request, object, now_s);
         case HFD_AS_PARTIAL: return hfd_table_put_partial(s, object);
         case HFD_AS_JSON: break;
         }
-        hf__strbuf_add(s, object->bytes->data, object->bytes->n);
+        converted = hfd_conversion_object(request->resource, object);
+        if (!converted)
+                return false;
+        hf__strbuf_add(s, converted->bytes->data, converted->bytes->n);
+        hfd_object_unref(converted);
         return s->error == 0;
+}
+
+static bool put_protobuf(const struct hfd_rendering *rendering, struct hf__strbuf *s,
+                         struct hfd_object *object) {
+        const struct hfd_request *form = &rendering->form;
+        bool partial = form->format == HFD_AS_PARTIAL;
+        struct hfd_object *converted = hfd_conversion_object(form->resource, object);
+        struct hf__json *json = converted ? hfd_object_parse(converted) : NULL;
+
+        if (json && rendering->frames)
+                hfd_protobuf_put_frame(s, "ADDED", form->resource, partial, json);
+        else if (json)
+                hfd_protobuf_put_item(s, form->resource, partial, json);
+        hf__json_free(json);
+        hfd_object_unref(converted);
+        return json && s->error == 0;
 }
 
 /* Appends one object as an item or as an event. False: out of memory. */
 static bool put_object(const struct hfd_rendering *rendering, struct hf__strbuf *s,
-                       const struct hfd_object *object) {
+                       struct hfd_object *object) {
         const struct hfd_request *form = &rendering->form;
         bool good;
 
+        if (form->protobuf)
+                return put_protobuf(rendering, s, object);
         if (!rendering->frames) {
                 hf__strbuf_putc(s, ',');
                 return hfd_rendering_put_item(s, form, object, rendering->now_s);
@@ -184,7 +215,7 @@ static int make_chunk(const struct hfd_rendering *rendering,
 
         *chunk = (struct chunk){.start = *cursor, .end = *cursor};
         if (!rendering->objects)
-                hfd_object_iter_init(&iter, &rendering->snapshot.objects, rendering->prefix,
+                hfd_object_iter_init(&iter, &rendering->snapshot.objects, &rendering->scope,
                                      cursor->after ? cursor->after->path : "");
         for (size_t i = 0; good && i < HFD_CHUNK_OBJECTS && s.n < HFD_CHUNK_BYTES; i++) {
                 if (!rendering->objects)
@@ -354,14 +385,17 @@ static int rendering_new(struct hfd_renderings *all, const struct hfd_rendering_
         rendering->now_s = hfd_rendering_now(all->registry);
         rendering->form.resource = request->resource;
         rendering->form.format = request->format;
+        rendering->form.protobuf = request->protobuf;
         rendering->form.options.include = request->options.include;
         (void)snprintf(rendering->form.ns, sizeof rendering->form.ns, "%s", request->ns);
+        const char *name = spec->name;
+        if (!name && spec->fields)
+                name = hfd_selector_name(spec->fields);
         (void)snprintf(rendering->form.name, sizeof rendering->form.name, "%s",
                        spec->name ? spec->name : "");
         (void)snprintf(rendering->form.table_version, sizeof rendering->form.table_version, "%s",
                        request->table_version);
-        if (request->resource->namespaced && *request->ns)
-                (void)snprintf(rendering->prefix, sizeof rendering->prefix, "%s/", request->ns);
+        hfd_object_scope(request->resource, request->ns, name, &rendering->scope);
         if (spec->labels)
                 r = hfd_selector_copy(&rendering->labels, spec->labels);
         if (r == 0 && spec->fields)
@@ -377,7 +411,7 @@ static int rendering_new(struct hfd_renderings *all, const struct hfd_rendering_
 static bool is_same(const struct hfd_rendering *a, const struct hfd_rendering *b) {
         return a->snapshot.objects.root == b->snapshot.objects.root &&
                a->form.resource == b->form.resource && a->frames == b->frames &&
-               a->form.format == b->form.format &&
+               a->form.format == b->form.format && a->form.protobuf == b->form.protobuf &&
                a->form.options.include == b->form.options.include &&
                strcmp(a->form.table_version, b->form.table_version) == 0 &&
                strcmp(a->form.ns, b->form.ns) == 0 && strcmp(a->form.name, b->form.name) == 0 &&

@@ -26,7 +26,8 @@ struct hfd_renderings;
 #define HFD_CHUNK_OBJECTS 256
 
 struct hfd_rendering_spec {
-        const struct hfd_request *request; /* resource, ns, format, table_version, include */
+        /* resource, ns, format, protobuf, table_version, include */
+        const struct hfd_request *request;
         const struct hfd_selector *labels, *fields; /* copied; NULL = everything */
         const char *name;                           /* only this object; NULL = any */
         bool frames; /* false: items of a list; true: ADDED events of a watch */
@@ -60,9 +61,9 @@ struct hfd_rendering *hfd_rendering_ref(struct hfd_rendering *rendering);
 struct hfd_rendering *hfd_rendering_unref(struct hfd_rendering *rendering);
 
 /*
- * The next chunk, a new reference, and moves the cursor behind it. Each item of a list begins with
- * a comma, also the first one; an event is a line. NULL: nothing was selected among the objects
- * that this call has examined, or cursor->ended was already set. 0 or -ENOMEM.
+ * The next chunk, a new reference, and moves the cursor behind it. In JSON each item of a list
+ * begins with a comma, also the first one, and an event is a line. NULL: nothing was selected among
+ * the objects that this call has examined, or cursor->ended was already set. 0 or -ENOMEM.
  */
 int hfd_rendering_next(struct hfd_rendering *rendering, struct hfd_rendering_cursor *cursor,
                        struct hf__buf **ret_chunk);
@@ -72,7 +73,7 @@ void hfd_rendering_put_head(struct hf__strbuf *s, const struct hfd_request *requ
                             const char *meta);
 /* Appends one item of a list. now_s: the time for ages in a Table. False: out of memory. */
 bool hfd_rendering_put_item(struct hf__strbuf *s, const struct hfd_request *request,
-                            const struct hfd_object *object, int64_t now_s);
+                            struct hfd_object *object, int64_t now_s);
 /* The time for put_item. */
 int64_t hfd_rendering_now(const struct hfd_registry *registry);
 

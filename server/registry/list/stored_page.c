@@ -43,7 +43,7 @@ static bool collect_some(struct stored_page *stored) {
         part.more = stored->reply.more || left > STEP_VALUES;
         hfd_list_page_from_store(&stored->page, stored->read, &part);
         stored->at += part.n_kvs;
-        return stored->at == stored->reply.n_kvs || stored->page.failed ||
+        return stored->at == stored->reply.n_kvs || stored->page.failed || stored->page.sealed ||
                (limit && stored->page.n == limit);
 }
 

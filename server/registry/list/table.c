@@ -10,14 +10,18 @@
 #include "server/registry/list/table.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "base/json_index.h"
 #include "base/strbuf.h"
 #include "base/time_format.h"
+#include "server/registry/list/event_cells.h"
+#include "server/resources/forms/conversion.h"
 
 #define TABLE_MAX_BYTES (512u << 20)
 
@@ -27,21 +31,46 @@ static void put_text(struct hf__strbuf *s, const char *text) {
         hf__strbuf_json(s, text, strlen(text));
 }
 
-/*
- * Appends the time since the timestamp at path, or since the creation if there is no such
- * timestamp; "<unknown>" if there is neither.
- */
-static void put_age(struct hf__strbuf *s, const struct hf__json *object, const char *path,
-                    int64_t now_s) {
-        const char *text = hf__json_string(object, path);
+/* Appends the time since the creation; "<unknown>" if the object has no time. */
+static void put_age(struct hf__strbuf *s, const struct hf__json *object, int64_t now_s) {
+        const char *text = hf__json_string(object, "metadata.creationTimestamp");
         char age[HF__AGE_MAX] = "<unknown>";
         int64_t then;
 
-        if (!text || hf__time_parse(text, &then) != 0)
-                text = hf__json_string(object, "metadata.creationTimestamp");
         if (text && hf__time_parse(text, &then) == 0)
                 hf__age_format(now_s - then, age);
         put_text(s, age);
+}
+
+static void put_duration(struct hf__strbuf *s, const struct hf__json *object, const char *path) {
+        char text[HF__AGE_MAX] = "<none>";
+        int64_t seconds;
+
+        if (hf__json_i64(object, path, &seconds))
+                hf__age_format(seconds, text);
+        put_text(s, text);
+}
+
+static void put_certificate_state(struct hf__strbuf *s, const struct hf__json *object) {
+        const struct hf__json *status = hf__json_get(object, "status");
+        const char *certificate = hf__json_string(status, "certificate");
+        bool approved = false, denied = false, failed = false;
+        char text[64];
+
+        for (const struct hf__json *m = hf__json_first(hf__json_get(status, "conditions")); m;
+             m = hf__json_next(m)) {
+                approved = approved || hf__json_has_text(m, "type", "Approved");
+                denied = denied || hf__json_has_text(m, "type", "Denied");
+                failed = failed || hf__json_has_text(m, "type", "Failed");
+        }
+        if (!denied)
+                (void)hf__join(text, sizeof text, approved ? "Approved" : "Pending",
+                               failed ? ",Failed" : "",
+                               certificate && *certificate ? ",Issued" : "", NULL);
+        else
+                (void)hf__join(text, sizeof text, "Denied", failed ? ",Failed" : "",
+                               certificate && *certificate ? ",Issued" : "", NULL);
+        put_text(s, text);
 }
 
 /* Appends a binding's subjects of one kind: "a, b", or for service accounts "ns/a, ns/b". */
@@ -67,46 +96,118 @@ static void put_subjects(struct hf__strbuf *s, const struct hf__json *object, co
         hf__strbuf_done(&names);
 }
 
-/* Appends "kind/name" of the reference under key. lower: converts the kind to lower case. */
-static void put_reference(struct hf__strbuf *s, const struct hf__json *object, const char *key,
-                          bool lower) {
-        const struct hf__json *reference = hf__json_get(object, key);
-        const char *kind = hf__json_string(reference, "kind");
-        const char *name = hf__json_string(reference, "name");
+/* Appends "kind/name" of the role of a binding. */
+static void put_role(struct hf__strbuf *s, const struct hf__json *object) {
+        const char *kind = hf__json_string(object, "roleRef.kind"),
+                   *name = hf__json_string(object, "roleRef.name");
         char text[600];
 
         (void)snprintf(text, sizeof text, "%s/%s", kind ? kind : "", name ? name : "");
-        for (char *c = text; lower && *c && *c != '/'; c++)
-                if (*c >= 'A' && *c <= 'Z')
-                        *c = (char)(*c - 'A' + 'a');
         put_text(s, text);
+}
+
+/* Appends the service that an APIService names. */
+static void put_service(struct hf__strbuf *s, const struct hf__json *object) {
+        const struct hf__json *service = hf__json_path(object, "spec.service");
+        const char *ns = hf__json_string(service, "namespace"),
+                   *name = hf__json_string(service, "name");
+        char text[600];
+
+        (void)snprintf(text, sizeof text, "%s/%s", ns ? ns : "", name ? name : "");
+        put_text(s, service ? text : "Local");
+}
+
+/* Appends whether an APIService is available, and why not. */
+static void put_available(struct hf__strbuf *s, const struct hf__json *object) {
+        const struct hf__json *m = hf__json_first(hf__json_path(object, "status.conditions"));
+        const char *status, *reason;
+        char text[200];
+
+        while (m && !hf__json_has_text(m, "type", "Available"))
+                m = hf__json_next(m);
+        status = hf__json_string(m, "status");
+        reason = hf__json_string(m, "reason");
+        (void)snprintf(text, sizeof text, "%.60s (%.120s)", status ? status : "",
+                       reason ? reason : "");
+        if (!status)
+                put_text(s, "Unknown");
+        else
+                put_text(s, strcmp(status, "True") == 0 || !reason || !*reason ? status : text);
+}
+
+/*
+ * Appends what a quota uses of its limits: "configmaps: 3/5, pods: 0/10", sorted by name.
+ * of_limits: only the names that begin with "limits."; false: only the others.
+ */
+static void put_quota(struct hf__strbuf *s, const struct hf__json *object, bool of_limits) {
+        struct hf__json_index hard, used;
+        struct hf__strbuf text = {0};
+        int r = hf__json_index_init(&hard, hf__json_path(object, "status.hard"), NULL),
+            used_r = hf__json_index_init(&used, hf__json_path(object, "status.used"), NULL);
+
+        for (size_t i = 0; r == 0 && used_r == 0 && i < hard.n; i++) {
+                const char *name = hard.entries[i].text,
+                           *limit = hf__json_text(hard.entries[i].item);
+                const struct hf__json_index_entry *entry = hf__json_index_find(&used, name);
+                const char *now = entry ? hf__json_text(entry->item) : NULL;
+                if ((strncmp(name, "limits.", 7) == 0) == of_limits)
+                        hf__strbuf_printf(&text, "%s%s: %s/%s", text.n ? ", " : "", name,
+                                          now ? now : "0", limit ? limit : "0");
+        }
+        put_text(s, text.data ? text.data : "");
+        if (r != 0 || used_r != 0 || text.error != 0)
+                s->error = -ENOMEM;
+        hf__strbuf_done(&text);
+        hf__json_index_done(&hard);
+        hf__json_index_done(&used);
 }
 
 /*
  * Appends one cell. path is the path of a string in the object, or one of these:
  *
- *      @age, @age:<path>   the time since the creation, or since the time at a path
+ *      @age                the time since the creation
+ *      @available          whether an APIService is available
+ *      @boolean:<path>     false if it is absent
  *      @count:<path>       the number of members
- *      @object             the object that an Event involves
+ *      @event:<what>       see event_cells.h
+ *      @integer:<path>     0 if it is absent
+ *      @quota:<part>       what a quota uses of its "limits", or of all others ("requests")
+ *      @certificate        what became of a certificate request: "Approved,Issued"
+ *      @duration:<path>    a number of seconds as a duration; "<none>" if there is none
  *      @role               the role of a binding
+ *      @service            the service of an APIService
  *      @subjects:<kind>    the subjects of a binding
  */
 static void put_cell(struct hf__strbuf *s, const struct hf__json *object, const char *path,
                      int64_t now_s) {
         const char *text;
+        int64_t number = 0;
 
         if (strcmp(path, "@age") == 0) {
-                put_age(s, object, "metadata.creationTimestamp", now_s);
-        } else if (strncmp(path, "@age:", 5) == 0) {
-                put_age(s, object, path + 5, now_s);
+                put_age(s, object, now_s);
+        } else if (strncmp(path, "@event:", 7) == 0) {
+                hfd_event_put_cell(s, object, path + 7, now_s);
         } else if (strncmp(path, "@count:", 7) == 0) {
                 hf__strbuf_u64(s, hf__json_count(hf__json_path(object, path + 7)));
+        } else if (strncmp(path, "@integer:", 9) == 0) {
+                (void)hf__json_i64(object, path + 9, &number);
+                hf__strbuf_printf(s, "%" PRId64, number);
+        } else if (strncmp(path, "@boolean:", 9) == 0) {
+                hf__strbuf_puts(s, hf__json_bool(object, path + 9, false) ? "true" : "false");
         } else if (strncmp(path, "@subjects:", 10) == 0) {
                 put_subjects(s, object, path + 10);
+        } else if (strncmp(path, "@quota:", 7) == 0) {
+                put_quota(s, object, strcmp(path + 7, "limits") == 0);
         } else if (strcmp(path, "@role") == 0) {
-                put_reference(s, object, "roleRef", false);
-        } else if (strcmp(path, "@object") == 0) {
-                put_reference(s, object, "involvedObject", true);
+                put_role(s, object);
+        } else if (strcmp(path, "@service") == 0) {
+                put_service(s, object);
+        } else if (strcmp(path, "@available") == 0) {
+                put_available(s, object);
+        } else if (strncmp(path, "@duration:", 10) == 0) {
+                put_duration(s, object, path + 10);
+        } else if (strcmp(path, "@certificate") == 0) {
+                put_certificate_state(s, object);
         } else {
                 assert(*path != '@');
                 text = hf__json_string(object, path);
@@ -157,6 +258,7 @@ static void put_columns(struct hf__strbuf *s, const struct hfd_resource *resourc
 /* json is the parsed form of object. */
 static void put_row(struct hf__strbuf *s, const struct hfd_request *request,
                     const struct hfd_object *object, const struct hf__json *json, int64_t now_s) {
+        /* The paths of the columns are those of the stored form. */
         hf__strbuf_puts(s, "{\"cells\":[");
         for (size_t i = 0; i < HFD_COLUMNS_MAX && request->resource->columns[i].name; i++) {
                 if (i)
@@ -184,17 +286,20 @@ void hfd_table_put_head(struct hf__strbuf *s, const struct hfd_request *request,
 }
 
 bool hfd_table_put_row(struct hf__strbuf *s, const struct hfd_request *request,
-                       const struct hfd_object *object, int64_t now_s) {
+                       struct hfd_object *object, int64_t now_s) {
         struct hf__json *json = hfd_object_parse(object);
+        struct hfd_object *converted = hfd_conversion_object(request->resource, object);
+        bool good = json && converted;
 
-        if (json)
-                put_row(s, request, object, json, now_s);
+        if (good)
+                put_row(s, request, converted, json, now_s);
+        hfd_object_unref(converted);
         hf__json_free(json);
-        return json && s->error == 0;
+        return good && s->error == 0;
 }
 
 bool hfd_table_put_event(struct hf__strbuf *s, const struct hfd_request *request,
-                         const struct hfd_object *object, int64_t now_s) {
+                         struct hfd_object *object, int64_t now_s) {
         char meta[64];
 
         (void)snprintf(meta, sizeof meta, "\"resourceVersion\":\"%" PRIu64 "\"", object->revision);

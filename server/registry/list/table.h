@@ -26,9 +26,9 @@ struct hf__buf *hfd_table_render(struct hfd_registry *registry, const struct hfd
 void hfd_table_put_head(struct hf__strbuf *s, const struct hfd_request *request,
                         const char *list_meta);
 bool hfd_table_put_row(struct hf__strbuf *s, const struct hfd_request *request,
-                       const struct hfd_object *object, int64_t now_s);
+                       struct hfd_object *object, int64_t now_s);
 bool hfd_table_put_event(struct hf__strbuf *s, const struct hfd_request *request,
-                         const struct hfd_object *object, int64_t now_s);
+                         struct hfd_object *object, int64_t now_s);
 /* Appends the PartialObjectMetadata of one object. False: out of memory. */
 bool hfd_table_put_partial(struct hf__strbuf *s, const struct hfd_object *object);
 /* The PartialObjectMetadata of one object. */

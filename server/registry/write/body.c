@@ -2,9 +2,9 @@
 /*
  * The body of a write: an object, a patch or DeleteOptions.
  *
- * Invariant: an accepted body is valid UTF-8 and has no duplicate keys. A list response contains
- * the stored bytes of each object, so one object that a client cannot decode would make the whole
- * list unreadable for that client.
+ * Invariant: an accepted body is valid UTF-8, has no duplicate keys, and an object has the form of
+ * its kind's schema. A list response contains the stored bytes of each object, so one object that a
+ * client cannot decode would make the whole list unreadable for that client.
  */
 #include "server/registry/write/body.h"
 
@@ -16,80 +16,85 @@
 
 #include "base/json.h"
 #include "base/utf8.h"
+#include "server/registry/body_summary.h"
 #include "server/registry/delete_options.h"
+#include "server/registry/write/apply.h"
 #include "server/resources/meta.h"
-#include "server/resources/schema/field_types.h"
-#include "server/resources/schema/unknown_fields.h"
+#include "server/schema/decode.h"
+
+/* Where mistakes of the body are collected; NULL = the client does not want to know them. */
+static struct hfd_strict *strict_of(struct hfd_write *w) {
+        struct hfd_options *o = &w->request->options;
+
+        return o->field_validation == HFD_FIELDS_IGNORE ? NULL : &o->strict;
+}
 
 /*
- * Refuses an object in which a key occurs twice. Some parsers use the first value and others the
- * last, so the value that was checked might not be the value that a client reads. False: response
- * is filled.
+ * Removes duplicate fields from the body. Some parsers use the first value and others the last, so
+ * the value that was checked might not be the value that a client reads. False: response is filled.
  */
-static bool check_unique_keys(const struct hf__json *json, struct hfd_response *response) {
-        const char *key = "";
-        int r = hf__json_check_unique(json, &key);
-
-        if (r == -ENOMEM)
+static bool drop_duplicates(struct hfd_write *w, struct hfd_response *response) {
+        if (hfd_strict_drop_duplicates(w->body, strict_of(w)) != 0 ||
+            w->request->options.strict.lines.error != 0) {
                 hfd_response_no_memory(response);
-        else if (r != 0)
-                hfd_response_bad_request(response,
-                                         "strict decoding error: duplicate field \"%.120s\"", key);
-        return r == 0;
+                return false;
+        }
+        w->strict_of_body = hfd_strict_mark(&w->request->options.strict);
+        return true;
 }
 
 /* ---- objects ---- */
 
-/* Handles unknown fields as fieldValidation requires. False: response is filled. */
-static bool check_fields(struct hfd_write *w, struct hf__json *object,
-                         struct hfd_response *response) {
-        const struct hfd_resource *resource = w->request->resource;
-        struct hfd_options *o = &w->request->options;
-        char list[1600], *save = NULL;
-        size_t n = 0;
+/* Responds with a 400 for an object that is not of the kind. Returns false. */
+static bool refuse_object(const struct hfd_resource *resource, const char *reason,
+                          struct hfd_response *response) {
+        hfd_response_bad_request(response, "%s in version \"%s\" cannot be handled as a %s: %s",
+                                 resource->kind, resource->version, resource->kind, reason);
+        return false;
+}
 
-        if (o->field_validation == HFD_FIELDS_IGNORE)
-                return true;
-        /*
-         * The body does not change, so the first attempt has checked it already. But each attempt
-         * of a patch produces another object, which must be checked.
-         */
-        if (w->n_attempts > 0 && w->request->verb != HFD_PATCH)
-                return true;
-        free(o->unknown_fields);
-        if (hfd_unknown_fields_find(resource, object, &o->unknown_fields) != 0) {
+/* Refuses an object with mistakes that a strict decoder finds. Returns false. */
+static bool refuse_mistakes(const struct hfd_resource *resource, const struct hfd_strict *strict,
+                            struct hfd_response *response) {
+        struct hf__strbuf reason = {0};
+
+        hf__strbuf_puts(&reason, "strict decoding error: ");
+        for (const char *at = strict->lines.data; *at; at++)
+                if (*at == '\n')
+                        hf__strbuf_puts(&reason, ", ");
+                else
+                        hf__strbuf_putc(&reason, *at);
+        if (reason.error != 0)
                 hfd_response_no_memory(response);
-                return false;
-        }
-        if (!o->unknown_fields || o->field_validation == HFD_FIELDS_WARN)
-                return true;
-        for (char *line = strtok_r(o->unknown_fields, "\n", &save); line && n < sizeof list;
-             line = strtok_r(NULL, "\n", &save))
-                n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", n ? ", " : "", line);
-        hfd_response_bad_request(response,
-                                 "%s in version \"%s\" cannot be handled as a %s: strict decoding "
-                                 "error: %s",
-                                 resource->kind, resource->version, resource->kind, list);
+        else
+                (void)refuse_object(resource, reason.data, response);
+        hf__strbuf_done(&reason);
         return false;
 }
 
 bool hfd_write_body_accept(struct hfd_write *w, struct hf__json *object,
                            struct hfd_response *response) {
         const struct hfd_resource *resource = w->request->resource;
-        char reason[320];
+        struct hfd_options *o = &w->request->options;
+        char reason[512];
 
         assert(hf__json_is_object(object));
-        if (!hfd_meta_accept(resource, w->request->ns, w->request->name, object, response) ||
-            !check_fields(w, object, response))
+        if (!hfd_meta_accept_type(resource, object, response))
                 return false;
-        if ((resource->decode && !resource->decode(object, reason, sizeof reason)) ||
-            !hfd_field_types_check(resource, object, reason, sizeof reason)) {
-                hfd_response_bad_request(response,
-                                         "%s in version \"%s\" cannot be handled as a %s: %s",
-                                         resource->kind, resource->version, resource->kind, reason);
+        /* Each attempt of a patch decodes another object. */
+        hfd_strict_rewind(&o->strict, w->strict_of_body);
+        int r = hfd_schema_decode(resource->schema, object, strict_of(w), reason, sizeof reason);
+        if (r == HF_E_INVALID)
+                return refuse_object(resource, reason, response);
+        if (r == 0 && o->strict.n > 0 && o->field_validation == HFD_FIELDS_STRICT)
+                return refuse_mistakes(resource, &o->strict, response);
+        if (r == 0 && resource->normalize)
+                r = resource->normalize(object);
+        if (r != 0) {
+                hfd_response_no_memory(response);
                 return false;
         }
-        return true;
+        return hfd_meta_accept(resource, w->request->ns, w->request->name, object, response);
 }
 
 /* Kubernetes' message for a number in the text that no type holds. */
@@ -107,6 +112,30 @@ static void refuse_number(const struct hfd_request *request, const char *type, s
                                  type, request->resource->version, type, (int)n, number);
 }
 
+/* json: the value, which is not an object; NULL = the body is not JSON. Go's own message about the
+ * latter names the character and what precedes it. */
+static void refuse_body(const struct hfd_request *request, const char *type,
+                        const struct hf__json *json, size_t offset, struct hfd_response *response) {
+        const char *body = request->body ? request->body : "";
+        char summary[HFD_BODY_SUMMARY_MAX], why[200];
+
+        if (json)
+                (void)snprintf(why, sizeof why,
+                               "json: cannot unmarshal %s into Go value of type struct { "
+                               "APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind "
+                               "string \"json:\\\"kind,omitempty\\\"\" }",
+                               hfd_write_body_type_name(json));
+        else if (request->n_body == 0)
+                (void)snprintf(why, sizeof why, "unexpected end of JSON input");
+        else
+                (void)snprintf(why, sizeof why, "invalid JSON at offset %zu", offset);
+        hfd_body_summary(body, request->n_body, summary);
+        hfd_response_bad_request(response,
+                                 "the object provided is unrecognized (must be of type %s): "
+                                 "couldn't get version/kind; json parse error: %s (%s)",
+                                 type, why, summary);
+}
+
 bool hfd_write_body_parse(const struct hfd_request *request, const char *type,
                           struct hf__json **ret_json, struct hfd_response *response) {
         const char *body = request->body ? request->body : "";
@@ -117,8 +146,7 @@ bool hfd_write_body_parse(const struct hfd_request *request, const char *type,
         if (!hf__utf8_valid(body, request->n_body)) {
                 hfd_response_bad_request(response,
                                          "the object provided is unrecognized (must be of type "
-                                         "%s): "
-                                         "it is not valid UTF-8",
+                                         "%s): it is not valid UTF-8",
                                          type);
                 return false;
         }
@@ -132,15 +160,10 @@ bool hfd_write_body_parse(const struct hfd_request *request, const char *type,
                 return false;
         }
         if (r != 0 || !hf__json_is_object(*ret_json)) {
-                hfd_response_bad_request(response,
-                                         "the object provided is unrecognized (must be of type "
-                                         "%s): "
-                                         "couldn't get version/kind; json parse "
-                                         "error at offset %zu",
-                                         type, offset);
+                refuse_body(request, type, *ret_json, offset, response);
                 return false;
         }
-        return check_unique_keys(*ret_json, response);
+        return true;
 }
 
 /*
@@ -151,13 +174,13 @@ static bool read_object(struct hfd_write *w, struct hfd_response *response) {
         const char *revision;
 
         if (!hfd_write_body_parse(w->request, w->request->resource->kind, &w->body, response) ||
-            !hfd_write_body_accept(w, w->body, response))
+            !drop_duplicates(w, response) || !hfd_write_body_accept(w, w->body, response))
                 return false;
         revision = hf__json_string(w->body, "metadata.resourceVersion");
         if (w->request->verb == HFD_CREATE && revision && *revision && strcmp(revision, "0") != 0) {
                 hfd_response_bad_request(response,
-                                         "resourceVersion should not be set on objects to be "
-                                         "created");
+                                         "resourceVersion should not be set on objects to "
+                                         "be created");
                 return false;
         }
         return true;
@@ -214,9 +237,8 @@ static bool check_patch_types(enum hfd_patch patch, const struct hf__json *json,
                 }
         if (!wrong)
                 return true;
-        hfd_response_bad_request(response,
-                                 "error decoding patch: json: cannot unmarshal %s into Go value of "
-                                 "type %s",
+        hfd_response_bad_request(response, "%sjson: cannot unmarshal %s into Go value of type %s",
+                                 patch == HFD_PATCH_STRATEGIC ? "" : "error decoding patch: ",
                                  hfd_write_body_type_name(wrong), wanted);
         return false;
 }
@@ -248,7 +270,9 @@ static bool read_patch(struct hfd_write *w, struct hfd_response *response) {
                 return false;
         if (patch == HFD_PATCH_JSON && !check_operations(w->body, response))
                 return false;
-        return check_unique_keys(w->body, response);
+        if (!drop_duplicates(w, response))
+                return false;
+        return patch != HFD_PATCH_APPLY || hfd_write_apply_accept(w, response);
 }
 
 /* ---- any body ---- */
@@ -260,7 +284,8 @@ bool hfd_write_body_read(struct hfd_write *w, struct hfd_response *response) {
         if (w->request->verb != HFD_DELETE_OBJECT)
                 return read_object(w, response);
         if (w->request->n_body &&
-            !hfd_write_body_parse(w->request, "DeleteOptions", &w->body, response))
+            (!hfd_write_body_parse(w->request, "DeleteOptions", &w->body, response) ||
+             !drop_duplicates(w, response)))
                 return false;
         return hfd_delete_options_read(&w->request->options, w->body, response);
 }

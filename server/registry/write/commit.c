@@ -2,8 +2,9 @@
 /*
  * The transaction of a write.
  *
- *      compares  the object's version; the fence with the epoch; the namespace of a create
- *      writes    the object; the term record of a Lease
+ *      compares  the object's version; the fence with the epoch; the namespace and the quotas of a
+ *                create
+ *      writes    the object; the term record of a Lease; the quotas that count a create
  *
  * Invariant: nothing is written unless all compares hold. If one does not, the same transaction
  * reads every key that it compared, so that the next attempt needs no further request.
@@ -17,17 +18,20 @@
 #include "base/json.h"
 #include "server/cacher/sync/store_identity.h"
 #include "server/cacher/sync/store_request.h"
+#include "server/registry/write/checks/namespace.h"
 #include "server/registry/write/defer.h"
 #include "server/registry/write/fence.h"
-#include "server/registry/write/namespace.h"
+#include "server/registry/write/quota/quota.h"
 #include "server/registry/write/reply.h"
+#include "server/resources/forms/conversion.h"
+#include "server/resources/stored_object.h"
 
 /* ---- the outcome ---- */
 
 /*
- * Finds the object among the keys that the failed transaction has read. *ret_object NULL: the
- * object does not exist. Otherwise returns the key from which no object can be made, because memory
- * ran out or its value is not a valid object; NULL = success.
+ * Finds the object among the keys that the failed transaction has read. Returns NULL on success;
+ * then *ret_object is the object, or NULL if it does not exist. Otherwise returns the entry from
+ * which no object could be made: memory ran out, or its value is not a valid object.
  */
 static const struct hfd_kv *find_object(const struct hfd_write *w,
                                         const struct hfd_store_reply *reply,
@@ -36,16 +40,17 @@ static const struct hfd_kv *find_object(const struct hfd_write *w,
         for (size_t i = 0; i < reply->n_kvs; i++)
                 if (strcmp(reply->kvs[i].key, w->key) == 0) {
                         *ret_object =
-                                hfd_object_new(w->request->resource, w->path,
-                                               reply->kvs[i].mod_revision, reply->kvs[i].value);
+                                hfd_stored_object_new(hfd_resource_stored(w->request->resource),
+                                                      w->path, &reply->kvs[i]);
                         return *ret_object ? NULL : &reply->kvs[i];
                 }
         return NULL;
 }
 
 /*
- * Handles a failed compare. If the term of the fence is over, responds with an error. Otherwise
- * another write has changed the object or the namespace, and another attempt follows.
+ * Handles a failed compare. If the term of the fence is over, or the store was replaced, responds
+ * with an error. Otherwise another write has changed the object or the namespace, and another
+ * attempt follows.
  */
 static void retry_after_conflict(struct hfd_write *w, const struct hfd_store_reply *reply) {
         struct hfd_object *found = NULL;
@@ -57,9 +62,11 @@ static void retry_after_conflict(struct hfd_write *w, const struct hfd_store_rep
         const struct hfd_kv *unreadable = find_object(w, reply, &found);
         if (!unreadable)
                 unreadable = hfd_write_namespace_update(w, reply->kvs, reply->n_kvs);
+        if (!unreadable)
+                unreadable = hfd_write_quota_update(w, reply->kvs, reply->n_kvs);
         if (unreadable) {
                 hfd_object_unref(found);
-                hfd_write_reply_unreadable(w, unreadable->key, unreadable->value);
+                hfd_write_reply_unreadable_kv(w, unreadable);
                 return;
         }
         w->stored = hf__buf_unref(w->stored);
@@ -90,12 +97,14 @@ static void on_committed(void *ctx, const struct hfd_store_reply *reply) {
         assert(w->awaiting_store);
         w->awaiting_store = false;
         w->fence_compared = w->fence && (!reply->error || reply->error == HF_E_CONFLICT);
-        if (!reply->error)
+        if (!reply->error) {
+                hfd_write_quota_committed(w, reply->revision);
                 reply_committed(w, reply->revision);
-        else if (reply->error == HF_E_CONFLICT)
+        } else if (reply->error == HF_E_CONFLICT) {
                 retry_after_conflict(w, reply);
-        else
+        } else {
                 hfd_write_reply_store_error(w, reply->error, &reply->status);
+        }
 }
 
 /* ---- the transaction ---- */
@@ -105,13 +114,16 @@ static void on_committed(void *ctx, const struct hfd_store_reply *reply) {
  * when the transaction is started.
  */
 struct commit {
-        struct hfd_compare compares[2 + HFD_WRITE_FENCE_COMPARES];
-        struct hfd_op ops[2];
-        const char *reads[2 + HFD_WRITE_FENCE_READS];
+        struct hfd_compare compares[2 + HFD_WRITE_FENCE_COMPARES + HFD_WRITE_QUOTAS_MAX];
+        struct hfd_op ops[2 + HFD_WRITE_QUOTAS_MAX];
+        const char *reads[2 + HFD_WRITE_FENCE_READS + HFD_WRITE_QUOTAS_MAX];
         char term_key[HFD_KEY_MAX], ns_key[HFD_KEY_MAX], epoch_key[HFD_KEY_MAX];
         struct hf__buf *term_value; /* owned; NULL = none */
         struct hfd_txn txn;
 };
+
+_Static_assert(2 + HFD_WRITE_FENCE_COMPARES + HFD_WRITE_QUOTAS_MAX <= HFD_TXN_MAX,
+               "a fenced create that quotas count must fit into a transaction");
 
 /* 0, -ENOMEM or HF_E_TOO_LARGE. The caller drops term_value, also after a failure. */
 static int prepare_commit(struct commit *commit, struct hfd_write *w) {
@@ -146,6 +158,9 @@ static int prepare_commit(struct commit *commit, struct hfd_write *w) {
                 txn->n_compares++;
                 commit->reads[txn->n_get_on_failure++] = commit->ns_key;
         }
+        if (r == 0)
+                hfd_write_quota_compare(w, commit->compares, &txn->n_compares, commit->ops,
+                                        &txn->n_ops, commit->reads, &txn->n_get_on_failure);
         return r;
 }
 
@@ -162,7 +177,10 @@ void hfd_write_commit(struct hfd_write *w) {
                 hfd_write_reply_committed(w, w->current ? w->current->revision : 0);
                 return;
         }
-        /* The store was replaced, which ends the term, but the leader may not know that yet. */
+        /*
+         * The store was replaced, which ends the term, but the leader may not know that yet. The
+         * response repeats the fence, so that the leader takes it for a refusal by the fence.
+         */
         if (w->fence && hfd_store_identity_replacement_pending(w->registry->cacher)) {
                 w->fence_compared = true;
                 hfd_write_reply_stale_term(w);

@@ -18,6 +18,7 @@
 #include "server/registry/large_work.h"
 #include "server/registry/write/reply.h"
 
+/* A turn of a write in the pool. The step that it runs owns it. */
 struct turn {
         struct hfd_work_task task; /* first member: run_turn casts it back */
         struct hfd_write *w;

@@ -15,6 +15,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -22,6 +23,7 @@
 #include "base/time_format.h"
 #include "server/registry/write/commit.h"
 #include "server/registry/write/reply.h"
+#include "server/resources/forms/conversion.h"
 
 #define ORPHAN     "orphan"
 #define FOREGROUND "foregroundDeletion"
@@ -139,7 +141,7 @@ static int store_marked(struct hfd_write *w, const struct hf__json *old) {
         w->unchanged = hf__json_equal(w->object, old);
         if (w->unchanged)
                 return 0;
-        w->stored = hfd_object_encode(w->request->resource, w->object);
+        w->stored = hfd_conversion_encode(w->request->resource, w->object);
         return w->stored ? 0 : -ENOMEM;
 }
 
@@ -171,6 +173,29 @@ static void reply_not_found(struct hfd_write *w) {
         hfd_write_reply(w, &response);
 }
 
+/*
+ * Responds 409: a precondition (what: "UID" or "ResourceVersion") requires the value `wanted`, but
+ * the object has the value `found`. If current is not fresh, refetches it instead.
+ */
+static void precondition_failed(struct hfd_write *w, const char *what, const char *wanted,
+                                const char *found, const char *change) {
+        struct hfd_resource by_kind = *w->request->resource;
+        struct hfd_response response = {0};
+        char why[500];
+
+        if (!w->fresh) {
+                hfd_write_refetch(w);
+                return;
+        }
+        by_kind.plural = by_kind.kind; /* Kubernetes' message contains the Kind here */
+        (void)snprintf(why, sizeof why,
+                       "the %s in the precondition (%.100s) does not match the %s in record "
+                       "(%.100s). The object might have been %s",
+                       what, wanted, what, found, change);
+        hfd_response_conflict(&response, &by_kind, w->request->name, why);
+        hfd_write_reply(w, &response);
+}
+
 void hfd_write_delete_attempt(struct hfd_write *w) {
         const char *only_uid = w->request->only_uid;
         const char *uid = hf__json_string(w->body, "preconditions.uid");
@@ -184,7 +209,7 @@ void hfd_write_delete_attempt(struct hfd_write *w) {
                 reply_not_found(w);
                 return;
         }
-        old = hfd_object_parse(w->current);
+        old = hfd_conversion_parse(w->request->resource, w->current);
         if (!old) {
                 hfd_write_reply_unreadable(w, w->key, w->current->bytes);
                 return;
@@ -196,9 +221,9 @@ void hfd_write_delete_attempt(struct hfd_write *w) {
         if (*only_uid && strcmp(only_uid, old_uid) != 0)
                 reply_not_found(w);
         else if (uid && strcmp(uid, old_uid) != 0)
-                hfd_write_precondition_failed(w, "UID", uid, old_uid);
+                precondition_failed(w, "UID", uid, old_uid, "deleted and then recreated");
         else if (revision && strcmp(revision, current) != 0)
-                hfd_write_precondition_failed(w, "ResourceVersion", revision, current);
+                precondition_failed(w, "ResourceVersion", revision, current, "modified");
         else
                 delete_existing(w, old);
         hf__json_free(old);

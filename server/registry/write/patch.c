@@ -16,6 +16,7 @@
 #include "server/patch/json_patch.h"
 #include "server/patch/merge_patch.h"
 #include "server/patch/strategic_patch.h"
+#include "server/registry/write/apply.h"
 #include "server/registry/write/body.h"
 #include "server/registry/write/reply.h"
 
@@ -74,6 +75,8 @@ bool hfd_write_patch_apply(struct hfd_write *w, const struct hf__json *old) {
         int r;
 
         assert(w->request->verb == HFD_PATCH && w->body && w->current);
+        if (w->request->patch == HFD_PATCH_APPLY)
+                return hfd_write_apply(w, old);
         hf__json_free(w->object);
         w->object = hf__json_dup(old);
         r = w->object ? patch_object(w, &outcome) : -ENOMEM;

@@ -11,6 +11,9 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "server/registry/write/quota/quota.h"
+#include "server/resources/forms/conversion.h"
+#include "server/storage/sealed.h"
 
 void hfd_write_reply(struct hfd_write *w, struct hfd_response *response) {
         struct hfd_request *request = w->request;
@@ -18,6 +21,7 @@ void hfd_write_reply(struct hfd_write *w, struct hfd_response *response) {
         assert(!w->awaiting_store);
         assert(response->code != 0);
         response->fence_compared = w->fence_compared;
+        struct hfd_write *next = hfd_write_quota_done(w);
         hf__json_free(w->body);
         hf__json_free(w->object);
         hfd_object_unref(w->current);
@@ -29,6 +33,7 @@ void hfd_write_reply(struct hfd_write *w, struct hfd_response *response) {
         free(w);
         request->done(request, response);
         hfd_response_done(response);
+        hfd_write_quota_resume(next);
 }
 
 /* ---- failures ---- */
@@ -47,6 +52,18 @@ void hfd_write_reply_unreadable(struct hfd_write *w, const char *key, const stru
                 hfd_response_unreadable(&response, key);
         else
                 hfd_response_no_memory(&response);
+        hfd_write_reply(w, &response);
+}
+
+void hfd_write_reply_unreadable_kv(struct hfd_write *w, const struct hfd_kv *kv) {
+        struct hfd_response response = {0};
+        const char *why = hfd_kv_sealed(kv);
+
+        if (!why) {
+                hfd_write_reply_unreadable(w, kv->key, kv->value);
+                return;
+        }
+        hfd_response_sealed(&response, kv->key, why);
         hfd_write_reply(w, &response);
 }
 
@@ -90,9 +107,23 @@ static void reply_deleted(struct hfd_write *w) {
 
 /* object is borrowed; NULL: out of memory. */
 static void reply_object(struct hfd_write *w, struct hfd_object *object) {
+        struct hfd_object *converted = hfd_conversion_object(w->request->resource, object);
         struct hfd_response response = {0};
 
-        hfd_response_ok(&response, success_code(w), object ? hf__buf_ref(object->bytes) : NULL);
+        hfd_response_ok(&response, success_code(w),
+                        converted ? hf__buf_ref(converted->bytes) : NULL);
+        hfd_object_unref(converted);
+        hfd_write_reply(w, &response);
+}
+
+/* A dry run of a create: an object that is not stored has no resourceVersion. */
+static void reply_not_stored(struct hfd_write *w) {
+        const struct hfd_resource *resource = w->request->resource;
+        struct hfd_response response = {0};
+
+        hfd_response_ok(&response, success_code(w),
+                        resource->conversion ? hfd_object_encode(resource, w->object)
+                                             : hf__buf_ref(w->stored));
         hfd_write_reply(w, &response);
 }
 
@@ -107,7 +138,11 @@ void hfd_write_reply_committed(struct hfd_write *w, uint64_t revision) {
                 reply_deleted(w);
                 return;
         }
-        object = hfd_object_new(w->request->resource, w->path, revision,
+        if (w->created && w->request->options.dry_run) {
+                reply_not_stored(w);
+                return;
+        }
+        object = hfd_object_new(hfd_resource_stored(w->request->resource), w->path, revision,
                                 w->stored ? w->stored : w->last);
         /*
          * The next write of this instance can then use the new version of a changed object before

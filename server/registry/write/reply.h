@@ -9,6 +9,8 @@ void hfd_write_reply_no_memory(struct hfd_write *w);
 /* 500: no object can be made from the value that is stored under the key, because it is not a valid
  * object, or because memory ran out. */
 void hfd_write_reply_unreadable(struct hfd_write *w, const char *key, const struct hf__buf *value);
+/* The same for a kv of the store, whose value may also be one that cannot be decrypted. */
+void hfd_write_reply_unreadable_kv(struct hfd_write *w, const struct hfd_kv *kv);
 /* status: the store's message; NULL = none. */
 void hfd_write_reply_store_error(struct hfd_write *w, int error, const struct hf_status *status);
 /* 409: the term that the write's fence names is over. */

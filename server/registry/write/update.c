@@ -7,8 +7,9 @@
  *              change are copied from current -> defaults, validation -> commit
  *
  * Invariants: an update or patch changes status and spec.finalizers only through their
- * subresources, if the kind has these. If the client names a uid, or a resourceVersion other than
- * "0", it must be that of the object that the update replaces.
+ * subresources, if the kind has these. A subresource never changes the other's part. If the client
+ * names a uid, or a resourceVersion other than "0", it must be that of the object that the update
+ * replaces.
  */
 #include "server/registry/write/update.h"
 
@@ -19,20 +20,30 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "server/registry/write/apply.h"
+#include "server/registry/write/checks/certificate.h"
+#include "server/registry/write/checks/grant.h"
+#include "server/registry/write/checks/namespace.h"
+#include "server/registry/write/checks/priority_default.h"
 #include "server/registry/write/commit.h"
 #include "server/registry/write/delete.h"
 #include "server/registry/write/fence.h"
-#include "server/registry/write/namespace.h"
 #include "server/registry/write/patch.h"
+#include "server/registry/write/quota/quota.h"
 #include "server/registry/write/reply.h"
+#include "server/resources/forms/conversion.h"
 #include "server/resources/meta.h"
-#include "server/resources/meta_validation.h"
+#include "server/resources/validation/meta_validation.h"
 
 #define NAMES_MAX 8 /* attempts to generate a name that does not exist */
 
+static bool is_apply(const struct hfd_write *w) {
+        return w->request->verb == HFD_PATCH && w->request->patch == HFD_PATCH_APPLY;
+}
+
 /*
- * Fills in defaults, validates w->object against old (NULL = a create), and encodes it as
- * w->stored. False: the response was sent, or another attempt was started.
+ * Fills in defaults, validates w->object against old (NULL = a create), checks what it grants, and
+ * encodes it as w->stored. False: the response was sent, or another attempt was started.
  */
 static bool make_stored(struct hfd_write *w, const struct hf__json *old) {
         const struct hfd_resource *resource = w->request->resource;
@@ -44,12 +55,18 @@ static bool make_stored(struct hfd_write *w, const struct hf__json *old) {
         struct hfd_response response = {0};
 
         assert(!w->stored);
-        if (resource->prepare && resource->prepare(w->object, old) != 0) {
+        if (hfd_write_certificate_prepare(w, old) != 0 ||
+            (resource->prepare && resource->prepare(w->object, old) != 0)) {
+                hfd_write_reply_no_memory(w);
+                return false;
+        }
+        if (hfd_write_apply_track(w, old) != 0) {
                 hfd_write_reply_no_memory(w);
                 return false;
         }
         causes.n = 0;
         hfd_meta_validate(resource, w->object, old, &causes);
+        hfd_write_certificate_validate(w, old, &causes);
         if (resource->validate)
                 resource->validate(w->object, old, &causes);
         if (causes.n && old && !w->fresh) {
@@ -61,7 +78,10 @@ static bool make_stored(struct hfd_write *w, const struct hf__json *old) {
                 hfd_write_reply(w, &response);
                 return false;
         }
-        w->stored = hfd_object_encode(resource, w->object);
+        if (!hfd_write_may_grant(w, old) || !hfd_write_may_certify(w, old) ||
+            !hfd_write_may_be_default(w, old))
+                return false;
+        w->stored = hfd_conversion_encode(resource, w->object);
         if (!w->stored)
                 hfd_write_reply_no_memory(w);
         return w->stored != NULL;
@@ -101,7 +121,8 @@ static bool refuse_existing_in_dry_run(struct hfd_write *w) {
         struct hfd_response response = {0};
         bool synced;
         struct hfd_object *existing =
-                hfd_cacher_newest(w->registry->cacher, w->request->resource, w->path, &synced);
+                hfd_cacher_newest(w->registry->cacher, hfd_resource_stored(w->request->resource),
+                                  w->path, &synced);
 
         if (!existing)
                 return false;
@@ -147,6 +168,8 @@ void hfd_write_update_create(struct hfd_write *w) {
                 hfd_write_reply_no_memory(w);
                 return;
         }
+        if (is_apply(w) && (!hfd_write_may_create(w) || !hfd_write_apply(w, NULL)))
+                return;
         w->created = true;
         if (!make_stored(w, NULL))
                 return;
@@ -158,7 +181,8 @@ void hfd_write_update_create(struct hfd_write *w) {
                 hfd_write_reply_store_error(w, r, NULL);
                 return;
         }
-        if (request->options.dry_run && refuse_existing_in_dry_run(w))
+        if (!hfd_write_quota_admit(w) ||
+            (request->options.dry_run && refuse_existing_in_dry_run(w)))
                 return;
         hfd_write_commit(w);
 }
@@ -168,6 +192,14 @@ void hfd_write_update_create(struct hfd_write *w) {
 /* Whether the client requires one version. "" and "0" mean any version. */
 static bool requires_version(const char *revision) {
         return revision && *revision && strcmp(revision, "0") != 0;
+}
+
+/* Whether an update of an object that does not exist creates it. */
+static bool may_create(const struct hfd_request *request) {
+        if (request->subresource)
+                return false;
+        return request->verb == HFD_PATCH ? request->patch == HFD_PATCH_APPLY
+                                          : request->resource->create_on_update;
 }
 
 /*
@@ -181,9 +213,8 @@ static void handle_missing_object(struct hfd_write *w, const char *uid, const ch
         if (!w->fresh) {
                 hfd_write_refetch(w);
         } else if (uid && *uid) {
-                hfd_write_precondition_failed(w, "UID", uid, "");
-        } else if (request->verb == HFD_PATCH || !request->resource->create_on_update ||
-                   request->subresource) {
+                hfd_write_precondition_failed(w, uid, "");
+        } else if (!may_create(request)) {
                 hfd_response_not_found(&response, request->resource, request->name);
                 hfd_write_reply(w, &response);
         } else if (requires_version(revision)) {
@@ -204,7 +235,7 @@ static void reply_version_required(struct hfd_write *w) {
         struct hfd_resource by_plural = *w->request->resource;
 
         by_plural.kind = by_plural.plural; /* Kubernetes' message contains the plural here */
-        hfd_cause_invalid(&causes, "metadata.resourceVersion", "0x0",
+        hfd_cause_invalid(&causes, "metadata.resourceVersion", "0",
                           "must be specified for an update");
         hfd_response_invalid(&response, &by_plural, w->request->name, &causes);
         hfd_write_reply(w, &response);
@@ -255,14 +286,16 @@ static int replace_part(struct hf__json *object, const char *path, const struct 
 }
 
 /*
- * For a subresource: makes w->object a copy of old in which only the subresource's part is from the
- * client. 0 or -ENOMEM.
+ * For a subresource of a kind like a custom resource: makes w->object a copy of old in which only
+ * the subresource's part is from the client. 0 or -ENOMEM.
  */
 static int merge_subresource(struct hfd_write *w, const struct hf__json *old) {
         const char *part = w->request->subresource == HFD_SUB_STATUS ? "status" : "spec.finalizers";
         struct hf__json *merged = hf__json_dup(old);
         int r = merged ? replace_part(merged, part, w->object) : -ENOMEM;
 
+        if (r == 0 && is_apply(w))
+                r = replace_part(merged, "metadata.managedFields", w->object);
         if (r != 0) {
                 hf__json_free(merged);
                 return r;
@@ -274,16 +307,24 @@ static int merge_subresource(struct hfd_write *w, const struct hf__json *old) {
 
 /* Copies from old the parts that a request to this path must not write. 0 or -ENOMEM. */
 static int merge_parts(struct hfd_write *w, const struct hf__json *old) {
-        unsigned subresources = w->request->resource->subresources;
+        const struct hfd_resource *resource = w->request->resource;
+        unsigned subresources = resource->subresources;
+        /* Of /approval, certificate.c keeps what it must not write. */
+        bool is_status = w->request->subresource == HFD_SUB_STATUS ||
+                         w->request->subresource == HFD_SUB_APPROVAL;
         int r = 0;
 
-        if (w->request->subresource)
+        if (w->request->subresource && !resource->subresources_write_meta)
                 return merge_subresource(w, old);
+        if (w->request->subresource) {
+                r = replace_part(w->object, is_status ? "spec" : "status", old);
+                return r == 0 ? hfd_meta_prepare_update(resource, w->object, old) : r;
+        }
         if (subresources & HFD_SUB_STATUS)
                 r = replace_part(w->object, "status", old);
         if (r == 0 && subresources & HFD_SUB_FINALIZE)
                 r = replace_part(w->object, "spec.finalizers", old);
-        return r == 0 ? hfd_meta_prepare_update(w->request->resource, w->object, old) : r;
+        return r == 0 ? hfd_meta_prepare_update(resource, w->object, old) : r;
 }
 
 /* Makes w->object the new version of old, and commits it. */
@@ -304,8 +345,10 @@ static void update_existing(struct hfd_write *w, struct hf__json *old) {
                 /* The update has removed the last finalizer, so it also deletes the object. */
                 w->last = w->stored;
                 w->stored = NULL;
-        } else if (hfd_object_has_bytes(w->current, w->stored) || hf__json_equal(w->object, old)) {
-                /* The same bytes, or the same members in another order: some clients sort them. */
+        } else if (!w->current->stale && (hfd_object_has_bytes(w->current, w->stored) ||
+                                          hf__json_equal(w->object, old))) {
+                /* The same bytes, or the same members in another order: some clients sort them. A
+                 * stale object is written again, which is how a key is replaced. */
                 w->unchanged = true;
                 w->stored = hf__buf_unref(w->stored);
         }
@@ -322,7 +365,7 @@ void hfd_write_update_attempt(struct hfd_write *w) {
                                       hf__json_string(w->body, "metadata.resourceVersion"));
                 return;
         }
-        old = hfd_object_parse(w->current);
+        old = hfd_conversion_parse(w->request->resource, w->current);
         if (!old) {
                 hfd_write_reply_unreadable(w, w->key, w->current->bytes);
                 return;
@@ -339,8 +382,9 @@ void hfd_write_update_attempt(struct hfd_write *w) {
         old_uid = hf__json_string(old, "metadata.uid");
         if (!old_uid)
                 old_uid = "";
-        if (uid && *uid && strcmp(uid, old_uid) != 0)
-                hfd_write_precondition_failed(w, "UID", uid, old_uid);
+        /* A patch has no preconditions but the resourceVersion: validation refuses another uid. */
+        if (w->request->verb != HFD_PATCH && uid && *uid && strcmp(uid, old_uid) != 0)
+                hfd_write_precondition_failed(w, uid, old_uid);
         else if (check_revision(w, revision))
                 update_existing(w, old);
         hf__json_free(old);

@@ -26,6 +26,9 @@
 #include "server/registry/write/fence.h"
 #include "server/registry/write/reply.h"
 #include "server/registry/write/update.h"
+#include "server/resources/forms/conversion.h"
+#include "server/resources/stored_object.h"
+#include "server/resources/strategies/strategies.h"
 
 /* ---- start ---- */
 
@@ -41,15 +44,21 @@ int hfd_write_make_key(struct hfd_write *w) {
         return w->key ? 0 : -ENOMEM;
 }
 
-/* The system's namespaces can never be deleted. True: response is filled. */
-static bool refuse_system_namespace(const struct hfd_request *request,
-                                    struct hfd_response *response) {
-        if (request->verb != HFD_DELETE_OBJECT || request->resource != hfd_resource_namespaces() ||
-            !hfd_is_system_namespace(request->name))
+/* The system's namespaces and priority classes can never be deleted. True: response is filled. */
+static bool refuse_system_object(const struct hfd_request *request, struct hfd_response *response) {
+        const struct hfd_resource *resource = request->resource;
+        const char *why = NULL;
+
+        if (request->verb != HFD_DELETE_OBJECT)
                 return false;
-        hfd_response_forbidden(response, request->resource, request->name,
-                               "this namespace may not be deleted", NULL);
-        return true;
+        if (resource == hfd_resource_namespaces() && hfd_is_system_namespace(request->name))
+                why = "this namespace may not be deleted";
+        else if (resource->validate == hfd_priority_class_validate &&
+                 hfd_is_system_priority_class(request->name))
+                why = "this is a system priority class and cannot be deleted";
+        if (why)
+                hfd_response_forbidden(response, resource, request->name, why, NULL);
+        return why != NULL;
 }
 
 /*
@@ -65,7 +74,8 @@ static int load_current(struct hfd_write *w) {
         r = hfd_write_make_key(w);
         if (r == 0)
                 w->current =
-                        hfd_cacher_newest(w->registry->cacher, request->resource, w->path, &synced);
+                        hfd_cacher_newest(w->registry->cacher,
+                                          hfd_resource_stored(request->resource), w->path, &synced);
         return r;
 }
 
@@ -103,7 +113,7 @@ void hfd_write_start(struct hfd_registry *registry, struct hfd_request *request)
         *w = (struct hfd_write){.registry = registry,
                                 .request = request,
                                 .on_pool = request->on_pool};
-        if (refuse_system_namespace(request, &response))
+        if (refuse_system_object(request, &response))
                 hfd_write_reply(w, &response);
         else if (hfd_write_must_defer(w))
                 hfd_write_defer(w, begin_write);
@@ -174,10 +184,10 @@ static void on_refetched(void *ctx, const struct hfd_store_reply *reply) {
                 return;
         }
         if (reply->n_kvs) {
-                object = hfd_object_new(w->request->resource, w->path, reply->kvs[0].mod_revision,
-                                        reply->kvs[0].value);
+                object = hfd_stored_object_new(hfd_resource_stored(w->request->resource), w->path,
+                                               &reply->kvs[0]);
                 if (!object) {
-                        hfd_write_reply_unreadable(w, w->key, reply->kvs[0].value);
+                        hfd_write_reply_unreadable_kv(w, &reply->kvs[0]);
                         return;
                 }
         }
@@ -198,8 +208,7 @@ void hfd_write_refetch(struct hfd_write *w) {
         }
 }
 
-void hfd_write_precondition_failed(struct hfd_write *w, const char *what, const char *wanted,
-                                   const char *found) {
+void hfd_write_precondition_failed(struct hfd_write *w, const char *wanted, const char *found) {
         struct hfd_response response = {0};
         char why[1500];
 
@@ -209,9 +218,9 @@ void hfd_write_precondition_failed(struct hfd_write *w, const char *what, const 
         }
         (void)snprintf(why, sizeof why,
                        "StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, "
-                       "AdditionalErrorMsg: Precondition failed: %s in "
-                       "precondition: %.100s, %s in object meta: %.100s",
-                       w->key, what, wanted, what, found);
+                       "AdditionalErrorMsg: Precondition failed: UID in precondition: %.100s, UID "
+                       "in object meta: %.100s",
+                       w->key, wanted, found);
         hfd_response_conflict(&response, w->request->resource, w->request->name, why);
         hfd_write_reply(w, &response);
 }

@@ -13,16 +13,22 @@
  *
  * The files of this folder, in the order of the steps:
  *
- *      write.c      start, the loop, and reading the newest version from the store
- *      body.c       parses the body, and converts it to the normal form of its kind
- *      namespace.c  a create: whether its namespace accepts new objects
- *      update.c     an attempt of a create, an update or a patch
- *      patch.c      applies a patch to the current object
- *      delete.c     an attempt of a delete
- *      fence.c      the compares of a fence, and the term record of a Lease
- *      commit.c     the transaction; a conflict leads back to the loop
- *      defer.c      passes a large write to the pool of threads
- *      reply.c      the response, which ends the write
+ *      write.c             start, the loop, and reading the newest version from the store
+ *      body.c              parses the body, and converts it to the normal form of its kind
+ *      update.c            an attempt of a create, an update or a patch
+ *      patch.c             applies a patch to the current object
+ *      apply.c             server-side apply, and the owners of fields
+ *      delete.c            an attempt of a delete
+ *      checks/             what a write must pass beside the rules of its kind:
+ *        namespace.c         a create: whether its namespace accepts new objects
+ *        grant.c             a role or binding: whether its user may grant what it grants
+ *        certificate.c       a certificate request: who asks, and who may approve or sign
+ *        priority_default.c  a priority class: whether it may be the default
+ *      quota/              a create: whether the quotas of its namespace allow it
+ *      fence.c             the compares of a fence, and the term record of a Lease
+ *      commit.c            the transaction; a conflict leads back to the loop
+ *      defer.c             passes a large write to the pool of threads
+ *      reply.c             the response, which ends the write
  *
  * The first attempt uses the newest version that the cacher knows as `current` (a create: none).
  * This costs nothing, but the version may be old. So an attempt must not refuse the request because
@@ -40,6 +46,7 @@
 #include "server/registry/request.h"
 
 struct hfd_fence_compares;
+struct hfd_write_quota;
 
 struct hfd_write {
         /* Immutable after start. */
@@ -63,6 +70,8 @@ struct hfd_write {
 
         /* The parsed JSON. commit.c frees it before it sends the transaction. */
 
+        /* What a strict decoder would refuse in the body itself, before a patch is applied. */
+        struct hfd_strict_mark strict_of_body;
         /* owned; the body: object, patch or DeleteOptions; NULL = none, or it became `object` */
         struct hf__json *body;
         struct hf__json *object; /* owned; the object that will be stored */
@@ -72,11 +81,11 @@ struct hfd_write {
          * delete (if both are NULL); only compare (`unchanged`).
          */
         struct hf__buf *stored; /* owned; the bytes to put */
-        struct hf__buf *
-                last; /* owned; if an update deletes the object: its last state, for the response */
+        struct hf__buf *last;   /* owned; the last state of an object that an update deletes */
         bool unchanged;
         uint64_t committed_at; /* the revision of the commit, if its reply is deferred; else 0 */
         bool created;          /* the object is new */
+        bool knows_default;    /* of a PriorityClass: the cache knows all earlier writes */
         bool same_term;        /* for a Lease: holder and acquireTime are the same as in current */
 
         /*
@@ -85,11 +94,14 @@ struct hfd_write {
          */
         uint64_t ns_revision;
         bool ns_terminating, ns_fresh; /* fresh: the state came from the store */
+        /* owned; for a create: the quotas of its namespace (quota.h); NULL = none */
+        struct hfd_write_quota *quota;
 
         /* Used only if the write is fenced. */
         struct hf__buf *epoch; /* owned; the epoch known at the first commit; NULL = none yet */
         bool epoch_exists;     /* the store had an epoch key then */
-        bool fence_compared;   /* a transaction has compared the fence, with either result */
+        /* A transaction has compared the fence, with either result, or the store was replaced. */
+        bool fence_compared;
 };
 
 /*
@@ -108,11 +120,10 @@ void hfd_write_attempt(struct hfd_write *w);
  */
 void hfd_write_refetch(struct hfd_write *w);
 /*
- * Responds 409: a precondition (what: "UID" or "ResourceVersion") requires the value `wanted`, but
- * the object has the value `found`. If current is not fresh, refetches it instead.
+ * Responds 409: the update names the uid `wanted`, but the object has `found`. If current is not
+ * fresh, refetches it instead.
  */
-void hfd_write_precondition_failed(struct hfd_write *w, const char *what, const char *wanted,
-                                   const char *found);
+void hfd_write_precondition_failed(struct hfd_write *w, const char *wanted, const char *found);
 
 /* After the following functions the caller still owns the write. */
 

@@ -7,14 +7,25 @@
 #include "base/base64.h"
 #include "base/json.h"
 #include "server/resources/causes.h"
-#include "server/resources/parts.h"
 #include "server/resources/strategies/data_map.h"
 #include "server/resources/strategies/strategies.h"
+#include "server/schema/common.h"
 
-bool hfd_configmap_decode(struct hf__json *object, char *reason, size_t max_reason) {
-        return hfd_part_is_map(object, "data", "ConfigMap", reason, max_reason) &&
-               hfd_part_is_map(object, "binaryData", "ConfigMap", reason, max_reason);
-}
+static const struct hfd_schema_field fields[] = {
+        HFD_FIELD_API_VERSION,
+        {"binaryData", &hfd_schema_map_of_bytes,
+         "Bytes, as base64. No key is in both data and binaryData.", .protobuf_tag = 3},
+        {"data", &hfd_schema_map_of_texts, "Text. Each key is a valid file name.",
+         .protobuf_tag = 2},
+        {"immutable", &hfd_schema_boolean,
+         "If true, neither data nor binaryData can be changed any more.", .protobuf_tag = 4,
+         .flags = HFD_FIELD_POINTER},
+        HFD_FIELD_KIND,
+        HFD_FIELD_METADATA,
+};
+const struct hfd_schema hfd_configmap_schema =
+        {HFD_STRUCT(HFD_CORE "ConfigMap", fields),
+         .description = "ConfigMap holds configuration for other objects to read."};
 
 /* Bytes of all values of a part. Values of binaryData count decoded, as Kubernetes counts them. */
 static size_t count_part_bytes(const struct hf__json *object, const char *part, bool base64) {
@@ -23,7 +34,7 @@ static size_t count_part_bytes(const struct hf__json *object, const char *part, 
         for (struct hf__json *m = hf__json_first(hf__json_get(object, part)); m;
              m = hf__json_next(m)) {
                 size_t n = strlen(hf__json_text(m));
-                if (base64) /* cannot fail: field_types.c has checked the value */
+                if (base64) /* cannot fail: the decoder has checked the value */
                         (void)hf__base64_check(hf__json_text(m), &n);
                 total += n;
         }

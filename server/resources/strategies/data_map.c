@@ -9,7 +9,7 @@
 
 #include "base/json.h"
 #include "server/resources/causes.h"
-#include "server/resources/names.h"
+#include "server/resources/validation/names.h"
 
 void hfd_data_map_validate_keys(const struct hf__json *object, const char *part,
                                 struct hfd_causes *causes) {

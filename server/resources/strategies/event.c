@@ -1,12 +1,197 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events. Only the two parts that must be objects for selectors are checked here.
- * schema/field_types.c checks the types of the other fields.
+ * The rules for Events. Both versions have the rules of v1: an Event with an eventTime is of the
+ * newer kind, which names its reporter and its action; an older one is in the namespace of its
+ * object. A write by events.k8s.io/v1 is strict in addition: it makes Events of the newer kind
+ * only, and changes nothing but their series.
+ *
+ * In causes, fields have the names of Kubernetes' internal type, whatever the version.
  */
-#include "server/resources/parts.h"
-#include "server/resources/strategies/strategies.h"
+#include <stdio.h>
+#include <string.h>
 
-bool hfd_event_decode(struct hf__json *object, char *reason, size_t max_reason) {
-        return hfd_part_is_object(object, "involvedObject", "Event", reason, max_reason) &&
-               hfd_part_is_object(object, "source", "Event", reason, max_reason);
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "server/resources/causes.h"
+#include "server/resources/strategies/strategies.h"
+#include "server/resources/validation/names.h"
+
+#define TEXT_MAX 128  /* bytes of action, reason and reportingInstance */
+#define NOTE_MAX 1024 /* bytes of message */
+
+/* The members that the versions call differently. */
+struct names {
+        const char *object, *message, *reporter, *first, *last, *count, *source;
+};
+static const struct names v1_names = {.object = "involvedObject",
+                                      .message = "message",
+                                      .reporter = "reportingComponent",
+                                      .first = "firstTimestamp",
+                                      .last = "lastTimestamp",
+                                      .count = "count",
+                                      .source = "source"};
+static const struct names new_names = {.object = "regarding",
+                                       .message = "note",
+                                       .reporter = "reportingController",
+                                       .first = "deprecatedFirstTimestamp",
+                                       .last = "deprecatedLastTimestamp",
+                                       .count = "deprecatedCount",
+                                       .source = "deprecatedSource"};
+
+static const char *text_of(const struct hf__json *object, const char *path) {
+        const char *text = hf__json_string(object, path);
+
+        return text ? text : "";
+}
+
+/* ---- the rules of v1 ---- */
+
+static void limit_text(const char *text, size_t max, const char *field, struct hfd_causes *causes) {
+        char detail[60];
+
+        if (strlen(text) <= max)
+                return;
+        (void)snprintf(detail, sizeof detail, "can have at most %zu characters", max);
+        hfd_cause_invalid_text(causes, field, "", detail);
+}
+
+static void require_text(const struct hf__json *object, const char *name,
+                         struct hfd_causes *causes) {
+        const char *text = text_of(object, name);
+
+        if (!*text)
+                hfd_cause_required(causes, name, "");
+        limit_text(text, TEXT_MAX, name, causes);
+}
+
+static void validate_reporter(const char *reporter, struct hfd_causes *causes) {
+        static const char field[] = "reportingController";
+
+        if (!*reporter) {
+                hfd_cause_required(causes, field, "");
+                hfd_cause_invalid_text(causes, field, "", "name part must be non-empty");
+        }
+        if (!hfd_is_qualified_name(reporter))
+                hfd_cause_invalid_text(causes, field, reporter, hfd_qualified_name_rule);
+}
+
+static void validate_always(const struct hf__json *object, const struct names *names,
+                            struct hfd_causes *causes) {
+        const char *ns = text_of(object, "metadata.namespace"),
+                   *of_object = text_of(hf__json_get(object, names->object), "namespace");
+        bool is_new = hf__json_get(object, "eventTime") != NULL, matches;
+
+        if (*of_object)
+                matches = is_new || strcmp(ns, of_object) == 0;
+        else
+                matches = strcmp(ns, "default") == 0 || (is_new && strcmp(ns, "kube-system") == 0);
+        if (!matches)
+                hfd_cause_invalid_text(causes, "involvedObject.namespace", of_object,
+                                       "does not match event.namespace");
+        if (!is_new)
+                return;
+        validate_reporter(text_of(object, names->reporter), causes);
+        require_text(object, "reportingInstance", causes);
+        require_text(object, "action", causes);
+        require_text(object, "reason", causes);
+        limit_text(text_of(object, names->message), NOTE_MAX, "message", causes);
+}
+
+void hfd_event_validate(const struct hf__json *object, const struct hf__json *old,
+                        struct hfd_causes *causes) {
+        validate_always(object, &v1_names, causes);
+}
+
+/* ---- the rules of events.k8s.io/v1 ---- */
+
+static void validate_series(const struct hf__json *object, struct hfd_causes *causes) {
+        const struct hf__json *series = hf__json_get(object, "series");
+        int64_t count = 0;
+
+        if (!series)
+                return;
+        (void)hf__json_i64(series, "count", &count);
+        if (count < 2)
+                hfd_cause_invalid_text(causes, "series.count", "", "should be at least 2");
+        if (!hf__json_get(series, "lastObservedTime"))
+                hfd_cause_required(causes, "series.lastObservedTime", "");
+}
+
+static void validate_create(const struct hf__json *object, struct hfd_causes *causes) {
+        const struct hf__json *source = hf__json_get(object, new_names.source);
+        const char *type = text_of(object, "type");
+        char detail[300];
+        int64_t count = 0;
+
+        validate_series(object, causes);
+        if (!hf__json_get(object, "eventTime"))
+                hfd_cause_required(causes, "eventTime", "");
+        (void)snprintf(detail, sizeof detail, "has invalid value: %s", type);
+        if (strcmp(type, "Normal") != 0 && strcmp(type, "Warning") != 0)
+                hfd_cause_invalid_text(causes, "type", "", detail);
+        if (hf__json_get(object, new_names.first))
+                hfd_cause_invalid_text(causes, "firstTimestamp", "", "needs to be unset");
+        if (hf__json_get(object, new_names.last))
+                hfd_cause_invalid_text(causes, "lastTimestamp", "", "needs to be unset");
+        if (hf__json_i64(object, new_names.count, &count) && count != 0)
+                hfd_cause_invalid_text(causes, "count", "", "needs to be unset");
+        if (*text_of(source, "component") || *text_of(source, "host"))
+                hfd_cause_invalid_text(causes, "source", "", "needs to be unset");
+}
+
+/* Whether both have the same value, where an empty one is the same as none. */
+static bool is_same(const struct hf__json *a, const struct hf__json *b) {
+        const char *x = hf__json_text(a), *y = hf__json_text(b);
+
+        if ((x || !a) && (y || !b))
+                return strcmp(x ? x : "", y ? y : "") == 0;
+        return hf__json_equal(a, b);
+}
+
+static void refuse_change(const struct hf__json *value, const char *field,
+                          struct hfd_causes *causes) {
+        struct hf__strbuf text = {0};
+
+        if (value)
+                hf__json_print(value, &text);
+        else
+                hf__strbuf_puts(&text, "\"\"");
+        hfd_cause_invalid(causes, field, text.error == 0 ? text.data : "", "field is immutable");
+        hf__strbuf_done(&text);
+}
+
+static void validate_update(const struct hf__json *object, const struct hf__json *old,
+                            struct hfd_causes *causes) {
+        const struct {
+                const char *name, *field;
+        } fixed[] = {{new_names.object, "involvedObject"},
+                     {"reason", "reason"},
+                     {new_names.message, "message"},
+                     {new_names.source, "source"},
+                     {new_names.first, "firstTimestamp"},
+                     {new_names.last, "lastTimestamp"},
+                     {new_names.count, "count"},
+                     {"type", "type"},
+                     {"eventTime", "eventTime"},
+                     {"action", "action"},
+                     {"related", "related"},
+                     {new_names.reporter, "reportingController"},
+                     {"reportingInstance", "reportingInstance"}};
+
+        if (!hf__json_equal(hf__json_get(object, "series"), hf__json_get(old, "series")))
+                validate_series(object, causes);
+        for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++) {
+                const struct hf__json *value = hf__json_get(object, fixed[i].name);
+                if (!is_same(value, hf__json_get(old, fixed[i].name)))
+                        refuse_change(value, fixed[i].field, causes);
+        }
+}
+
+void hfd_new_event_validate(const struct hf__json *object, const struct hf__json *old,
+                            struct hfd_causes *causes) {
+        validate_always(object, &new_names, causes);
+        if (old)
+                validate_update(object, old, causes);
+        else
+                validate_create(object, causes);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Leases. Numbers and strategies are validated. Times are compared neither with each other nor with
- * this server's clock: the holders set them by their own clocks, and a renewal must not fail
- * because a clock is wrong.
+ * Leases. Numbers and the member `strategy` (of a coordinated election) are validated. Times are
+ * compared neither with each other nor with this server's clock: the holders set them by their own
+ * clocks, and a renewal must not fail because a clock is wrong.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -11,23 +11,40 @@
 #include "server/resources/causes.h"
 #include "server/resources/strategies/lease_spec.h"
 #include "server/resources/strategies/strategies.h"
+#include "server/schema/common.h"
 
-bool hfd_lease_decode(struct hf__json *object, char *reason, size_t max_reason) {
-        static const char kind[] = "Lease";
-        struct hf__json *spec;
+#define COORDINATION "io.k8s.api.coordination.v1."
 
-        if (!hfd_lease_spec_get(object, kind, &spec, reason, max_reason))
-                return false;
-        if (!spec)
-                return true;
-        return hfd_lease_spec_is_text(spec, kind, "holderIdentity", reason, max_reason) &&
-               hfd_lease_spec_is_int32(spec, kind, "leaseDurationSeconds", reason, max_reason) &&
-               hfd_lease_spec_is_int32(spec, kind, "leaseTransitions", reason, max_reason) &&
-               hfd_lease_spec_is_text(spec, kind, "strategy", reason, max_reason) &&
-               hfd_lease_spec_is_text(spec, kind, "preferredHolder", reason, max_reason) &&
-               hfd_lease_spec_is_micro_time(spec, "acquireTime", reason, max_reason) &&
-               hfd_lease_spec_is_micro_time(spec, "renewTime", reason, max_reason);
-}
+static const struct hfd_schema_field spec_fields[] = {
+        {"acquireTime", &hfd_schema_micro_time, "When the holder acquired the lease.",
+         .protobuf_tag = 3, .flags = HFD_FIELD_POINTER},
+        /* An empty holderIdentity is a released lease, and differs from an absent one. */
+        {"holderIdentity", &hfd_schema_text, "Who holds the lease. Empty: nobody.",
+         .protobuf_tag = 1, .flags = HFD_FIELD_POINTER},
+        {"leaseDurationSeconds", &hfd_schema_int32,
+         "How long others wait after renewTime before they take the lease.", .protobuf_tag = 2,
+         .flags = HFD_FIELD_POINTER},
+        {"leaseTransitions", &hfd_schema_int32, "How often the holder has changed.",
+         .protobuf_tag = 5, .flags = HFD_FIELD_POINTER},
+        {"preferredHolder", &hfd_schema_text, "To whom the holder should give the lease.",
+         .protobuf_tag = 7, .flags = HFD_FIELD_POINTER},
+        {"renewTime", &hfd_schema_micro_time, "When the holder last renewed the lease.",
+         .protobuf_tag = 4, .flags = HFD_FIELD_POINTER},
+        {"strategy", &hfd_schema_text, "How a coordinated election picks the holder.",
+         .protobuf_tag = 6, .flags = HFD_FIELD_POINTER},
+};
+static const struct hfd_schema spec_schema = {HFD_STRUCT(COORDINATION "LeaseSpec", spec_fields),
+                                              .description = "Who holds a lease, and until when."};
+
+static const struct hfd_schema_field fields[] = {
+        HFD_FIELD_API_VERSION,
+        HFD_FIELD_KIND,
+        HFD_FIELD_METADATA,
+        {"spec", &spec_schema, "Who holds the lease, and until when.", .protobuf_tag = 2},
+};
+const struct hfd_schema hfd_lease_schema =
+        {HFD_STRUCT(COORDINATION "Lease", fields),
+         .description = "Lease says who may act, and until when. Leader election uses it."};
 
 static void add_invalid_number(struct hfd_causes *causes, const char *field, int64_t number,
                                const char *detail) {

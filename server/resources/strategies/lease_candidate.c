@@ -10,27 +10,45 @@
 
 #include "base/json.h"
 #include "server/resources/causes.h"
-#include "server/resources/names.h"
 #include "server/resources/strategies/lease_spec.h"
 #include "server/resources/strategies/strategies.h"
+#include "server/resources/validation/names.h"
+#include "server/schema/common.h"
+
+#define COORDINATION "io.k8s.api.coordination.v1beta1."
+
+static const struct hfd_schema_field spec_fields[] = {
+        {"binaryVersion", &hfd_schema_text, "The version of the candidate's program.",
+         .protobuf_tag = 4, .flags = HFD_FIELD_REQUIRED},
+        {"emulationVersion", &hfd_schema_text, "The version whose behaviour the program shows.",
+         .protobuf_tag = 5},
+        {"leaseName", &hfd_schema_text,
+         "The lease for which this is a candidate. It cannot be changed.", .protobuf_tag = 1,
+         .flags = HFD_FIELD_REQUIRED},
+        {"pingTime", &hfd_schema_micro_time,
+         "When the coordinator last asked whether the candidate is there.", .protobuf_tag = 2,
+         .flags = HFD_FIELD_POINTER},
+        {"renewTime", &hfd_schema_micro_time, "When the candidate last answered.",
+         .protobuf_tag = 3, .flags = HFD_FIELD_POINTER},
+        {"strategy", &hfd_schema_text, "How the coordinator picks the holder.", .protobuf_tag = 6,
+         .flags = HFD_FIELD_REQUIRED},
+};
+static const struct hfd_schema spec_schema = {HFD_STRUCT(COORDINATION "LeaseCandidateSpec",
+                                                         spec_fields),
+                                              .description = "A candidate for a lease."};
+
+static const struct hfd_schema_field fields[] = {
+        HFD_FIELD_API_VERSION,
+        HFD_FIELD_KIND,
+        HFD_FIELD_METADATA,
+        {"spec", &spec_schema, "The candidate.", .protobuf_tag = 2},
+};
+const struct hfd_schema hfd_lease_candidate_schema =
+        {HFD_STRUCT(COORDINATION "LeaseCandidate", fields),
+         .description =
+                 "LeaseCandidate is one replica that can hold a lease in a coordinated election."};
 
 #define SUFFIX_CHARS "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-.+"
-
-bool hfd_lease_candidate_decode(struct hf__json *object, char *reason, size_t max_reason) {
-        static const char *const texts[] = {"leaseName", "binaryVersion", "emulationVersion",
-                                            "strategy"};
-        struct hf__json *spec;
-
-        if (!hfd_lease_spec_get(object, "LeaseCandidate", &spec, reason, max_reason))
-                return false;
-        if (!spec)
-                return true;
-        for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-                if (!hfd_lease_spec_is_text(spec, "LeaseCandidate", texts[i], reason, max_reason))
-                        return false;
-        return hfd_lease_spec_is_micro_time(spec, "pingTime", reason, max_reason) &&
-               hfd_lease_spec_is_micro_time(spec, "renewTime", reason, max_reason);
-}
 
 /*
  * Parses one number of a version at *at. The separator must follow; *at is advanced past both.

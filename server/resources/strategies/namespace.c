@@ -10,16 +10,55 @@
 
 #include "base/json.h"
 #include "server/resources/causes.h"
-#include "server/resources/names.h"
-#include "server/resources/parts.h"
 #include "server/resources/strategies/strategies.h"
+#include "server/resources/validation/names.h"
+#include "server/schema/common.h"
 
-bool hfd_namespace_decode(struct hf__json *object, char *reason, size_t max_reason) {
-        return hfd_part_is_object(object, "spec", "Namespace", reason, max_reason) &&
-               hfd_part_is_object(object, "status", "Namespace", reason, max_reason) &&
-               hfd_part_is_array(hf__json_get(object, "spec"), "finalizers", false, "NamespaceSpec",
-                                 reason, max_reason);
-}
+static const struct hfd_schema_field spec_fields[] = {
+        {"finalizers", &hfd_schema_list_of_texts,
+         "Names of those that must act before the namespace is removed.", .protobuf_tag = 1},
+};
+static const struct hfd_schema spec_schema = {HFD_STRUCT(HFD_CORE "NamespaceSpec", spec_fields),
+                                              .description = "The desired state of a namespace."};
+
+/* Not metav1.Condition: a NamespaceCondition has no observedGeneration. */
+static const struct hfd_schema_field condition_fields[] = {
+        {"lastTransitionTime", &hfd_schema_time, "When the status last changed.",
+         .protobuf_tag = 4},
+        {"message", &hfd_schema_text, "Details for a human reader.", .protobuf_tag = 6},
+        {"reason", &hfd_schema_text, "Why the status last changed, in one word.",
+         .protobuf_tag = 5},
+        {"status", &hfd_schema_text, "True, False or Unknown.", .protobuf_tag = 2,
+         .flags = HFD_FIELD_REQUIRED},
+        {"type", &hfd_schema_text, "The type of the condition.", .protobuf_tag = 1,
+         .flags = HFD_FIELD_REQUIRED},
+};
+static const struct hfd_schema condition_schema =
+        {HFD_STRUCT(HFD_CORE "NamespaceCondition", condition_fields),
+         .description = "One aspect of the state of a namespace."};
+static const char *const by_type[] = {"type", NULL};
+
+static const struct hfd_schema_field status_fields[] = {
+        {"conditions",
+         HFD_LIST_OF(&condition_schema, .list_type = HFD_LIST_MAP, .list_keys = by_type),
+         "What delays the removal of the namespace.", .merge_key = "type", .protobuf_tag = 2,
+         .flags = HFD_FIELD_MERGE},
+        {"phase", &hfd_schema_text, "Active or Terminating.", .protobuf_tag = 1},
+};
+static const struct hfd_schema status_schema = {HFD_STRUCT(HFD_CORE "NamespaceStatus",
+                                                           status_fields),
+                                                .description =
+                                                        "The observed state of a namespace."};
+
+static const struct hfd_schema_field fields[] = {
+        HFD_FIELD_API_VERSION,
+        HFD_FIELD_KIND,
+        HFD_FIELD_METADATA,
+        {"spec", &spec_schema, "The desired state.", .protobuf_tag = 2},
+        {"status", &status_schema, "The observed state.", .protobuf_tag = 3},
+};
+const struct hfd_schema hfd_namespace_schema = {HFD_STRUCT(HFD_CORE "Namespace", fields),
+                                                .description = "Namespace is a scope for names."};
 
 /* Adds the finalizer unless the object has it already. */
 static int add_finalizer(struct hf__json *object) {
@@ -33,7 +72,7 @@ static int add_finalizer(struct hf__json *object) {
                         r = hf__json_set(object, "spec.finalizers", hf__json_array());
                 list = hf__json_path(object, "spec.finalizers");
         }
-        if (r != 0 || hfd_part_list_has(list, "kubernetes"))
+        if (r != 0 || hf__json_has_element(list, "kubernetes"))
                 return r;
         return hf__json_append_string(list, "kubernetes");
 }
@@ -64,10 +103,28 @@ static bool is_standard_finalizer(const char *name) {
                strcmp(name, "foregroundDeletion") == 0;
 }
 
+/* Only a deletion ends a Namespace. The phase of an object that is not written is not checked. */
+static void validate_phase(const struct hf__json *object, const struct hf__json *old,
+                           struct hfd_causes *causes) {
+        bool deleting = hf__json_string(object, "metadata.deletionTimestamp") != NULL;
+        const char *phase = hf__json_string(object, "status.phase"),
+                   *wanted = deleting ? "Terminating" : "Active";
+
+        if (hf__json_equal(hf__json_get(object, "status"), hf__json_get(old, "status")) ||
+            (phase && strcmp(phase, wanted) == 0))
+                return;
+        hfd_cause_invalid_text(causes, "status.Phase", phase ? phase : "",
+                               deleting ? "may only be 'Terminating' if `deletionTimestamp` is not "
+                                          "empty"
+                                        : "may only be 'Active' if `deletionTimestamp` is empty");
+}
+
 void hfd_namespace_validate(const struct hf__json *object, const struct hf__json *old,
                             struct hfd_causes *causes) {
         size_t i = 0;
 
+        if (old)
+                validate_phase(object, old, causes);
         for (const struct hf__json *m = hf__json_first(hf__json_path(object, "spec.finalizers")); m;
              m = hf__json_next(m), i++) {
                 const char *name = hf__json_is_string(m) ? hf__json_text(m) : "";

@@ -1,43 +1,65 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Roles and ClusterRoles. They are validated as in Kubernetes, stored and served, but they grant no
- * rights in this server: server/auth/ does not read them.
+ * Roles and ClusterRoles. They are validated as in Kubernetes. server/authorization/ reads what
+ * they grant, and checks that who writes one may grant it.
  */
 #include <stdio.h>
 
 #include "base/json.h"
 #include "server/resources/causes.h"
-#include "server/resources/parts.h"
 #include "server/resources/strategies/strategies.h"
+#include "server/schema/common.h"
 
-/* Checks the types of the rules. Every member of a PolicyRule is a list of strings. */
-static bool decode_rules(struct hf__json *object, const char *kind, char *reason,
-                         size_t max_reason) {
-        static const char *const lists[] = {"verbs", "apiGroups", "resources", "resourceNames",
-                                            "nonResourceURLs"};
+#define RBAC "io.k8s.api.rbac.v1."
 
-        if (!hfd_part_is_array(object, "rules", true, kind, reason, max_reason))
-                return false;
-        for (struct hf__json *rule = hf__json_first(hf__json_get(object, "rules")); rule;
-             rule = hf__json_next(rule))
-                for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
-                        if (!hfd_part_is_array(rule, lists[i], false, "PolicyRule", reason,
-                                               max_reason))
-                                return false;
-        return true;
-}
+static const struct hfd_schema_field rule_fields[] = {
+        {"apiGroups", &hfd_schema_list_of_texts,
+         "API groups of the resources. \"\" is the core group, * are all.", .protobuf_tag = 2},
+        {"nonResourceURLs", &hfd_schema_list_of_texts,
+         "Paths that are no resources. A * at the end stands for the rest.", .protobuf_tag = 5},
+        {"resourceNames", &hfd_schema_list_of_texts, "Names of objects. None: all objects.",
+         .protobuf_tag = 4},
+        {"resources", &hfd_schema_list_of_texts,
+         "Resources, as plural or plural/subresource. * are all.", .protobuf_tag = 3},
+        {"verbs", &hfd_schema_list_of_texts, "What may be done. * is everything.",
+         .protobuf_tag = 1, .flags = HFD_FIELD_REQUIRED},
+};
+static const struct hfd_schema rule_schema = {HFD_STRUCT(RBAC "PolicyRule", rule_fields),
+                                              .description =
+                                                      "What may be done with which resources."};
 
-bool hfd_role_decode(struct hf__json *object, char *reason, size_t max_reason) {
-        return decode_rules(object, "Role", reason, max_reason);
-}
+static const struct hfd_schema_field role_fields[] = {
+        HFD_FIELD_API_VERSION,
+        HFD_FIELD_KIND,
+        HFD_FIELD_METADATA,
+        {"rules", HFD_LIST_OF(&rule_schema), "What the role allows.", .protobuf_tag = 2,
+         .flags = HFD_FIELD_REQUIRED},
+};
+const struct hfd_schema hfd_role_schema = {HFD_STRUCT(RBAC "Role", role_fields),
+                                           .description =
+                                                   "Role is a set of rights in one namespace."};
 
-bool hfd_cluster_role_decode(struct hf__json *object, char *reason, size_t max_reason) {
-        if (!decode_rules(object, "ClusterRole", reason, max_reason) ||
-            !hfd_part_is_object(object, "aggregationRule", "ClusterRole", reason, max_reason))
-                return false;
-        return hfd_part_is_array(hf__json_get(object, "aggregationRule"), "clusterRoleSelectors",
-                                 true, "AggregationRule", reason, max_reason);
-}
+static const struct hfd_schema_field aggregation_fields[] = {
+        {"clusterRoleSelectors", HFD_LIST_OF(&hfd_schema_label_selector),
+         "Selectors of the ClusterRoles whose rules this one gets.", .protobuf_tag = 1},
+};
+static const struct hfd_schema aggregation_schema =
+        {HFD_STRUCT(RBAC "AggregationRule", aggregation_fields),
+         .description = "How a ClusterRole is made from others."};
+
+static const struct hfd_schema_field cluster_role_fields[] = {
+        {"aggregationRule", &aggregation_schema, "If set, a controller writes the rules.",
+         .protobuf_tag = 3, .flags = HFD_FIELD_POINTER},
+        HFD_FIELD_API_VERSION,
+        HFD_FIELD_KIND,
+        HFD_FIELD_METADATA,
+        {"rules", HFD_LIST_OF(&rule_schema), "What the role allows.", .protobuf_tag = 2,
+         .flags = HFD_FIELD_REQUIRED},
+};
+const struct hfd_schema hfd_cluster_role_schema =
+        {HFD_STRUCT(RBAC "ClusterRole", cluster_role_fields),
+         .description =
+                 "ClusterRole is a set of rights that can be granted in one namespace or in all."};
 
 /* A rule applies either to resources or to non-resource URLs. Only a ClusterRole may have the
  * latter. */

@@ -1,44 +1,59 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * RoleBindings and ClusterRoleBindings. Like roles, they are validated but grant no rights. The
- * roleRef of a binding must not change: to bind another role, a client creates another binding.
+ * RoleBindings and ClusterRoleBindings. The roleRef of a binding must not change: to bind another
+ * role, a client creates another binding.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "server/resources/causes.h"
-#include "server/resources/names.h"
-#include "server/resources/parts.h"
 #include "server/resources/strategies/strategies.h"
+#include "server/resources/validation/names.h"
+#include "server/schema/common.h"
 
 #define RBAC_GROUP "rbac.authorization.k8s.io"
+#define RBAC       "io.k8s.api.rbac.v1."
 
-/* Whether each of the members is absent, null or a string. Unlike hfd_part_get, it keeps nulls. */
-static bool members_are_texts(const struct hf__json *object, const char *const *keys, size_t n,
-                              const char *kind, char *reason, size_t max_reason) {
-        for (size_t i = 0; i < n; i++) {
-                const struct hf__json *value = hf__json_get(object, keys[i]);
-                if (value && !hf__json_is_null(value) && !hf__json_is_string(value))
-                        return hfd_part_wrong_type(kind, keys[i], "string", reason, max_reason);
-        }
-        return true;
-}
+static const struct hfd_schema_field subject_fields[] = {
+        {"apiGroup", &hfd_schema_text, "The API group of the subject.", .protobuf_tag = 2},
+        {"kind", &hfd_schema_text, "User, Group or ServiceAccount.", .protobuf_tag = 1,
+         .flags = HFD_FIELD_REQUIRED},
+        {"name", &hfd_schema_text, "The name of the subject.", .protobuf_tag = 3,
+         .flags = HFD_FIELD_REQUIRED},
+        {"namespace", &hfd_schema_text, "The namespace of a ServiceAccount.", .protobuf_tag = 4},
+};
+static const struct hfd_schema subject_schema = {HFD_STRUCT(RBAC "Subject", subject_fields),
+                                                 .atomic = true,
+                                                 .description = "Who gets the rights of a role."};
 
-bool hfd_role_binding_decode(struct hf__json *object, char *reason, size_t max_reason) {
-        static const char *const keys[] = {"apiGroup", "kind", "name", "namespace"};
+static const struct hfd_schema_field ref_fields[] = {
+        {"apiGroup", &hfd_schema_text, "The API group of the role.", .protobuf_tag = 1,
+         .flags = HFD_FIELD_REQUIRED},
+        {"kind", &hfd_schema_text, "Role or ClusterRole.", .protobuf_tag = 2,
+         .flags = HFD_FIELD_REQUIRED},
+        {"name", &hfd_schema_text, "The name of the role.", .protobuf_tag = 3,
+         .flags = HFD_FIELD_REQUIRED},
+};
+static const struct hfd_schema role_ref_schema = {HFD_STRUCT(RBAC "RoleRef", ref_fields),
+                                                  .atomic = true,
+                                                  .description = "The role that is granted."};
 
-        if (!hfd_part_is_object(object, "roleRef", "RoleBinding", reason, max_reason) ||
-            !hfd_part_is_array(object, "subjects", true, "RoleBinding", reason, max_reason) ||
-            !members_are_texts(hf__json_get(object, "roleRef"), keys, 3, "RoleRef", reason,
-                               max_reason))
-                return false;
-        for (const struct hf__json *m = hf__json_first(hf__json_get(object, "subjects")); m;
-             m = hf__json_next(m))
-                if (!members_are_texts(m, keys, 4, "Subject", reason, max_reason))
-                        return false;
-        return true;
-}
+static const struct hfd_schema_field fields[] = {
+        HFD_FIELD_API_VERSION,
+        HFD_FIELD_KIND,
+        HFD_FIELD_METADATA,
+        {"roleRef", &role_ref_schema, "The role that is granted. It cannot be changed.",
+         .protobuf_tag = 3, .flags = HFD_FIELD_REQUIRED},
+        {"subjects", HFD_LIST_OF(&subject_schema), "Who gets the rights of the role.",
+         .protobuf_tag = 2},
+};
+const struct hfd_schema hfd_role_binding_schema =
+        {HFD_STRUCT(RBAC "RoleBinding", fields),
+         .description = "RoleBinding grants a role in one namespace."};
+const struct hfd_schema hfd_cluster_role_binding_schema =
+        {HFD_STRUCT(RBAC "ClusterRoleBinding", fields),
+         .description = "ClusterRoleBinding grants a ClusterRole in all namespaces."};
 
 /* Returns the string of a member; "" if it is absent or not a string. */
 static const char *get_text(const struct hf__json *object, const char *key) {

@@ -3,8 +3,8 @@
  * Secrets. The values of data are base64. The type must not change, and the well-known types
  * require certain keys.
  *
- * Invariant: stringData exists in requests only. decode moves it into data, so it is never stored
- * or served.
+ * Invariant: stringData exists in requests only. normalize moves it into data, so it is never
+ * stored or served.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,9 +15,29 @@
 #include "base/json_index.h"
 #include "base/strbuf.h"
 #include "server/resources/causes.h"
-#include "server/resources/parts.h"
 #include "server/resources/strategies/data_map.h"
 #include "server/resources/strategies/strategies.h"
+#include "server/schema/common.h"
+
+static const struct hfd_schema type_text = {.type = HFD_SCHEMA_TEXT,
+                                            .definition = HFD_CORE "SecretType"};
+
+static const struct hfd_schema_field fields[] = {
+        HFD_FIELD_API_VERSION,
+        {"data", &hfd_schema_map_of_bytes,
+         "The secret values, as base64. Each key is a valid file name.", .protobuf_tag = 2},
+        {"immutable", &hfd_schema_boolean, "If true, data cannot be changed any more.",
+         .protobuf_tag = 5, .flags = HFD_FIELD_POINTER},
+        HFD_FIELD_KIND,
+        HFD_FIELD_METADATA,
+        {"stringData", &hfd_schema_map_of_texts,
+         "Values as text. A write moves them into data; they are never returned.",
+         .protobuf_tag = 4},
+        {"type", &type_text, "What the secret is for. It cannot be changed.", .protobuf_tag = 3},
+};
+const struct hfd_schema hfd_secret_schema = {HFD_STRUCT(HFD_CORE "Secret", fields),
+                                             .description =
+                                                     "Secret holds passwords, tokens and keys."};
 
 /* Moves one entry of stringData into data. 0 or -ENOMEM. */
 static int merge_entry(struct hf__json *data, const struct hf__json_index *by_key,
@@ -40,7 +60,7 @@ static int merge_entry(struct hf__json *data, const struct hf__json_index *by_ke
  * Moves stringData into data, where it replaces values of the same key. Neither has a key twice, so
  * the index of data need not contain what is added. 0 or -ENOMEM.
  */
-static int merge_string_data(struct hf__json *object) {
+int hfd_secret_normalize(struct hf__json *object) {
         struct hf__json *sent = hf__json_get(object, "stringData");
         struct hf__json_index by_key;
         int r = 0;
@@ -57,36 +77,6 @@ static int merge_string_data(struct hf__json *object) {
         if (r == 0)
                 hf__json_drop(object, "stringData");
         return r;
-}
-
-/* False: a value is not base64, and reason is the message. */
-static bool values_are_base64(const struct hf__json *data, char *reason, size_t max_reason) {
-        size_t at;
-
-        for (struct hf__json *m = hf__json_first(data); m; m = hf__json_next(m))
-                if (!hf__base64_check(hf__json_text(m), &at)) {
-                        (void)snprintf(reason, max_reason, "illegal base64 data at input byte %zu",
-                                       at);
-                        return false;
-                }
-        return true;
-}
-
-bool hfd_secret_decode(struct hf__json *object, char *reason, size_t max_reason) {
-        const struct hf__json *type = hf__json_get(object, "type");
-
-        if (!hfd_part_is_map(object, "data", "Secret", reason, max_reason) ||
-            !hfd_part_is_map(object, "stringData", "Secret", reason, max_reason))
-                return false;
-        if (type && !hf__json_is_null(type) && !hf__json_is_string(type))
-                return hfd_part_wrong_type("Secret", "type", "v1.SecretType", reason, max_reason);
-        /* Checked before the merge, which only adds values that are valid base64. */
-        if (!values_are_base64(hf__json_get(object, "data"), reason, max_reason))
-                return false;
-        if (merge_string_data(object) == 0)
-                return true;
-        (void)snprintf(reason, max_reason, "out of memory");
-        return false;
 }
 
 /* An update without a type keeps the stored type. */

@@ -1,16 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ServiceAccounts are stored and served, but this server issues no tokens for them. */
-#include "base/json.h"
-#include "server/resources/parts.h"
+/* ServiceAccounts. server/service_accounts/ has their tokens. */
 #include "server/resources/strategies/strategies.h"
+#include "server/schema/common.h"
 
-bool hfd_service_account_decode(struct hf__json *object, char *reason, size_t max_reason) {
-        const struct hf__json *automount = hfd_part_get(object, "automountServiceAccountToken");
+static const char *const by_name[] = {"name", NULL};
 
-        if (automount && !hf__json_is_bool(automount))
-                return hfd_part_wrong_type("ServiceAccount", "automountServiceAccountToken", "bool",
-                                           reason, max_reason);
-        return hfd_part_is_array(object, "secrets", true, "ServiceAccount", reason, max_reason) &&
-               hfd_part_is_array(object, "imagePullSecrets", true, "ServiceAccount", reason,
-                                 max_reason);
-}
+static const struct hfd_schema_field fields[] = {
+        HFD_FIELD_API_VERSION,
+        {"automountServiceAccountToken", &hfd_schema_boolean,
+         "Whether pods of this account get a token by default.", .protobuf_tag = 4,
+         .flags = HFD_FIELD_POINTER},
+        {"imagePullSecrets", HFD_LIST_OF(&hfd_schema_local_object_reference),
+         "Secrets with which pods of this account pull images.", .protobuf_tag = 3},
+        HFD_FIELD_KIND,
+        HFD_FIELD_METADATA,
+        {"secrets",
+         HFD_LIST_OF(&hfd_schema_object_reference, .list_type = HFD_LIST_MAP, .list_keys = by_name),
+         "Secrets that pods of this account may use.", .merge_key = "name", .protobuf_tag = 2,
+         .flags = HFD_FIELD_MERGE},
+};
+const struct hfd_schema hfd_service_account_schema =
+        {HFD_STRUCT(HFD_CORE "ServiceAccount", fields),
+         .description = "ServiceAccount is an identity for a program."};

@@ -4,80 +4,127 @@
  * The strategies: the rules of each kind. The table in resource.c refers to them, and the registry
  * calls them through its rows (struct hfd_resource), in this order:
  *
- *  - decode checks the types of the fields that a client sent, and normalizes their values. False:
- *    the response is a 400 with the message in reason.
+ *  - normalize changes what clients may send in more than one form. The object has the form of its
+ *    schema already. 0 or -ENOMEM.
  *  - prepare sets defaults. old is NULL on create. 0 or -ENOMEM.
  *  - validate adds a cause for each mistake in the object (422). It gets the object in the form in
  *    which it would be stored.
  *
  * Strategies do not handle ObjectMeta: meta.c and meta_validation.c do, in the same way for all
- * kinds. schema/field_types.c checks the types of the fields that decode does not check.
+ * kinds.
  *
- * A new kind gets its strategy in four steps:
- *  1. a file of its own in this folder, named after the kind, with the functions that it needs, in
- *     strategies/meson.build;
- *  2. their declarations below;
- *  3. a row in resource.c that names them; a row may leave out prepare and validate;
- *  4. its fields in schema/field_types.c (types) and schema/unknown_fields.c (names), and in
- *     handlers/protobuf_fields.c when kubectl sends the kind as protobuf.
+ * A new kind has a file of its own in this folder, named after the kind. It contains
+ *
+ *  - the kind's schema: its fields with their types, protobuf numbers and descriptions. Decoding,
+ *    pruning, patches, protobuf and OpenAPI all read it (server/schema/schema.h);
+ *  - those of the functions above that the kind needs.
+ *
+ * Both are declared below, and named by a row in resource.c.
  *
  * All strategies are pure. Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "server/schema/schema.h"
+
 struct hf__json;
 struct hfd_causes;
 
+/* api_service.c */
+extern const struct hfd_schema hfd_api_service_schema;
+int hfd_api_service_prepare(struct hf__json *object, const struct hf__json *old);
+void hfd_api_service_validate(const struct hf__json *object, const struct hf__json *old,
+                              struct hfd_causes *causes);
+
+/* certificate_request.c */
+extern const struct hfd_schema hfd_certificate_request_schema;
+void hfd_certificate_request_validate(const struct hf__json *object, const struct hf__json *old,
+                                      struct hfd_causes *causes);
+
 /* configmap.c */
-bool hfd_configmap_decode(struct hf__json *object, char *reason, size_t max_reason);
+extern const struct hfd_schema hfd_configmap_schema;
 void hfd_configmap_validate(const struct hf__json *object, const struct hf__json *old,
                             struct hfd_causes *causes);
 
-/* event.c */
-bool hfd_event_decode(struct hf__json *object, char *reason, size_t max_reason);
+/* event_schema.c, event.c: v1 and, with "new", events.k8s.io/v1 */
+extern const struct hfd_schema hfd_event_schema, hfd_new_event_schema;
+extern const struct hfd_conversion hfd_new_event_conversion;
+void hfd_event_validate(const struct hf__json *object, const struct hf__json *old,
+                        struct hfd_causes *causes);
+void hfd_new_event_validate(const struct hf__json *object, const struct hf__json *old,
+                            struct hfd_causes *causes);
 
 /* lease.c */
-bool hfd_lease_decode(struct hf__json *object, char *reason, size_t max_reason);
+extern const struct hfd_schema hfd_lease_schema;
 void hfd_lease_validate(const struct hf__json *object, const struct hf__json *old,
                         struct hfd_causes *causes);
 
 /* lease_candidate.c */
-bool hfd_lease_candidate_decode(struct hf__json *object, char *reason, size_t max_reason);
+extern const struct hfd_schema hfd_lease_candidate_schema;
 void hfd_lease_candidate_validate(const struct hf__json *object, const struct hf__json *old,
                                   struct hfd_causes *causes);
 
+/* limit_range.c */
+extern const struct hfd_schema hfd_limit_range_schema;
+void hfd_limit_range_validate(const struct hf__json *object, const struct hf__json *old,
+                              struct hfd_causes *causes);
+
 /* namespace.c */
-bool hfd_namespace_decode(struct hf__json *object, char *reason, size_t max_reason);
+extern const struct hfd_schema hfd_namespace_schema;
 int hfd_namespace_prepare(struct hf__json *object, const struct hf__json *old);
 void hfd_namespace_validate(const struct hf__json *object, const struct hf__json *old,
                             struct hfd_causes *causes);
 
+/* priority_class.c */
+extern const struct hfd_schema hfd_priority_class_schema;
+int hfd_priority_class_prepare(struct hf__json *object, const struct hf__json *old);
+void hfd_priority_class_validate(const struct hf__json *object, const struct hf__json *old,
+                                 struct hfd_causes *causes);
+/* Whether it is one of the two classes that the server creates at its start. */
+bool hfd_is_system_priority_class(const char *name);
+
+/* resource_quota.c */
+extern const struct hfd_schema hfd_resource_quota_schema;
+void hfd_resource_quota_validate(const struct hf__json *object, const struct hf__json *old,
+                                 struct hfd_causes *causes);
+
+/* review.c: reviews have no strategy */
+extern const struct hfd_schema hfd_self_review_schema, hfd_token_review_schema,
+        hfd_access_review_schema, hfd_local_access_review_schema, hfd_self_access_review_schema,
+        hfd_rules_review_schema;
+
 /* role.c: for Roles and ClusterRoles */
-bool hfd_role_decode(struct hf__json *object, char *reason, size_t max_reason);
+extern const struct hfd_schema hfd_role_schema;
 void hfd_role_validate(const struct hf__json *object, const struct hf__json *old,
                        struct hfd_causes *causes);
-bool hfd_cluster_role_decode(struct hf__json *object, char *reason, size_t max_reason);
+extern const struct hfd_schema hfd_cluster_role_schema;
 void hfd_cluster_role_validate(const struct hf__json *object, const struct hf__json *old,
                                struct hfd_causes *causes);
 
 /* role_binding.c: for RoleBindings and ClusterRoleBindings, which differ only in validation */
-bool hfd_role_binding_decode(struct hf__json *object, char *reason, size_t max_reason);
+extern const struct hfd_schema hfd_role_binding_schema, hfd_cluster_role_binding_schema;
 int hfd_role_binding_prepare(struct hf__json *object, const struct hf__json *old);
 void hfd_role_binding_validate(const struct hf__json *object, const struct hf__json *old,
                                struct hfd_causes *causes);
 void hfd_cluster_role_binding_validate(const struct hf__json *object, const struct hf__json *old,
                                        struct hfd_causes *causes);
 
+/* runtime_class.c */
+extern const struct hfd_schema hfd_runtime_class_schema;
+void hfd_runtime_class_validate(const struct hf__json *object, const struct hf__json *old,
+                                struct hfd_causes *causes);
+
 /* secret.c */
-bool hfd_secret_decode(struct hf__json *object, char *reason, size_t max_reason);
+extern const struct hfd_schema hfd_secret_schema;
+int hfd_secret_normalize(struct hf__json *object);
 int hfd_secret_prepare(struct hf__json *object, const struct hf__json *old);
 void hfd_secret_validate(const struct hf__json *object, const struct hf__json *old,
                          struct hfd_causes *causes);
 
 /* service_account.c */
-bool hfd_service_account_decode(struct hf__json *object, char *reason, size_t max_reason);
+extern const struct hfd_schema hfd_service_account_schema;
 
 /* workspace.c */
-bool hfd_workspace_decode(struct hf__json *object, char *reason, size_t max_reason);
+extern const struct hfd_schema hfd_workspace_schema;
 int hfd_workspace_prepare(struct hf__json *object, const struct hf__json *old);

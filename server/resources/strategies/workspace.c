@@ -4,21 +4,44 @@
  * Workspace remains until the controller workspace-initializer has deleted its Namespace.
  */
 #include "base/json.h"
-#include "server/resources/parts.h"
 #include "server/resources/strategies/strategies.h"
+#include "server/schema/common.h"
 
-#define FINALIZER                                                                                  \
-        "tenancy.holdfast.dev/workspace" /* equal to the one in controllers/workspace_core.h */
+/* The controller removes this finalizer: it must be equal to HFD_WS_FINALIZER in
+ * controllers/workspace_core.h. */
+#define FINALIZER "tenancy.holdfast.dev/workspace"
 
-bool hfd_workspace_decode(struct hf__json *object, char *reason, size_t max_reason) {
-        return hfd_part_is_object(object, "spec", "Workspace", reason, max_reason) &&
-               hfd_part_is_object(object, "status", "Workspace", reason, max_reason);
-}
+#define TENANCY "dev.holdfast.tenancy.v1alpha1."
+
+/* A Workspace is open, like the objects of a custom resource that preserves unknown fields. */
+static const struct hfd_schema_field part_fields[] = {
+        {"initializers", &hfd_schema_list_of_texts,
+         "Names of those that must act before the workspace is Ready."},
+        {"phase", &hfd_schema_text, "The phase of the workspace."},
+};
+static const struct hfd_schema spec_schema = {HFD_STRUCT(TENANCY "WorkspaceSpec", part_fields),
+                                              .preserve_unknown = true,
+                                              .description = "The desired state of a workspace."};
+static const struct hfd_schema status_schema = {HFD_STRUCT(TENANCY "WorkspaceStatus", part_fields),
+                                                .preserve_unknown = true,
+                                                .description =
+                                                        "The observed state of a workspace."};
+
+static const struct hfd_schema_field fields[] = {
+        HFD_FIELD_API_VERSION,
+        HFD_FIELD_KIND,
+        HFD_FIELD_METADATA,
+        {"spec", &spec_schema, "The desired state."},
+        {"status", &status_schema, "The observed state."},
+};
+const struct hfd_schema hfd_workspace_schema =
+        {HFD_STRUCT(TENANCY "Workspace", fields),
+         .description = "Workspace is a tenant. Each has a namespace of its own."};
 
 int hfd_workspace_prepare(struct hf__json *object, const struct hf__json *old) {
         struct hf__json *list = hf__json_path(object, "metadata.finalizers");
 
-        if (old || hfd_part_list_has(list, FINALIZER))
+        if (old || hf__json_has_element(list, FINALIZER))
                 return 0;
         if (!hf__json_is_array(list)) {
                 int r = hf__json_set(object, "metadata.finalizers", hf__json_array());

@@ -115,7 +115,7 @@ static bool may_retry(struct call *call, const struct hfd_grpc_result *result, i
 
 /* A good response is exactly one message. 0, -ENOMEM or -EPROTO. */
 static int parse_call(struct call *call, const struct hfd_grpc_result *result,
-                      struct hfd_arena *arena, struct hfd_store_reply *reply) {
+                      struct hf__arena *arena, struct hfd_store_reply *reply) {
         return result->message ? hfd_etcd_parse(call->target.kind, result->message,
                                                 result->n_message, arena, reply)
                                : -EPROTO;
@@ -140,14 +140,14 @@ static void on_call_failed(struct call *call, const struct hfd_grpc_result *resu
 static void on_call_done(void *ctx, const struct hfd_grpc_result *result) {
         struct call *call = ctx;
         struct hfd_store_reply reply = {0};
-        struct hfd_arena arena;
+        struct hf__arena arena;
         int r;
 
         if (result->outcome != 0 || result->code != 200 || result->status != 0) {
                 on_call_failed(call, result);
                 return;
         }
-        hfd_arena_init(&arena);
+        hf__arena_init(&arena);
         r = parse_call(call, result, &arena, &reply);
         if (r != 0) {
                 hfd_etcd_release_reply(&reply);
@@ -157,7 +157,7 @@ static void on_call_done(void *ctx, const struct hfd_grpc_result *result) {
         }
         finish_call(call, &reply);
         hfd_etcd_release_reply(&reply);
-        hfd_arena_deinit(&arena);
+        hf__arena_deinit(&arena);
 }
 
 /* Takes over body, which is NULL if the request could not be packed. */

@@ -13,11 +13,11 @@
 
 #include "server/storage/rpc.pb-c.h"
 
-static void *arena_alloc(void *ctx, size_t n) { return hfd_arena_alloc(ctx, n); }
+static void *arena_alloc(void *ctx, size_t n) { return hf__arena_alloc(ctx, n); }
 
 static void arena_free(void *ctx, void *block) {} /* the arena frees everything at once */
 
-static void *unpack_message(const ProtobufCMessageDescriptor *descriptor, struct hfd_arena *arena,
+static void *unpack_message(const ProtobufCMessageDescriptor *descriptor, struct hf__arena *arena,
                             const void *data, size_t n) {
         ProtobufCAllocator allocator = {.alloc = arena_alloc,
                                         .free = arena_free,
@@ -27,7 +27,7 @@ static void *unpack_message(const ProtobufCMessageDescriptor *descriptor, struct
 }
 
 /* Why a message could not be unpacked: out of memory, or it is malformed. */
-static int unpack_error(const struct hfd_arena *arena) { return arena->failed ? -ENOMEM : -EPROTO; }
+static int unpack_error(const struct hf__arena *arena) { return arena->failed ? -ENOMEM : -EPROTO; }
 
 /* The port's keys are C strings, so a key with a NUL inside would be mistaken for a shorter key.
  * Holdfast never writes such keys. */
@@ -75,7 +75,7 @@ static int read_range(const Hfd__RangeResponse *range, struct hfd_kv *kvs, bool 
         return 0;
 }
 
-static int parse_range(const void *data, size_t n, bool with_values, struct hfd_arena *arena,
+static int parse_range(const void *data, size_t n, bool with_values, struct hf__arena *arena,
                        struct hfd_store_reply *reply) {
         Hfd__RangeResponse *range =
                 unpack_message(&hfd__range_response__descriptor, arena, data, n);
@@ -84,7 +84,7 @@ static int parse_range(const void *data, size_t n, bool with_values, struct hfd_
 
         if (!range)
                 return unpack_error(arena);
-        kvs = hfd_arena_alloc(arena, range->n_kvs * sizeof *kvs);
+        kvs = hf__arena_alloc(arena, range->n_kvs * sizeof *kvs);
         if (!kvs)
                 return -ENOMEM;
         reply->kvs = kvs;
@@ -94,7 +94,7 @@ static int parse_range(const void *data, size_t n, bool with_values, struct hfd_
 }
 
 /* The responses to get_on_failure are ranges. Those to puts and deletes are ignored. */
-static int parse_txn(const void *data, size_t n, struct hfd_arena *arena,
+static int parse_txn(const void *data, size_t n, struct hf__arena *arena,
                      struct hfd_store_reply *reply) {
         Hfd__TxnResponse *txn = unpack_message(&hfd__txn_response__descriptor, arena, data, n);
         size_t n_kvs = 0;
@@ -110,7 +110,7 @@ static int parse_txn(const void *data, size_t n, struct hfd_arena *arena,
         for (size_t i = 0; i < txn->n_responses; i++)
                 if (txn->responses[i]->response_case == HFD__RESPONSE_OP__RESPONSE_RESPONSE_RANGE)
                         n_kvs += txn->responses[i]->response_range->n_kvs;
-        kvs = hfd_arena_alloc(arena, n_kvs * sizeof *kvs);
+        kvs = hf__arena_alloc(arena, n_kvs * sizeof *kvs);
         if (!kvs)
                 return -ENOMEM;
         reply->kvs = kvs;
@@ -122,7 +122,7 @@ static int parse_txn(const void *data, size_t n, struct hfd_arena *arena,
         return r;
 }
 
-static int parse_compact(const void *data, size_t n, struct hfd_arena *arena,
+static int parse_compact(const void *data, size_t n, struct hf__arena *arena,
                          struct hfd_store_reply *reply) {
         Hfd__CompactionResponse *compaction =
                 unpack_message(&hfd__compaction_response__descriptor, arena, data, n);
@@ -130,7 +130,7 @@ static int parse_compact(const void *data, size_t n, struct hfd_arena *arena,
         return compaction ? read_header(compaction->header, reply) : unpack_error(arena);
 }
 
-int hfd_etcd_parse(enum hfd_etcd_response kind, const void *data, size_t n, struct hfd_arena *arena,
+int hfd_etcd_parse(enum hfd_etcd_response kind, const void *data, size_t n, struct hf__arena *arena,
                    struct hfd_store_reply *reply) {
         switch (kind) {
         case HFD_ETCD_RANGE: return parse_range(data, n, true, arena, reply);
@@ -147,7 +147,7 @@ void hfd_etcd_release_reply(struct hfd_store_reply *reply) {
         reply->n_kvs = 0;
 }
 
-int hfd_etcd_parse_watch_response(const void *data, size_t n, struct hfd_arena *arena,
+int hfd_etcd_parse_watch_response(const void *data, size_t n, struct hf__arena *arena,
                                   struct hfd_etcd_watch_response *ret_response) {
         Hfd__WatchResponse *response =
                 unpack_message(&hfd__watch_response__descriptor, arena, data, n);
@@ -166,7 +166,7 @@ int hfd_etcd_parse_watch_response(const void *data, size_t n, struct hfd_arena *
         if (response->cancel_reason)
                 ret_response->cancel_reason = response->cancel_reason;
         ret_response->events =
-                hfd_arena_alloc(arena, response->n_events * sizeof *ret_response->events);
+                hf__arena_alloc(arena, response->n_events * sizeof *ret_response->events);
         if (!ret_response->events)
                 return -ENOMEM;
         for (size_t i = 0; i < response->n_events; i++) {

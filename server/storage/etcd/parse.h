@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "server/storage/etcd/arena.h"
+#include "base/arena.h"
 #include "server/storage/store.h"
 
 enum hfd_etcd_response {
@@ -24,7 +24,7 @@ enum hfd_etcd_response {
  * references to their values: call hfd_etcd_release_reply afterwards, also after an error. 0,
  * -ENOMEM or -EPROTO.
  */
-int hfd_etcd_parse(enum hfd_etcd_response kind, const void *data, size_t n, struct hfd_arena *arena,
+int hfd_etcd_parse(enum hfd_etcd_response kind, const void *data, size_t n, struct hf__arena *arena,
                    struct hfd_store_reply *reply);
 void hfd_etcd_release_reply(struct hfd_store_reply *reply);
 
@@ -40,6 +40,6 @@ struct hfd_etcd_watch_response {
         size_t n_events;
 };
 /* Like hfd_etcd_parse. Call hfd_etcd_release_watch_response afterwards, also after an error. */
-int hfd_etcd_parse_watch_response(const void *data, size_t n, struct hfd_arena *arena,
+int hfd_etcd_parse_watch_response(const void *data, size_t n, struct hf__arena *arena,
                                   struct hfd_etcd_watch_response *ret_response);
 void hfd_etcd_release_watch_response(struct hfd_etcd_watch_response *response);

@@ -81,18 +81,18 @@ static int deliver_response(struct hfd_etcd_watch *watch,
 static int on_watch_message(void *ctx, const char *data, size_t n) {
         struct hfd_etcd_watch *watch = ctx;
         struct hfd_etcd_watch_response response;
-        struct hfd_arena arena;
+        struct hf__arena arena;
         int r;
 
         assert(watch->end.error == 0);
-        hfd_arena_init(&arena);
+        hf__arena_init(&arena);
         r = hfd_etcd_parse_watch_response(data, n, &arena, &response);
         if (r != 0)
                 (void)fail_watch(watch, HF_E_UNAVAILABLE, hf_strerror(r));
         else
                 r = deliver_response(watch, &response);
         hfd_etcd_release_watch_response(&response);
-        hfd_arena_deinit(&arena);
+        hf__arena_deinit(&arena);
         return r;
 }
 

@@ -7,8 +7,13 @@
 
 #include <string.h>
 
+#include "base/redact.h"
+
 static int refuse(const char *url, const char *why, struct hf_status *reterr_status) {
-        return hf_fail(reterr_status, HF_E_INVALID, "etcd endpoint %.256s: %s", url, why);
+        char shown[257];
+
+        return hf_fail(reterr_status, HF_E_INVALID, "etcd endpoint %s: %s",
+                       hf__redact(url, shown, sizeof shown), why);
 }
 
 /* Whether the n bytes are the digits of a port. */

@@ -145,8 +145,8 @@ static int hex_digit(char c) {
         return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* A copy of a grpc-message, which is percent-encoded. NULL = out of memory; the status is
- * valid even then. */
+/* A copy of a grpc-message, which is percent-encoded. NULL = out of memory; the status is valid
+ * even then. */
 static char *decode_text(const char *value, size_t n) {
         char *text = malloc(n + 1), *to = text;
 

@@ -3,11 +3,11 @@
 /*
  * A gRPC call: a unary one, or one in which both sides send messages until one of them ends it.
  *
- * The user embeds struct hfd_grpc_stream in another struct and starts it on a channel
- * (channel.h). The channel owns it from then on. It calls on_message for each message of a stream,
- * and on_done once, last. All of these run on the channel's thread and must not block. Without
- * on_release, the user owns the memory again in on_done, where it may be freed or started again.
- * With on_release, the user owns it again in on_release, which is called after on_done.
+ * The user embeds struct hfd_grpc_stream in another struct and starts it on a channel (channel.h).
+ * The channel owns it from then on. It calls on_message for each message of a stream, and on_done
+ * once, last. All of these run on the channel's thread and must not block. Without on_release, the
+ * user owns the memory again in on_done, where it may be freed or started again. With on_release,
+ * the user owns it again in on_release, which is called after on_done.
  *
  * Outcomes:
  * - 0: the peer has ended the call, with a gRPC status or without (status -1).

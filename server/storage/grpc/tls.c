@@ -2,9 +2,9 @@
 /*
  * TLS of the client's side.
  *
- * With TLS 1.3 our side has finished the handshake before the peer has checked our certificate.
- * So the peer's refusal arrives as an alert at the first read, and read errors are checked for
- * it, too.
+ * With TLS 1.3 our side has finished the handshake before the peer has checked our certificate. So
+ * the peer's refusal arrives as an alert at the first read, and read errors are checked for it,
+ * too.
  *
  * OpenSSL's error queue belongs to the thread, and a stale entry is taken for the error of the next
  * operation. So every operation here begins with an empty queue.

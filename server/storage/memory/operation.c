@@ -18,8 +18,6 @@
 
 #include "server/storage/memory/watch.h"
 
-#define MAX_REQUEST_BYTES (1536 * 1024) /* etcd's default, so that tests meet the same limit */
-
 /* The reply to an operation, queued until the store's thread runs the callback. */
 struct hfd_memory_reply {
         struct hfd_memory_reply *next;
@@ -192,25 +190,13 @@ int hfd_memory_list(struct hfd_store *store, const char *prefix, const char *sta
         return run_operation(store, done, ctx, do_list_locked, &args);
 }
 
-/* Approximates the request size that etcd limits: the keys and values of compares and ops. */
-static bool is_too_large(const struct hfd_txn *txn) {
-        size_t n = 0;
-
-        for (size_t i = 0; i < txn->n_compares; i++)
-                n += strlen(txn->compares[i].key) + txn->compares[i].n_value;
-        for (size_t i = 0; i < txn->n_ops; i++)
-                n += strlen(txn->ops[i].key) +
-                     (txn->ops[i].kind == HFD_PUT ? txn->ops[i].value->n : 0);
-        return n > MAX_REQUEST_BYTES;
-}
-
 static int do_txn_locked(struct hfd_memory *memory, struct hfd_memory_reply *reply,
                          const void *data) {
         const struct hfd_txn *txn = data;
         struct hfd_history *history = &memory->history;
         bool holds = true;
 
-        if (is_too_large(txn)) {
+        if (hfd_txn_bytes(txn) > HFD_TXN_BYTES_MAX) {
                 reply->reply.error =
                         hf_fail(&reply->reply.status, HF_E_TOO_LARGE, "request is too large");
                 return 0;

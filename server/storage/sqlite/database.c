@@ -5,24 +5,23 @@
  * Invariants:
  *  - a commit is on the disk when it returns: WAL with synchronous=FULL;
  *  - a file that is not a store, or one of a later schema, is refused and not changed;
- *  - the file descriptor that creates the file is closed before SQLite opens it, and only a new
- * file is opened so: closing a descriptor drops all POSIX locks that the process has on that file.
+ *  - only a new file is opened without SQLite, and that descriptor is closed before SQLite opens
+ *    the file: closing a descriptor drops all POSIX locks that the process has on that file.
  */
 #include "server/storage/sqlite/database.h"
+#include "server/storage/sqlite/header.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
-#include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
-#define APPLICATION_ID    0x48464453 /* "HFDS", in the header of the file */
-#define SCHEMA_VERSION    1
+#include "server/storage/sqlite/file_lock.h"
+
 #define BUSY_TIMEOUT_MSEC 2000
 
 static const char *const statement_texts[HFD_SQL_N] = {
@@ -41,6 +40,9 @@ static const char *const statement_texts[HFD_SQL_N] = {
         [HFD_SQL_INSERT] = "INSERT INTO versions(id, previous, created, key, value) "
                            "VALUES(?1, ?2, ?3, ?4, ?5)",
         [HFD_SQL_KEYS] = "SELECT key, id FROM versions WHERE key >= ?1 ORDER BY key, id",
+        [HFD_SQL_KEYS_AFTER] = "SELECT key, id FROM versions WHERE key > ?1 ORDER BY key, id",
+        [HFD_SQL_LAST_ID] = "SELECT id FROM versions WHERE key = ?1 AND id <= ?2 "
+                            "ORDER BY id DESC LIMIT 1",
         [HFD_SQL_ROW] = "SELECT created, value FROM versions WHERE id = ?1",
         [HFD_SQL_ROW_CREATED] = "SELECT created, value IS NULL FROM versions WHERE id = ?1",
         [HFD_SQL_LOG] = "SELECT id, created, key, value FROM versions WHERE id >= ?1 "
@@ -49,6 +51,7 @@ static const char *const statement_texts[HFD_SQL_N] = {
                           "WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT ?3",
         [HFD_SQL_DELETE] = "DELETE FROM versions WHERE id = ?1",
         [HFD_SQL_VACUUM] = "PRAGMA incremental_vacuum(64)",
+        [HFD_SQL_CHANGES] = "PRAGMA data_version",
 };
 
 static const char schema_text[] =
@@ -69,13 +72,15 @@ int hfd_sqlite_db_fail(struct hfd_sqlite_db *db, struct hf_status *reterr_status
         case SQLITE_FULL: r = -ENOSPC; break;
         case SQLITE_NOMEM: r = -ENOMEM; break;
         case SQLITE_READONLY: r = -EROFS; break;
+        case SQLITE_NOTADB:
+        case SQLITE_CORRUPT: r = -EBADMSG; break;
         case SQLITE_IOERR: r = sqlite3_system_errno(db->handle) == ENOSPC ? -ENOSPC : -EIO; break;
         default: r = -EIO;
         }
         return hf_fail(reterr_status, r, "the store's file: %s", text);
 }
 
-/* What opening the file has found. Unlike _fail it tells the operator what to do. */
+/* Reports why the file cannot be opened. Unlike hfd_sqlite_db_fail it says what to do. */
 static int fail_open(struct hfd_sqlite_db *db, const char *path, struct hf_status *reterr_status) {
         int code = db->handle ? sqlite3_errcode(db->handle) & 0xff : SQLITE_NOMEM;
         struct hf_status status = {0};
@@ -83,16 +88,23 @@ static int fail_open(struct hfd_sqlite_db *db, const char *path, struct hf_statu
 
         switch (code) {
         case SQLITE_NOTADB:
-                return hf_fail(reterr_status, HF_E_INVALID, "%s is not a database of SQLite", path);
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "%s is not a database of SQLite, or is damaged: move it away, and "
+                               "make a new file of a backup with holdfastd store restore "
+                               "(holdfastd "
+                               "store check says what is wrong)",
+                               path);
         case SQLITE_CORRUPT:
                 return hf_fail(reterr_status, HF_E_INVALID,
-                               "%s is damaged: restore a backup of it, or start with an empty file",
+                               "%s is damaged: move it away, and make a new file of a backup with "
+                               "holdfastd store restore (holdfastd store check says what is wrong)",
                                path);
         case SQLITE_READONLY:
                 return hf_fail(reterr_status, HF_E_INVALID, "%s cannot be written", path);
         case SQLITE_CANTOPEN:
-                return hf_fail(reterr_status, HF_E_INVALID, "%s cannot be opened: %s", path,
-                               strerror(sqlite3_system_errno(db->handle)));
+                r = sqlite3_system_errno(db->handle);
+                return hf_fail(reterr_status, hfd_sqlite_open_result(r), "%s cannot be opened: %s",
+                               path, strerror(r));
         default: return hf_fail(reterr_status, r, "%s cannot be used: %s", path, status.message);
         }
 }
@@ -161,36 +173,18 @@ int hfd_sqlite_db_set_meta(struct hfd_sqlite_db *db, const char *name, uint64_t 
 
 /* ---- opening ---- */
 
-/* A network file system has no locks and no shared memory that other hosts would see. */
-static const char *network_file_system(const char *path) {
-        static const struct {
-                long type;
-                const char *name;
-        } types[] = {{0x6969, "NFS"},     {0x517b, "SMB"},      {0xff534d42, "CIFS"},
-                     {0xfe534d42, "SMB"}, {0x00c36400, "Ceph"}, {0x5346414f, "AFS"},
-                     {0x01021997, "9P"}};
-        char copy[PATH_MAX];
-        struct statfs fs;
-
-        (void)snprintf(copy, sizeof copy, "%s", path);
-        if (statfs(dirname(copy), &fs) != 0)
-                return NULL;
-        for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
-                if ((unsigned long)fs.f_type == (unsigned long)types[i].type)
-                        return types[i].name;
-        return NULL;
-}
-
 /* SQLite would make the file readable by others, as the umask says. */
 static int create_file(const char *path, struct hf_status *reterr_status) {
         int fd = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
 
         if (fd >= 0)
-                return close(fd) == 0 ? 0 : -errno;
+                return close(fd) == 0 ? 0
+                                      : hf_fail(reterr_status, -errno, "%s cannot be created: %s",
+                                                path, strerror(errno));
         if (errno == EEXIST)
                 return 0;
-        return hf_fail(reterr_status, HF_E_INVALID, "%s cannot be created: %s", path,
-                       strerror(errno));
+        return hf_fail(reterr_status, hfd_sqlite_open_result(errno), "%s cannot be created: %s",
+                       path, strerror(errno));
 }
 
 static int read_pragma(struct hfd_sqlite_db *db, const char *text, int64_t *ret_value) {
@@ -226,7 +220,8 @@ static int create_schema(struct hfd_sqlite_db *db) {
                 (void)snprintf(text, sizeof text,
                                "PRAGMA application_id=%d; PRAGMA user_version=%d;"
                                "INSERT INTO meta VALUES('history', %lld)",
-                               APPLICATION_ID, SCHEMA_VERSION, (long long)history);
+                               HFD_SQLITE_APPLICATION_ID, HFD_SQLITE_SCHEMA_VERSION,
+                               (long long)history);
                 code = exec(db, schema_text);
                 if (code == SQLITE_OK)
                         code = exec(db, text);
@@ -234,7 +229,7 @@ static int create_schema(struct hfd_sqlite_db *db) {
         return code == SQLITE_OK ? exec(db, "COMMIT") : code;
 }
 
-/* Checks whose file it is, before anything is written to it. */
+/* Checks that the file is a store, or empty, before anything is written to it. */
 static int check_owner(struct hfd_sqlite_db *db, const char *path, bool *ret_empty,
                        struct hf_status *reterr_status) {
         int64_t application = 0, version = 0, tables = 0;
@@ -246,16 +241,7 @@ static int check_owner(struct hfd_sqlite_db *db, const char *path, bool *ret_emp
         *ret_empty = application == 0 && version == 0 && tables == 0;
         if (*ret_empty)
                 return 0;
-        if (application != APPLICATION_ID)
-                return hf_fail(reterr_status, HF_E_INVALID,
-                               "%s is a database of another program, not a store of holdfastd",
-                               path);
-        if (version > SCHEMA_VERSION)
-                return hf_fail(reterr_status, HF_E_INVALID,
-                               "%s was written by a later version of holdfastd (schema %lld; this "
-                               "one knows %d)",
-                               path, (long long)version, SCHEMA_VERSION);
-        return 0;
+        return hfd_sqlite_check_numbers(application, version, path, reterr_status);
 }
 
 static int configure(struct hfd_sqlite_db *db, const char *path, bool create,
@@ -269,26 +255,67 @@ static int configure(struct hfd_sqlite_db *db, const char *path, bool create,
                 return r;
         if (empty && !create)
                 return hf_fail(reterr_status, HF_E_INVALID, "%s is empty", path);
-        /* The vacuum mode is part of the file, and must be set before its first table. */
-        if ((empty && exec(db, "PRAGMA auto_vacuum=INCREMENTAL") != SQLITE_OK) ||
-            exec(db, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-1024;"
-                     "PRAGMA journal_size_limit=8388608; PRAGMA foreign_keys=OFF") != SQLITE_OK ||
-            (empty && create_schema(db) != SQLITE_OK))
+        return exec(db, "PRAGMA synchronous=FULL; PRAGMA cache_size=-1024;"
+                        "PRAGMA journal_size_limit=8388608; PRAGMA foreign_keys=OFF") == SQLITE_OK
+                       ? 0
+                       : fail_open(db, path, reterr_status);
+}
+
+/* If SQLite cannot set the mode, it returns the name of the mode that stays. */
+static int set_wal(struct hfd_sqlite_db *db, const char *path, struct hf_status *reterr_status) {
+        sqlite3_stmt *statement;
+        bool is_wal = false;
+
+        if (sqlite3_prepare_v2(db->handle, "PRAGMA journal_mode=WAL", -1, &statement, NULL) !=
+            SQLITE_OK)
                 return fail_open(db, path, reterr_status);
-        return 0;
+        int step = sqlite3_step(statement);
+        if (step == SQLITE_ROW)
+                is_wal = strcmp((const char *)sqlite3_column_text(statement, 0), "wal") == 0;
+        (void)sqlite3_finalize(statement);
+        if (step != SQLITE_ROW)
+                return fail_open(db, path, reterr_status);
+        return is_wal ? 0
+                      : hf_fail(reterr_status, HF_E_INVALID,
+                                "%s is on a file system without shared memory, which "
+                                "SQLite's WAL needs: use a local disk, or etcd",
+                                path);
+}
+
+int hfd_sqlite_db_fill(struct hfd_sqlite_db *db, const char *path,
+                       struct hf_status *reterr_status) {
+        bool empty = false;
+        int r = check_owner(db, path, &empty, reterr_status);
+
+        /* The vacuum mode is part of the file, and must be set before its first table. */
+        if (r == 0 && empty && exec(db, "PRAGMA auto_vacuum=INCREMENTAL") != SQLITE_OK)
+                r = fail_open(db, path, reterr_status);
+        if (r == 0)
+                r = set_wal(db, path, reterr_status);
+        if (r == 0 && empty && create_schema(db) != SQLITE_OK)
+                r = fail_open(db, path, reterr_status);
+        return r;
+}
+
+/*
+ * For the whole process. By default SQLite sets 20 pages aside for each connection, 350 KiB for the
+ * four of a store, and counts what it allocates, with a lock around each allocation. Nothing needs
+ * either. It has no effect if something else in the process has used SQLite before.
+ */
+static void configure_library(void) {
+        (void)sqlite3_config(SQLITE_CONFIG_PAGECACHE, NULL, 0, 0);
+        (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
 
 int hfd_sqlite_db_open(struct hfd_sqlite_db *db, const char *path, bool create,
                        struct hf_status *reterr_status) {
-        const char *network = network_file_system(path);
-        int r;
+        static pthread_once_t once = PTHREAD_ONCE_INIT;
+        int r = hfd_sqlite_check_place(path, reterr_status);
 
+        (void)pthread_once(&once, configure_library);
         *db = (struct hfd_sqlite_db){0};
-        if (network)
-                return hf_fail(reterr_status, HF_E_INVALID,
-                               "%s is on a network file system (%s), where SQLite's locks do not "
-                               "hold: use a local disk, or etcd",
-                               path, network);
+        if (r != 0)
+                return r;
         r = create ? create_file(path, reterr_status) : 0;
         if (r != 0)
                 return r;

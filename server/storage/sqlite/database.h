@@ -10,7 +10,7 @@
  *      meta(name, value)                             "history", "compacted", "swept"
  *
  * id is revision * HFD_TXN_MAX + the number of the write within its transaction, so that rows are
- * in the order of the writes. previous is the id of the key's row before, 0 if there was none.
+ * in the order of the writes. previous is the id of the key's previous row, 0 if there was none.
  * created is the create revision. A value of NULL is a deletion. The index of the keys contains the
  * ids, so a key's versions are found in order.
  *
@@ -35,12 +35,15 @@ enum hfd_sqlite_statement {
         HFD_SQL_CURRENT_ID,  /* key -> id, created, whether it is a deletion */
         HFD_SQL_INSERT,      /* id, previous, created, key, value */
         HFD_SQL_KEYS,        /* first key -> key, id, in order */
+        HFD_SQL_KEYS_AFTER,  /* the same from the key after this one on */
+        HFD_SQL_LAST_ID,     /* key, id -> the key's last id that is not above id */
         HFD_SQL_ROW,         /* id -> created, value */
         HFD_SQL_ROW_CREATED, /* id -> created, whether it is a deletion */
         HFD_SQL_LOG,         /* first id, limit -> id, created, key, value, in order */
         HFD_SQL_SWEEP,       /* after id, to id, limit -> id, previous, whether it is a deletion */
         HFD_SQL_DELETE,      /* id */
         HFD_SQL_VACUUM,      /* gives free pages at the end of the file back */
+        HFD_SQL_CHANGES,     /* -> a number that changes when another connection commits */
         HFD_SQL_N,
 };
 
@@ -50,13 +53,17 @@ struct hfd_sqlite_db {
 };
 
 /*
- * Opens the file. With create, makes it (mode 0600) and its schema if it does not exist. 0,
- * HF_E_INVALID (it cannot be used as a store: the message says why and what to do),
- * HF_E_UNAVAILABLE (locked by another process), -ENOSPC, -ENOMEM or another -errno. After an error
- * there is nothing to close.
+ * Opens the file, and checks that it is a store before anything is written to it. With `create`,
+ * makes an empty file (mode 0600) if there is none, and accepts a file that is empty; the caller
+ * then calls hfd_sqlite_db_fill. 0, HF_E_INVALID (it cannot be used as a store: the message says
+ * why and what to do), HF_E_UNAVAILABLE (locked by another process), -ENOSPC, -ENOMEM or another
+ * -errno. After an error there is nothing to close.
  */
 int hfd_sqlite_db_open(struct hfd_sqlite_db *db, const char *path, bool create,
                        struct hf_status *reterr_status);
+/* Makes a store of an empty file; does nothing if the file is a store. The caller holds the lock of
+ * the stores that share the file (file_lock.h). The same errors. */
+int hfd_sqlite_db_fill(struct hfd_sqlite_db *db, const char *path, struct hf_status *reterr_status);
 /* Also after zeroing, without an open. */
 void hfd_sqlite_db_close(struct hfd_sqlite_db *db);
 
@@ -70,12 +77,12 @@ int hfd_sqlite_db_finish(struct hfd_sqlite_db *db, sqlite3_stmt *statement,
                          struct hf_status *reterr_status);
 /*
  * The error of the last call, as the storage port names it: HF_E_UNAVAILABLE (locked by another
- * process), -ENOSPC, -ENOMEM, -EROFS, or -EIO for anything else; the message has SQLite's text. The
- * transaction that was begun, if any, must be rolled back.
+ * process), -ENOSPC, -ENOMEM, -EROFS, -EBADMSG (damaged), or -EIO for anything else; the message
+ * has SQLite's text. The transaction that was begun, if any, must be rolled back.
  */
 int hfd_sqlite_db_fail(struct hfd_sqlite_db *db, struct hf_status *reterr_status);
 
-/* The number of meta value `name`; 0 if there is none. 0 or an error. */
+/* Reads the meta value `name`; *ret_value is 0 if there is none. Returns 0 or an error of _fail. */
 int hfd_sqlite_db_meta(struct hfd_sqlite_db *db, const char *name, uint64_t *ret_value,
                        struct hf_status *reterr_status);
 int hfd_sqlite_db_set_meta(struct hfd_sqlite_db *db, const char *name, uint64_t value,

@@ -17,8 +17,6 @@
 #include "server/storage/keys.h"
 #include "server/storage/sqlite/sqlite.h"
 
-#define MAX_REQUEST_BYTES (1536 * 1024) /* etcd's default, so that objects can move there */
-
 static void free_op(struct hfd_sqlite_op *op) {
         for (size_t i = 0; i < op->txn.n_ops; i++)
                 hf__buf_unref(op->txn.ops[i].value);
@@ -46,7 +44,7 @@ static int start(struct hfd_store *store, struct hfd_sqlite_op *op,
                  enum hfd_sqlite_queue_kind which, hf_nsec deadline) {
         struct hfd_sqlite *sqlite = hfd_sqlite_of(store);
         struct hfd_sqlite_queue *queue = &sqlite->queues[which];
-        bool is_next_deadline = false;
+        bool wake = false;
         int r = 0;
 
         pthread_mutex_lock(&sqlite->mu);
@@ -54,7 +52,9 @@ static int start(struct hfd_store *store, struct hfd_sqlite_op *op,
                 r = HF_E_CLOSED;
         } else {
                 hf__timer_heap_add(&sqlite->deadlines, &op->deadline, deadline);
-                is_next_deadline = sqlite->deadlines.first == &op->deadline;
+                /* The watcher looks often enough for deadlines that are not near. */
+                wake = sqlite->deadlines.first == &op->deadline &&
+                       deadline < hf_now(hf_host_clock(store->host)) + HFD_SQLITE_LOOK_INTERVAL;
                 struct hfd_sqlite_op ***last = op->urgent ? &queue->last_urgent : &queue->last;
                 **last = op;
                 *last = &op->next;
@@ -63,7 +63,7 @@ static int start(struct hfd_store *store, struct hfd_sqlite_op *op,
         pthread_mutex_unlock(&sqlite->mu);
         if (r != 0)
                 free_op(op);
-        else if (is_next_deadline)
+        else if (wake)
                 hfd_sqlite_wake_watcher(sqlite);
         return r;
 }
@@ -119,7 +119,7 @@ int hfd_sqlite_start_revision(struct hfd_store *store, hf_nsec deadline, hfd_sto
 
 /* ---- transactions ---- */
 
-/* The bytes of the keys and of what compares compare. */
+/* The bytes that copy_txn copies behind the arrays. */
 static size_t text_bytes(const struct hfd_txn *txn) {
         size_t n = 0;
 
@@ -129,14 +129,6 @@ static size_t text_bytes(const struct hfd_txn *txn) {
                 n += strlen(txn->ops[i].key) + 1;
         for (size_t i = 0; i < txn->n_get_on_failure; i++)
                 n += strlen(txn->get_on_failure[i]) + 1;
-        return n;
-}
-
-static size_t value_bytes(const struct hfd_txn *txn) {
-        size_t n = 0;
-
-        for (size_t i = 0; i < txn->n_ops; i++)
-                n += txn->ops[i].kind == HFD_PUT ? txn->ops[i].value->n : 0;
         return n;
 }
 
@@ -184,15 +176,15 @@ int hfd_sqlite_start_txn(struct hfd_store *store, const struct hfd_txn *txn, hf_
 
         if (r != 0)
                 return r;
+        if (hfd_txn_bytes(txn) > HFD_TXN_BYTES_MAX)
+                return HF_E_TOO_LARGE;
         size_t n = txn->n_compares * sizeof *txn->compares + txn->n_ops * sizeof *txn->ops +
                    txn->n_get_on_failure * sizeof *txn->get_on_failure + text_bytes(txn);
         struct hfd_sqlite_op *op = new_op(HFD_SQLITE_TXN, n, done, ctx);
         if (!op)
                 return -ENOMEM;
         copy_txn(op, txn);
-        if (text_bytes(txn) + value_bytes(txn) > MAX_REQUEST_BYTES)
-                op->reply.error =
-                        hf_fail(&op->reply.status, HF_E_TOO_LARGE, "request is too large");
+        op->n_bytes = hfd_txn_bytes(txn);
         return start(store, op, HFD_SQLITE_WRITES, deadline);
 }
 
@@ -211,24 +203,27 @@ static struct hfd_sqlite_op *take_first(struct hfd_sqlite_op **first,
         return op;
 }
 
-struct hfd_sqlite_op *hfd_sqlite_take_locked(struct hfd_sqlite *sqlite, int which, size_t max) {
+struct hfd_sqlite_op *hfd_sqlite_take_locked(struct hfd_sqlite *sqlite, int which, size_t max,
+                                             size_t max_bytes) {
         struct hfd_sqlite_queue *queue = &sqlite->queues[which];
         struct hfd_sqlite_op *taken = NULL, **last = &taken;
+        size_t n_bytes = 0;
 
-        while (max > 0) {
+        while (max > 0 && n_bytes < max_bytes) {
                 struct hfd_sqlite_op *op = take_first(&queue->first_urgent, &queue->last_urgent);
 
                 if (!op)
                         op = take_first(&queue->first, &queue->last);
                 if (!op)
                         break;
-                if (op->answered) {
+                if (atomic_load(&op->answered)) {
                         free_op(op);
                         continue;
                 }
                 op->running = true;
                 *last = op;
                 last = &op->next;
+                n_bytes += op->n_bytes;
                 max--;
         }
         return taken;
@@ -236,8 +231,8 @@ struct hfd_sqlite_op *hfd_sqlite_take_locked(struct hfd_sqlite *sqlite, int whic
 
 void hfd_sqlite_answer(struct hfd_sqlite *sqlite, struct hfd_sqlite_op *op) {
         pthread_mutex_lock(&sqlite->mu);
-        bool mine = !op->answered;
-        op->answered = true;
+        bool mine = !atomic_exchange(&op->answered, true);
+
         if (mine)
                 hf__timer_heap_remove(&sqlite->deadlines, &op->deadline);
         pthread_mutex_unlock(&sqlite->mu);
@@ -281,7 +276,7 @@ hf_nsec hfd_sqlite_expire_locked(struct hfd_sqlite *sqlite) {
                 fail_late(&reply, op->kind == HFD_SQLITE_TXN || op->kind == HFD_SQLITE_COMPACT,
                           op->running);
                 /* From here on its own thread may free it at any time. */
-                op->answered = true;
+                atomic_store(&op->answered, true);
                 pthread_mutex_unlock(&sqlite->mu);
                 done(ctx, &reply);
                 pthread_mutex_lock(&sqlite->mu);

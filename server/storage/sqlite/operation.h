@@ -11,6 +11,7 @@
  * The watcher answers an operation whose deadline has passed, in either of the first two states.
  * The thread that owns it then only frees it.
  */
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "base/timer_heap.h"
@@ -34,15 +35,17 @@ struct hfd_sqlite_op {
         struct hfd_sqlite_op *next;
         /* Guarded by the store's mu. */
         struct hf__timer deadline; /* first to last while it is not answered */
-        bool running, answered;
-        /* What was asked; immutable, in the block of the operation itself, except for the values.
-         */
+        bool running;
+        atomic_bool answered; /* set under mu; a list that is being read looks at it without */
+        /* What was asked; immutable, in the block of the operation itself, except for the
+         * values. */
         const char *key, *start; /* get: key; list: the prefix, and where to begin */
         uint64_t revision;       /* of a list or a compaction */
         size_t limit;
         bool keys_only;
         bool urgent;        /* it is taken before those that are not */
         struct hfd_txn txn; /* references its values */
+        size_t n_bytes;     /* of a transaction, as hfd_txn_bytes counts them */
         /* The reply, built by its thread. */
         struct hfd_store_reply reply;
         struct hfd_sqlite_kvs kvs; /* owned */
@@ -61,13 +64,14 @@ int hfd_sqlite_start_revision(struct hfd_store *store, hf_nsec deadline, hfd_sto
                               void *ctx);
 
 /*
- * Takes up to max operations from a queue, the urgent ones first, and marks them as running;
- * operations that were answered meanwhile are freed instead. NULL: none. The list is linked by
- * next.
+ * Takes up to max operations from a queue, the urgent ones first, and marks them as running. Takes
+ * no more when those taken have max_bytes. Operations that were answered meanwhile are freed
+ * instead. NULL: none. The list is linked by next.
  */
-struct hfd_sqlite_op *hfd_sqlite_take_locked(struct hfd_sqlite *sqlite, int queue, size_t max);
-/* Calls the callback unless the operation was answered, and frees it. Thread: its own, without mu.
- */
+struct hfd_sqlite_op *hfd_sqlite_take_locked(struct hfd_sqlite *sqlite, int queue, size_t max,
+                                             size_t max_bytes);
+/* Calls the callback unless the operation was answered, and frees it. Thread: its own, without
+ * mu. */
 void hfd_sqlite_answer(struct hfd_sqlite *sqlite, struct hfd_sqlite_op *op);
 /* Answers the operations whose deadline has passed. Releases mu during each callback. Returns when
  * the next deadline is. Thread: the watcher. */

@@ -10,15 +10,35 @@
 #include "server/storage/sqlite/sqlite.h"
 #include "server/storage/sqlite/versions.h"
 
+/* A list may take long. After so many rows it notes its progress, so that it does not count as
+ * hanging (hfd_sqlite_set_busy). */
+#define ROWS_BETWEEN_NOTES 1024
+
+struct reading {
+        struct hfd_sqlite *sqlite;
+        struct hfd_sqlite_op *op;
+        unsigned n_rows;
+};
+
+static bool go_on(void *ctx) {
+        struct reading *reading = ctx;
+
+        if (++reading->n_rows % ROWS_BETWEEN_NOTES == 0)
+                hfd_sqlite_set_busy(reading->sqlite, HFD_SQLITE_LISTS, true);
+        return !atomic_load(&reading->sqlite->canceled) && !atomic_load(&reading->op->answered);
+}
+
 static int read_list(struct hfd_sqlite *sqlite, struct hfd_sqlite_db *db, struct hfd_sqlite_op *op,
                      struct hf_status *reterr_status) {
+        struct reading reading = {.sqlite = sqlite, .op = op};
         struct hfd_sqlite_range range = {.prefix = op->key,
                                          .start = op->start,
                                          .revision =
                                                  op->revision ? op->revision : op->reply.revision,
                                          .limit = op->limit,
                                          .keys_only = op->keys_only,
-                                         .canceled = &sqlite->canceled};
+                                         .go_on = go_on,
+                                         .ctx = &reading};
         uint64_t compacted;
         int r = hfd_sqlite_db_meta(db, "compacted", &compacted, reterr_status);
 
@@ -68,11 +88,13 @@ static void *read_all(struct hfd_sqlite *sqlite, struct hfd_sqlite_db *db,
 
         pthread_mutex_lock(&sqlite->mu);
         for (;;) {
-                struct hfd_sqlite_op *op = hfd_sqlite_take_locked(sqlite, queue, 1);
+                struct hfd_sqlite_op *op = hfd_sqlite_take_locked(sqlite, queue, 1, SIZE_MAX);
 
                 if (op) {
                         pthread_mutex_unlock(&sqlite->mu);
+                        hfd_sqlite_set_busy(sqlite, queue, true);
                         run_read(sqlite, db, op);
+                        hfd_sqlite_set_busy(sqlite, queue, false);
                         pthread_mutex_lock(&sqlite->mu);
                 } else if (sqlite->closing) {
                         break;

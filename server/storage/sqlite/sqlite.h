@@ -4,12 +4,12 @@
  * The state of a SQLite store, shared by its threads. Private to server/storage/sqlite.
  *
  * Threads, each with a connection of its own to the file:
- *  - the writer runs transactions and compactions. What waits while it writes is committed
- * together, with one wait for the disk (writer.c);
+ *  - the writer runs transactions and compactions. It commits the operations that have come while
+ *    it wrote all together, with one wait for the disk (writer.c);
  *  - the reader runs gets and reads of the revision, the lister runs lists, so that a large list
  *    delays no small read (reader.c);
  *  - the watcher delivers the events of the watches, and ends operations whose deadline has passed
- *    (watcher.c).
+ *    (watches.c).
  *
  * Lock: mu guards the members that are marked so. Nothing waits for the disk and no callback runs
  * under it. The caller of a function whose name ends in _locked holds mu.
@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "base/timer_heap.h"
+#include "server/storage/sqlite/file_lock.h"
 #include "server/storage/sqlite/operation.h"
 #include "server/storage/store.h"
 
@@ -32,22 +33,28 @@ enum hfd_sqlite_queue_kind {
         HFD_SQLITE_QUEUES
 };
 
-/* What waits for one thread. */
+/* The operations that wait for one thread. */
 struct hfd_sqlite_queue {
         pthread_cond_t wake; /* with mu: an operation was added, or the store is closing */
+        /* The boot time at which the thread began its operation, or last made progress with it; 0 =
+         * the thread waits. Set by the thread. */
+        _Atomic hf_nsec busy_since;
         /* Guarded by mu. */
         struct hfd_sqlite_op *first, **last;               /* owned */
         struct hfd_sqlite_op *first_urgent, **last_urgent; /* owned; taken before the others */
 };
 
 struct hfd_sqlite {
-        struct hfd_store store;   /* first member; immutable */
-        char *path, *notify_path; /* owned, immutable */
-        struct hfd_sqlite_db write_db, read_db, list_db,
-                watch_db; /* each used by its thread only */
+        struct hfd_store store; /* first member; immutable */
+        /* Each is used by its thread only. */
+        struct hfd_sqlite_db write_db, read_db, list_db, watch_db;
         pthread_t writer, reader, lister, watcher;
-        int wake_fd;   /* an eventfd: the watcher looks for new rows, deadlines and the end */
-        int notify_fd; /* the notify file, written after each commit for the other processes */
+        int wake_fd; /* an eventfd: the watcher looks for new rows, deadlines and the end */
+        /* Used by the writer only, apart from the start and the end of the store; its path is
+         * immutable. */
+        struct hfd_sqlite_file_lock file_lock;
+        /* The watcher has no inotify: the writer wakes it through the eventfd after a commit. */
+        atomic_bool without_notices;
 
         pthread_mutex_t mu;
         /* Guarded by mu. */
@@ -65,6 +72,13 @@ static inline struct hfd_sqlite *hfd_sqlite_of(struct hfd_store *store) {
         return (struct hfd_sqlite *)store;
 }
 
+/* The longest time between two looks of the watcher for new rows and deadlines, also when nobody
+ * wakes it. */
+#define HFD_SQLITE_LOOK_INTERVAL HF_NSEC_PER_SEC
+
+/* Notes that the thread of a queue works and has made progress (busy), or that it waits. Call it on
+ * that thread. */
+void hfd_sqlite_set_busy(struct hfd_sqlite *sqlite, int queue, bool busy);
 /* Makes the watcher look. Any thread. */
 void hfd_sqlite_wake_watcher(struct hfd_sqlite *sqlite);
 

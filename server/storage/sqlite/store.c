@@ -12,16 +12,18 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/thread.h"
+#include "server/storage/sqlite/header.h"
 #include "server/storage/sqlite/sqlite.h"
 #include "server/storage/sqlite/watches.h"
+
+/* How long a thread may work without progress before it counts as hanging. */
+#define PATIENCE (10 * HF_NSEC_PER_SEC)
 
 void hfd_sqlite_wake_watcher(struct hfd_sqlite *sqlite) {
         uint64_t one = 1;
@@ -29,10 +31,23 @@ void hfd_sqlite_wake_watcher(struct hfd_sqlite *sqlite) {
         (void)!write(sqlite->wake_fd, &one, sizeof one);
 }
 
+void hfd_sqlite_set_busy(struct hfd_sqlite *sqlite, int queue, bool busy) {
+        atomic_store(&sqlite->queues[queue].busy_since,
+                     busy ? hf_now(hf_host_clock(sqlite->store.host)) : 0);
+}
+
+/* The watcher's count of iterations; 0 if another thread has been busy for too long. */
 static uint64_t sqlite_iterations(struct hfd_store *store) {
         struct hfd_sqlite *sqlite = hfd_sqlite_of(store);
+        hf_nsec now = hf_now(hf_host_clock(store->host));
         uint64_t iterations;
 
+        for (int i = 0; i < HFD_SQLITE_QUEUES; i++) {
+                hf_nsec since = atomic_load(&sqlite->queues[i].busy_since);
+
+                if (since != 0 && since < now - PATIENCE)
+                        return 0;
+        }
         pthread_mutex_lock(&sqlite->mu);
         iterations = sqlite->iterations;
         pthread_mutex_unlock(&sqlite->mu);
@@ -53,40 +68,64 @@ static void sqlite_stop(struct hfd_store *store) {
 
 /* ---- memory, descriptors and connections ---- */
 
-static void close_all(struct hfd_sqlite *sqlite) {
-        struct hfd_sqlite_db *all[] = {&sqlite->write_db, &sqlite->read_db, &sqlite->list_db,
-                                       &sqlite->watch_db};
+/* SQLite copies its WAL into the file when the last connection of all processes is closed. Only the
+ * holder of the lock may do that. Without the lock, these connections leave the WAL as it is: the
+ * store that holds the lock has connections of its own, or the next start copies the WAL. */
+static void close_connections(struct hfd_sqlite *sqlite) {
+        struct hfd_sqlite_db *all[] = {&sqlite->watch_db, &sqlite->list_db, &sqlite->read_db,
+                                       &sqlite->write_db};
+        struct hf_status ignored = {0};
+        bool locked = sqlite->file_lock.fd >= 0 &&
+                      hfd_sqlite_file_lock_take(&sqlite->file_lock, &ignored) == 0;
 
-        for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+                if (!locked && all[i]->handle)
+                        (void)sqlite3_db_config(all[i]->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1,
+                                                NULL);
                 hfd_sqlite_db_close(all[i]);
+        }
+        hfd_sqlite_file_lock_release(&sqlite->file_lock);
+}
+
+static void close_all(struct hfd_sqlite *sqlite) {
+        close_connections(sqlite);
+        hfd_sqlite_file_lock_deinit(&sqlite->file_lock);
         if (sqlite->wake_fd >= 0)
                 close(sqlite->wake_fd);
-        if (sqlite->notify_fd >= 0)
-                close(sqlite->notify_fd);
-        free(sqlite->path);
-        free(sqlite->notify_path);
         free(sqlite);
+}
+
+/* Opens the file before the lock file is made, so that a file that is refused gets none beside
+ * it. */
+static int open_first(struct hfd_sqlite *sqlite, const char *path, bool create,
+                      struct hf_status *reterr_status) {
+        int r = hfd_sqlite_db_open(&sqlite->write_db, path, create, reterr_status);
+
+        if (r != 0)
+                return r;
+        /* If the path is a symbolic link, this is the file behind it, beside which SQLite has its
+         * WAL. All who use the file must find the same lock. */
+        path = sqlite3_db_filename(sqlite->write_db.handle, "main");
+        r = hfd_sqlite_check_place(path, reterr_status);
+        if (r == 0)
+                r = hfd_sqlite_file_lock_init(&sqlite->file_lock, path, reterr_status);
+        if (r == 0)
+                r = hfd_sqlite_file_lock_take(&sqlite->file_lock, reterr_status);
+        if (r == 0)
+                r = hfd_sqlite_db_fill(&sqlite->write_db, path, reterr_status);
+        hfd_sqlite_file_lock_release(&sqlite->file_lock);
+        return r;
 }
 
 static int open_all(struct hfd_sqlite *sqlite, const char *path, bool create,
                     struct hf_status *reterr_status) {
         struct hfd_sqlite_db *readers[] = {&sqlite->read_db, &sqlite->list_db, &sqlite->watch_db};
+        int r = open_first(sqlite, path, create, reterr_status);
 
-        sqlite->path = strdup(path);
-        if (!sqlite->path || asprintf(&sqlite->notify_path, "%s-notify", path) < 0) {
-                sqlite->notify_path = NULL;
-                return hf_fail(reterr_status, -ENOMEM, "out of memory");
-        }
-        int r = hfd_sqlite_db_open(&sqlite->write_db, path, create, reterr_status);
         for (size_t i = 0; i < sizeof readers / sizeof readers[0] && r == 0; i++)
                 r = hfd_sqlite_db_open(readers[i], path, false, reterr_status);
         if (r != 0)
                 return r;
-        sqlite->notify_fd =
-                open(sqlite->notify_path, O_CREAT | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600);
-        if (sqlite->notify_fd < 0)
-                return hf_fail(reterr_status, HF_E_INVALID, "%s cannot be opened: %s",
-                               sqlite->notify_path, strerror(errno));
         sqlite->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         return sqlite->wake_fd >= 0 ? 0 : hf_fail(reterr_status, -errno, "%s", strerror(errno));
 }
@@ -194,16 +233,18 @@ int hfd_sqlite_store_new(const struct hf_host *host, const char *path, bool crea
         if (!sqlite)
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
         sqlite->store = (struct hfd_store){.ops = &sqlite_ops, .host = host};
-        sqlite->wake_fd = sqlite->notify_fd = -1;
+        sqlite->wake_fd = sqlite->file_lock.fd = -1;
         int r = open_all(sqlite, path, create, reterr_status);
         if (r != 0)
                 goto fail;
         r = init_locks(sqlite);
-        if (r != 0)
-                goto fail;
-        r = start_threads(sqlite);
+        if (r == 0) {
+                r = start_threads(sqlite);
+                if (r != 0)
+                        destroy_locks(sqlite);
+        }
         if (r != 0) {
-                destroy_locks(sqlite);
+                (void)hf_fail(reterr_status, r, "%s cannot be used: %s", path, hf_strerror(r));
                 goto fail;
         }
         *ret_store = &sqlite->store;

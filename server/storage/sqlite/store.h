@@ -10,11 +10,11 @@
 #include "server/storage/store.h"
 
 /*
- * Opens the file, with create also a new one (mode 0600), and starts the threads. Blocks for the
- * disk. Beside the file there are PATH-wal and PATH-shm of SQLite, and PATH-notify, through which
- * processes tell each other of writes. 0, HF_E_INVALID (the file cannot be used: the message names
- * it, says why and what to do), HF_E_UNAVAILABLE (another process holds it locked for too long) or
- * -errno. Free it by ops->free.
+ * Opens the file, or with `create` makes it if there is none (mode 0600), and starts the threads.
+ * Blocks for the disk. Beside the file there are PATH-wal and PATH-shm of SQLite, and PATH-notify,
+ * through which processes tell each other of writes. 0, HF_E_INVALID (the file cannot be used: the
+ * message names it, says why and what to do), HF_E_UNAVAILABLE (another process holds it locked for
+ * too long) or -errno. The caller frees the store with ops->free.
  */
 int hfd_sqlite_store_new(const struct hf_host *host, const char *path, bool create,
                          struct hfd_store **ret_store, struct hf_status *reterr_status);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads and writes versions of keys.
+ * Reads and writes versions of keys. The log is the list of all writes in the order of their
+ * revisions; it is not SQLite's WAL. A sweep removes compacted versions, a few rows at a time.
  *
  * Invariants:
  *  - the row of the newest revision is never removed, so the revision never goes back: a sweep
@@ -12,12 +13,15 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "server/storage/keys.h"
 
 #define FIRST_REVISION 1
+#define LOG_BYTES      (4 * 1024 * 1024) /* of values after which a reading of the log stops */
+#define VISITED_MAX    8 /* versions of a key that a list steps over before it searches */
 
 static int64_t first_id(uint64_t revision) { return (int64_t)(revision * HFD_TXN_MAX); }
 static int64_t last_id(uint64_t revision) { return first_id(revision) + HFD_TXN_MAX - 1; }
@@ -131,51 +135,104 @@ static int add_version(struct hfd_sqlite_db *db, const char *key, int64_t id, bo
         return r;
 }
 
+/* The last version of a key that is not newer than an id; 0 = it has none. */
+static int last_version(struct hfd_sqlite_db *db, const char *key, int64_t newest, int64_t *ret_id,
+                        struct hf_status *reterr_status) {
+        sqlite3_stmt *last;
+        int r = bind_key(db, HFD_SQL_LAST_ID, key, &last, reterr_status);
+
+        if (r != 0)
+                return r;
+        (void)sqlite3_bind_int64(last, 2, newest);
+        int step = sqlite3_step(last);
+        *ret_id = step == SQLITE_ROW ? sqlite3_column_int64(last, 0) : 0;
+        if (step != SQLITE_ROW && step != SQLITE_DONE)
+                r = hfd_sqlite_db_fail(db, reterr_status);
+        (void)sqlite3_reset(last);
+        return r;
+}
+
+/* Removes the key that was added beyond the limit. True: there was one. */
+static bool cut_to_limit(struct hfd_sqlite_kvs *kvs, size_t limit) {
+        if (limit == 0 || kvs->n <= limit)
+                return false;
+        kvs->n--;
+        free((char *)kvs->kvs[kvs->n].key);
+        hf__buf_unref(kvs->kvs[kvs->n].value);
+        return true;
+}
+
 /*
- * The rows of the index come in the order of the keys, and the versions of each key from the oldest
- * on. The last one that is not newer than the revision counts, so it is added when the next key
- * appears.
+ * Walks the index, which is sorted by key and then by id. Of each key the last version up to the
+ * revision counts.
  */
+struct walk {
+        int64_t newest;     /* ids above it are newer than the revision */
+        sqlite3_stmt *rows; /* HFD_SQL_KEYS, or HFD_SQL_KEYS_AFTER after a key with many versions */
+        char key[HFD_KEY_MAX];
+        int64_t id;       /* of the version of `key` that counts; 0 = none yet */
+        size_t n_visited; /* rows of `key` */
+};
+
+/*
+ * After VISITED_MAX versions of a key: finds the one that counts by a search, and continues at the
+ * next key by another. So a key costs at most VISITED_MAX rows and two searches.
+ */
+static int skip_versions(struct hfd_sqlite_db *db, struct walk *walk,
+                         struct hf_status *reterr_status) {
+        int r = last_version(db, walk->key, walk->newest, &walk->id, reterr_status);
+
+        if (r != 0)
+                return r;
+        (void)sqlite3_reset(walk->rows);
+        walk->rows = hfd_sqlite_db_statement(db, HFD_SQL_KEYS_AFTER);
+        /* The key is copied: the walk overwrites its own. */
+        if (!walk->rows ||
+            sqlite3_bind_text(walk->rows, 1, walk->key, -1, SQLITE_TRANSIENT) != SQLITE_OK)
+                r = hfd_sqlite_db_fail(db, reterr_status);
+        return r;
+}
+
+static int visit_row(struct hfd_sqlite_db *db, struct walk *walk, const char *key,
+                     struct hf_status *reterr_status) {
+        int64_t id = sqlite3_column_int64(walk->rows, 1);
+
+        if (strcmp(key, walk->key) != 0) {
+                walk->n_visited = 0;
+                (void)snprintf(walk->key, sizeof walk->key, "%s", key);
+        }
+        if (id <= walk->newest)
+                walk->id = id;
+        return ++walk->n_visited < VISITED_MAX ? 0 : skip_versions(db, walk, reterr_status);
+}
+
 int hfd_sqlite_list(struct hfd_sqlite_db *db, const struct hfd_sqlite_range *range,
                     struct hfd_sqlite_kvs *kvs, bool *ret_more, struct hf_status *reterr_status) {
+        struct walk walk = {.newest = last_id(range->revision)};
         size_t n_prefix = strlen(range->prefix);
-        char key[HFD_KEY_MAX] = "";
-        int64_t id = 0, newest = last_id(range->revision);
-        sqlite3_stmt *keys;
-        int step = SQLITE_DONE, r;
+        int r = bind_key(db, HFD_SQL_KEYS, range->start, &walk.rows, reterr_status);
 
-        *ret_more = false;
-        r = bind_key(db, HFD_SQL_KEYS, range->start, &keys, reterr_status);
-        while (r == 0) {
-                step = sqlite3_step(keys);
-                const char *next =
-                        step == SQLITE_ROW ? (const char *)sqlite3_column_text(keys, 0) : NULL;
-                bool in_range = next && strncmp(next, range->prefix, n_prefix) == 0;
+        while (r == 0 && range->go_on(range->ctx)) {
+                int step = sqlite3_step(walk.rows);
+                const char *key =
+                        step == SQLITE_ROW ? (const char *)sqlite3_column_text(walk.rows, 0) : NULL;
+                bool in_range = key && strncmp(key, range->prefix, n_prefix) == 0;
 
-                if (id != 0 && (!in_range || strcmp(next, key) != 0)) {
-                        r = add_version(db, key, id, range->keys_only, kvs, reterr_status);
-                        id = 0;
+                if (step != SQLITE_ROW && step != SQLITE_DONE)
+                        r = hfd_sqlite_db_fail(db, reterr_status);
+                if (r == 0 && walk.id != 0 && (!in_range || strcmp(key, walk.key) != 0)) {
+                        r = add_version(db, walk.key, walk.id, range->keys_only, kvs,
+                                        reterr_status);
+                        walk.id = 0;
                 }
-                if (r != 0 || !in_range || atomic_load(range->canceled))
+                /* One key more than the limit shows that more follow. */
+                if (r != 0 || !in_range || (range->limit > 0 && kvs->n > range->limit))
                         break;
-                /* One key more than the limit was added, to know whether more follow. */
-                if (range->limit > 0 && kvs->n > range->limit)
-                        break;
-                if (sqlite3_column_int64(keys, 1) <= newest) {
-                        id = sqlite3_column_int64(keys, 1);
-                        (void)strncpy(key, next, sizeof key - 1);
-                }
+                r = visit_row(db, &walk, key, reterr_status);
         }
-        if (r == 0 && step != SQLITE_ROW && step != SQLITE_DONE)
-                r = hfd_sqlite_db_fail(db, reterr_status);
-        if (keys)
-                (void)sqlite3_reset(keys);
-        if (r == 0 && range->limit > 0 && kvs->n > range->limit) {
-                *ret_more = true;
-                kvs->n--;
-                free((char *)kvs->kvs[kvs->n].key);
-                hf__buf_unref(kvs->kvs[kvs->n].value);
-        }
+        if (walk.rows)
+                (void)sqlite3_reset(walk.rows);
+        *ret_more = r == 0 && cut_to_limit(kvs, range->limit);
         return r;
 }
 
@@ -298,9 +355,10 @@ static int add_logged(sqlite3_stmt *log, struct hfd_sqlite_kvs *kvs) {
 }
 
 int hfd_sqlite_log(struct hfd_sqlite_db *db, uint64_t *position, size_t max,
-                   struct hfd_sqlite_kvs *kvs, struct hf_status *reterr_status) {
+                   struct hfd_sqlite_kvs *kvs, bool *ret_more, struct hf_status *reterr_status) {
         sqlite3_stmt *log = hfd_sqlite_db_statement(db, HFD_SQL_LOG);
         uint64_t reached = *position;
+        size_t n_bytes = 0;
         int step = SQLITE_DONE, r = 0;
 
         if (!log)
@@ -310,9 +368,10 @@ int hfd_sqlite_log(struct hfd_sqlite_db *db, uint64_t *position, size_t max,
         while (r == 0 && (step = sqlite3_step(log)) == SQLITE_ROW) {
                 uint64_t revision = revision_of(sqlite3_column_int64(log, 0));
 
-                if (kvs->n >= max && revision >= reached)
+                if ((kvs->n >= max || n_bytes >= LOG_BYTES) && revision >= reached)
                         break;
                 reached = revision + 1;
+                n_bytes += (size_t)sqlite3_column_bytes(log, 3);
                 r = add_logged(log, kvs);
         }
         if (r == 0 && step != SQLITE_ROW && step != SQLITE_DONE)
@@ -320,6 +379,7 @@ int hfd_sqlite_log(struct hfd_sqlite_db *db, uint64_t *position, size_t max,
         (void)sqlite3_reset(log);
         if (r == 0)
                 *position = reached;
+        *ret_more = r == 0 && step == SQLITE_ROW;
         return r;
 }
 
@@ -330,7 +390,7 @@ struct swept_row {
         bool is_deletion;
 };
 
-#define SWEEP_MAX 256
+#define SWEEP_MAX 256 /* rows; the array is on the stack */
 
 static int read_swept(struct hfd_sqlite_db *db, int64_t after, int64_t to, size_t max,
                       struct swept_row *rows, size_t *ret_n, struct hf_status *reterr_status) {
@@ -361,15 +421,21 @@ static int delete_row(struct hfd_sqlite_db *db, int64_t id, struct hf_status *re
         return hfd_sqlite_db_finish(db, statement, reterr_status);
 }
 
-int hfd_sqlite_sweep(struct hfd_sqlite_db *db, uint64_t compacted, size_t max, bool *ret_done,
+int hfd_sqlite_sweep(struct hfd_sqlite_db *db, size_t max, bool *ret_done,
                      struct hf_status *reterr_status) {
         struct swept_row rows[SWEEP_MAX];
-        uint64_t swept = 0;
+        uint64_t compacted = 0, swept = 0;
         size_t n = 0;
 
         assert(max > 0);
         max = max < SWEEP_MAX ? max : SWEEP_MAX;
-        int r = hfd_sqlite_db_meta(db, "swept", &swept, reterr_status);
+        int r = hfd_sqlite_db_meta(db, "compacted", &compacted, reterr_status);
+        if (r == 0)
+                r = hfd_sqlite_db_meta(db, "swept", &swept, reterr_status);
+        if (r == 0 && compacted == 0) {
+                *ret_done = true;
+                return 0;
+        }
         if (r == 0)
                 r = read_swept(db, (int64_t)swept, last_id(compacted), max, rows, &n,
                                reterr_status);
@@ -384,7 +450,9 @@ int hfd_sqlite_sweep(struct hfd_sqlite_db *db, uint64_t compacted, size_t max, b
                 return r;
         *ret_done = n < max;
         /* The deletions of the compacted revision itself are looked at again by the next sweep. */
-        int64_t reached = *ret_done ? last_id(compacted - 1) : rows[n - 1].id;
+        int64_t reached = last_id(compacted - 1);
+        if (!*ret_done && rows[n - 1].id < reached)
+                reached = rows[n - 1].id;
         if (reached > (int64_t)swept)
                 r = hfd_sqlite_db_set_meta(db, "swept", (uint64_t)reached, reterr_status);
         return r;

@@ -7,7 +7,6 @@
  *
  * Thread: that of the connection. All functions return 0, or an error as hfd_sqlite_db_fail does.
  */
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -34,7 +33,9 @@ struct hfd_sqlite_range {
         uint64_t revision;          /* the state after this revision */
         size_t limit;               /* 0 = none */
         bool keys_only;
-        const atomic_bool *canceled; /* becomes true when nobody wants the result */
+        /* Called for each row; false: nobody wants the result any more, so stop. */
+        bool (*go_on)(void *ctx);
+        void *ctx;
 };
 int hfd_sqlite_list(struct hfd_sqlite_db *db, const struct hfd_sqlite_range *range,
                     struct hfd_sqlite_kvs *kvs, bool *ret_more, struct hf_status *reterr_status);
@@ -47,15 +48,16 @@ int hfd_sqlite_write(struct hfd_sqlite_db *db, const struct hfd_txn *txn, uint64
                      struct hf_status *reterr_status);
 
 /*
- * The writes from *position (a revision) on, at most about max of them, and whole revisions only.
- * *position becomes the first revision that is not included. events borrow from kvs.
+ * Adds the writes from *position (a revision) on. Stops at the end of the revision in which max of
+ * them or 4 MiB of values were reached. *position becomes the first revision that is not included.
+ * *ret_more: more were written.
  */
 int hfd_sqlite_log(struct hfd_sqlite_db *db, uint64_t *position, size_t max,
-                   struct hfd_sqlite_kvs *kvs, struct hf_status *reterr_status);
+                   struct hfd_sqlite_kvs *kvs, bool *ret_more, struct hf_status *reterr_status);
 
 /*
- * Removes some of what no read at revision `compacted` or later can return: it looks at up to max
+ * Removes some of what no read at the compacted revision or later can return: it looks at up to max
  * rows from the meta value "swept" on, and moves that on. *ret_done: nothing is left to remove.
  */
-int hfd_sqlite_sweep(struct hfd_sqlite_db *db, uint64_t compacted, size_t max, bool *ret_done,
+int hfd_sqlite_sweep(struct hfd_sqlite_db *db, size_t max, bool *ret_done,
                      struct hf_status *reterr_status);

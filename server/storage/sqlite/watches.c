@@ -3,9 +3,10 @@
  * The watches of a SQLite store, and the thread that serves them. A watch is a position in the rows
  * of the file; the watcher reads what was written from there on, by any process.
  *
- * The watcher looks when this process has committed (the eventfd), when another one has written to
- * the notify file (inotify), and every LOOK_INTERVAL in case a process was killed between the two.
- * It also ends operations whose deadline has passed.
+ * The watcher looks for new rows when a process, perhaps this one, has written to the notify file
+ * after a commit (inotify). It also looks every HFD_SQLITE_LOOK_INTERVAL, because a process may be
+ * killed between the commit and the notice. It reads rows only if SQLite says that there was a
+ * commit since the last look. It also ends operations whose deadline has passed.
  *
  * Invariants:
  *  - a watch receives whole revisions, in order, because hfd_sqlite_log returns whole revisions;
@@ -26,8 +27,7 @@
 #include "server/storage/sqlite/sqlite.h"
 #include "server/storage/sqlite/versions.h"
 
-#define EVENTS_MAX    256 /* rows that are read at once; exceeded only to complete a revision */
-#define LOOK_INTERVAL (100 * HF_NSEC_PER_MSEC)
+#define EVENTS_MAX 256 /* rows that are read at once; exceeded only to complete a revision */
 /* Without inotify: how soon another process's commit is seen. */
 #define LOOK_INTERVAL_WITHOUT_NOTICE (20 * HF_NSEC_PER_MSEC)
 
@@ -40,6 +40,7 @@ struct hfd_sqlite_watch {
         char *begin, *end; /* owned */
         /* Used by the watcher only. */
         uint64_t position; /* the next revision to deliver; 0 = the next one that is written */
+        bool behind;       /* rows may be left that it has not received */
         /* Guarded by mu. */
         int error; /* not 0: the watcher must end the watch with this error */
 };
@@ -63,6 +64,7 @@ int hfd_sqlite_watch_start(struct hfd_store *store, const char *begin, const cha
         watch->handler = *handler;
         watch->ctx = ctx;
         watch->position = revision;
+        watch->behind = true;
         watch->begin = strdup(begin);
         watch->end = strdup(end);
         if (!watch->begin || !watch->end) {
@@ -102,7 +104,7 @@ void hfd_sqlite_watch_cancel(struct hfd_store *store, uint64_t id) {
 
 /* Reads what the watch has not received, in one snapshot. HF_E_GONE: its position is compacted. */
 static int read_log(struct hfd_sqlite_db *db, struct hfd_sqlite_watch *watch,
-                    struct hfd_sqlite_kvs *kvs, struct hf_status *reterr_status) {
+                    struct hfd_sqlite_kvs *kvs, bool *ret_more, struct hf_status *reterr_status) {
         struct hf_status ignored = {0};
         uint64_t compacted = 0, revision = 0;
         int r = hfd_sqlite_db_run(db, HFD_SQL_BEGIN_READ, reterr_status);
@@ -117,7 +119,7 @@ static int read_log(struct hfd_sqlite_db *db, struct hfd_sqlite_watch *watch,
                 r = hf_fail(reterr_status, HF_E_GONE, "revision %llu of the watch is compacted",
                             (unsigned long long)watch->position);
         if (r == 0)
-                r = hfd_sqlite_log(db, &watch->position, EVENTS_MAX, kvs, reterr_status);
+                r = hfd_sqlite_log(db, &watch->position, EVENTS_MAX, kvs, ret_more, reterr_status);
         if (sqlite3_get_autocommit(db->handle) == 0)
                 (void)hfd_sqlite_db_run(db, HFD_SQL_COMMIT, &ignored);
         return r == 0 || r == HF_E_GONE ? r : HF_E_UNAVAILABLE;
@@ -162,23 +164,26 @@ static void end_watch_locked(struct hfd_sqlite *sqlite, struct hfd_sqlite_watch 
 }
 
 /* Serves one watch; releases mu meanwhile. Only this thread removes watches, and others insert them
- * before the first one, so the watch stays where it is. True: rows may be left. */
-static bool serve_locked(struct hfd_sqlite *sqlite, struct hfd_sqlite_watch *watch,
-                         struct hf_status *ret_status) {
+ * before the first one, so the watch stays where it is. */
+static void serve_locked(struct hfd_sqlite *sqlite, struct hfd_sqlite_watch *watch,
+                         struct hf_status *ret_why) {
         struct hfd_sqlite_kvs kvs = {0};
+        struct hf_status status = {0};
+        bool more = false;
 
         pthread_mutex_unlock(&sqlite->mu);
-        int r = read_log(&sqlite->watch_db, watch, &kvs, ret_status);
+        int r = read_log(&sqlite->watch_db, watch, &kvs, &more, &status);
         if (r == 0)
                 deliver(watch, &kvs);
-        bool more = r == 0 && kvs.n >= EVENTS_MAX;
         hfd_sqlite_kvs_deinit(&kvs);
+        watch->behind = more;
         pthread_mutex_lock(&sqlite->mu);
+        /* A watch that was canceled meanwhile ends as canceled. */
         if (r != 0 && watch->error == 0) {
                 watch->error = r;
-                ret_status->error = r;
+                *ret_why = status;
+                ret_why->error = r;
         }
-        return more;
 }
 
 static struct hfd_sqlite_watch **link_of_locked(struct hfd_sqlite *sqlite,
@@ -190,24 +195,41 @@ static struct hfd_sqlite_watch **link_of_locked(struct hfd_sqlite *sqlite,
         return link;
 }
 
-/* Serves all watches once. True: rows may be left. */
-static bool serve_all_locked(struct hfd_sqlite *sqlite) {
+/* Serves the watches that are behind, once each, or all when there was a commit. True: one is still
+ * behind. */
+static bool serve_all_locked(struct hfd_sqlite *sqlite, bool committed) {
         struct hfd_sqlite_watch *watch = sqlite->watches;
         bool more = false;
 
         while (watch) {
-                struct hf_status status = {0};
+                struct hf_status why = {0};
 
                 if (sqlite->closing && watch->error == 0)
                         watch->error = HF_E_CANCELED;
-                if (watch->error == 0)
-                        more = serve_locked(sqlite, watch, &status) || more;
+                if (watch->error == 0 && (committed || watch->behind))
+                        serve_locked(sqlite, watch, &why);
                 struct hfd_sqlite_watch *next = watch->next;
+                more = more || watch->behind;
                 if (watch->error != 0)
-                        end_watch_locked(sqlite, link_of_locked(sqlite, watch), &status);
+                        end_watch_locked(sqlite, link_of_locked(sqlite, watch), &why);
                 watch = next;
         }
         return more;
+}
+
+/* Whether there was a commit since the last look, by this process or another. True also if SQLite
+ * cannot tell: reading the rows then fails as well, and the watches end with that error. */
+static bool was_committed(struct hfd_sqlite *sqlite, int64_t *seen) {
+        sqlite3_stmt *changes = hfd_sqlite_db_statement(&sqlite->watch_db, HFD_SQL_CHANGES);
+        int64_t now = 0;
+
+        if (!changes || sqlite3_step(changes) != SQLITE_ROW)
+                return true;
+        now = sqlite3_column_int64(changes, 0);
+        (void)sqlite3_reset(changes);
+        bool committed = now != *seen;
+        *seen = now;
+        return committed;
 }
 
 /* ---- the thread ---- */
@@ -216,7 +238,7 @@ static bool serve_all_locked(struct hfd_sqlite *sqlite) {
 static void sleep_until(struct hfd_sqlite *sqlite, int inotify_fd, hf_nsec deadline) {
         struct pollfd fds[] = {{.fd = sqlite->wake_fd, .events = POLLIN},
                                {.fd = inotify_fd, .events = POLLIN}};
-        hf_nsec pause = inotify_fd >= 0 ? LOOK_INTERVAL : LOOK_INTERVAL_WITHOUT_NOTICE;
+        hf_nsec pause = inotify_fd >= 0 ? HFD_SQLITE_LOOK_INTERVAL : LOOK_INTERVAL_WITHOUT_NOTICE;
         hf_nsec left = deadline - hf_now(hf_host_clock(sqlite->store.host));
         char buffer[1024];
 
@@ -243,12 +265,17 @@ static int open_inotify(const char *path) {
 
 void *hfd_sqlite_watcher_main(void *ctx) {
         struct hfd_sqlite *sqlite = ctx;
-        int inotify_fd = open_inotify(sqlite->notify_path);
+        int inotify_fd = open_inotify(sqlite->file_lock.path);
+        int64_t seen = -1;
 
+        atomic_store(&sqlite->without_notices, inotify_fd < 0);
         pthread_mutex_lock(&sqlite->mu);
         for (;;) {
                 sqlite->iterations++;
-                bool more = serve_all_locked(sqlite);
+                pthread_mutex_unlock(&sqlite->mu);
+                bool committed = was_committed(sqlite, &seen);
+                pthread_mutex_lock(&sqlite->mu);
+                bool more = serve_all_locked(sqlite, committed);
                 hf_nsec deadline = hfd_sqlite_expire_locked(sqlite);
 
                 if (more)

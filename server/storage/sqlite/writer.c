@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The writer of a SQLite store. It takes all transactions that wait, runs them one after the other
- * in one transaction of SQLite, and commits: so many writes share one wait for the disk. Only then
- * are they answered. Between batches it removes compacted versions, in small steps.
+ * The writer of a SQLite store. It takes transactions that wait (a batch), runs them one after the
+ * other in one transaction of SQLite, and commits. So many writes share one wait for the disk.
+ * Their replies are sent after the commit. Between batches it removes compacted versions, in small
+ * steps.
  *
  * Invariants:
  *  - a write is answered with success only after its commit has returned;
  *  - if anything but a compare fails, the whole batch is rolled back, and nothing of it was
- * written. Only when the commit itself fails is the outcome unknown;
+ *    written. The outcome is unknown only if the commit itself fails;
  *  - other processes may write between two batches, so each batch reads the revision anew.
  */
 #include <assert.h>
@@ -17,16 +18,23 @@
 #include "server/storage/sqlite/sqlite.h"
 #include "server/storage/sqlite/versions.h"
 
-#define BATCH_MAX  256
-#define SWEEP_ROWS 128 /* in one step */
-/* The pause between two steps while nothing else is to be done: each step waits for the disk. */
+#define BATCH_MAX 256
+/* A larger batch would delay the next write, of a Lease for example, which has to wait until the
+ * batch is on the disk. */
+#define BATCH_BYTES (1024 * 1024)
+#define SWEEP_ROWS  128 /* in one step */
+/* The least pause between two steps: each step waits for the disk. */
 #define SWEEP_PAUSE (2 * HF_NSEC_PER_MSEC)
+/* The pauses after steps that failed. */
+#define FIRST_RETRY (1 * HF_NSEC_PER_SEC)
+#define LAST_RETRY  (60 * HF_NSEC_PER_SEC)
 
-/* What the writer remembers between two batches. Used by its thread only. */
+/* The writer's state between two batches. Used by its thread only. */
 struct writer {
         struct hfd_sqlite *sqlite;
-        uint64_t compacted; /* sweep up to this revision; 0 = nothing is known to be left */
-        bool sweeping;
+        bool sweeping;    /* compacted versions may be left to remove */
+        hf_nsec sweep_at; /* when the next step may begin */
+        hf_nsec pause;    /* after a step; longer after failures */
 };
 
 /* ---- one operation ---- */
@@ -53,8 +61,6 @@ static int run_txn(struct hfd_sqlite_db *db, struct hfd_sqlite_op *op, uint64_t 
                    struct hf_status *reterr_status) {
         bool holds;
 
-        if (op->reply.error != 0) /* too large; known since its start */
-                return 0;
         int r = hfd_sqlite_compare(db, &op->txn, &holds, reterr_status);
         if (r == 0 && holds)
                 r = hfd_sqlite_write(db, &op->txn, revision, reterr_status);
@@ -80,7 +86,6 @@ static int run_compact(struct writer *writer, struct hfd_sqlite_db *db, struct h
                                           gone ? "compacted" : "not reached yet");
                 return 0;
         }
-        writer->compacted = op->revision;
         writer->sweeping = true;
         return hfd_sqlite_db_set_meta(db, "compacted", op->revision, reterr_status);
 }
@@ -108,16 +113,33 @@ static int run_ops(struct writer *writer, struct hfd_sqlite_op *ops, bool *ret_w
 
 /* Tells the watchers of this and of the other processes that there are new rows. */
 static void notify(struct hfd_sqlite *sqlite) {
-        hfd_sqlite_wake_watcher(sqlite);
-        if (sqlite->notify_fd >= 0)
-                (void)!pwrite(sqlite->notify_fd, "n", 1, 0);
+        hfd_sqlite_file_lock_notify(&sqlite->file_lock);
+        if (atomic_load(&sqlite->without_notices))
+                hfd_sqlite_wake_watcher(sqlite);
+}
+
+/* Takes the lock of the stores that share the file, and begins a transaction. end() releases it. */
+static int begin(struct hfd_sqlite *sqlite, struct hf_status *reterr_status) {
+        int r = hfd_sqlite_file_lock_take(&sqlite->file_lock, reterr_status);
+
+        return r == 0 ? hfd_sqlite_db_run(&sqlite->write_db, HFD_SQL_BEGIN_WRITE, reterr_status)
+                      : r;
+}
+
+/* Rolls back a transaction that was not committed, and releases the lock. */
+static void end(struct hfd_sqlite *sqlite) {
+        struct hf_status ignored = {0};
+
+        if (sqlite3_get_autocommit(sqlite->write_db.handle) == 0)
+                (void)hfd_sqlite_db_run(&sqlite->write_db, HFD_SQL_ROLLBACK, &ignored);
+        hfd_sqlite_file_lock_release(&sqlite->file_lock);
 }
 
 static void run_batch(struct writer *writer, struct hfd_sqlite_op *ops) {
         struct hfd_sqlite_db *db = &writer->sqlite->write_db;
         struct hf_status status = {0};
         bool wrote = false, committing = false;
-        int r = hfd_sqlite_db_run(db, HFD_SQL_BEGIN_WRITE, &status);
+        int r = begin(writer->sqlite, &status);
 
         if (r == 0)
                 r = run_ops(writer, ops, &wrote, &status);
@@ -125,11 +147,7 @@ static void run_batch(struct writer *writer, struct hfd_sqlite_op *ops) {
                 committing = true;
                 r = hfd_sqlite_db_run(db, HFD_SQL_COMMIT, &status);
         }
-        if (r != 0 && sqlite3_get_autocommit(db->handle) == 0) {
-                struct hf_status ignored = {0};
-
-                (void)hfd_sqlite_db_run(db, HFD_SQL_ROLLBACK, &ignored);
-        }
+        end(writer->sqlite);
         /* A commit that failed may be on the disk all the same. */
         if (r != 0 && r != -ENOSPC)
                 r = committing && r != HF_E_UNAVAILABLE ? HF_E_TIMEOUT : HF_E_UNAVAILABLE;
@@ -147,62 +165,84 @@ static void run_batch(struct writer *writer, struct hfd_sqlite_op *ops) {
 
 /* ---- compaction ---- */
 
-/* One step: a transaction of its own. When it fails, the next step tries again. */
+/* After each failure in a row the next step waits twice as long as after the previous one. */
+static void put_off_sweep(struct writer *writer, const struct hf_status *why) {
+        const struct hf_host *host = writer->sqlite->store.host;
+
+        if (writer->pause == SWEEP_PAUSE)
+                hf_log(&host->log, HF_LOG_WARNING, "store",
+                       "old versions of objects cannot be removed from the store's file, trying "
+                       "again: %s",
+                       why->message);
+        hf_nsec pause = 2 * writer->pause;
+        if (pause < FIRST_RETRY)
+                pause = FIRST_RETRY;
+        writer->pause = pause < LAST_RETRY ? pause : LAST_RETRY;
+        writer->sweep_at = hf_now(hf_host_clock(host)) + writer->pause;
+}
+
+/* Removes some compacted versions, in a transaction of its own. */
 static void sweep_step(struct writer *writer) {
         struct hfd_sqlite_db *db = &writer->sqlite->write_db;
         struct hf_status status = {0};
         bool done = false;
-        int r = hfd_sqlite_db_run(db, HFD_SQL_BEGIN_WRITE, &status);
+        int r = begin(writer->sqlite, &status);
 
         if (r == 0)
-                r = hfd_sqlite_sweep(db, writer->compacted, SWEEP_ROWS, &done, &status);
+                r = hfd_sqlite_sweep(db, SWEEP_ROWS, &done, &status);
         if (r == 0)
                 r = hfd_sqlite_db_run(db, HFD_SQL_VACUUM, &status);
         if (r == 0)
                 r = hfd_sqlite_db_run(db, HFD_SQL_COMMIT, &status);
-        if (r != 0 && sqlite3_get_autocommit(db->handle) == 0)
-                (void)hfd_sqlite_db_run(db, HFD_SQL_ROLLBACK, &status);
-        if (r == 0 && done)
-                writer->sweeping = false;
+        end(writer->sqlite);
+        if (r != 0) {
+                put_off_sweep(writer, &status);
+                return;
+        }
+        writer->sweeping = !done;
+        writer->pause = SWEEP_PAUSE;
+        writer->sweep_at = hf_now(hf_host_clock(writer->sqlite->store.host)) + writer->pause;
 }
 
-/* A compaction that the previous process has not finished goes on. */
-static void resume_sweep(struct writer *writer) {
-        struct hf_status status = {0};
+/* ---- the thread ---- */
 
-        writer->sweeping = hfd_sqlite_db_meta(&writer->sqlite->write_db, "compacted",
-                                              &writer->compacted, &status) == 0 &&
-                           writer->compacted > 0;
+static bool is_sweep_due(const struct writer *writer) {
+        return writer->sweeping &&
+               hf_now(hf_host_clock(writer->sqlite->store.host)) >= writer->sweep_at;
+}
+
+static void work(struct writer *writer, struct hfd_sqlite_op *ops) {
+        hfd_sqlite_set_busy(writer->sqlite, HFD_SQLITE_WRITES, true);
+        if (ops)
+                run_batch(writer, ops);
+        if (is_sweep_due(writer))
+                sweep_step(writer);
+        hfd_sqlite_set_busy(writer->sqlite, HFD_SQLITE_WRITES, false);
 }
 
 void *hfd_sqlite_writer_main(void *ctx) {
         struct hfd_sqlite *sqlite = ctx;
-        struct writer writer = {.sqlite = sqlite};
+        /* A compaction that a previous process has not finished goes on. */
+        struct writer writer = {.sqlite = sqlite, .sweeping = true, .pause = SWEEP_PAUSE};
         const struct hf_clock *clock = hf_host_clock(sqlite->store.host);
         pthread_cond_t *wake = &sqlite->queues[HFD_SQLITE_WRITES].wake;
 
-        resume_sweep(&writer);
         pthread_mutex_lock(&sqlite->mu);
         for (;;) {
                 struct hfd_sqlite_op *ops =
-                        hfd_sqlite_take_locked(sqlite, HFD_SQLITE_WRITES, BATCH_MAX);
-                bool closing = sqlite->closing;
+                        hfd_sqlite_take_locked(sqlite, HFD_SQLITE_WRITES, BATCH_MAX, BATCH_BYTES);
 
-                if (!ops && closing)
+                if (!ops && sqlite->closing)
                         break;
-                if (!ops && !writer.sweeping) {
-                        (void)clock->wait(clock->ctx, wake, &sqlite->mu, HF_NSEC_NEVER);
+                if (!ops && !is_sweep_due(&writer)) {
+                        hf_nsec until = writer.sweeping ? writer.sweep_at : HF_NSEC_NEVER;
+
+                        (void)clock->wait(clock->ctx, wake, &sqlite->mu, until);
                         continue;
                 }
                 pthread_mutex_unlock(&sqlite->mu);
-                if (ops)
-                        run_batch(&writer, ops);
-                if (writer.sweeping)
-                        sweep_step(&writer);
+                work(&writer, ops);
                 pthread_mutex_lock(&sqlite->mu);
-                if (!ops && writer.sweeping && !sqlite->closing)
-                        (void)clock->wait(clock->ctx, wake, &sqlite->mu,
-                                          hf_now(clock) + SWEEP_PAUSE);
         }
         pthread_mutex_unlock(&sqlite->mu);
         return NULL;

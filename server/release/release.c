@@ -18,23 +18,23 @@
  *
  * The command uses the instance's store directly, because the instance's API server is dead too.
  */
-#include "server/release.h"
+#include "server/release/release.h"
 
-#include <assert.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/strbuf.h"
-#include "base/thread.h"
 #include "base/time_format.h"
-#include "server/configured_store.h"
+#include "server/process/flag_files.h"
 #include "server/process/runfile.h"
+#include "server/storage/blocking.h"
 #include "server/storage/keys.h"
 #include "server/storage/store.h"
 #include "server/storage/term_record.h"
+#include "server/store/configured_store.h"
 #include "server/systemd/log_sink.h"
 
 /* The time limit for all operations of one release. */
@@ -46,53 +46,20 @@ struct release {
         const char *prefix;          /* prefix of all keys; borrowed */
         hf_nsec deadline;            /* boot time */
         char now[HF__MICROTIME_MAX]; /* the time of the release, in the format of a Lease */
-        /* The current operation. Guarded by mu until done is true: the store's thread writes these,
-         * and then the thread that waits reads them. */
-        pthread_mutex_t mu;
-        pthread_cond_t cond;
-        bool done;
-        int error;
-        struct hf__buf *value; /* value of the first key found; owned */
-        uint64_t mod_revision; /* revision of that key */
-        struct hf_status status;
+        struct hfd_waiter waiter;
+        struct hfd_result result; /* of the latest operation */
 };
 
-/* Thread: the store's. */
-static void on_reply(void *ctx, const struct hfd_store_reply *reply) {
-        struct release *release = ctx;
+/* Reads a key. *ret_kv: the key with its value, valid until the next operation; NULL if there is no
+ * such key. */
+static int read_key(struct release *release, const char *key, const struct hfd_kv **ret_kv) {
+        hfd_waiter_begin(&release->waiter, &release->result);
+        int r = release->store->ops->get(release->store, key, false, release->deadline,
+                                         hfd_result_fill, &release->result);
 
-        (void)pthread_mutex_lock(&release->mu);
-        assert(!release->done);
-        release->error = reply->error;
-        release->status = reply->status;
-        if (reply->n_kvs > 0) {
-                release->value = hf__buf_ref(reply->kvs[0].value);
-                release->mod_revision = reply->kvs[0].mod_revision;
-        }
-        release->done = true;
-        (void)pthread_cond_signal(&release->cond);
-        (void)pthread_mutex_unlock(&release->mu);
-}
-
-/* Waits for the current operation. It needs no deadline here, because the store replies by the
- * operation's deadline. */
-static int wait_done(struct release *release) {
-        const struct hf_clock *clock = hf_host_clock(release->store->host);
-
-        (void)pthread_mutex_lock(&release->mu);
-        while (!release->done)
-                (void)clock->wait(clock->ctx, &release->cond, &release->mu, HF_NSEC_NEVER);
-        release->done = false;
-        (void)pthread_mutex_unlock(&release->mu);
-        return release->error;
-}
-
-/* Reads a key into release->value, which is NULL if the key does not exist. */
-static int read_key(struct release *release, const char *key) {
-        release->value = hf__buf_unref(release->value);
-        int r = release->store->ops->get(release->store, key, false, release->deadline, on_reply,
-                                         release);
-        return r != 0 ? r : wait_done(release);
+        r = hfd_waiter_end(&release->waiter, &release->result, r);
+        *ret_kv = r == 0 && release->result.n_kvs > 0 ? release->result.kvs : NULL;
+        return r;
 }
 
 /* Sets *ret_released to a copy of the Lease without a holder, with a duration of one second and the
@@ -126,10 +93,10 @@ static int make_released_lease(const struct hf__buf *lease, const char *identity
         return r;
 }
 
-/* Writes the Lease without its holder and ends the term, in one transaction. HF_E_CONFLICT: the
- * Lease or the term has changed since it was read. */
+/* Writes the Lease without its holder and ends the term, in one transaction. revision: that of the
+ * Lease that was read. HF_E_CONFLICT: the Lease or the term has changed since then. */
 static int commit_release(struct release *release, const struct hf_fence *fence,
-                          const char *lease_key, struct hf__buf *lease) {
+                          const char *lease_key, uint64_t revision, struct hf__buf *lease) {
         struct hfd_fence_compares fenced;
         struct hf__buf *record = hfd_term_record_value("", release->now);
         int r = record ? hfd_fence_compares(&fenced, release->prefix, fence) : -ENOMEM;
@@ -137,7 +104,7 @@ static int commit_release(struct release *release, const struct hf_fence *fence,
         if (r == 0) {
                 struct hfd_compare compares[] = {{.kind = HFD_MOD_EQUALS,
                                                   .key = lease_key,
-                                                  .revision = release->mod_revision},
+                                                  .revision = revision},
                                                  fenced.compares[0],
                                                  fenced.compares[1]};
                 struct hfd_op ops[] = {{.kind = HFD_PUT, .key = lease_key, .value = lease},
@@ -146,11 +113,10 @@ static int commit_release(struct release *release, const struct hf_fence *fence,
                                       .n_compares = sizeof compares / sizeof compares[0],
                                       .ops = ops,
                                       .n_ops = sizeof ops / sizeof ops[0]};
-                release->value = hf__buf_unref(release->value);
-                r = release->store->ops->txn(release->store, &txn, release->deadline, on_reply,
-                                             release);
-                if (r == 0)
-                        r = wait_done(release);
+                hfd_waiter_begin(&release->waiter, &release->result);
+                r = release->store->ops->txn(release->store, &txn, release->deadline,
+                                             hfd_result_fill, &release->result);
+                r = hfd_waiter_end(&release->waiter, &release->result, r);
         }
         hf__buf_unref(record);
         return r;
@@ -158,15 +124,18 @@ static int commit_release(struct release *release, const struct hf_fence *fence,
 
 /* Sets fence->term to the Lease's current term. HF_E_STALE_TERM: the Lease has no term record. */
 static int read_term(struct release *release, struct hf_fence *fence) {
+        const struct hfd_kv *record = NULL;
         char key[HFD_KEY_MAX];
         int r = hfd_key_term_record(key, release->prefix, fence->ns, fence->name);
 
         if (r == 0)
-                r = read_key(release, key);
-        if (r == 0 && !release->value)
-                r = HF_E_STALE_TERM;
-        fence->term = release->mod_revision;
-        return r;
+                r = read_key(release, key, &record);
+        if (r != 0)
+                return r;
+        if (!record)
+                return HF_E_STALE_TERM;
+        fence->term = record->mod_revision;
+        return 0;
 }
 
 /* Reads and releases the Lease. Results as run_release. */
@@ -174,6 +143,7 @@ static int release_in_store(struct release *release, struct hf_fence *fence) {
         char key[HFD_KEY_MAX];
         int n = snprintf(key, sizeof key, "%s/leases/%s/%s", release->prefix, fence->ns,
                          fence->name);
+        const struct hfd_kv *held = NULL;
         struct hf__buf *lease = NULL;
         int r = 0;
 
@@ -182,14 +152,13 @@ static int release_in_store(struct release *release, struct hf_fence *fence) {
         if (fence->term == 0)
                 r = read_term(release, fence);
         if (r == 0)
-                r = read_key(release, key);
+                r = read_key(release, key, &held);
         if (r != 0)
                 return r;
-        r = release->value
-                    ? make_released_lease(release->value, fence->identity, release->now, &lease)
-                    : HF_E_STALE_TERM;
+        r = held ? make_released_lease(held->value, fence->identity, release->now, &lease)
+                 : HF_E_STALE_TERM;
         if (r == 0)
-                r = commit_release(release, fence, key, lease);
+                r = commit_release(release, fence, key, held->mod_revision, lease);
         hf__buf_unref(lease);
         return r == HF_E_CONFLICT ? HF_E_STALE_TERM : r;
 }
@@ -204,18 +173,16 @@ static int run_release(struct hfd_store *store, const char *prefix, struct hf_fe
         const struct hf_clock *clock = hf_host_clock(store->host);
         struct release release = {.store = store,
                                   .prefix = prefix,
-                                  .deadline = hf_now(clock) + DEADLINE,
-                                  .mu = PTHREAD_MUTEX_INITIALIZER};
-        int r = hf_cond_init(&release.cond);
+                                  .deadline = hf_now(clock) + DEADLINE};
+        int r = hfd_waiter_init(&release.waiter, store->host);
 
         if (r != 0)
                 return r;
         hf__microtime_format(clock->real(clock->ctx) / 1000, release.now);
         r = release_in_store(&release, fence);
-        *reterr_status = release.status;
-        hf__buf_unref(release.value);
-        (void)pthread_cond_destroy(&release.cond);
-        (void)pthread_mutex_destroy(&release.mu);
+        *reterr_status = release.result.status;
+        hfd_result_deinit(&release.result);
+        hfd_waiter_deinit(&release.waiter);
         return r;
 }
 
@@ -256,7 +223,7 @@ static int release_leases(const struct hf_host *host, const struct hfd_config *c
         int r = hfd_configured_store_new(host, config, &store, &status);
         if (r != 0) {
                 print_failure(leadership, r, &status);
-                return 1;
+                return hfd_flag_is_mistake(r) ? 2 : 1;
         }
         /* One fence for each Lease: a fence that names both would compare the terms of both. */
         set_text(fence.ns, sizeof fence.ns, leadership->ns);
@@ -273,6 +240,12 @@ static int release_leases(const struct hf_host *host, const struct hfd_config *c
         return exit_status;
 }
 
+bool hfd_release_after_mistake(void) {
+        const char *code = getenv("EXIT_CODE"), *exit_status = getenv("EXIT_STATUS");
+
+        return code && exit_status && strcmp(code, "exited") == 0 && strcmp(exit_status, "2") == 0;
+}
+
 int hfd_release_main(const struct hfd_config *config) {
         struct hf_host host = {.size = sizeof host, .clock = hf_clock_system()};
         struct hfd_log_sink sink;
@@ -284,8 +257,13 @@ int hfd_release_main(const struct hfd_config *config) {
                                          &status);
         if (r == HF_E_NOT_FOUND)
                 return 0; /* the process did not lead, as after every clean stop */
+        if (r == -ENOENT && hfd_release_after_mistake())
+                return 0; /* the server has ended before it had a run file */
         if (r != 0) {
-                (void)fprintf(stderr, "holdfastd release: %s\n", status.message);
+                (void)fprintf(stderr, "holdfastd release: %s%s\n", status.message,
+                              r == -ENOENT ? ": give the --data-dir, --runtime-dir and --instance "
+                                             "of the server that has died"
+                                           : "");
                 return 1;
         }
         hfd_log_sink_init(&sink, config, &host.log);

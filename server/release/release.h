@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The sub-command `holdfastd release`: frees the Lease of an instance that has died. */
+/* The sub-command `holdfastd release`: frees the Lease of an instance that has died. Thread:
+ * main. */
+#include <stdbool.h>
+
 struct hfd_config;
 
 /*
  * Releases what the run file of config->instance names, unless the instance is alive. Prints the
  * result. Blocks on files, and up to 5 s for each Lease; there are two during a migration. Returns
  * the exit status: 0 = released, nothing to release, or the Lease no longer has that identity and
- * term; 1 otherwise.
+ * term; 2 = a file that a flag names cannot be used; 1 = another failure.
  */
 int hfd_release_main(const struct hfd_config *config);
+/* Whether systemd runs this process after the server has ended with status 2: the server has
+ * reported the mistake. */
+bool hfd_release_after_mistake(void);
