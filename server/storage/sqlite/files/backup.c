@@ -63,6 +63,18 @@ static int fail_copy(sqlite3 *db, const char *path, const char *temporary,
                                            temporary, sqlite3_errmsg(db));
 }
 
+/* SQLite calls a target full too when a damaged source asks for a row or a page with a number that
+ * no file can have. So the source is checked before the file system is blamed. */
+static int explain_full(const char *path, struct hf_status *reterr_status) {
+        struct hfd_sqlite_faults faults = {0};
+        struct hf_status ignored = {0};
+
+        if (hfd_sqlite_check(path, &faults, &ignored) != 0 || faults.n == 0)
+                return -ENOSPC;
+        return hf_fail(reterr_status, HF_E_INVALID, "%s is damaged: %zu faults, the first: %.300s",
+                       path, faults.n, faults.first);
+}
+
 /* VACUUM INTO reads everything at one revision and leaves out free pages. It accepts a target that
  * exists if it is empty, and keeps that file's mode. */
 static int copy_file(const char *path, const char *temporary, struct hf_status *reterr_status) {
@@ -78,7 +90,7 @@ static int copy_file(const char *path, const char *temporary, struct hf_status *
                 r = fail_copy(db, path, temporary, reterr_status);
         (void)sqlite3_finalize(statement);
         (void)sqlite3_close(db);
-        return r;
+        return r == -ENOSPC ? explain_full(path, reterr_status) : r;
 }
 
 typedef int (*change_fn)(const char *path, const char *prefix, struct hf_status *reterr_status);
