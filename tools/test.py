@@ -4,6 +4,10 @@
 Two activities run at the same time. The main lane runs CPU-heavy steps one after the other: builds, unit tests, the simulator, and
 the same under sanitizers. Meanwhile three workers run integration tests, which mostly wait, each one file at a time. Each step prints one line with its duration; if it failed, the end of its log follows. Every test counts once per build that it
 runs in; a build or a check counts as one test.
+
+This runs on machines that others use too, and a machine that stands still for seconds fails a test that is right. So if a few tests failed, each runs
+once more at the end, when nothing else runs. If it passes then, it counts as passed and is named in the summary: it still needs a look. What a
+sanitizer or valgrind reported, what hung, and what did not build gets no second try.
 """
 import concurrent.futures
 import json
@@ -23,6 +27,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 KINDS = ("unit", "sim", "integration", "sanitizers", "valgrind", "form")
 STEP_LIMIT = 1200  # seconds; a step that takes longer counts as hung
 WORKERS = 3
+SECOND_TRIES = 4  # of tests in a whole run: if more failed, the reason is not chance
 TAIL = 80  # lines of a failed step's log, without those of the tests that passed
 PASSED = re.compile(r" *\d+/\d+ .* (OK|SKIP) +[0-9.]+s")
 
@@ -119,6 +124,7 @@ class Board:
     def __init__(self):
         self.mutex = threading.Lock()
         self.passed = self.failed = self.skipped = 0
+        self.late = []  # the tests that passed on their second try only
         self.began = time.monotonic()
         self.running = {}
         self.live = sys.stdout.isatty()
@@ -163,12 +169,13 @@ class Run:
         self.children = Children()
         self.pool = concurrent.futures.ThreadPoolExecutor(WORKERS)
         self.jobs = []
+        self.again = []  # of each step with failed tests: its name, their names, and the function that runs them again
 
     def wants(self, kind):
         return kind in self.kinds
 
     def log(self, name):
-        return self.directory / (re.sub(r"[^a-z0-9]+", "-", name.lower()) + ".log")
+        return self.directory / (re.sub(r"[^a-z0-9]+", "-", name.lower())[:200] + ".log")
 
     # ---- steps ----
 
@@ -203,7 +210,7 @@ class Run:
         base = tempfile.mkdtemp(prefix="reports-", dir=self.directory)
         return {k: v.format(log=f"{base}/report") for k, v in BUILDS[build][2].items()}, pathlib.Path(base)
 
-    def meson_tests(self, name, build, *selection):
+    def meson_tests(self, name, build, *selection, names=()):
         log = self.log(name)
         env, reports = self.reports(build)
         if build in SANITIZED or VALGRIND in selection:
@@ -211,14 +218,17 @@ class Run:
         result = ROOT / build / "meson-logs" / ("testlog-valgrind.json" if VALGRIND in selection else "testlog.json")
         result.unlink(missing_ok=True)
         self.board.start(name)
-        status = self.children.run(["meson", "test", "-C", build, "--no-rebuild", "--print-errorlogs", *selection], log, env)
-        results = [json.loads(line)["result"] for line in result.read_text().splitlines()] if result.exists() else []
-        passed = sum(r in ("OK", "EXPECTEDFAIL") for r in results)
-        skipped = results.count("SKIP")
-        self.close(name, status, passed, len(results) - passed - skipped, skipped, log, reports)
+        status = self.children.run(["meson", "test", "-C", build, "--no-rebuild", "--print-errorlogs", *selection, *names], log, env)
+        results = [json.loads(line) for line in result.read_text().splitlines()] if result.exists() else []
+        passed = sum(r["result"] in ("OK", "EXPECTEDFAIL") for r in results)
+        skipped = sum(r["result"] == "SKIP" for r in results)
+        failed = {r["name"].split(" / ")[-1] for r in results if r["result"] == "FAIL" and r["returncode"] == 1}
+        again = (lambda title: self.meson_tests(title, build, *selection, names=failed)) if VALGRIND not in selection and not names else None
+        self.close(name, status, passed, len(results) - passed - skipped, skipped, log, reports, failed, again)
 
-    def close(self, name, status, passed, failed, skipped, log, reports):
-        """Counts as a failure too: a failed command without a failed test, no test that passed, a report of a sanitizer."""
+    def close(self, name, status, passed, failed, skipped, log, reports, names, again):
+        """Counts as a failure too: a failed command without a failed test, no test that passed, a report of a sanitizer.
+        `again` runs the failed tests `names` again; None: it may not."""
         text = log.read_text(errors="replace")
         found = sorted(path for path in reports.iterdir() if not is_about_symbols(path.read_text(errors="replace")))
         for report in found:
@@ -226,23 +236,39 @@ class Run:
         if failed == 0 and (status != 0 or found or passed == 0):
             text += f"\ntools/test: status {status}, {passed} passed, {len(found)} sanitizer reports"
             failed = 1
+        if again and failed > 0 and not found and len(names) == failed:
+            self.again.append((name, names, again))
         self.board.done(name, passed, failed, skipped, text)
 
-    def pytest(self, name, build, path, on_sqlite):
+    def second_tries(self):
+        """Runs the failed tests once more, one after the other, if they are few and nothing else failed."""
+        if sum(len(names) for _, names, _ in self.again) != self.board.failed or not 0 < self.board.failed <= SECOND_TRIES:
+            return
+        for name, names, again in self.again:
+            self.board.failed -= len(names)
+            failed = self.board.failed
+            again(f"{name}, the second try of {', '.join(sorted(names))}")
+            if self.board.failed == failed:
+                self.board.late += sorted(names)
+
+    def pytest(self, name, build, path, on_sqlite, ids=()):
         env, reports = self.reports(build)
         log, result = self.log(name), self.log(name).with_suffix(".xml")
         # Some tests have a controller that ignores its tokens; the process then ends while that thread still runs.
         env |= {k: v + ":report_thread_leaks=0" for k, v in env.items() if k == "TSAN_OPTIONS"}
         env |= {"HOLDFAST_BUILD": str(ROOT / build), "PYTHONDONTWRITEBYTECODE": "1", "HOLDFAST_TEST_STORE": "sqlite" if on_sqlite else "etcd"}
         self.board.start(name)
-        status = self.children.run([sys.executable, "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider", f"--junitxml={result}", path], log, env)
+        status = self.children.run([sys.executable, "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider", f"--junitxml={result}", *(ids or [path])], log, env)
         passed = failed = skipped = 0
+        names = set()
         if result.exists():
             suite = xml.etree.ElementTree.parse(result).getroot().find("testsuite")
             failed = int(suite.get("failures")) + int(suite.get("errors"))
             skipped = int(suite.get("skipped"))
             passed = int(suite.get("tests")) - failed - skipped
-        self.close(name, status, passed, failed, skipped, log, reports)
+            names = {f"{path}::{case.get('name')}" for case in suite if case.find("failure") is not None or case.find("error") is not None}
+        again = None if ids else lambda title: self.pytest(title, build, path, on_sqlite, sorted(names))
+        self.close(name, status, passed, failed, skipped, log, reports, {node.split("::")[-1] for node in names}, again)
 
     def integration(self, build, suits=lambda name: True, on_sqlite=False):
         """Gives the test files to the workers, the largest first."""
@@ -296,6 +322,7 @@ class Run:
                 self.board.show_running()
             for job in [first, *self.jobs]:
                 job.result()
+            self.second_tries()
         finally:
             self.children.stop()
             self.pool.shutdown(cancel_futures=True)
@@ -324,6 +351,8 @@ def main():
             print("tools/test: interrupted", file=sys.stderr)
             return 130
     board = run.board
+    if board.late:
+        print(f"passed on the second try only: {', '.join(board.late)}")
     print(f"took {time.monotonic() - board.began:.0f} s" + (f"; {board.skipped} skipped" if board.skipped else ""))
     print(f"{board.passed} passed, {board.failed} failed")
     return 0 if board.failed == 0 and board.passed > 0 else 1
