@@ -17,6 +17,7 @@ void cancel_waker(void);
 void hooks_stop(void);
 void queue_keys(void);
 void informer_end(void);
+void informers_share(void);
 void elector_start_stop(void);
 void elector_terms(void);
 void controller_order(void);
