@@ -187,7 +187,7 @@ void hf__informer_thread_join(struct hf_informer_thread *thread) {
         thread->stop = true;
         (void)pthread_cond_signal(&thread->wake);
         (void)pthread_mutex_unlock(&thread->mu);
-        (void)pthread_join(thread->thread, NULL);
+        (void)hf__thread_join(thread->thread);
 }
 
 /* ---- life ---- */

@@ -164,15 +164,15 @@ static void run(bool shares) {
         if (baton_random(2) == 0)
                 threads[n_threads++] = scenario_thread("fires", fire, NULL);
         while (n_threads > 0)
-                pthread_join(threads[--n_threads], NULL);
+                (void)hf__thread_join(threads[--n_threads]);
         if (baton_random(4) == 0)
                 scenario_sleep(HF_NSEC_PER_SEC);
         n.informer = hf_informer_free(n.informer);
         if (shares) {
-                pthread_join(other, NULL);
+                (void)hf__thread_join(other);
                 n.thread = hf_informer_thread_free(n.thread);
         }
-        pthread_join(writer, NULL);
+        (void)hf__thread_join(writer);
         baton_be_quick();
         hf_client_free(&n.client->base);
         fake_api_free(n.api);
