@@ -420,6 +420,11 @@ void hfd_config_store_name(const struct hfd_config *config, char name[HFD_STORE_
                 (void)snprintf(name, HFD_STORE_NAME_MAX, "the store %.200s", config->store_file);
 }
 
+static void free_texts(char **texts, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                free(texts[i]);
+}
+
 void hfd_config_done(struct hfd_config *config) {
         char **texts[] = {&config->storage,
                           &config->shared_dir,
@@ -462,20 +467,13 @@ void hfd_config_done(struct hfd_config *config) {
                           &config->copy_to};
         for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
                 free(*texts[i]);
-        for (size_t i = 0; i < HFD_MAX_ETCD_SERVERS; i++)
-                free(config->etcd_servers[i]);
-        for (size_t i = 0; i < HFD_MAX_CONTROLLERS; i++)
-                free(config->controllers[i]);
-        for (size_t i = 0; i < HFD_MAX_MANIFEST_DIRECTORIES; i++)
-                free(config->bootstrap_manifests[i]);
-        for (size_t i = 0; i < HFD_MAX_KEY_FILES; i++)
-                free(config->account_key_files[i]);
-        for (size_t i = 0; i < HFD_MAX_ISSUERS; i++)
-                free(config->issuers[i]);
-        for (size_t i = 0; i < HFD_MAX_AUDIENCES; i++)
-                free(config->audiences[i]);
-        for (size_t i = 0; i < HFD_MAX_ARGUMENTS; i++)
-                free(config->arguments[i]);
+        free_texts(config->etcd_servers, HFD_MAX_ETCD_SERVERS);
+        free_texts(config->controllers, HFD_MAX_CONTROLLERS);
+        free_texts(config->bootstrap_manifests, HFD_MAX_MANIFEST_DIRECTORIES);
+        free_texts(config->account_key_files, HFD_MAX_KEY_FILES);
+        free_texts(config->issuers, HFD_MAX_ISSUERS);
+        free_texts(config->audiences, HFD_MAX_AUDIENCES);
+        free_texts(config->arguments, HFD_MAX_ARGUMENTS);
         *config = (struct hfd_config){0};
 }
 
