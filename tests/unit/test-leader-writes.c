@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "base/thread.h"
 #include "fake_api_client.h"
 #include "patience.h"
 
@@ -191,8 +192,7 @@ static void start(int (*run_term)(struct hf_term *term), bool unfenced,
         f.base = (struct hf_client){&ops, &f.api->host};
         f.run = run_term;
         f.keeps = true;
-        pthread_mutex_init(&f.mu, NULL);
-        assert_int_equal(hf_cond_init(&f.changed), 0);
+        assert_int_equal(hf__mutex_cond_init(&f.mu, &f.changed), 0);
         const struct hf_elector_config config = {.size = sizeof config,
                                                  .ns = "kube-system",
                                                  .name = "lead",

@@ -22,6 +22,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
+#include "base/thread.h"
 #include "grpc_server.h"
 #include "patience.h"
 #include "scripted_server.h"
@@ -148,8 +149,7 @@ static struct hf__buf *message_of(const char *text, size_t n_filler) {
 static struct hfd_grpc_request start_request(struct call *call, struct hf__buf *body,
                                              hf_nsec deadline) {
         *call = (struct call){.body = body};
-        pthread_mutex_init(&call->mu, NULL);
-        (void)hf_cond_init(&call->cond);
+        assert_int_equal(hf__mutex_cond_init(&call->mu, &call->cond), 0);
         return (struct hfd_grpc_request){.path = "/test.Test/Test",
                                          .body = body,
                                          .deadline = deadline,

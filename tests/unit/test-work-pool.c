@@ -39,8 +39,7 @@ struct counted {
 
 static void shared_init(struct shared *shared, unsigned n_threads) {
         memset(shared, 0, sizeof *shared);
-        assert_int_equal(hf__mutex_init(&shared->mu), 0);
-        assert_int_equal(hf_cond_init(&shared->cond), 0);
+        assert_int_equal(hf__mutex_cond_init(&shared->mu, &shared->cond), 0);
         assert_int_equal(hfd_work_pool_new(&host, n_threads, 5, &shared->pool), 0);
 }
 
