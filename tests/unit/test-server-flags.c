@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/strbuf.h"
+#include "server/config/config_check.h"
 #include "server/config/flags.h"
 #include "server/config/kube_apiserver.h"
 
