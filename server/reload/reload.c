@@ -8,7 +8,7 @@
  * sent any more, because it would contradict STOPPING=1. Main sends all three, so their order is
  * certain.
  */
-#include "server/reload.h"
+#include "server/reload/reload.h"
 
 #include <assert.h>
 
