@@ -58,9 +58,9 @@ static bool same_version(const struct ranked *a, const struct ranked *b) {
 }
 
 /*
- * Returns the rank from which on managers stay as they are. Each older manager is joined with the
- * oldest one of its version; the limit is the lowest rank with which few enough are left. first:
- * for each rank, whether the manager of this rank is the oldest one of its version.
+ * Returns the lowest rank from which on managers may stay as they are. The managers below it are
+ * joined, those of each version into one, and then few enough are left. first: for each rank,
+ * whether that manager is the oldest one of its version.
  */
 static size_t find_limit(const bool *first, size_t n) {
         size_t n_left = n, rank = 0;

@@ -168,7 +168,7 @@ static void tear_down(void) {
         pthread_mutex_destroy(&f.mu);
 }
 
-/* Nothing accumulates, and each term begins with the changes made before it. */
+/* A16, LK01: Nothing accumulates, and each term begins with the changes made before it. */
 static void test_terms_leave_nothing_behind(void **state) {
         struct fake_api *api = fake_api_new();
         struct fake_api_client *clients[2] = {fake_api_client_new(api), fake_api_client_new(api)};
