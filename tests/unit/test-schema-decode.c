@@ -202,7 +202,7 @@ static void test_a_wrong_time_is_named_as_kubernetes_names_it(void **state) {
         expect_reasons(cases, sizeof cases / sizeof cases[0]);
 }
 
-static void test_lookups(void **state) {
+static void test_fields_are_found_by_name_and_by_tag(void **state) {
         assert_ptr_equal(hfd_schema_of_member(&thing, "part"), &part);
         assert_ptr_equal(hfd_schema_of_member(&map_of_parts, "any"), &part);
         assert_null(hfd_schema_of_member(&thing, "nothing"));
@@ -223,7 +223,7 @@ int main(void) {
                 cmocka_unit_test(test_times_have_one_form),
                 cmocka_unit_test(test_a_wrong_type_is_named_as_kubernetes_names_it),
                 cmocka_unit_test(test_a_wrong_time_is_named_as_kubernetes_names_it),
-                cmocka_unit_test(test_lookups),
+                cmocka_unit_test(test_fields_are_found_by_name_and_by_tag),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -214,7 +214,7 @@ static int call_with(struct call *call, const char *text) {
 
 /* ---- how calls end ---- */
 
-static void test_good_responses(void **state) {
+static void test_a_response_arrives_with_its_code_status_and_message(void **state) {
         struct call call;
 
         open_channel(&host);
@@ -231,7 +231,7 @@ static void test_good_responses(void **state) {
         close_channel();
 }
 
-static void test_bad_responses(void **state) {
+static void test_what_is_wrong_with_a_response_is_reported(void **state) {
         struct call call;
 
         open_channel(&host);
@@ -442,8 +442,8 @@ static void test_stop_refuses_and_ends(void **state) {
 
 int main(void) {
         const struct CMUnitTest cases[] = {
-                cmocka_unit_test(test_good_responses),
-                cmocka_unit_test(test_bad_responses),
+                cmocka_unit_test(test_a_response_arrives_with_its_code_status_and_message),
+                cmocka_unit_test(test_what_is_wrong_with_a_response_is_reported),
                 cmocka_unit_test(test_refused_is_not_executed),
                 cmocka_unit_test(test_lost_after_writing_is_unknown),
                 cmocka_unit_test(test_incomplete_request_is_not_executed),
