@@ -33,9 +33,9 @@
 
 #define N_WORKERS 4
 /* Several changes of a namespace shortly after each other are one recount. */
-#define GATHER_DELAY (100 * HF_NSEC_PER_SEC / 1000)
+#define GATHER_DELAY (100 * HF_NSEC_PER_MSEC)
 /* After a conflict; the creates that caused it are probably not the last ones. */
-#define CONFLICT_DELAY (50 * HF_NSEC_PER_SEC / 1000)
+#define CONFLICT_DELAY (50 * HF_NSEC_PER_MSEC)
 
 static const struct hf_resource quotas = {"", "v1", "resourcequotas"};
 
