@@ -5,8 +5,7 @@
  * functions block on files, and log what they have done or why they could not.
  */
 
-/* Reads certificates, tokens, keys and the audit policy again. What cannot be read stays as it is.
- */
+/* Reads certificates, tokens, keys and the audit policy again. What cannot be read stays. */
 void hfd_reload_files(void *ctx);
 /* Writes a kubeconfig that names the other instances. */
 void hfd_reload_kubeconfig(void *ctx);

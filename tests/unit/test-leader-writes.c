@@ -264,7 +264,7 @@ static void test_the_lease_is_released_after_the_last_response(void **state) {
         finish();
 }
 
-/* If a holder did not release, its last write would have 1 s until the Lease expires. */
+/* If a holder did not release, its last write would have less than 1 s until the Lease expires. */
 static const struct hf_leader_timing quick = {.lease_duration = 4 * SEC,
                                               .renew_deadline = 3 * SEC,
                                               .retry_period = 20 * MSEC,
