@@ -314,16 +314,13 @@ int hf_cancel_wait(struct hf_cancel *token, hf_nsec until) {
          * for one. Each wait creates a mutex. */
         pthread_mutex_t mu;
         pthread_cond_t cond;
-        int r = hf__mutex_init(&mu);
+        int r = hf__mutex_cond_init(&mu, &cond);
         if (r < 0)
                 return r;
-        r = hf_cond_init(&cond);
-        if (r == 0) {
-                pthread_mutex_lock(&mu);
-                r = wait_for_token_locked(token, hf_clock_system(), &cond, &mu, until);
-                pthread_mutex_unlock(&mu);
-                pthread_cond_destroy(&cond);
-        }
+        pthread_mutex_lock(&mu);
+        r = wait_for_token_locked(token, hf_clock_system(), &cond, &mu, until);
+        pthread_mutex_unlock(&mu);
+        pthread_cond_destroy(&cond);
         pthread_mutex_destroy(&mu);
         return r;
 }

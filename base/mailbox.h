@@ -32,10 +32,11 @@ void hf__mailbox_done(struct hf__mailbox *mailbox);
 /* Appends message. Thread: any. */
 void hf__mailbox_post(struct hf__mailbox *mailbox, struct hf__message *message);
 /*
- * Waking an owner costs several system calls, and one that is woken for each message takes each one
- * alone. A thread that posts many messages in one go can delay its wakes until it has posted them:
- * between the two functions below, hf__mailbox_post_lazily wakes nobody. It wakes the owners after
- * 16 messages all the same, and any other thread that posts meanwhile wakes the owner at once.
+ * Waking an owner costs several system calls. An owner that is woken for each message also takes
+ * the messages one at a time. A thread that posts many messages in one go can delay its wakes until
+ * it has posted them: between the two functions below, hf__mailbox_post_lazily wakes nobody. It
+ * wakes the owners after 16 messages all the same, and any other thread that posts meanwhile wakes
+ * the owner at once.
  *
  * The mailbox must exist until hf__mailbox_wake_delayed has returned. Outside of the two functions
  * hf__mailbox_post_lazily is the same as hf__mailbox_post. Thread: any.

@@ -70,14 +70,8 @@ int hf_metrics_new(struct hf_metrics **ret_metrics) {
 
         if (!metrics)
                 return -ENOMEM;
-        int r = hf__mutex_init(&metrics->mu);
+        int r = hf__mutex_cond_init(&metrics->mu, &metrics->collector_returned);
         if (r < 0) {
-                free(metrics);
-                return r;
-        }
-        r = hf_cond_init(&metrics->collector_returned);
-        if (r < 0) {
-                pthread_mutex_destroy(&metrics->mu);
                 free(metrics);
                 return r;
         }

@@ -130,6 +130,17 @@ int hf__mutex_init(pthread_mutex_t *mutex) {
         return -error;
 }
 
+int hf__mutex_cond_init(pthread_mutex_t *mutex, pthread_cond_t *cond) {
+        int r = hf__mutex_init(mutex);
+
+        if (r != 0)
+                return r;
+        r = hf_cond_init(cond);
+        if (r != 0)
+                pthread_mutex_destroy(mutex);
+        return r;
+}
+
 /*
  * If the calling thread owns an error-checking mutex, pthread_mutex_timedlock returns EDEADLK
  * before it checks the time limit. If another thread owns the mutex, the call does not wait,

@@ -29,6 +29,11 @@ void *hf__thread_join(pthread_t thread);
 
 /* Initialises a mutex; see above. 0 or -errno. The caller destroys it (pthread_mutex_destroy). */
 int hf__mutex_init(pthread_mutex_t *mutex);
+/*
+ * Initialises a mutex, and a condition variable (hf_cond_init) to wait with it. 0; -errno: neither
+ * of them is initialised. The caller destroys both.
+ */
+int hf__mutex_cond_init(pthread_mutex_t *mutex, pthread_cond_t *cond);
 
 /*
  * Asserts that the calling thread holds mutex. Write it at the top of a function whose name ends in

@@ -129,13 +129,7 @@ static int wait_complete(struct wait *wait, struct hf_client *client, struct hf_
 
 static int wait_init(struct wait *wait, struct hf__phase *phase) {
         *wait = (struct wait){.phase = phase};
-        int r = hf__mutex_init(&wait->mu);
-        if (r != 0)
-                return r;
-        r = hf_cond_init(&wait->changed);
-        if (r != 0)
-                pthread_mutex_destroy(&wait->mu);
-        return r;
+        return hf__mutex_cond_init(&wait->mu, &wait->changed);
 }
 
 int hf__ledger_wait(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {

@@ -49,12 +49,7 @@ static struct pending *pending_new(const struct hf_clock *clock) {
                 return NULL;
         pending->clock = clock;
         pending->refs = 1;
-        if (hf__mutex_init(&pending->mu) < 0) {
-                free(pending);
-                return NULL;
-        }
-        if (hf_cond_init(&pending->cond) < 0) {
-                (void)pthread_mutex_destroy(&pending->mu);
+        if (hf__mutex_cond_init(&pending->mu, &pending->cond) < 0) {
                 free(pending);
                 return NULL;
         }

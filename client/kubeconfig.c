@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads kubeconfig files.
+ * Makes the configuration of a client from kubeconfig files, which kubeconfig_file.c reads.
  *
  * $KUBECONFIG may name several files, which are merged as kubectl merges them. The first file that
  * defines a cluster, context or user of some name defines all of it. The first current-context
@@ -23,18 +23,10 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "client/file_text.h"
-#include "client/yaml.h"
+#include "client/kubeconfig_file.h"
 
-#define MAX_FILES 32u
-#define MAX_JSON  ((size_t)4 << 20)
 /* Names further instances of the API server; other programs ignore it. */
 #define SERVERS_EXTENSION "holdfast.dev/servers"
-
-/* One file: its parsed content, its name for messages, and its directory for relative paths. */
-struct file {
-        char *dir, *source;    /* owned; source is the name */
-        struct hf__json *root; /* owned */
-};
 
 /* The file that is being read (borrowed), and the status that receives errors. */
 struct read_context {
@@ -42,7 +34,7 @@ struct read_context {
         struct hf_status *reterr_status;
 };
 
-static struct read_context read_context_of(const struct file *file,
+static struct read_context read_context_of(const struct hf__kubeconfig_file *file,
                                            struct hf_status *reterr_status) {
         return (struct read_context){.dir = file->dir,
                                      .source = file->source,
@@ -172,9 +164,9 @@ static int refuse_member(const struct read_context *in, const struct hf__json *o
 
 /* Finds {"<list>": [{"name": name, "<kind>": {...}}]} in the first file that defines the name. *in
  * is set to that file, so that its relative paths resolve correctly. */
-static int find_named_object(const struct file *files, size_t n_files, const char *list,
-                             const char *kind, const char *name, struct hf__json **ret_object,
-                             struct read_context *in) {
+static int find_named_object(const struct hf__kubeconfig_file *files, size_t n_files,
+                             const char *list, const char *kind, const char *name,
+                             struct hf__json **ret_object, struct read_context *in) {
         for (size_t i = 0; i < n_files; i++) {
                 *in = read_context_of(&files[i], in->reterr_status);
                 for (struct hf__json *item = hf__json_first(hf__json_get(files[i].root, list));
@@ -306,8 +298,8 @@ static int read_user(const struct read_context *in, const struct hf__json *user,
 }
 
 /* Finds the name of the current context. *in is set to the file that defines it. */
-static int find_current_context(const struct file *files, size_t n_files, struct read_context *in,
-                                const char **ret_name) {
+static int find_current_context(const struct hf__kubeconfig_file *files, size_t n_files,
+                                struct read_context *in, const char **ret_name) {
         *ret_name = NULL;
         for (size_t i = 0; i < n_files && !*ret_name; i++) {
                 *in = read_context_of(&files[i], in->reterr_status);
@@ -321,7 +313,7 @@ static int find_current_context(const struct file *files, size_t n_files, struct
 }
 
 /* Follows the current context to its cluster and user, which may be in other files. */
-static int read_current_context(const struct file *files, size_t n_files,
+static int read_current_context(const struct hf__kubeconfig_file *files, size_t n_files,
                                 struct hf__kubeconfig *config, struct hf_status *reterr_status) {
         struct read_context in = {.reterr_status = reterr_status};
         struct hf__json *context, *cluster, *user;
@@ -358,56 +350,9 @@ static int read_current_context(const struct file *files, size_t n_files,
 
 /* ---- whole files ---- */
 
-/* Parses JSON, or else YAML. JSON is tried first, because it needs no libyaml. */
-static int parse_text(const struct read_context *in, const char *text, size_t n,
-                      struct hf__json **ret_root) {
-        struct hf__strbuf json = {.max = MAX_JSON, .secret = true};
-        struct hf_status why = {0};
-        size_t i = 0;
-
-        while (i < n && strchr(" \t\r\n", text[i])) /* the text has no NUL */
-                i++;
-        if (i < n && text[i] == '{' && hf__json_parse(text, n, ret_root, NULL) == 0)
-                return 0;
-        int r = hf__yaml_to_json(text, n, &json, &why);
-        if (r == 0)
-                r = hf__json_parse(json.data, json.n, ret_root, NULL);
-        if (r != 0)
-                (void)hf_fail(in->reterr_status, r, "%s: %s", in->source,
-                              why.message[0] ? why.message : "this is not a kubeconfig");
-        hf__strbuf_done(&json);
-        return r;
-}
-
-static void file_done(struct file *file) {
-        file->root = hf__json_wipe_free(file->root);
-        free(file->dir);
-        free(file->source);
-        *file = (struct file){0};
-}
-
-/* Parses a text into *file. On failure the caller has nothing to free. */
-static int file_init(const char *text, size_t n, const char *dir, const char *source,
-                     struct file *file, struct hf_status *reterr_status) {
-        *file = (struct file){.dir = strdup(dir), .source = strdup(source)};
-        int r = file->dir && file->source ? 0 : fail_no_memory(reterr_status);
-        if (r == 0 && (n > HF__FILE_TEXT_MAX || memchr(text, '\0', n)))
-                r = hf_fail(reterr_status, HF_E_INVALID, "%s: the file is too large or not text",
-                            source);
-        if (r == 0) {
-                const struct read_context in = read_context_of(file, reterr_status);
-                r = parse_text(&in, text, n, &file->root);
-        }
-        if (r == 0 && !hf__json_is_object(file->root))
-                r = hf_fail(reterr_status, HF_E_INVALID, "%s: this is not a kubeconfig", source);
-        if (r != 0)
-                file_done(file);
-        return r;
-}
-
 /* Builds the configuration of the current context. *ret_config is set only on success. */
-static int read_config(struct file *files, size_t n_files, struct hf__kubeconfig *ret_config,
-                       struct hf_status *reterr_status) {
+static int read_config(struct hf__kubeconfig_file *files, size_t n_files,
+                       struct hf__kubeconfig *ret_config, struct hf_status *reterr_status) {
         struct hf__kubeconfig config = {.rest.size = sizeof config.rest};
 
         int r = read_current_context(files, n_files, &config, reterr_status);
@@ -420,125 +365,32 @@ static int read_config(struct file *files, size_t n_files, struct hf__kubeconfig
 
 int hf__kubeconfig_parse(const char *text, size_t n, const char *dir, const char *source,
                          struct hf__kubeconfig *ret_config, struct hf_status *reterr_status) {
-        struct file file;
+        struct hf__kubeconfig_file file;
 
-        int r = file_init(text, n, dir, source, &file, reterr_status);
+        int r = hf__kubeconfig_file_parse(text, n, dir, source, &file, reterr_status);
         if (r != 0)
                 return fail_in_one_line(r, reterr_status);
         r = read_config(&file, 1, ret_config, reterr_status);
-        file_done(&file);
+        hf__kubeconfig_file_done(&file);
         return fail_in_one_line(r, reterr_status);
-}
-
-/* Returns the absolute directory of a path, malloc'ed. It must be absolute because a token file is
- * read again later, when the working directory may have changed. NULL: errno is set. */
-static char *absolute_dir_of(const char *path) {
-        const char *slash = strrchr(path, '/');
-        char *dir, *absolute = NULL;
-
-        if (!slash)
-                dir = strdup(".");
-        else if (slash == path)
-                dir = strdup("/");
-        else
-                dir = strndup(path, (size_t)(slash - path));
-        if (dir)
-                absolute = realpath(dir, NULL);
-        free(dir);
-        return absolute;
-}
-
-/* Reads one file. Returns -ENOENT if it does not exist; load_list ignores that. */
-static int load_file(const char *path, struct file *file, struct hf_status *reterr_status) {
-        char *text = NULL, *dir = NULL;
-        size_t n = 0;
-
-        int r = hf__file_text(path, &text, &n);
-        if (r == 0) {
-                dir = absolute_dir_of(path);
-                if (!dir)
-                        r = -errno;
-        }
-        if (r < 0)
-                (void)hf_fail(reterr_status, r, "cannot read the kubeconfig %s: %s", path,
-                              hf_strerror(r));
-        else
-                r = file_init(text, n, dir, path, file, reterr_status);
-        hf__wipe_free(text);
-        free(dir);
-        return r;
-}
-
-/* Loads the files of a colon-separated list of paths, and skips those that do not exist. Modifies
- * the list. */
-static int load_list(char *list, struct file *files, size_t *n_files,
-                     struct hf_status *reterr_status) {
-        int r = 0;
-
-        for (char *path = list, *rest; r == 0 && path; path = rest) {
-                rest = strchr(path, ':');
-                if (rest)
-                        *rest++ = '\0';
-                if (!path[0])
-                        continue;
-                if (*n_files == MAX_FILES)
-                        return hf_fail(reterr_status, HF_E_INVALID,
-                                       "KUBECONFIG names more than %u files", MAX_FILES);
-                r = load_file(path, &files[*n_files], reterr_status);
-                if (r == 0)
-                        ++*n_files;
-                else if (r == -ENOENT)
-                        r = 0;
-        }
-        return r;
-}
-
-/* Loads the files that kubectl loads when it is called without --kubeconfig. */
-static int load_default(struct file *files, size_t *n_files, struct hf_status *reterr_status) {
-        const char *variable = getenv("KUBECONFIG"), *home = getenv("HOME");
-        char *list = NULL;
-        int r;
-
-        if (variable && variable[0]) {
-                list = strdup(variable);
-                r = list ? load_list(list, files, n_files, reterr_status)
-                         : fail_no_memory(reterr_status);
-                if (r == 0 && *n_files == 0)
-                        r = hf_fail(reterr_status, HF_E_NOT_FOUND,
-                                    "KUBECONFIG is \"%.200s\", but no file of that name exists",
-                                    variable);
-        } else if (home && home[0]) {
-                r = asprintf(&list, "%s/.kube/config", home) < 0
-                            ? fail_no_memory(reterr_status)
-                            : load_file(list, files, reterr_status);
-                if (r == -ENOENT) /* the caller named no file, so none is given */
-                        r = hf_fail(reterr_status, HF_E_NOT_FOUND,
-                                    "no kubeconfig is given, and %.400s does not exist", list);
-                *n_files = r == 0;
-        } else {
-                r = hf_fail(reterr_status, HF_E_NOT_FOUND,
-                            "no kubeconfig is given, and neither KUBECONFIG nor HOME is set");
-        }
-        free(list);
-        return r;
 }
 
 int hf__kubeconfig_load(const char *path, struct hf__kubeconfig *ret_config,
                         struct hf_status *reterr_status) {
-        struct file files[MAX_FILES];
+        struct hf__kubeconfig_file files[HF__KUBECONFIG_FILES_MAX];
         size_t n_files = 0;
         int r;
 
         if (path) {
-                r = load_file(path, files, reterr_status);
+                r = hf__kubeconfig_file_read(path, files, reterr_status);
                 n_files = r == 0;
         } else {
-                r = load_default(files, &n_files, reterr_status);
+                r = hf__kubeconfig_files_read(files, &n_files, reterr_status);
         }
         if (r == 0)
                 r = read_config(files, n_files, ret_config, reterr_status);
         while (n_files > 0)
-                file_done(&files[--n_files]);
+                hf__kubeconfig_file_done(&files[--n_files]);
         return fail_in_one_line(r, reterr_status);
 }
 

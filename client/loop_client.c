@@ -358,12 +358,7 @@ int hf_loop_client_new(struct hf_loop *loop, struct hf_client *inner,
         struct loop_client *client = calloc(1, sizeof *client);
         if (!client)
                 return -ENOMEM;
-        int r = hf__mutex_init(&client->mu);
-        if (r == 0) {
-                r = hf_cond_init(&client->ended);
-                if (r != 0)
-                        pthread_mutex_destroy(&client->mu);
-        }
+        int r = hf__mutex_cond_init(&client->mu, &client->ended);
         if (r != 0) {
                 free(client);
                 return r;

@@ -432,14 +432,8 @@ int hf_workqueue_new(const struct hf_host *host, const char *name,
         queue->tail = &queue->head;
         int r = hf__workqueue_metrics_init(&queue->metrics, host->metrics, name);
         if (r == 0)
-                r = hf__mutex_init(&queue->mu);
+                r = hf__mutex_cond_init(&queue->mu, &queue->cond);
         if (r < 0) {
-                free(queue);
-                return r;
-        }
-        r = hf_cond_init(&queue->cond);
-        if (r < 0) {
-                (void)pthread_mutex_destroy(&queue->mu);
                 free(queue);
                 return r;
         }

@@ -101,34 +101,45 @@ static void run_loop(const struct hf_host *host, struct hf_elector *elector, int
         }
 }
 
-int main(int argc, char **argv) {
-        struct hf_host host = {.size = sizeof host, .log = {.write = on_log}};
-        const struct hf_controller controller = {.size = sizeof controller,
-                                                 .name = "count",
-                                                 .run = count};
-        struct hf_elector_config config = {.size = sizeof config,
-                                           .ns = "default",
-                                           .controllers = &controller,
-                                           .n_controllers = 1};
-        struct hf_client *client = NULL;
-        struct hf_electors *electors = NULL;
-        struct hf_elector *elector;
-        struct hf_status status = {0};
+/*
+ * Call it before the first thread is created. Leaves SIGTERM, SIGINT and SIGUSR1 to the loop, and
+ * returns a file descriptor that receives them.
+ */
+static int prepare_process(void) {
         sigset_t mask;
 
-        if (argc < 3) {
-                fprintf(stderr, "usage: embed NAME IDENTITY [KUBECONFIG]\n");
-                return 2;
-        }
+        /* The library leaves these two calls to the host. */
+        signal(SIGPIPE, SIG_IGN);
+        curl_global_init(CURL_GLOBAL_ALL);
         sigemptyset(&mask);
         sigaddset(&mask, SIGTERM);
         sigaddset(&mask, SIGINT);
         sigaddset(&mask, SIGUSR1);
         sigprocmask(SIG_BLOCK, &mask, NULL);
-        /* The library leaves these two calls to the host, before the first thread is created. */
-        signal(SIGPIPE, SIG_IGN);
-        curl_global_init(CURL_GLOBAL_ALL);
-        int signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+        return signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static const struct hf_controller controller = {.size = sizeof controller,
+                                                .name = "count",
+                                                .run = count};
+
+/* The defaults are 15 s, 10 s and 2 s. */
+static const struct hf_leader_timing timing = {.lease_duration = 6 * HF_NSEC_PER_SEC,
+                                               .renew_deadline = 3 * HF_NSEC_PER_SEC,
+                                               .retry_period = 1 * HF_NSEC_PER_SEC};
+
+int main(int argc, char **argv) {
+        struct hf_host host = {.size = sizeof host, .log = {.write = on_log}};
+        struct hf_client *client = NULL;
+        struct hf_electors *electors = NULL;
+        struct hf_elector *elector;
+        struct hf_status status = {0};
+
+        if (argc < 3) {
+                fprintf(stderr, "usage: embed NAME IDENTITY [KUBECONFIG]\n");
+                return 2;
+        }
+        int signals = prepare_process();
         int changes = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
 
         int r = hf_health_new(&host.health);
@@ -137,15 +148,17 @@ int main(int argc, char **argv) {
         if (r == 0) /* without a third argument it is NULL: the default kubeconfig */
                 r = hf_rest_client_from_kubeconfig(&host, argv[3], &client, &status);
         name = argv[1];
-        config.name = name;
-        config.identity = argv[2]; /* must differ at each start, and from all other processes */
-        config.client = client;
-        /* The defaults are 15 s, 10 s and 2 s. */
-        config.timing = (struct hf_leader_timing){.lease_duration = 6 * HF_NSEC_PER_SEC,
-                                                  .renew_deadline = 3 * HF_NSEC_PER_SEC,
-                                                  .retry_period = 1 * HF_NSEC_PER_SEC};
-        config.on_change = on_change;
-        config.ctx = &changes;
+        const struct hf_elector_config config =
+                {.size = sizeof config,
+                 .ns = "default",
+                 .name = name,
+                 .identity = argv[2], /* must differ at each start, and from all other processes */
+                 .client = client,
+                 .timing = timing,
+                 .controllers = &controller,
+                 .n_controllers = 1,
+                 .on_change = on_change,
+                 .ctx = &changes};
         if (r == 0)
                 r = hf_electors_new(&host, &electors);
         if (r == 0)

@@ -62,9 +62,23 @@ static void on_log(void *ctx, enum hf_log_level level, const char *component, co
         fprintf(stderr, "<%d>%s: %s\n", level, component, message);
 }
 
+static const struct hf_leader_timing timing = {.lease_duration = 6 * HF_NSEC_PER_SEC,
+                                               .renew_deadline = 3 * HF_NSEC_PER_SEC,
+                                               .retry_period = 1 * HF_NSEC_PER_SEC};
+
+/* Blocks the signals that stop the program, for sigwait. */
+static void block_signals(sigset_t *mask) {
+        sigemptyset(mask);
+        sigaddset(mask, SIGTERM);
+        sigaddset(mask, SIGINT);
+        sigprocmask(SIG_BLOCK, mask, NULL);
+}
+
 int main(int argc, char **argv) {
         struct hf_host host = {.size = sizeof host, .log = {.write = on_log}};
-        struct hf_elector_config elector = {.size = sizeof elector, .ns = "default"};
+        struct hf_elector_config elector = {.size = sizeof elector,
+                                            .ns = "default",
+                                            .timing = timing};
         struct job job;
         const struct hf_shard_controller controller = {.size = sizeof controller,
                                                        .name = "count",
@@ -85,10 +99,7 @@ int main(int argc, char **argv) {
                 fprintf(stderr, "usage: shards NAME IDENTITY [KUBECONFIG]\n");
                 return 2;
         }
-        sigemptyset(&mask);
-        sigaddset(&mask, SIGTERM);
-        sigaddset(&mask, SIGINT);
-        sigprocmask(SIG_BLOCK, &mask, NULL);
+        block_signals(&mask);
         signal(SIGPIPE, SIG_IGN);
         curl_global_init(CURL_GLOBAL_ALL);
         job = (struct job){.name = argv[1], .identity = argv[2]};
@@ -97,9 +108,6 @@ int main(int argc, char **argv) {
         elector.name = job.name;
         elector.identity = job.identity; /* must differ at each start, and from all others */
         elector.client = client;
-        elector.timing = (struct hf_leader_timing){.lease_duration = 6 * HF_NSEC_PER_SEC,
-                                                   .renew_deadline = 3 * HF_NSEC_PER_SEC,
-                                                   .retry_period = 1 * HF_NSEC_PER_SEC};
         if (r == 0)
                 r = hf_electors_new(&host, &electors);
         if (r == 0)

@@ -109,12 +109,7 @@ int hf_hooks_new(const struct hf_host *host, struct hf_client *client,
                 return -ENOMEM;
         hooks->host = host;
         hooks->client = client;
-        r = hf__mutex_init(&hooks->mu);
-        if (r == 0) {
-                r = hf_cond_init(&hooks->changed);
-                if (r != 0)
-                        pthread_mutex_destroy(&hooks->mu);
-        }
+        r = hf__mutex_cond_init(&hooks->mu, &hooks->changed);
         if (r != 0) {
                 free(hooks);
                 return r;

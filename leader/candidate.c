@@ -376,15 +376,11 @@ static int check_config(const struct hf_candidate_config *config, struct hf_stat
 static int make_candidate(const struct hf_host *host, const struct hf_candidate_config *config,
                           struct hf_candidate **ret_candidate) {
         struct hf_candidate *candidate = calloc(1, sizeof *candidate);
-        int r = candidate ? hf__mutex_init(&candidate->mu) : -ENOMEM;
 
+        if (!candidate)
+                return -ENOMEM;
+        int r = hf__mutex_cond_init(&candidate->mu, &candidate->changed);
         if (r != 0) {
-                free(candidate);
-                return r;
-        }
-        r = hf_cond_init(&candidate->changed);
-        if (r != 0) {
-                pthread_mutex_destroy(&candidate->mu);
                 free(candidate);
                 return r;
         }

@@ -59,12 +59,9 @@ int hf_electors_new(const struct hf_host *host, struct hf_electors **ret_elector
                 return -ENOMEM;
         electors->host = host;
         electors->epoll_fd = electors->timer_fd = -1;
-        r = hf__mutex_init(&electors->mu);
+        r = hf__mutex_cond_init(&electors->mu, &electors->changed);
         if (r != 0)
-                goto no_mutex;
-        r = hf_cond_init(&electors->changed);
-        if (r != 0)
-                goto no_cond;
+                goto no_lock;
         r = hf__mailbox_init(&electors->mailbox);
         if (r != 0)
                 goto no_mailbox;
@@ -78,9 +75,8 @@ no_watches:
         hf__mailbox_done(&electors->mailbox);
 no_mailbox:
         pthread_cond_destroy(&electors->changed);
-no_cond:
         pthread_mutex_destroy(&electors->mu);
-no_mutex:
+no_lock:
         free(electors);
         return r;
 }

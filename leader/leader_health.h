@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Two health checks of the electors, and the metrics that are computed when they are read. */
+/*
+ * Two health checks of the electors, and the metrics that are computed when they are read.
+ *
+ * Thread: the one that starts and frees the electors. The checks themselves run on any thread, and
+ * take the electors' mutex.
+ */
 #include <holdfast/leader.h>
 
 /* 0 or -errno. HF_E_EXISTS: another set of electors has registered its checks with the host. */

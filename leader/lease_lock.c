@@ -540,14 +540,8 @@ int hf__lease_lock_new(const struct hf_host *host, const struct hf_elector_confi
         struct lease_lock *lock = calloc(1, sizeof *lock);
         if (!lock)
                 return -ENOMEM;
-        int r = hf__mutex_init(&lock->mu);
+        int r = hf__mutex_cond_init(&lock->mu, &lock->quiet);
         if (r != 0) {
-                free(lock);
-                return r;
-        }
-        r = hf_cond_init(&lock->quiet);
-        if (r != 0) {
-                pthread_mutex_destroy(&lock->mu);
                 free(lock);
                 return r;
         }

@@ -122,13 +122,7 @@ static int run_init(struct hf_loop_run *run, struct hf_term *term, const void *c
         run->begin = (struct hf__loop_task){.fn = run_begin, .ctx = run};
         run->drain = (struct hf__loop_task){.fn = run_drain, .ctx = run};
         run->abort = (struct hf__loop_task){.fn = run_abort, .ctx = run};
-        r = hf__mutex_init(&run->mu);
-        if (r != 0)
-                return r;
-        r = hf_cond_init(&run->changed);
-        if (r != 0)
-                pthread_mutex_destroy(&run->mu);
-        return r;
+        return hf__mutex_cond_init(&run->mu, &run->changed);
 }
 
 int hf_loop_controller_run(struct hf_term *term, void *ctx) {

@@ -3,6 +3,8 @@
 /* The health checks of the process itself: ping, etcd, store-watch, store-room and shutdown. */
 struct hfd_server;
 
-/* Registers the checks with server->host.health. The server outlives the registry of checks. Call
- * before the HTTP server starts. 0 or -errno. */
+/*
+ * Registers the checks with server->host.health. The server outlives the registry of checks. Call
+ * before the HTTP server starts. The checks run on HTTP workers and never block. 0 or -errno.
+ */
 int hfd_health_checks_add(struct hfd_server *server);

@@ -31,13 +31,7 @@ const char *hfd_signal_name(enum hfd_signal signal) {
 
 int hfd_lifecycle_init(struct hfd_lifecycle *lifecycle, const struct hf_host *host) {
         *lifecycle = (struct hfd_lifecycle){.host = host};
-        int r = hf__mutex_init(&lifecycle->mu);
-        if (r != 0)
-                return r;
-        r = hf_cond_init(&lifecycle->cond);
-        if (r != 0)
-                (void)pthread_mutex_destroy(&lifecycle->mu);
-        return r;
+        return hf__mutex_cond_init(&lifecycle->mu, &lifecycle->cond);
 }
 
 void hfd_lifecycle_done(struct hfd_lifecycle *lifecycle) {

@@ -15,6 +15,7 @@
 
 #include "base/strbuf.h"
 #include "server/check/check.h"
+#include "server/config/config_check.h"
 #include "server/config/flags.h"
 #include "server/config/kube_apiserver.h"
 #include "server/controllers/controllers.h"

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Joins the oldest managers that update. Only managers of one apiVersion are joined, because their
- * sets of fields refer to it. So the limit can be exceeded, if there are as many versions.
+ * Joins the oldest of the managers that update (that have written the object in another way than
+ * by an apply) into one with the name ancient-changes, so that an object has at most
+ * HFD_UPDATE_MANAGERS_MAX of them. Only managers of the same apiVersion are joined, because their
+ * sets of fields refer to it. So an object with more versions than that exceeds the limit.
  *
  * Invariant: managers are sorted and not searched, since a client can send thousands of them.
  */
@@ -12,13 +14,13 @@
 
 #include "base/arena.h"
 
-/* A manager that updates, and its place in the order of age: 0 = the oldest. */
-struct aged {
+/* A manager that updates, and its rank by time: 0 = the oldest. */
+struct ranked {
         struct hfd_manager manager;
-        size_t age;
+        size_t rank;
 };
 
-static int order_of_age(const void *a, const void *b) {
+static int order_of_times(const void *a, const void *b) {
         const struct hfd_manager *x = a, *y = b;
         int order = hfd_managers_order_of_times(x, y);
 
@@ -30,12 +32,12 @@ static int order_of_age(const void *a, const void *b) {
 }
 
 static int order_of_version(const void *a, const void *b) {
-        const struct aged *x = a, *y = b;
+        const struct ranked *x = a, *y = b;
         int order = strcmp(x->manager.api_version, y->manager.api_version);
 
         if (order != 0)
                 return order;
-        return x->age < y->age ? -1 : x->age > y->age;
+        return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
 /* Moves the managers that update to the end of the list. Returns how many others there are. */
@@ -51,43 +53,43 @@ static size_t move_to_end(struct hfd_managers *managers) {
         return n_others;
 }
 
-static bool same_version(const struct aged *a, const struct aged *b) {
+static bool same_version(const struct ranked *a, const struct ranked *b) {
         return strcmp(a->manager.api_version, b->manager.api_version) == 0;
 }
 
 /*
- * Returns the age from which on managers stay as they are. Each older manager is joined with the
- * oldest one of its version; the limit is the lowest age with which few enough are left. first: for
- * each age, whether the manager of this age is the oldest one of its version.
+ * Returns the lowest rank from which on managers may stay as they are. The managers below it are
+ * joined, those of each version into one, and then few enough are left. first: for each rank,
+ * whether that manager is the oldest one of its version.
  */
 static size_t find_limit(const bool *first, size_t n) {
-        size_t n_left = n, age = 0;
+        size_t n_left = n, rank = 0;
 
-        for (; age < n && n_left > HFD_UPDATE_MANAGERS_MAX; age++)
-                if (!first[age])
+        for (; rank < n && n_left > HFD_UPDATE_MANAGERS_MAX; rank++)
+                if (!first[rank])
                         n_left--;
-        return age;
+        return rank;
 }
 
 /* Appends the managers of one version, those below the limit as one. */
 static void append_joined(struct hf__arena *scratch, struct hfd_managers *managers,
-                          const struct aged *aged, size_t n, size_t limit) {
+                          const struct ranked *ranked, size_t n, size_t limit) {
         struct hfd_managers joined = {0};
         struct hfd_manager bucket;
         size_t i = 0;
 
-        for (; i < n && aged[i].age < limit; i++)
-                if (!hfd_managers_add(scratch, &joined, &aged[i].manager))
+        for (; i < n && ranked[i].rank < limit; i++)
+                if (!hfd_managers_add(scratch, &joined, &ranked[i].manager))
                         return;
         if (joined.n < 2)
                 i = 0;
         bucket = (struct hfd_manager){.name = "ancient-changes",
                                       .subresource = "",
-                                      .api_version = aged[0].manager.api_version,
-                                      .time = i > 0 ? aged[i - 1].manager.time : NULL,
+                                      .api_version = ranked[0].manager.api_version,
+                                      .time = i > 0 ? ranked[i - 1].manager.time : NULL,
                                       .fields = hfd_managers_union(scratch, joined.at, i)};
         for (; i < n; i++) {
-                const struct hfd_manager *m = &aged[i].manager;
+                const struct hfd_manager *m = &ranked[i].manager;
                 if (bucket.fields && hfd_manager_is_same(m, &bucket)) {
                         bucket.fields = hfd_fields_union(scratch, bucket.fields, m->fields);
                         bucket.time = m->time;
@@ -102,27 +104,27 @@ static void append_joined(struct hf__arena *scratch, struct hfd_managers *manage
 void hfd_ancient_changes_join(struct hf__arena *scratch, struct hfd_managers *managers) {
         size_t n_others = move_to_end(managers), n = managers->n - n_others, limit, to;
         struct hfd_manager *updating;
-        struct aged *aged;
+        struct ranked *ranked;
         bool *first;
 
         if (n <= HFD_UPDATE_MANAGERS_MAX)
                 return;
-        aged = hf__arena_alloc(scratch, n * sizeof *aged);
+        ranked = hf__arena_alloc(scratch, n * sizeof *ranked);
         first = hf__arena_alloc(scratch, n * sizeof *first);
-        if (!aged || !first)
+        if (!ranked || !first)
                 return;
         updating = managers->at + n_others;
-        qsort(updating, n, sizeof *updating, order_of_age);
+        qsort(updating, n, sizeof *updating, order_of_times);
         for (size_t i = 0; i < n; i++)
-                aged[i] = (struct aged){updating[i], i};
-        qsort(aged, n, sizeof *aged, order_of_version);
+                ranked[i] = (struct ranked){updating[i], i};
+        qsort(ranked, n, sizeof *ranked, order_of_version);
         for (size_t i = 0; i < n; i++)
-                first[aged[i].age] = i == 0 || !same_version(&aged[i - 1], &aged[i]);
+                first[ranked[i].rank] = i == 0 || !same_version(&ranked[i - 1], &ranked[i]);
         limit = find_limit(first, n);
         managers->n = n_others;
         for (size_t from = 0; from < n; from = to) {
-                for (to = from + 1; to < n && same_version(&aged[from], &aged[to]);)
+                for (to = from + 1; to < n && same_version(&ranked[from], &ranked[to]);)
                         to++;
-                append_joined(scratch, managers, aged + from, to - from, limit);
+                append_joined(scratch, managers, ranked + from, to - from, limit);
         }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The limit of an object's managers that update. Thread: owner only. */
+/* The limit of an object's managers that update. Thread: the owner of the arguments. */
 #include "server/apply/managers.h"
 
 #define HFD_UPDATE_MANAGERS_MAX 10

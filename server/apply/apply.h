@@ -3,7 +3,7 @@
 /*
  * Server-side apply: a manager states the fields that it wants an object to have. It owns them from
  * then on, together with others who want the same values. What it wanted before and does not state
- * any more is removed, unless another manager owns it. Thread: owner only.
+ * any more is removed, unless another manager owns it. Thread: the owner of the arguments.
  */
 #include "server/apply/conflicts.h"
 #include "server/apply/ownership.h"

@@ -16,7 +16,8 @@
 #include "base/arena.h"
 #include "base/json.h"
 
-/* Kubernetes sorts by the JSON of the entry, in which a member comes before the end. */
+/* Kubernetes sorts managers by the JSON texts of their entries, so a text that has one more member
+ * comes before one that ends there. */
 static int order_of_names(const void *a, const void *b) {
         const struct hfd_manager *x = a, *y = b;
         int order = strcmp(x->name, y->name);
@@ -129,7 +130,7 @@ static void report_path(struct report *report, const struct place *place) {
         if (report->error != 0 || report->n_listed++ >= HFD_CONFLICTS_LISTED_MAX)
                 return;
         put_path(place, &path);
-        if (path.error == HF_E_TOO_LARGE) { /* it ends earlier */
+        if (path.error == HF_E_TOO_LARGE) { /* what fits is kept */
                 path.error = 0;
                 path.max = 0;
                 hf__strbuf_puts(&path, "...");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What an apply would take from other managers. Thread: owner only. */
+/* What an apply would take from other managers. Thread: the owner of the arguments. */
 #include "base/strbuf.h"
 #include "server/apply/managers.h"
 

@@ -3,7 +3,7 @@
 /*
  * The annotation in which `kubectl apply` without --server-side keeps the configuration that it has
  * applied. `kubectl apply --server-side` takes its fields over without conflicts, and keeps the
- * annotation up to date, so that users can go back. Thread: owner only.
+ * annotation up to date, so that users can go back. Thread: the owner of the arguments.
  */
 #include "server/apply/sets/fields.h"
 

@@ -3,7 +3,7 @@
 /*
  * metadata.managedFields: who owns which fields of an object. A manager that applies has one entry
  * for each name and subresource. One that writes in another way has one for each name, apiVersion
- * and subresource. Thread: owner only.
+ * and subresource. Thread: the owner of the arguments.
  */
 #include "server/apply/sets/fields.h"
 

@@ -89,8 +89,8 @@ static int append_theirs(struct lists *l, size_t i) {
 
 /*
  * Appends one of ours, merged into theirs with the same step. If there are several of theirs with
- * that step, or the elements are not divided, ours takes the place. Elements that it replaces are
- * freed at the end, because their steps borrow their texts.
+ * that step, or the elements are leaves, ours replaces them. Elements that were replaced are freed
+ * at the end, because the steps borrow texts from them.
  */
 static int append_ours(struct lists *l, size_t i) {
         const struct hfd_schema *schema = l->schema->items;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Merges an applied configuration into an object. Thread: owner only. */
+/* Merges an applied configuration into an object. Thread: the owner of the arguments. */
 struct hf__json;
 struct hfd_schema;
 struct hf__arena;

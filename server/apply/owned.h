@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The fields of a value, as a set. Thread: owner only. */
+/* The fields of a value, as a set. Thread: the owner of the arguments. */
 #include "server/apply/sets/fields.h"
 
 struct hf__json;

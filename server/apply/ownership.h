@@ -2,7 +2,7 @@
 #pragma once
 /*
  * Who owns the fields of an object after a write that is no server-side apply. The writer owns what
- * it has changed, and nobody else owns that any more. Thread: owner only.
+ * it has changed, and nobody else owns that any more. Thread: the owner of the arguments.
  */
 #include "server/apply/sets/fields.h"
 

@@ -42,7 +42,7 @@ static bool owns(const struct hfd_field *field, bool named) {
         return field && (field->member || (named && field->below));
 }
 
-/* Whether nothing is in an object or a list. */
+/* Whether the value is an object or a list, with nothing in it. */
 static bool is_empty(const struct hf__json *value) {
         return (hf__json_is_object(value) || hf__json_is_array(value)) && !hf__json_first(value);
 }

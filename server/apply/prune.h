@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Removes from an object what a manager does not apply any more. Thread: owner only. */
+/* Removes from an object what a manager does not apply any more. Thread: the owner of the
+ * arguments. */
 #include "server/apply/sets/fields.h"
 
 struct hf__json;

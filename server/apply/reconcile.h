@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Sets of fields that were written under another schema. Thread: owner only. */
+/* Sets of fields that were written under another schema. Thread: the owner of the arguments. */
 #include "server/apply/sets/fields.h"
 
 struct hfd_schema;

@@ -3,7 +3,7 @@
 /*
  * How server-side apply divides a value into fields: not at all (a leaf), by the members of an
  * object, or by the elements of a list that are identified by keys. The schema decides; where it
- * does not know a value, objects are divided and lists are not. Thread: owner only.
+ * does not know a value, objects are divided and lists are not. Thread: the owner of the arguments.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -228,9 +228,7 @@ int hfd_audit_writer_new(const struct hf_host *host, const struct hfd_audit_file
         writer->host = host;
         writer->budget.max = BUDGET;
         writer->tail = &writer->head;
-        int r = hf__mutex_init(&writer->mu);
-        if (r == 0 && (r = hf_cond_init(&writer->cond)) != 0)
-                pthread_mutex_destroy(&writer->mu);
+        int r = hf__mutex_cond_init(&writer->mu, &writer->cond);
         if (r != 0) {
                 free(writer);
                 return hf_fail(reterr_status, r, "%s", hf_strerror(r));

@@ -32,8 +32,8 @@ struct hfd_token_use {
 
 /* Another authenticator of tokens. */
 struct hfd_token_authenticator {
-        /* 0, and *ret_user is filled but for system:authenticated; HF_E_UNAUTHORIZED. Thread: any;
-         * must not block. */
+        /* 0: *ret_user is filled, without the group system:authenticated. HF_E_UNAUTHORIZED: the
+         * token is not accepted. Thread: any; must not block. */
         int (*authenticate)(void *ctx, const char *token, const struct hfd_token_use *use,
                             struct hfd_user *ret_user);
         void *ctx;
@@ -45,7 +45,8 @@ struct hfd_token_authenticator {
 int hfd_auth_new(const struct hf_host *host, const char *token_file, struct hfd_auth **ret_auth,
                  struct hf_status *reterr_status);
 struct hfd_auth *hfd_auth_free(struct hfd_auth *auth); /* accepts NULL, returns NULL */
-/* Also asks another one, which is borrowed. Before the first request. */
+/* Tokens are also looked up by another authenticator, which is borrowed. Call it before the first
+ * request. */
 void hfd_auth_use(struct hfd_auth *auth, const struct hfd_token_authenticator *other);
 /* Reads the token file again, if there is one. Errors as hfd_auth_new; then the previous table
  * stays. */

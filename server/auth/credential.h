@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What the token of a service account depends on: while a watch lasts, its account, or the object
- * that it is bound to, may be deleted, and it may expire. Immutable, one allocation: the owner
- * frees it with free. Pure. Thread: any.
+ * What the token of a service account depends on. While a watch lasts, the token may expire, and
+ * its account or the object that it is bound to may be deleted; then the watch must end. Immutable,
+ * and one allocation: the owner frees it with free. Pure. Thread: any.
  */
 #include <stdint.h>
 

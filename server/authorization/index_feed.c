@@ -166,20 +166,16 @@ int hfd_index_feed_new(const struct hf_host *host, struct hfd_cacher *cacher,
                                         .on_index = on_index,
                                         .ctx = ctx,
                                         .changed = true};
-        int r = hf__mutex_init(&feed->mu);
+        int r = hf__mutex_cond_init(&feed->mu, &feed->cond);
         if (r != 0)
                 goto fail;
-        r = hf_cond_init(&feed->cond);
-        if (r != 0)
-                goto fail_mutex;
         r = hf__thread_start(host, "hf-rbac", feed_main, feed, &feed->thread);
         if (r != 0)
-                goto fail_cond;
+                goto fail_lock;
         *ret_feed = feed;
         return 0;
-fail_cond:
+fail_lock:
         pthread_cond_destroy(&feed->cond);
-fail_mutex:
         pthread_mutex_destroy(&feed->mu);
 fail:
         free(feed);

@@ -17,7 +17,8 @@ unsigned hfd_index_feed_observed(void);
 int hfd_index_feed_new(const struct hf_host *host, struct hfd_cacher *cacher,
                        void (*on_index)(void *ctx, struct hfd_rbac_index *index), void *ctx,
                        struct hfd_index_feed **ret_feed);
-/* Joins the thread. The cacher is not used any more, and may still wake the feed. Accepts NULL. */
+/* Joins the thread. Then the feed does not use the cacher any more, but the cacher may still wake
+ * it. Accepts NULL. */
 void hfd_index_feed_stop(struct hfd_index_feed *feed);
 /* Stops. Accepts NULL, returns NULL. */
 struct hfd_index_feed *hfd_index_feed_free(struct hfd_index_feed *feed);

@@ -142,20 +142,16 @@ int hfd_cacher_new(const struct hf_host *host, const struct hfd_cacher_config *c
         hfd_event_histories_init(&cacher->histories);
         cacher->watchers.due = HF_NSEC_NEVER;
         init_metrics(cacher);
-        int r = hf__mutex_init(&cacher->mu);
+        int r = hf__mutex_cond_init(&cacher->mu, &cacher->cond);
         if (r != 0)
                 goto fail;
-        r = hf_cond_init(&cacher->cond);
-        if (r != 0)
-                goto fail_mutex;
         r = hfd_store_lag_init(cacher);
         if (r != 0)
-                goto fail_cond;
+                goto fail_lock;
         *ret_cacher = cacher;
         return 0;
-fail_cond:
+fail_lock:
         pthread_cond_destroy(&cacher->cond);
-fail_mutex:
         pthread_mutex_destroy(&cacher->mu);
 fail:
         free(cacher);

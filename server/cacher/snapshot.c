@@ -7,11 +7,11 @@
  * one that is kept because a client pages through it; or the current one with the changes since
  * undone, newest first.
  *
- * Which values are sealed is not part of a state: the history has been interrupted at each change
- * of that, so it is the same for all states that it reaches back to.
+ * A state does not say which values are unreadable (sealed.h). Whenever that changes, the history
+ * begins anew, so the unreadable values of today are those of every state that it reaches back to.
  *
- * Invariant: a state is kept only in the filling of the cache that it comes from. In the history of
- * a restored store the same revisions mean other states.
+ * Invariant: a state of an earlier filling of the cache is not kept. The store may have been
+ * restored since, and then the same revisions mean other states.
  */
 #include "server/cacher/snapshot.h"
 

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/thread.h"
 #include "server/auth/pki.h"
 #include "server/auth/pki/pki_request.h"
 #include "server/auth/pki_cert.h"
@@ -26,10 +27,11 @@ struct hfd_cluster_ca {
 struct hfd_cluster_ca *hfd_cluster_ca_new(const struct hfd_config *config) {
         struct hfd_cluster_ca *ca = calloc(1, sizeof *ca);
 
-        if (!ca)
+        if (!ca || hf__mutex_init(&ca->mu) != 0) {
+                free(ca);
                 return NULL;
+        }
         ca->config = config;
-        pthread_mutex_init(&ca->mu, NULL);
         return ca;
 }
 

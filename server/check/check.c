@@ -42,7 +42,7 @@ struct check {
         unsigned n_faults;
 };
 
-/* Prints one fault. r: the result of what was checked; 0 = it is none. */
+/* Prints the fault that a check has found. r: the result of the check; 0 = there is no fault. */
 static void report(struct check *check, int r, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
 static void report(struct check *check, int r, const char *format, ...) {
@@ -73,8 +73,8 @@ static void check_directory(struct check *check, const char *flag, const char *p
                 (void)close(fd);
 }
 
-/* The directory of the kubeconfig that the start writes: it must exist, but for the data directory,
- * which is made before. */
+/* The directory of the kubeconfig that the start writes: it must exist, unless it is the data
+ * directory, which the start makes before. */
 static void check_kubeconfig(struct check *check) {
         const char *path = check->config->admin_kubeconfig;
         char directory[PATH_MAX];

@@ -138,9 +138,6 @@ struct hfd_config {
  * other members. Splits the lists. HF_E_INVALID: a list is malformed; the message names the flag.
  * Or -errno. Call once. */
 int hfd_config_complete(struct hfd_config *config, struct hf_status *reterr_status);
-/* Checks a completed configuration against the rules that need no I/O. HF_E_INVALID: the message
- * names the flag and the rule. */
-int hfd_config_check(const struct hfd_config *config, struct hf_status *reterr_status);
 /* Where the objects are, for messages: "etcd at <first URL>" or "the store <file>". */
 #define HFD_STORE_NAME_MAX 256
 void hfd_config_store_name(const struct hfd_config *config, char name[HFD_STORE_NAME_MAX]);
@@ -153,7 +150,3 @@ void hfd_config_done(struct hfd_config *config); /* accepts a zeroed or partly s
 bool hfd_config_runs_controller(const struct hfd_config *config, const char *name);
 /* Whether --authorization-mode is valid and contains mode; NULL = whether it is valid. Pure. */
 bool hfd_config_authorizes_by(const struct hfd_config *config, const char *mode);
-/* known: the names of all controllers, NULL-terminated. HF_E_INVALID: --controllers has a name that
- * is not known. */
-int hfd_config_check_controllers(const struct hfd_config *config, const char *const *known,
-                                 struct hf_status *reterr_status);

@@ -14,6 +14,7 @@
 
 #include "base/redact.h"
 #include "server/config/commands.h"
+#include "server/config/config_check.h"
 #include "server/config/flag_table.h"
 #include "server/config/flag_value.h"
 #include "server/config/hint.h"

@@ -9,5 +9,8 @@
 
 #define HFD_NAMESPACE_LIFECYCLE "namespace-lifecycle"
 
-/* The controller's run function. context: its struct hfd_controller_context. */
-int hfd_namespace_lifecycle_run(struct hf_term *term, void *context);
+/*
+ * hf_controller.run; ctx is the struct hfd_controller_context, which is borrowed. Thread: the
+ * term's thread for this controller. Blocks until the term drains or aborts.
+ */
+int hfd_namespace_lifecycle_run(struct hf_term *term, void *ctx);

@@ -30,23 +30,40 @@ int hfd_object_client_get_cached(struct hf_informer *informer, const char *ns, c
         return r;
 }
 
-int hfd_object_client_get(struct hf_term *term, const struct hf_resource *resource, const char *ns,
-                          const char *name, struct hf__json **ret_object) {
-        struct hf_request request = {.size = sizeof request,
-                                     .verb = HF_VERB_GET,
-                                     .resource = *resource,
-                                     .ns = ns,
-                                     .name = name};
+static int receive(struct hf_term *term, const struct hf_request *request,
+                   struct hf__json **ret_json) {
         struct hf_status status;
         char *text = NULL;
         size_t n = 0;
-        int r = hf_client_do(hf_term_client(term), &request, hf_term_abort(term), &text, &n,
+        int r = hf_client_do(hf_term_client(term), request, hf_term_abort(term), &text, &n,
                              &status);
 
         if (r == 0)
-                r = hf__json_parse(text, n, ret_object, NULL);
+                r = hf__json_parse(text, n, ret_json, NULL);
         free(text);
         return r;
+}
+
+int hfd_object_client_get(struct hf_term *term, const struct hf_resource *resource, const char *ns,
+                          const char *name, struct hf__json **ret_object) {
+        const struct hf_request request = {.size = sizeof request,
+                                           .verb = HF_VERB_GET,
+                                           .resource = *resource,
+                                           .ns = ns,
+                                           .name = name};
+
+        return receive(term, &request, ret_object);
+}
+
+int hfd_object_client_list(struct hf_term *term, const struct hf_resource *resource, const char *ns,
+                           const char *query, struct hf__json **ret_list) {
+        const struct hf_request request = {.size = sizeof request,
+                                           .verb = HF_VERB_LIST,
+                                           .resource = *resource,
+                                           .ns = ns,
+                                           .query = query};
+
+        return receive(term, &request, ret_list);
 }
 
 /* The response is not read: the informer delivers the new version of the object. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The requests of controllers for single objects. They convert between JSON text and struct
+ * The requests that controllers send. They convert between JSON text and struct
  * hf__json, and use the client of the term. That client is gated and fenced (holdfast/leader.h), so
  * a controller whose term has ended gets HF_E_NOT_LEADER, HF_E_STALE_TERM or HF_E_CANCELED from
  * every write.
@@ -25,6 +25,11 @@ int hfd_object_client_get_cached(struct hf_informer *informer, const char *ns, c
 /* Gets the object by a consistent read; the caller frees it. */
 int hfd_object_client_get(struct hf_term *term, const struct hf_resource *resource, const char *ns,
                           const char *name, struct hf__json **ret_object);
+
+/* Gets the list of the namespace's objects, or a page of it; the caller frees it. query as in
+ * struct hf_request. */
+int hfd_object_client_list(struct hf_term *term, const struct hf_resource *resource, const char *ns,
+                           const char *query, struct hf__json **ret_list);
 
 /* Creates the object. HF_E_EXISTS: there is one of this name. */
 int hfd_object_client_create(struct hf_term *term, const struct hf_resource *resource,

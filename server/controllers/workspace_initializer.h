@@ -16,13 +16,17 @@ struct hfd_controller_context;
  * value is the initializer's name. */
 #define HFD_INITIALIZER_LABEL "tenancy.holdfast.dev/initializer"
 
-/* The controller's run function. context: its struct hfd_controller_context. */
-int hfd_workspace_initializer_run(struct hf_term *term, void *context);
+/*
+ * hf_controller.run; ctx is the struct hfd_controller_context, which is borrowed. Thread: the
+ * term's thread for this controller. Blocks until the term drains or aborts.
+ */
+int hfd_workspace_initializer_run(struct hf_term *term, void *ctx);
 
 /*
  * One step of the controller, declared for its unit test. Starts the deletion of the namespace
  * ns_name if the workspace with this uid owns it. *ret_gone: the workspace owns no namespace of
- * that name. HF_E_CONFLICT: another client has changed the namespace.
+ * that name. HF_E_CONFLICT: another client has changed the namespace. Thread: any. Blocks until the
+ * API has answered, or the term's abort token has fired.
  */
 int hfd_workspace_initializer_delete_namespace(struct hfd_controller_context *context,
                                                struct hf_term *term, const char *ns_name,

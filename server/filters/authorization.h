@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The filter that decides whether the user may make the request (authorization/authorizer.h). */
+/*
+ * The filter that decides whether the user may make the request (authorization/authorizer.h).
+ *
+ * Thread: the request's worker. Nothing blocks: the authorizer decides by what is in memory.
+ */
 #include "server/filters/request_context.h"
 
 /* False: the user may not, and the filter has sent the response (403). */

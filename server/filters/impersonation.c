@@ -22,8 +22,8 @@ struct sender {
         struct hfd_subject subject;
 };
 
-/* False: the sender may not, and the response was sent. The headers say "group X" and mean the
- * object `name` of the resource. */
+/* Whether the sender may impersonate the object `name` of the resource: a user, a group, and so on.
+ * False: no, and the response was sent. */
 static bool check(const struct sender *sender, const char *group, const char *resource,
                   const char *subresource, const char *ns, const char *name) {
         const struct hfd_attributes attributes = {.verb = "impersonate",

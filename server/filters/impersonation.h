@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The filter for the Impersonate-* headers: the request runs as another user (auth/auth.h). */
+/*
+ * The filter for the Impersonate-* headers: the request runs as another user
+ * (auth/impersonation.h).
+ *
+ * Thread: the request's worker. Nothing blocks.
+ */
 #include "server/filters/request_context.h"
 
 /*

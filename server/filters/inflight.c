@@ -40,14 +40,8 @@ int hfd_inflight_new(const struct hf_host *host, const size_t max[HFD_N_LANES],
         inflight->host = host;
         inflight->metrics = metrics;
         memcpy(inflight->max, max, sizeof inflight->max);
-        int r = hf__mutex_init(&inflight->mu);
+        int r = hf__mutex_cond_init(&inflight->mu, &inflight->drained);
         if (r != 0) {
-                free(inflight);
-                return r;
-        }
-        r = hf_cond_init(&inflight->drained);
-        if (r != 0) {
-                pthread_mutex_destroy(&inflight->mu);
                 free(inflight);
                 return r;
         }

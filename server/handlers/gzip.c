@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Compresses with zlib, at its fastest level, which kube-apiserver uses too. The window is smaller
- * than the greatest, because each list that is being sent has one.
+ * than the largest possible one, because each list that is being sent has a window.
  */
 #define ZLIB_CONST /* the input is const */
 #include "server/handlers/gzip.h"

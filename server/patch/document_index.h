@@ -6,7 +6,7 @@
  * reached. From then on a search in it takes logarithmic time, even after changes.
  *
  * While the index exists, the document's containers may be changed only by the functions below.
- * Thread: owner only.
+ * Thread: the owner of the arguments.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,7 +6,7 @@
  * object's are sorted by key. The place of a child is its number in this order.
  *
  * The tree only points to the children. Code that changes the container must change the tree as
- * well. Thread: owner only.
+ * well. Thread: the owner of the arguments.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,7 +4,7 @@
  * Merges a list of a strategic merge patch into a list of the document. The types of the patch's
  * elements are checked first. After that only an element's identity matters: the string under the
  * merge key, or the element itself if it is a string. Indexes find identities, so the time grows
- * with n log n of the lengths of the lists. Pure. Thread: owner only.
+ * with n log n of the lengths of the lists. Pure. Thread: the owner of the arguments.
  */
 #include "server/patch/patch.h"
 

@@ -7,7 +7,7 @@
  * Limitation: it serves a merge, which sets or drops each key at most once. So the index does not
  * contain the members that were added after init, and a dropped key must not be set again.
  *
- * Thread: owner only.
+ * Thread: the owner of the arguments.
  */
 #include <stddef.h>
 

@@ -134,14 +134,8 @@ int hfd_work_pool_new(const struct hf_host *host, unsigned n_threads, int nice,
         pool->nice = nice;
         for (unsigned i = 0; i < N_QUEUES; i++)
                 pool->queues[i].tail = &pool->queues[i].head;
-        int r = hf__mutex_init(&pool->mu);
+        int r = hf__mutex_cond_init(&pool->mu, &pool->cond);
         if (r != 0) {
-                free(pool);
-                return r;
-        }
-        r = hf_cond_init(&pool->cond);
-        if (r != 0) {
-                pthread_mutex_destroy(&pool->mu);
                 free(pool);
                 return r;
         }

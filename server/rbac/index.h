@@ -5,8 +5,7 @@
  * makes an index; from then on any number of threads may ask it (decision.h, coverage.h). A change
  * of a role or binding makes another index. No I/O, no clock.
  *
- * What the store contains decides nothing here but rights: a malformed part of an object grants
- * nothing.
+ * A malformed part of an object is no error: it grants nothing.
  *
  * Thread: a builder belongs to one thread. An index: any.
  */

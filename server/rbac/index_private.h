@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Private to server/rbac: the arrays of an index. Numbers are those of the table of texts. */
+/*
+ * Private to server/rbac: the arrays of an index. Numbers are those of the table of texts.
+ *
+ * Thread: one thread builds an index. From then on it is immutable, apart from its references, and
+ * any thread may read it. An iterator (struct hfd_rbac_grants) belongs to one thread, and borrows
+ * the index.
+ */
 #include <stdatomic.h>
 
 #include "server/rbac/attributes.h"

@@ -13,9 +13,9 @@
  * undone.
  *
  * The response lists the deleted objects. The cacher may no longer have them, so the sweep keeps
- * them.
- * If more than LIST_MAX_BYTES are selected, each object is dropped once it is deleted, and the
- * response is a Status. Kubernetes' OpenAPI declares a Status, and its clients accept both.
+ * them. If the selected objects have more than LIST_MAX_BYTES, each one is dropped once it is
+ * deleted, and the response is a Status. Kubernetes' OpenAPI declares a Status, and its clients
+ * accept both.
  *
  * Invariants: only listed objects are deleted. If another client has replaced an object by a new
  * one of the same name, the new object has another uid and is kept. (An object without a uid, which

@@ -535,20 +535,13 @@ static const struct hf_client_ops loopback_ops = {.size = sizeof loopback_ops,
 
 int hfd_loopback_new(struct hfd_registry *registry, struct hf_client **ret_client) {
         struct loopback *client = calloc(1, sizeof *client);
-        int r;
 
         if (!client)
                 return -ENOMEM;
         client->base = (struct hf_client){&loopback_ops, registry->host};
         client->registry = registry;
-        r = hf__mutex_init(&client->mu);
+        int r = hf__mutex_cond_init(&client->mu, &client->idle);
         if (r != 0) {
-                free(client);
-                return r;
-        }
-        r = hf_cond_init(&client->idle);
-        if (r != 0) {
-                pthread_mutex_destroy(&client->mu);
                 free(client);
                 return r;
         }

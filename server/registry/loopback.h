@@ -14,6 +14,6 @@
 
 /*
  * Creates a client. The registry must outlive it. hf_client_free cancels all requests and watches,
- * and waits until the registry no longer uses them. 0 or -errno.
+ * and blocks until the registry no longer uses them. 0 or -errno. Thread: any.
  */
 int hfd_loopback_new(struct hfd_registry *registry, struct hf_client **ret_client);

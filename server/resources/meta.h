@@ -41,7 +41,7 @@ int hfd_meta_make_uid(char text[HFD_UID_MAX]);
 int hfd_meta_generate_name(struct hf__json *object);
 /*
  * For an update: copies the server-set fields that the client left out from old, removes those that
- * are not stored, and sets the generation. It leaves managedFields. Both objects must have
+ * are not stored, and sets the generation. It does not touch managedFields. Both objects must have
  * metadata. 0 or -ENOMEM.
  */
 int hfd_meta_prepare_update(const struct hfd_resource *resource, struct hf__json *object,

@@ -2,7 +2,8 @@
 #pragma once
 /*
  * Where a walk through a value is: a list of steps on the stack of the walk, from the innermost
- * step outwards. It costs nothing until a message needs the path. Thread: owner only.
+ * step outwards. It costs nothing until a message needs the path. Thread: the owner of the
+ * arguments.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@
 /*
  * What a strict decoder would refuse in a body: unknown and duplicate fields. A request's
  * fieldValidation decides whether they are refused, sent back as warnings, or not mentioned.
- * Thread: owner only.
+ * Thread: the owner of the arguments.
  */
 #include <stdbool.h>
 

@@ -224,19 +224,13 @@ int hfd_account_watches_new(const struct hf_host *host, struct hfd_cacher *cache
                 return -ENOMEM;
         *watches =
                 (struct hfd_account_watches){.host = host, .cacher = cacher, .expires = INT64_MAX};
-        int r = hf__mutex_init(&watches->mu);
-        if (r != 0)
-                goto fail;
-        r = hf_cond_init(&watches->cond);
-        if (r != 0)
-                goto fail_mutex;
+        int r = hf__mutex_cond_init(&watches->mu, &watches->cond);
+        if (r != 0) {
+                free(watches);
+                return r;
+        }
         *ret_watches = watches;
         return 0;
-fail_mutex:
-        pthread_mutex_destroy(&watches->mu);
-fail:
-        free(watches);
-        return r;
 }
 
 int hfd_account_watches_start(struct hfd_account_watches *watches) {

@@ -327,12 +327,7 @@ int hfd_status_collector_new(const struct hf_host *host, const char *kubeconfig,
         if (!collector)
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
         collector->host = host;
-        int r = hf__mutex_init(&collector->mu);
-        if (r == 0) {
-                r = hf_cond_init(&collector->all_done);
-                if (r != 0)
-                        (void)pthread_mutex_destroy(&collector->mu);
-        }
+        int r = hf__mutex_cond_init(&collector->mu, &collector->all_done);
         if (r != 0) {
                 free(collector);
                 return hf_fail(reterr_status, r, "%s", hf_strerror(r));

@@ -15,15 +15,8 @@
 #include "base/thread.h"
 
 int hfd_waiter_init(struct hfd_waiter *waiter, const struct hf_host *host) {
-        int r = hf__mutex_init(&waiter->mu);
-
-        if (r != 0)
-                return r;
-        r = hf_cond_init(&waiter->cond);
-        if (r != 0)
-                pthread_mutex_destroy(&waiter->mu);
         waiter->clock = hf_host_clock(host);
-        return r;
+        return hf__mutex_cond_init(&waiter->mu, &waiter->cond);
 }
 
 void hfd_waiter_deinit(struct hfd_waiter *waiter) {

@@ -25,7 +25,8 @@ struct hfd_watch_lag {
         struct hfd_watch_lag_mark behind; /* of the written ones */
         struct hfd_watch_lag_mark ahead;  /* of the reported ones */
         bool is_open;                     /* there is a watch */
-        hf_nsec heard_at;   /* the watch was opened or is to be reopened, or the cache progressed */
+        hf_nsec heard_at;   /* the last time that a watch was opened, a REOPEN, or progress of the
+                               cache */
         hf_nsec replied_at; /* the last reply or probe */
         hf_nsec progress_at,
                 progress_wait;            /* the last WRITE_PROGRESS; the time until the next one */

@@ -4,11 +4,11 @@
  *
  *      decisions [BINDINGS]
  *
- * Two stores: in the first, each binding gives one of 100 roles to a user of its own, every second
- * one in a namespace, and the asking user has a few bindings. In the second, all bindings are of
- * the asking user's group, each to a role of its own, so that a denial looks at all of them. For
- * each it prints the time of one decision, median and 99th percentile of single calls, and the
- * floor: two readings of the clock.
+ * There are two indexes. In the first, each binding gives one of 100 roles to a user of its own,
+ * every second one in a namespace, and the asking user has a few bindings. In the second, all
+ * bindings are of the asking user's group, each to a role of its own, so that a denial looks at all
+ * of them. For each it prints the time of one decision, median and 99th percentile of single calls,
+ * and the floor: two readings of the clock.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -260,6 +260,19 @@ static void write_paced(struct hf_client *client, struct slot *slots, int n, dou
 
 /* ---- the run ---- */
 
+/* Writes at the rate of the renewals, without electors, to compare. Creates the Leases first. */
+static void measure_bare(struct hf_client *counted, struct slot *slots, int n, double rate,
+                         double seconds) {
+        for (int i = 0; i < n; i++)
+                snprintf(slots[i].name, sizeof slots[i].name, "bare-%d", i);
+        write_paced(counted, slots, n, rate, (double)n / rate);
+        rest(2);
+        struct reading from = read_all();
+        write_paced(counted, slots, n, rate, seconds);
+        rest(0.2);
+        print_phase("bare", from, read_all());
+}
+
 int main(int argc, char **argv) {
         struct hf_client *client = NULL;
 
@@ -296,16 +309,9 @@ int main(int argc, char **argv) {
         hf_electors_free(electors);
 
         struct slot *slots = calloc((size_t)n, sizeof *slots);
-        for (int i = 0; slots && i < n; i++)
-                snprintf(slots[i].name, sizeof slots[i].name, "bare-%d", i);
         if (!slots)
                 return 1;
-        write_paced(counted, slots, n, rate, (double)n / rate); /* creates them */
-        rest(2);
-        from = read_all();
-        write_paced(counted, slots, n, rate, seconds);
-        rest(0.2);
-        print_phase("bare", from, read_all());
+        measure_bare(counted, slots, n, rate, seconds);
         print_size("after");
         printf("\"watches\":%ld,\"losses\":%ld,\"failed\":%ld}\n", atomic_load(&counting.n_watches),
                atomic_load(&n_losses), atomic_load(&n_failed));

@@ -210,8 +210,7 @@ struct bootstrap_fixture *bootstrap_fixture_new(enum bootstrap_fault fault, int 
         struct bootstrap_fixture *f = calloc(1, sizeof *f);
 
         assert_non_null(f);
-        assert_int_equal(hf__mutex_init(&f->mu), 0);
-        assert_int_equal(hf_cond_init(&f->changed), 0);
+        assert_int_equal(hf__mutex_cond_init(&f->mu, &f->changed), 0);
         f->api = fake_api_new();
         f->host.size = sizeof f->host;
         f->host.clock = &noting_clock;

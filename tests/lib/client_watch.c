@@ -4,6 +4,7 @@
  * event nor a second end, and the resourceVersion of an event is the one of its object.
  */
 #include "client_watch.h"
+#include "base/thread.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -55,8 +56,7 @@ struct client_watch *client_watch_new(struct hf_client *client, const struct hf_
         struct client_watch *watch = calloc(1, sizeof *watch);
 
         assert_non_null(watch);
-        pthread_mutex_init(&watch->mu, NULL);
-        assert_int_equal(hf_cond_init(&watch->cond), 0);
+        assert_int_equal(hf__mutex_cond_init(&watch->mu, &watch->cond), 0);
         assert_int_equal(hf_client_watch(client, spec, on_event, on_end, watch, &watch->id), 0);
         return watch;
 }

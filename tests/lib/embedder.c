@@ -77,8 +77,7 @@ struct embedder *embedder_new(void) {
 
         assert_non_null(e);
         e->least_stack = SIZE_MAX;
-        assert_int_equal(hf__mutex_init(&e->mu), 0);
-        assert_int_equal(hf_cond_init(&e->changed), 0);
+        assert_int_equal(hf__mutex_cond_init(&e->mu, &e->changed), 0);
         e->api = fake_api_new();
         e->client = fake_api_client_new(e->api);
         e->host = (struct hf_host){.size = sizeof e->host, .thread_stack_bytes = EMBEDDER_STACK};

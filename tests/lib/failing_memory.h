@@ -23,6 +23,7 @@ size_t failing_memory_n_live(void); /* blocks that are allocated now */
 
 bool is_shortage(int r); /* whether r is the error of a failed allocation or thread creation */
 
-/* Runs life(0), life(1), ... until nothing has failed in it, which arms itself. Asserts that none
- * of them leaves a block or a thread that is not joined, and that there were more than at_least. */
+/* Runs life(0), life(1), ... until nothing has failed in a run. life(n) calls
+ * failing_memory_arm(n). Asserts that no run leaves a block, or a thread that is not joined, and
+ * that there were more than at_least runs. */
 void failing_memory_try_all(void (*life)(int n), int at_least);

@@ -18,8 +18,7 @@
 
 void http_engine_response_init(struct http_engine_response *response) {
         *response = (struct http_engine_response){0};
-        assert_int_equal(hf__mutex_init(&response->mu), 0);
-        assert_int_equal(hf_cond_init(&response->cond), 0);
+        assert_int_equal(hf__mutex_cond_init(&response->mu, &response->cond), 0);
 }
 
 void http_engine_response_deinit(struct http_engine_response *response) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See http_fixture.h. Callbacks run on the server's workers; mu guards all that they record. */
 #include "http_fixture.h"
+#include "base/thread.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -132,8 +133,7 @@ void http_fixture_prepare(struct http_fixture *f) {
         f->host = (struct hf_host){.size = sizeof f->host, .clock = &f->clock};
         f->ca = x509_identity_make("test-ca", NULL, NULL, true, 3600);
         f->server = x509_identity_make("127.0.0.1", NULL, &f->ca, false, 3600);
-        pthread_mutex_init(&f->mu, NULL);
-        assert_int_equal(hf_cond_init(&f->cond), 0);
+        assert_int_equal(hf__mutex_cond_init(&f->mu, &f->cond), 0);
 }
 
 void http_fixture_start(struct http_fixture *f) {

@@ -2,6 +2,7 @@
 /* See reflector_fixture.h. */
 #undef NDEBUG
 #include "reflector_fixture.h"
+#include "base/thread.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -226,8 +227,7 @@ struct reflector_fixture *reflector_fixture_new(bool one_revision, hf_nsec resyn
         struct hf_informer_handler *handler;
 
         assert_non_null(f);
-        assert_int_equal(pthread_mutex_init(&f->mu, NULL), 0);
-        assert_int_equal(hf_cond_init(&f->changed), 0);
+        assert_int_equal(hf__mutex_cond_init(&f->mu, &f->changed), 0);
         f->clock = (struct hf_clock){sizeof(struct hf_clock),
                                      clock_now,
                                      clock_now,

@@ -90,6 +90,13 @@ void sim_note_outsider(struct sim *sim) {
                 sim->procs[p].outsider_wrote = true;
 }
 
+/* The identity of a process, or of none. */
+static const char *any_successor(struct sim *sim) {
+        if (!sim_chance(sim, 80))
+                return "nobody";
+        return sim->procs[sim_draw(sim) % (unsigned)sim->n_procs].identity;
+}
+
 static void outsider_write(struct sim *sim) {
         struct hf__record record = *sim_store_lease(sim);
         unsigned way = (unsigned)(sim_draw(sim) % 8);
@@ -104,10 +111,7 @@ static void outsider_write(struct sim *sim) {
                         sim_mark(sim, MARK_STORE, -1, sim->now, 0,
                                  "the Lease asks for a hand-over");
                         (void)snprintf(record.hand_over_to, sizeof record.hand_over_to, "%s",
-                                       sim_chance(sim, 80)
-                                               ? sim->procs[sim_draw(sim) % (unsigned)sim->n_procs]
-                                                         .identity
-                                               : "nobody");
+                                       any_successor(sim));
                 }
                 sim_store_put(sim, &record);
                 return;
@@ -162,11 +166,7 @@ static void inject_fault(struct sim *sim, int p) {
                 break;
         case 8:
                 if (!proc->paused)
-                        sim_hand_over(sim, p,
-                                      sim_chance(sim, 80)
-                                              ? sim->procs[sim_draw(sim) % (unsigned)sim->n_procs]
-                                                        .identity
-                                              : "nobody");
+                        sim_hand_over(sim, p, any_successor(sim));
                 break;
         case 9:
                 COUNT(sim, kills);

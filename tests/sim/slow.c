@@ -23,7 +23,7 @@ static hf_nsec slow_time(struct sim *sim) {
 void sim_slow_send(struct sim *sim, struct sim_op *op) {
         hf_nsec whole = slow_time(sim), until_applied = sim_between(sim, 0, whole);
 
-        /* Old knowledge, and late writes, are the worst. */
+        /* The worst is a read that shows an early state, and a write that is applied late. */
         if (sim_chance(sim, 90))
                 until_applied = op->is_write ? whole - MS / 4 : MS / 4;
         op->reply_after = whole - until_applied;

@@ -415,24 +415,29 @@ static void expect_stale(struct api_fixture *f, const struct hf_fence *fence) {
         assert_int_equal(store_client_revision(f->store), before);
 }
 
-static void test_a_fenced_write_needs_the_current_term(void **state) {
-        struct api_fixture *f = *state;
-        char revision[32];
-        uint64_t first_term;
-
+/* Creates the Lease l, held by "me". The fence of its term. */
+static struct hf_fence begin_term(struct api_fixture *f) {
         assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_leases, "kube-system", NULL,
                                              NULL, lease_body("l", "me", NULL)),
                          0);
-        struct hf_fence fence =
-                fence_of("l", "me", api_fixture_text_at(f, "metadata.resourceVersion"));
-        (void)snprintf(revision, sizeof revision, "%s",
-                       api_fixture_text_at(f, "metadata.resourceVersion"));
-        first_term = fence.term;
+        return fence_of("l", "me", api_fixture_text_at(f, "metadata.resourceVersion"));
+}
+
+static void expect_current(struct api_fixture *f, const char *name, const struct hf_fence *fence) {
+        char body[80];
+
+        (void)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"%s\"}}", name);
         assert_int_equal(api_fixture_request_fenced(f, HF_VERB_CREATE, api_workspaces, NULL, NULL,
-                                                    NULL, "{\"metadata\":{\"name\":\"a\"}}",
-                                                    &fence),
+                                                    NULL, body, fence),
                          0);
         assert_true(f->last.fence_echoed);
+}
+
+static void test_a_fenced_write_needs_the_current_term(void **state) {
+        struct api_fixture *f = *state;
+        struct hf_fence fence = begin_term(f);
+
+        expect_current(f, "a", &fence);
         /* A fenced write that changes nothing is compared too, and the response says so. */
         char *body = strdup(f->last.body);
         assert_int_equal(api_fixture_request_fenced(f, HF_VERB_UPDATE, api_workspaces, NULL, "a",
@@ -447,24 +452,37 @@ static void test_a_fenced_write_needs_the_current_term(void **state) {
         other = fence;
         other.term++;
         expect_stale(f, &other);
-        /* A renewal keeps the term. */
+}
+
+static void test_a_renewal_keeps_the_term(void **state) {
+        struct api_fixture *f = *state;
+        const struct hf_fence fence = begin_term(f);
         char renewed[600];
+
         (void)snprintf(renewed, sizeof renewed,
                        "{\"metadata\":{\"name\":\"l\",\"resourceVersion\":\"%s\"},\"spec\":{"
                        "\"holderIdentity\":\"me\","
                        "\"leaseDurationSeconds\":15,"
                        "\"acquireTime\":\"2026-11-21T02:36:00.000000Z\",\"renewTime\":\"2026-11-"
                        "21T02:36:02.000000Z\"}}",
-                       revision);
+                       api_fixture_text_at(f, "metadata.resourceVersion"));
         assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_leases, "kube-system", "l",
                                              NULL, renewed),
                          0);
-        (void)snprintf(revision, sizeof revision, "%s",
-                       api_fixture_text_at(f, "metadata.resourceVersion"));
+        expect_current(f, "a", &fence);
         assert_int_equal(api_fixture_request_fenced(f, HF_VERB_DELETE, api_workspaces, NULL, "a",
                                                     NULL, NULL, &fence),
                          0);
         assert_true(f->last.fence_echoed);
+}
+
+static void test_another_holder_or_another_lease_ends_the_term(void **state) {
+        struct api_fixture *f = *state;
+        const struct hf_fence fence = begin_term(f);
+        char revision[32];
+
+        (void)snprintf(revision, sizeof revision, "%s",
+                       api_fixture_text_at(f, "metadata.resourceVersion"));
         /* Another process overwrites the Lease, so the term has ended. */
         assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_leases, "kube-system", "l",
                                              NULL, lease_body("l", "you", revision)),
@@ -478,17 +496,10 @@ static void test_a_fenced_write_needs_the_current_term(void **state) {
                                              NULL, NULL),
                          0);
         expect_stale(f, &fence);
-        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_leases, "kube-system", NULL,
-                                             NULL, lease_body("l", "me", NULL)),
-                         0);
-        struct hf_fence again =
-                fence_of("l", "me", api_fixture_text_at(f, "metadata.resourceVersion"));
-        assert_true(again.term > first_term);
+        const struct hf_fence again = begin_term(f);
+        assert_true(again.term > fence.term);
         expect_stale(f, &fence);
-        assert_int_equal(api_fixture_request_fenced(f, HF_VERB_CREATE, api_workspaces, NULL, NULL,
-                                                    NULL, "{\"metadata\":{\"name\":\"b\"}}",
-                                                    &again),
-                         0);
+        expect_current(f, "b", &again);
 }
 
 /* A leader of two Leases, as during a migration: losing either one ends the term. */
@@ -557,6 +568,8 @@ int main(void) {
                 API_TEST(test_a_finalizer_delays_the_deletion),
                 API_TEST(test_a_dry_run_stores_nothing),
                 API_TEST(test_a_fenced_write_needs_the_current_term),
+                API_TEST(test_a_renewal_keeps_the_term),
+                API_TEST(test_another_holder_or_another_lease_ends_the_term),
                 API_TEST(test_a_fence_of_two_leases_needs_both_terms),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -66,12 +66,23 @@ static void test_status_and_object_are_updated_separately(void **state) {
         assert_int_equal(api_fixture_request_subresource(f, api_workspaces, "w", "status", NULL),
                          0);
         assert_string_equal(api_fixture_text_at(f, "status.phase"), "Ready");
-        /* An update without a status removes it. The same update again writes nothing. */
+}
+
+static void test_an_update_without_a_status_removes_it(void **state) {
+        struct api_fixture *f = *state;
+        char revision[32];
+
+        api_fixture_make(f, api_workspaces, NULL, "{\"metadata\":{\"name\":\"w\"}}");
+        assert_int_equal(api_fixture_request_subresource(f, api_workspaces, "w", "status",
+                                                         "{\"metadata\":{\"name\":\"w\"},"
+                                                         "\"status\":{\"phase\":\"Ready\"}}"),
+                         0);
+        assert_string_equal(api_fixture_text_at(f, "status.phase"), "Ready");
         assert_int_equal(api_fixture_request_subresource(f, api_workspaces, "w", "status",
                                                          "{\"metadata\":{\"name\":\"w\"}}"),
                          0);
         assert_string_equal(api_fixture_text_at(f, "status.phase"), "");
-        char revision[32];
+        /* The same update again writes nothing. */
         (void)snprintf(revision, sizeof revision, "%s",
                        api_fixture_text_at(f, "metadata.resourceVersion"));
         assert_int_equal(api_fixture_request_subresource(f, api_workspaces, "w", "status",
@@ -205,22 +216,38 @@ static void test_a_propagation_policy_becomes_a_finalizer(void **state) {
                 assert_non_null(strstr(f->last.body, wanted));
                 assert_string_not_equal(api_fixture_text_at(f, "metadata.deletionTimestamp"), "");
         }
-        /* The propagation of an object that is already being deleted can still be changed. */
-        assert_int_equal(api_fixture_delete(f, api_configmaps, "default", "w3",
+}
+
+static void test_a_propagation_can_be_changed_during_the_deletion(void **state) {
+        struct api_fixture *f = *state;
+
+        api_fixture_make(f, api_configmaps, "default", "{\"metadata\":{\"name\":\"w\"}}");
+        assert_int_equal(api_fixture_delete(f, api_configmaps, "default", "w",
+                                            "{\"propagationPolicy\":\"Orphan\"}"),
+                         0);
+        assert_int_equal(api_fixture_delete(f, api_configmaps, "default", "w",
                                             "{\"propagationPolicy\":\"Foreground\"}"),
                          0);
         assert_non_null(strstr(f->last.body, "\"finalizers\":[\"foregroundDeletion\"]"));
-        assert_int_equal(api_fixture_delete(f, api_configmaps, "default", "w3",
+        assert_int_equal(api_fixture_delete(f, api_configmaps, "default", "w",
                                             "{\"propagationPolicy\":\"Background\"}"),
                          0);
-        assert_int_equal(api_fixture_get(f, api_configmaps, "default", "w3"), HF_E_NOT_FOUND);
-        /* An Event owns nothing. */
+        assert_int_equal(api_fixture_get(f, api_configmaps, "default", "w"), HF_E_NOT_FOUND);
+}
+
+static void test_an_event_owns_nothing_that_could_be_orphaned(void **state) {
+        struct api_fixture *f = *state;
+
         api_fixture_make(f, events, "default", "{\"metadata\":{\"name\":\"e\"}}");
         assert_int_equal(api_fixture_delete(f, events, "default", "e",
                                             "{\"propagationPolicy\":\"Orphan\"}"),
                          0);
         assert_int_equal(api_fixture_get(f, events, "default", "e"), HF_E_NOT_FOUND);
-        /* orphanDependents, the older form; and the query of a delete without a body. */
+}
+
+static void test_a_propagation_comes_as_orphan_dependents_or_in_the_query(void **state) {
+        struct api_fixture *f = *state;
+
         api_fixture_make(f, api_configmaps, "default",
                          "{\"metadata\":{\"name\":\"q\",\"finalizers\":[\"a.b/c\"]}}");
         assert_int_equal(api_fixture_delete(f, api_configmaps, "default", "q",
@@ -287,9 +314,8 @@ static void test_invalid_delete_options_delete_nothing(void **state) {
 
 /* ---- namespaces ---- */
 
-static void test_a_namespace_from_creation_to_deletion(void **state) {
+static void test_a_namespace_is_active_until_it_is_deleted(void **state) {
         struct api_fixture *f = *state;
-        const char *body = "{\"metadata\":{\"name\":\"c\"}}";
 
         api_fixture_make(f, api_namespaces, NULL,
                          "{\"metadata\":{\"name\":\"n\"},\"status\":{\"phase\":\"Terminating\"}}");
@@ -303,8 +329,6 @@ static void test_a_namespace_from_creation_to_deletion(void **state) {
                          0);
         assert_non_null(strstr(f->last.body, "\"finalizers\":[\"kubernetes\"]"));
         assert_string_equal(api_fixture_text_at(f, "status.phase"), "Active");
-        api_fixture_make(f, api_configmaps, "n", body);
-
         assert_int_equal(api_fixture_delete(f, api_namespaces, NULL, "n",
                                             "{\"propagationPolicy\":\"Background\"}"),
                          0);
@@ -312,9 +336,14 @@ static void test_a_namespace_from_creation_to_deletion(void **state) {
         assert_string_equal(api_fixture_text_at(f, "kind"), "Namespace");
         assert_string_equal(api_fixture_text_at(f, "status.phase"), "Terminating");
         assert_string_not_equal(api_fixture_text_at(f, "metadata.deletionTimestamp"), "");
-        /*
-         * Nothing can be created in it any more. Existing objects can still be changed and deleted.
-         */
+}
+
+static void test_a_terminating_namespace_accepts_changes_but_no_new_objects(void **state) {
+        struct api_fixture *f = *state;
+
+        api_fixture_make(f, api_namespaces, NULL, "{\"metadata\":{\"name\":\"n\"}}");
+        api_fixture_make(f, api_configmaps, "n", "{\"metadata\":{\"name\":\"c\"}}");
+        assert_int_equal(api_fixture_delete(f, api_namespaces, NULL, "n", NULL), 0);
         assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_configmaps, "n", NULL, NULL,
                                              "{\"metadata\":{\"name\":\"d\"}}"),
                          HF_E_FORBIDDEN);
@@ -335,7 +364,14 @@ static void test_a_namespace_from_creation_to_deletion(void **state) {
                                              "\"data\":{\"a\":\"b\"}}"),
                          0);
         assert_int_equal(api_fixture_delete(f, api_configmaps, "n", "c", NULL), 0);
+}
 
+static void test_a_namespace_is_gone_without_finalizers_and_can_be_made_again(void **state) {
+        struct api_fixture *f = *state;
+        const char *body = "{\"metadata\":{\"name\":\"c\"}}";
+
+        api_fixture_make(f, api_namespaces, NULL, "{\"metadata\":{\"name\":\"n\"}}");
+        assert_int_equal(api_fixture_delete(f, api_namespaces, NULL, "n", NULL), 0);
         assert_int_equal(api_fixture_request_subresource(f, api_namespaces, "n", "status",
                                                          "{\"metadata\":{\"name\":\"n\"},"
                                                          "\"status\":{\"phase\":\"Terminating\","
@@ -509,12 +545,18 @@ static void test_concurrent_creates_leave_nothing_in_a_deleted_namespace(void **
 int main(void) {
         const struct CMUnitTest tests[] = {
                 API_TEST(test_status_and_object_are_updated_separately),
+                API_TEST(test_an_update_without_a_status_removes_it),
                 API_TEST(test_unknown_subresources_are_not_found),
                 API_TEST(test_removing_the_last_finalizer_deletes_the_object),
                 API_TEST(test_orphan_and_foreground_finalizers_exclude_each_other),
                 API_TEST(test_a_propagation_policy_becomes_a_finalizer),
+                API_TEST(test_a_propagation_can_be_changed_during_the_deletion),
+                API_TEST(test_an_event_owns_nothing_that_could_be_orphaned),
+                API_TEST(test_a_propagation_comes_as_orphan_dependents_or_in_the_query),
                 API_TEST(test_invalid_delete_options_delete_nothing),
-                API_TEST(test_a_namespace_from_creation_to_deletion),
+                API_TEST(test_a_namespace_is_active_until_it_is_deleted),
+                API_TEST(test_a_terminating_namespace_accepts_changes_but_no_new_objects),
+                API_TEST(test_a_namespace_is_gone_without_finalizers_and_can_be_made_again),
                 API_TEST(test_a_namespace_is_held_by_both_kinds_of_finalizers),
                 API_TEST(test_system_namespaces_cannot_be_deleted),
                 API_TEST(test_concurrent_creates_leave_nothing_in_a_deleted_namespace),

@@ -91,6 +91,11 @@ static void test_secrets_merge_string_data_and_keep_their_type(void **state) {
                                 "{\"metadata\":{\"name\":\"s\",\"labels\":{\"a\":\"b\"}},"
                                 "\"immutable\":true,\"data\":{\"a\":\"MQ==\"}}"),
                          0);
+}
+
+static void test_secrets_are_validated_by_their_type(void **state) {
+        struct api_fixture *f = *state;
+
         unreadable(f, secrets, "{\"metadata\":{\"name\":\"t\"},\"data\":{\"a\":\"MQ=\"}}",
                    "Secret in version \"v1\" cannot be handled as a Secret: illegal base64 data at "
                    "input byte 3");
@@ -110,6 +115,12 @@ static void test_secrets_merge_string_data_and_keep_their_type(void **state) {
         assert_non_null(
                 strstr(api_fixture_text_at(f, "message"),
                        "data[a b]: Invalid value: \"a b\": a valid config key must consist of"));
+}
+
+static void test_secrets_can_be_selected_by_their_type(void **state) {
+        struct api_fixture *f = *state;
+
+        assert_int_equal(create(f, secrets, "{\"metadata\":{\"name\":\"s\"}}"), 0);
         assert_int_equal(api_fixture_request(f, HF_VERB_LIST, secrets, "default", NULL,
                                              "fieldSelector=type%3DOpaque", NULL),
                          0);
@@ -308,7 +319,7 @@ static void test_unknown_fields_are_refused_in_strict_mode(void **state) {
         "\"strategy\":\"OldestEmulationVersion\""
 #define INVALID(what) "LeaseCandidate.coordination.k8s.io \"c\" is invalid: " what
 
-static void test_lease_candidates_are_validated(void **state) {
+static void test_a_lease_candidate_keeps_the_name_of_its_lease(void **state) {
         struct api_fixture *f = *state;
 
         assert_int_equal(create(f, candidates,
@@ -329,6 +340,12 @@ static void test_lease_candidates_are_validated(void **state) {
         api_fixture_expect_failure(f, 422, "Invalid",
                                    "LeaseCandidate.coordination.k8s.io \"C_1\" is invalid: "
                                    "spec.leaseName: Invalid value: \"m\": field is immutable");
+}
+
+static void test_lease_candidates_are_validated(void **state) {
+        struct api_fixture *f = *state;
+        char body[400];
+
         assert_int_equal(create(f, candidates,
                                 CANDIDATE("ok", "\"leaseName\":\"l\",\"binaryVersion\":\"1.2.3-rc."
                                                 "1+x\",\"strategy\":\"a.b/c\"")),
@@ -406,10 +423,13 @@ static void test_the_resource_table_fits_its_limits(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 API_TEST(test_secrets_merge_string_data_and_keep_their_type),
+                API_TEST(test_secrets_are_validated_by_their_type),
+                API_TEST(test_secrets_can_be_selected_by_their_type),
                 API_TEST(test_secrets_are_limited_to_1_mib),
                 API_TEST(test_service_accounts_are_validated),
                 API_TEST(test_roles_are_validated),
                 API_TEST(test_bindings_are_validated_and_defaulted),
+                API_TEST(test_a_lease_candidate_keeps_the_name_of_its_lease),
                 API_TEST(test_lease_candidates_are_validated),
                 API_TEST(test_lease_strategies_are_validated_as_in_kubernetes),
                 API_TEST(test_continue_tokens_work_with_special_characters),

@@ -60,8 +60,7 @@ static enum hfd_work_result wait_at_gate(struct hfd_work_task *task) {
 /* Occupies every thread of the pool. */
 static void close_gates(struct api_fixture *f, struct gates *gates) {
         *gates = (struct gates){.n_left = N_GATES};
-        assert_int_equal(hf__mutex_init(&gates->mu), 0);
-        assert_int_equal(hf_cond_init(&gates->cond), 0);
+        assert_int_equal(hf__mutex_cond_init(&gates->mu, &gates->cond), 0);
         for (int i = 0; i < N_GATES; i++) {
                 gates->all[i] = (struct gate){.task.step = wait_at_gate, .gates = gates};
                 assert_true(hfd_work_submit(f->registry->work, &gates->all[i].task));
@@ -119,8 +118,7 @@ static void begin(struct api_fixture *f, struct later *later, enum hfd_verb verb
         later->request.deadline = in_msec(60000);
         later->request.owner = 1; /* not the gates' turn */
         later->request.done = on_done;
-        assert_int_equal(hf__mutex_init(&later->mu), 0);
-        assert_int_equal(hf_cond_init(&later->cond), 0);
+        assert_int_equal(hf__mutex_cond_init(&later->mu, &later->cond), 0);
         hfd_registry_serve(f->registry, &later->request);
 }
 

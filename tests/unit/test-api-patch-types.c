@@ -129,6 +129,29 @@ static void test_json_patch_handles_edge_cases(void **state) {
                 {"{\"a\":{\"b\":1}}", "[{\"op\":\"move\",\"from\":\"/c\",\"path\":\"/c\"}]", NULL},
                 {"{\"a\":{\"b\":1}}", "[{\"op\":\"move\",\"from\":\"/a/b\",\"path\":\"/a\"}]",
                  "{\"a\":1}"},
+                {"{\"a\":{\"\":1}}", "[{\"op\":\"test\",\"path\":\"/a/\",\"value\":1}]",
+                 "{\"a\":{\"\":1}}"},
+                {"{\"a\":1}", "[{\"op\":\"test\",\"path\":\"/a\",\"value\":1.0}]", "{\"a\":1}"},
+                {"{\"a\":{\"b\":1,\"c\":2}}",
+                 "[{\"op\":\"test\",\"path\":\"/a\",\"value\":{\"c\":2,\"b\":1}}]",
+                 "{\"a\":{\"b\":1,\"c\":2}}"},
+                {"{\"a\":1}", "[{\"op\":\"test\",\"path\":\"/b\",\"value\":null}]", NULL},
+                {"{\"a\":1}", "[{\"op\":\"add\",\"path\":\"a\",\"value\":1}]", NULL},
+                {"{\"a\":1}", "[{\"op\":\"add\",\"path\":\"/a~2\",\"value\":1}]", NULL},
+                {"{\"a\":1}", "[{\"op\":\"add\",\"path\":\"/b\"}]", NULL},
+                {"{\"a\":1}", "[{\"op\":\"copy\",\"path\":\"/b\"}]", NULL},
+                {"{\"a\":1}", "[{\"op\":\"spam\",\"path\":\"/b\",\"value\":1}]", NULL},
+                {"{\"a\":1}", "[{\"path\":\"/b\",\"value\":1}]", NULL},
+                {"{\"a\":1}", "[1]", NULL},
+                {"{\"a\":\"x\"}", "[{\"op\":\"add\",\"path\":\"/a/b\",\"value\":1}]", NULL},
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+                expect_json(cases[i][0], cases[i][1], cases[i][2]);
+}
+
+static void test_json_patch_addresses_items_of_arrays_by_their_index(void **state) {
+        static const char *const cases[][3] = {
                 {"{\"a\":[0]}", "[{\"op\":\"add\",\"path\":\"/a/1\",\"value\":1}]",
                  "{\"a\":[0,1]}"},
                 {"{\"a\":[0]}", "[{\"op\":\"add\",\"path\":\"/a/0\",\"value\":1}]",
@@ -145,21 +168,6 @@ static void test_json_patch_handles_edge_cases(void **state) {
                  "1\"},{\"op\":\"add\",\"path\":\"/a/"
                  "-\",\"value\":3}]",
                  "{\"a\":[1,3]}"},
-                {"{\"a\":{\"\":1}}", "[{\"op\":\"test\",\"path\":\"/a/\",\"value\":1}]",
-                 "{\"a\":{\"\":1}}"},
-                {"{\"a\":1}", "[{\"op\":\"test\",\"path\":\"/a\",\"value\":1.0}]", "{\"a\":1}"},
-                {"{\"a\":{\"b\":1,\"c\":2}}",
-                 "[{\"op\":\"test\",\"path\":\"/a\",\"value\":{\"c\":2,\"b\":1}}]",
-                 "{\"a\":{\"b\":1,\"c\":2}}"},
-                {"{\"a\":1}", "[{\"op\":\"test\",\"path\":\"/b\",\"value\":null}]", NULL},
-                {"{\"a\":1}", "[{\"op\":\"add\",\"path\":\"a\",\"value\":1}]", NULL},
-                {"{\"a\":1}", "[{\"op\":\"add\",\"path\":\"/a~2\",\"value\":1}]", NULL},
-                {"{\"a\":1}", "[{\"op\":\"add\",\"path\":\"/b\"}]", NULL},
-                {"{\"a\":1}", "[{\"op\":\"copy\",\"path\":\"/b\"}]", NULL},
-                {"{\"a\":1}", "[{\"op\":\"spam\",\"path\":\"/b\",\"value\":1}]", NULL},
-                {"{\"a\":1}", "[{\"path\":\"/b\",\"value\":1}]", NULL},
-                {"{\"a\":1}", "[1]", NULL},
-                {"{\"a\":\"x\"}", "[{\"op\":\"add\",\"path\":\"/a/b\",\"value\":1}]", NULL},
         };
 
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
@@ -287,9 +295,9 @@ static void expect_strategic(const char *plural, const char *text, const char *p
         hf__json_free(patch);
 }
 
-static void test_strategic_merge_patch_merges_lists(void **state) {
+static void test_strategic_merge_patch_merges_lists_by_key(void **state) {
         static const char *const cases[][3] = {
-                /* by key: merged, added, deleted, replaced as a whole */
+                /* merged, added, deleted, replaced as a whole */
                 {"{\"secrets\":[{\"name\":\"a\",\"x\":1},{\"name\":\"b\"}]}",
                  "{\"secrets\":[{\"name\":\"b\",\"y\":2}]}",
                  "{\"secrets\":[{\"name\":\"a\",\"x\":1},{\"name\":\"b\",\"y\":2}]}"},
@@ -308,26 +316,10 @@ static void test_strategic_merge_patch_merges_lists(void **state) {
                 {"{\"secrets\":[{\"name\":\"a\"}]}",
                  "{\"secrets\":[{\"name\":\"a\",\"$patch\":\"spam\"}]}", NULL},
                 {"{\"secrets\":[{\"name\":\"a\"}]}", "{\"secrets\":[\"a\"]}", NULL},
-                /* scalars: as a set */
-                {"{\"metadata\":{\"finalizers\":[\"a\",\"b\"]}}",
-                 "{\"metadata\":{\"finalizers\":[\"b\",\"c\"]}}",
-                 "{\"metadata\":{\"finalizers\":[\"a\",\"b\",\"c\"]}}"},
-                {"{\"metadata\":{\"finalizers\":[\"a\",\"b\"]}}",
-                 "{\"metadata\":{\"$deleteFromPrimitiveList/finalizers\":[\"a\",\"x\"]}}",
-                 "{\"metadata\":{\"finalizers\":[\"b\"]}}"},
-                {"{\"metadata\":{}}",
-                 "{\"metadata\":{\"$deleteFromPrimitiveList/finalizers\":[\"a\"]}}",
-                 "{\"metadata\":{}}"},
                 {"{\"metadata\":{\"ownerReferences\":[{\"uid\":\"1\",\"name\":\"a\"}]}}",
                  "{\"metadata\":{\"ownerReferences\":[{\"uid\":\"1\",\"controller\":true}]}}",
                  "{\"metadata\":{\"ownerReferences\":[{\"uid\":\"1\",\"name\":\"a\",\"controller\":"
                  "true}]}}"},
-                /* any other list is replaced */
-                {"{\"imagePullSecrets\":[{\"name\":\"a\"}]}",
-                 "{\"imagePullSecrets\":[{\"name\":\"b\"}]}",
-                 "{\"imagePullSecrets\":[{\"name\":\"b\"}]}"},
-                {"{\"spec\":{\"finalizers\":[\"a\"]}}", "{\"spec\":{\"finalizers\":[\"b\"]}}",
-                 "{\"spec\":{\"finalizers\":[\"b\"]}}"},
         };
 
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
@@ -341,6 +333,30 @@ static void test_strategic_merge_patch_merges_lists(void **state) {
                          "{\"status\":{\"conditions\":[{\"type\":\"A\",\"status\":\"False\"}]}}",
                          "{\"status\":{\"conditions\":[{\"type\":\"A\",\"status\":\"False\"},{"
                          "\"type\":\"B\"}]}}");
+}
+
+static void test_strategic_merge_patch_merges_sets_and_replaces_other_lists(void **state) {
+        static const char *const cases[][3] = {
+                /* scalars: as a set */
+                {"{\"metadata\":{\"finalizers\":[\"a\",\"b\"]}}",
+                 "{\"metadata\":{\"finalizers\":[\"b\",\"c\"]}}",
+                 "{\"metadata\":{\"finalizers\":[\"a\",\"b\",\"c\"]}}"},
+                {"{\"metadata\":{\"finalizers\":[\"a\",\"b\"]}}",
+                 "{\"metadata\":{\"$deleteFromPrimitiveList/finalizers\":[\"a\",\"x\"]}}",
+                 "{\"metadata\":{\"finalizers\":[\"b\"]}}"},
+                {"{\"metadata\":{}}",
+                 "{\"metadata\":{\"$deleteFromPrimitiveList/finalizers\":[\"a\"]}}",
+                 "{\"metadata\":{}}"},
+                /* any other list is replaced */
+                {"{\"imagePullSecrets\":[{\"name\":\"a\"}]}",
+                 "{\"imagePullSecrets\":[{\"name\":\"b\"}]}",
+                 "{\"imagePullSecrets\":[{\"name\":\"b\"}]}"},
+                {"{\"spec\":{\"finalizers\":[\"a\"]}}", "{\"spec\":{\"finalizers\":[\"b\"]}}",
+                 "{\"spec\":{\"finalizers\":[\"b\"]}}"},
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+                expect_strategic("serviceaccounts", cases[i][0], cases[i][1], cases[i][2]);
 }
 
 /* A path that is too long for any merged list is not taken for the path of the document. */
@@ -405,10 +421,12 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_json_patch_follows_rfc_6902),
                 cmocka_unit_test(test_json_patch_handles_edge_cases),
+                cmocka_unit_test(test_json_patch_addresses_items_of_arrays_by_their_index),
                 cmocka_unit_test(test_json_patch_has_limits),
                 cmocka_unit_test(test_merge_patch_follows_rfc_7386),
                 cmocka_unit_test(test_merge_patch_handles_many_members),
-                cmocka_unit_test(test_strategic_merge_patch_merges_lists),
+                cmocka_unit_test(test_strategic_merge_patch_merges_lists_by_key),
+                cmocka_unit_test(test_strategic_merge_patch_merges_sets_and_replaces_other_lists),
                 cmocka_unit_test(test_strategic_merge_patch_replaces_lists_below_a_long_path),
                 cmocka_unit_test(test_strategic_merge_patch_orders_lists),
                 cmocka_unit_test(test_strategic_merge_patch_follows_directives),

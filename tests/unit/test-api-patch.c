@@ -130,15 +130,33 @@ static void test_bad_patches_and_results_are_refused(void **state) {
 }
 
 /* Kubernetes' words, which people search for. */
-static void test_reasons_have_the_words_of_kubernetes(void **state) {
-        struct api_fixture *f = *state;
+struct refused_patch {
+        enum hfd_patch type;
+        int code;
+        const char *patch, *reason;
+};
+
+static void expect_reasons(struct api_fixture *f, const struct refused_patch *cases, size_t n) {
         static const char refused[] =
                 "the server rejected our request due to an error in our request: ";
-        static const struct {
-                enum hfd_patch type;
-                int code;
-                const char *patch, *reason;
-        } cases[] = {
+
+        make_cm(f);
+        assert_int_equal(patch_cm(f, HFD_PATCH_MERGE,
+                                  "{\"metadata\":{\"finalizers\":[],\"ownerReferences\":[]}}"),
+                         0);
+        for (size_t i = 0; i < n; i++) {
+                char message[400];
+                (void)snprintf(message, sizeof message, "%s%s", cases[i].code == 422 ? refused : "",
+                               cases[i].reason);
+                assert_int_equal(patch_cm(f, cases[i].type, cases[i].patch), HF_E_INVALID);
+                api_fixture_expect_failure(f, cases[i].code,
+                                           cases[i].code == 422 ? "Invalid" : "BadRequest",
+                                           message);
+        }
+}
+
+static void test_reasons_of_json_patch_have_the_words_of_kubernetes(void **state) {
+        static const struct refused_patch cases[] = {
                 {HFD_PATCH_JSON, 422, "[{\"op\":\"add\",\"path\":\"data\",\"value\":1}]",
                  "add operation does not apply: doc is missing path: \"data\": missing value"},
                 {HFD_PATCH_JSON, 422, "[{\"op\":\"add\",\"path\":\"/x/y\",\"value\":1}]",
@@ -166,6 +184,16 @@ static void test_reasons_have_the_words_of_kubernetes(void **state) {
                  "{\"op\":\"add\",\"path\":\"/l/2\",\"value\":1}]",
                  "error in add for path: '/l/2': Unable to access invalid index: 2: invalid index "
                  "referenced"},
+                {HFD_PATCH_JSON, 400, "[1]",
+                 "error decoding patch: json: cannot unmarshal number into Go value of type "
+                 "handlers.jsonPatchOp"},
+        };
+
+        expect_reasons(*state, cases, sizeof cases / sizeof cases[0]);
+}
+
+static void test_reasons_of_strategic_merge_patch_have_the_words_of_kubernetes(void **state) {
+        static const struct refused_patch cases[] = {
                 {HFD_PATCH_STRATEGIC, 422,
                  "{\"metadata\":{\"ownerReferences\":[{\"name\":\"a\"}]}}",
                  "map: metadata.ownerReferences does not contain declared merge key: uid"},
@@ -181,24 +209,9 @@ static void test_reasons_have_the_words_of_kubernetes(void **state) {
                 {HFD_PATCH_STRATEGIC, 400,
                  "{\"metadata\":{\"$deleteFromPrimitiveList/finalizers\":1}}",
                  "invalid patch format of primitive list"},
-                {HFD_PATCH_JSON, 400, "[1]",
-                 "error decoding patch: json: cannot unmarshal number into Go value of type "
-                 "handlers.jsonPatchOp"},
         };
 
-        make_cm(f);
-        assert_int_equal(patch_cm(f, HFD_PATCH_MERGE,
-                                  "{\"metadata\":{\"finalizers\":[],\"ownerReferences\":[]}}"),
-                         0);
-        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-                char message[400];
-                (void)snprintf(message, sizeof message, "%s%s", cases[i].code == 422 ? refused : "",
-                               cases[i].reason);
-                assert_int_equal(patch_cm(f, cases[i].type, cases[i].patch), HF_E_INVALID);
-                api_fixture_expect_failure(f, cases[i].code,
-                                           cases[i].code == 422 ? "Invalid" : "BadRequest",
-                                           message);
-        }
+        expect_reasons(*state, cases, sizeof cases / sizeof cases[0]);
 }
 
 static void test_too_many_operations_are_refused(void **state) {
@@ -334,7 +347,8 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 API_TEST(test_patch_requests_are_served),
                 API_TEST(test_bad_patches_and_results_are_refused),
-                API_TEST(test_reasons_have_the_words_of_kubernetes),
+                API_TEST(test_reasons_of_json_patch_have_the_words_of_kubernetes),
+                API_TEST(test_reasons_of_strategic_merge_patch_have_the_words_of_kubernetes),
                 API_TEST(test_too_many_operations_are_refused),
                 API_TEST(test_a_patch_changes_either_status_or_object),
                 API_TEST(test_a_patch_compares_the_fence),

@@ -129,8 +129,8 @@ static void test_a_watch_from_a_forgotten_revision_is_gone(void **state) {
 }
 
 /*
- * A resource that changes all the time costs no other resource its past, and its own goes back far
- * enough for a client that first reads a long list.
+ * A resource that changes all the time does not shorten the history of the others. Its own history
+ * goes back far enough for a client that first reads a long list.
  */
 static void test_a_busy_resource_keeps_the_past_of_all(void **state) {
         struct api_fixture *f = *state;

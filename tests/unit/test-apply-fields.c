@@ -151,7 +151,7 @@ static void test_fields_have_a_limited_depth(void **state) {
 
 /* ---- operations ---- */
 
-static void test_operations_on_sets(void **state) {
+static void test_sets_are_united_intersected_and_subtracted(void **state) {
         /* a, b, union, intersection, a without b */
         static const char *const table[][5] = {
                 {"{}", "{}", "{}", "{}", "{}"},
@@ -303,7 +303,7 @@ int main(void) {
                 TEST(test_fields_are_printed_in_the_order_of_kubernetes),
                 TEST(test_malformed_fields_are_refused),
                 TEST(test_fields_have_a_limited_depth),
-                TEST(test_operations_on_sets),
+                TEST(test_sets_are_united_intersected_and_subtracted),
                 TEST(test_an_operation_without_effect_returns_its_argument),
                 TEST(test_the_laws_of_sets_hold),
                 TEST(test_parts_of_a_value_that_is_whole_now_own_the_value),

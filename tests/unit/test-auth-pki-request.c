@@ -98,7 +98,8 @@ static void test_every_damage_is_refused(void **state) {
                 char was = *c;
                 if (was == '\n')
                         continue;
-                /* Changes the first of the six bits: of the last character the others may mean nothing. */
+                /* Changes the first of the six bits, because of the last character the others may
+                 * mean nothing. */
                 *c = was >= 'A' && was <= 'P' ? 'g' : 'A';
                 assert_string_not_equal(hfd_pki_request_fault(pem, n), "");
                 *c = was;
@@ -159,23 +160,37 @@ static void issue(int64_t now, int64_t seconds) {
         free(request);
 }
 
-static void test_the_certificate_has_what_the_request_may_decide(void **state) {
+/* Makes a CA, and a request with extensions of many kinds, in the files of the directory. */
+static void make_ca_and_request(void) {
         char *key = NULL, *ca = NULL;
-        int64_t now = time(NULL);
 
-        (void)state;
         assert_int_equal(hfd_pki_key_make(&key), 0);
         assert_int_equal(hfd_pki_ca_make(key, &ca), 0);
         put("ca.key", key);
         put("ca.pem", ca);
+        free(key);
+        free(ca);
         put("config",
             "[req]\ndistinguished_name=dn\nprompt=no\nreq_extensions=ext\n[dn]\nO=dev\nCN=x\n"
             "[ext]\nbasicConstraints=critical,CA:TRUE\nextendedKeyUsage=serverAuth\n"
             "subjectAltName=DNS:a.example,IP:192.0.2.1,URI:urn:x,email:a@b,dirName:dn,"
             "otherName:1.2.3.4;UTF8:hidden\n");
         free(made(EC, "-config config"));
-        issue(now, 600);
+}
+
+static int64_t issued_until(void) {
+        char *pem = contents("issued.pem");
+        int64_t until = hfd_pki_valid_until(pem);
+
+        free(pem);
+        return until;
+}
+
+static void test_the_certificate_has_what_the_request_may_decide(void **state) {
         static const char show[] = "openssl x509 -in issued.pem -noout -text";
+
+        make_ca_and_request();
+        issue(time(NULL), 600);
         assert_true(pki_dir_says(pki_dir,
                                  "openssl verify -purpose sslclient -CAfile ca.pem issued.pem",
                                  "issued.pem: OK"));
@@ -184,19 +199,26 @@ static void test_the_certificate_has_what_the_request_may_decide(void **state) {
         assert_true(pki_dir_says(pki_dir, show, "TLS Web Client Authentication\n"));
         assert_true(pki_dir_says(pki_dir, show,
                                  "DNS:a.example, IP Address:192.0.2.1, URI:urn:x, email:a@b\n"));
-        char *pem = contents("issued.pem");
-        assert_int_equal(hfd_pki_valid_until(pem), now + 600);
-        free(pem);
-        issue(now, INT64_C(86400) * 365);
-        pem = contents("issued.pem");
-        assert_int_equal(hfd_pki_valid_until(pem), now + INT64_C(86400) * 365 - 300);
-        free(pem);
-        issue(now, INT64_C(86400) * 365 * 20); /* the CA has ten years */
-        pem = contents("issued.pem");
-        assert_int_equal(hfd_pki_valid_until(pem), hfd_pki_valid_until(ca));
-        free(pem);
+}
 
-        char *request = contents("request.pem");
+static void test_the_certificate_does_not_outlive_its_ca(void **state) {
+        int64_t now = time(NULL);
+
+        make_ca_and_request();
+        char *ca = contents("ca.pem");
+        issue(now, 600);
+        assert_int_equal(issued_until(), now + 600);
+        issue(now, INT64_C(86400) * 365);
+        assert_int_equal(issued_until(), now + INT64_C(86400) * 365 - 300);
+        issue(now, INT64_C(86400) * 365 * 20); /* the CA has ten years */
+        assert_int_equal(issued_until(), hfd_pki_valid_until(ca));
+        free(ca);
+}
+
+static void test_nothing_is_issued_by_a_ca_that_has_expired_or_from_no_request(void **state) {
+        make_ca_and_request();
+        char *key = contents("ca.key"), *ca = contents("ca.pem"),
+             *request = contents("request.pem"), *pem = NULL;
         struct hfd_pki_issue late = {.ca_cert_pem = ca,
                                      .ca_key_pem = key,
                                      .request_pem = request,
@@ -204,7 +226,7 @@ static void test_the_certificate_has_what_the_request_may_decide(void **state) {
                                      .now = hfd_pki_valid_until(ca) + 1,
                                      .seconds = 600};
         assert_int_equal(hfd_pki_issue(&late, &pem), HF_E_INVALID);
-        late.now = now;
+        late.now = time(NULL);
         late.request_pem = "none";
         late.n_request = 4;
         assert_int_equal(hfd_pki_issue(&late, &pem), HF_E_INVALID);
@@ -223,6 +245,9 @@ int main(void) {
                 cmocka_unit_test(test_every_damage_is_refused),
                 cmocka_unit_test(test_an_organisation_cannot_hide),
                 cmocka_unit_test(test_the_certificate_has_what_the_request_may_decide),
+                cmocka_unit_test(test_the_certificate_does_not_outlive_its_ca),
+                cmocka_unit_test(
+                        test_nothing_is_issued_by_a_ca_that_has_expired_or_from_no_request),
         };
         return cmocka_run_group_tests(tests, pki_dir_make, pki_dir_remove);
 }

@@ -152,7 +152,7 @@ static void look_for_key(const char *name) {
         look_for(line + 25, 38);
 }
 
-static void test_private_keys(void **state) {
+static void test_no_copy_of_a_private_key_remains(void **state) {
         static const char *const names[] = {"ca.key", "server.key", "admin.key"};
         struct hfd_pki pki = {0};
         load(&pki);
@@ -170,7 +170,7 @@ static void test_private_keys(void **state) {
 }
 
 /* A key that is about to be made is not known. What stands before it, in the same line, is. */
-static void test_new_keys(void **state) {
+static void test_no_copy_of_a_new_key_remains(void **state) {
         static const char before[] = "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg";
         struct hfd_pki pki = {0};
         look_for(before, strlen(before));
@@ -179,7 +179,7 @@ static void test_new_keys(void **state) {
         expect_no_leaks();
 }
 
-static void test_token_tables(void **state) {
+static void test_no_copy_of_a_token_remains(void **state) {
         struct hfd_tokens *tokens = NULL;
         struct hf_status status = {0};
         const char *text = "secret-token,someone,1,\"a,b\"\n";
@@ -202,7 +202,7 @@ static void test_token_tables(void **state) {
         "\"c\",\"user\":\"u\"}}],\"clusters\":[{\"name\":\"c\",\"cluster\":{\"server\":"           \
         "\"https://127.0.0.1:1\"}}],\"users\":[{\"name\":\"u\",\"user\":{"
 
-static void test_kubeconfigs(void **state) {
+static void test_no_copy_of_a_secret_in_a_kubeconfig_remains(void **state) {
         struct hf__kubeconfig config;
         struct hf_status status = {0};
         /* A token; a key in base64 that is not text, so that reading it fails ("secret-key",
@@ -220,7 +220,7 @@ static void test_kubeconfigs(void **state) {
         expect_no_leaks();
 }
 
-static void test_growing_secret_texts(void **state) {
+static void test_no_copy_of_a_secret_text_that_has_grown_remains(void **state) {
         struct hf__strbuf text = {.secret = true};
         look_for("secret-text", 11);
         for (int i = 0; i < 1000; i++)
@@ -255,11 +255,14 @@ static void test_the_header_of_a_request(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_block_that_is_not_overwritten_is_found),
-                cmocka_unit_test_setup_teardown(test_private_keys, make_dir, remove_dir),
-                cmocka_unit_test_setup_teardown(test_new_keys, make_dir, remove_dir),
-                cmocka_unit_test_setup_teardown(test_token_tables, make_dir, remove_dir),
-                cmocka_unit_test(test_kubeconfigs),
-                cmocka_unit_test(test_growing_secret_texts),
+                cmocka_unit_test_setup_teardown(test_no_copy_of_a_private_key_remains, make_dir,
+                                                remove_dir),
+                cmocka_unit_test_setup_teardown(test_no_copy_of_a_new_key_remains, make_dir,
+                                                remove_dir),
+                cmocka_unit_test_setup_teardown(test_no_copy_of_a_token_remains, make_dir,
+                                                remove_dir),
+                cmocka_unit_test(test_no_copy_of_a_secret_in_a_kubeconfig_remains),
+                cmocka_unit_test(test_no_copy_of_a_secret_text_that_has_grown_remains),
                 cmocka_unit_test(test_the_header_of_a_request),
         };
         if (!is_free_replaced())

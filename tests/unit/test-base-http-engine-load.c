@@ -52,8 +52,7 @@ static void on_tally(void *ctx, const struct hf__http_result *result) {
 
 static void tally_init(struct tally *t, int n) {
         *t = (struct tally){.left = n};
-        assert_int_equal(hf__mutex_init(&t->mu), 0);
-        assert_int_equal(hf_cond_init(&t->cond), 0);
+        assert_int_equal(hf__mutex_cond_init(&t->mu, &t->cond), 0);
 }
 
 static void tally_wait(struct tally *t) {
@@ -175,8 +174,7 @@ static void test_scheduled_calls_come_in_time_order(void **state) {
         struct ring ring = {0};
         hf_nsec start = in_msec(0);
 
-        assert_int_equal(hf__mutex_init(&ring.mu), 0);
-        assert_int_equal(hf_cond_init(&ring.cond), 0);
+        assert_int_equal(hf__mutex_cond_init(&ring.mu, &ring.cond), 0);
         for (int i = 0; i < 4; i++) {
                 ring.calls[i] = (struct ring_call){&ring, i};
                 assert_int_equal(hf__http_schedule(f.engine, start + ms[i] * HF_NSEC_PER_MSEC,

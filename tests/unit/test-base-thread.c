@@ -18,6 +18,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <holdfast/error.h>
+
 #include "base/thread.h"
 
 static const struct hf_host host = {.size = sizeof host};
@@ -107,12 +109,28 @@ static void test_a_mutex_knows_whether_it_is_held(void **state) {
         assert_int_equal(pthread_mutex_destroy(&mutex), 0);
 }
 
+static void test_a_mutex_comes_with_a_condition_to_wait_for(void **state) {
+        const struct hf_clock *clock = hf_host_clock(&host);
+        pthread_mutex_t mutex;
+        pthread_cond_t cond;
+
+        assert_int_equal(hf__mutex_cond_init(&mutex, &cond), 0);
+        assert_int_equal(pthread_mutex_lock(&mutex), 0);
+        hf__mutex_assert_held(&mutex);
+        assert_int_equal(clock->wait(clock->ctx, &cond, &mutex, hf_now(clock)), HF_E_TIMEOUT);
+        hf__mutex_assert_held(&mutex);
+        assert_int_equal(pthread_mutex_unlock(&mutex), 0);
+        assert_int_equal(pthread_cond_destroy(&cond), 0);
+        assert_int_equal(pthread_mutex_destroy(&mutex), 0);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_thread_has_a_name_and_blocks_all_signals),
                 cmocka_unit_test(test_a_stack_that_is_too_small_is_refused),
                 cmocka_unit_test(test_a_joined_thread_leaves_no_stack_behind),
                 cmocka_unit_test(test_a_mutex_knows_whether_it_is_held),
+                cmocka_unit_test(test_a_mutex_comes_with_a_condition_to_wait_for),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

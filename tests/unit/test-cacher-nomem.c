@@ -88,8 +88,7 @@ static struct hfd_watcher *watch(struct api_fixture *f, struct seen *seen, const
                                               .labels = &labels,
                                               .fields = &fields};
 
-        assert_int_equal(hf__mutex_init(&seen->mu), 0);
-        assert_int_equal(hf_cond_init(&seen->cond), 0);
+        assert_int_equal(hf__mutex_cond_init(&seen->mu, &seen->cond), 0);
         assert_int_equal(hfd_selector_parse(selector, false, resource, &labels, reason,
                                             sizeof reason),
                          0);

@@ -84,8 +84,7 @@ static void watch(struct api_fixture *f, struct seen *seen, bool from_now) {
                                               .from_now = from_now};
 
         memset(seen, 0, sizeof *seen);
-        assert_int_equal(hf__mutex_init(&seen->mu), 0);
-        assert_int_equal(hf_cond_init(&seen->cond), 0);
+        assert_int_equal(hf__mutex_cond_init(&seen->mu, &seen->cond), 0);
         assert_true(hfd_watcher_new(f->cacher, &spec, &sink, seen, &response, &seen->watcher));
 }
 

@@ -92,6 +92,12 @@ static void test_a_retry_needs_no_memory(void **state) {
 
 /* ---- helpers of controllers ---- */
 
+static const char *const two_values[] = {"a", "b"};
+static const struct hf_selector_term one_of_two = {.key = "k",
+                                                   .op = HF_SELECTOR_IN,
+                                                   .values = two_values,
+                                                   .n_values = 2};
+
 static void helpers_life(int n) {
         static const char
                 owner[] = "{\"apiVersion\":\"v1\",\"kind\":\"Thing\",\"metadata\":{\"name\":"
@@ -103,13 +109,8 @@ static void helpers_life(int n) {
                                                .type = "Ready",
                                                .status = "True",
                                                .reason = "Done"};
-        const char *const values[] = {"a", "b"};
-        const struct hf_selector_term term = {.key = "k",
-                                              .op = HF_SELECTOR_IN,
-                                              .values = values,
-                                              .n_values = 2};
         const struct hf_selector selector = {.size = sizeof selector,
-                                             .labels = &term,
+                                             .labels = &one_of_two,
                                              .n_labels = 1};
         const struct hf_recorder_config config = {.size = sizeof config,
                                                   .client = client,

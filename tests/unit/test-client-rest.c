@@ -136,6 +136,8 @@ static int watch(struct hf_client *client, struct outcome *ret_outcome) {
 
 /* ---- tests ---- */
 
+#define LEASES "/apis/coordination.k8s.io/v1/namespaces/a/leases"
+
 static void test_requests_are_what_servers_expect(void **state) {
         struct hf_client *client = connect_with(0);
         struct hf_request what = {.size = sizeof what,
@@ -151,8 +153,7 @@ static void test_requests_are_what_servers_expect(void **state) {
         assert_string_equal(body, "{\"x\":1}");
         assert_int_equal(n, 7);
         free(body);
-        assert_true(scripted_server_got(
-                &server, "GET /apis/coordination.k8s.io/v1/namespaces/a/leases/b HTTP/1.1\r\n"));
+        assert_true(scripted_server_got(&server, "GET " LEASES "/b HTTP/1.1\r\n"));
         assert_true(scripted_server_got(&server, "\r\nAccept: application/json\r\n"));
         assert_true(scripted_server_got(&server, "\r\nUser-Agent: tester/1\r\n"));
         assert_true(scripted_server_got(&server, "\r\nAuthorization: Bearer secret\r\n"));
@@ -163,9 +164,7 @@ static void test_requests_are_what_servers_expect(void **state) {
         what.query = "dryRun=All";
         scripted_server_set_response(&server, "201 Created", "", "{}");
         assert_int_equal(hf_client_do(client, &what, hf_cancel_never(), NULL, NULL, NULL), 0);
-        assert_true(scripted_server_got(
-                &server,
-                "POST /apis/coordination.k8s.io/v1/namespaces/a/leases?dryRun=All HTTP/1.1\r\n"));
+        assert_true(scripted_server_got(&server, "POST " LEASES "?dryRun=All HTTP/1.1\r\n"));
         assert_true(scripted_server_got(&server, "\r\nContent-Type: application/json\r\n"));
         assert_true(scripted_server_got(&server, "\r\n\r\n{\"y\":2}"));
         what = (struct hf_request){.size = sizeof(struct hf_request),
@@ -175,39 +174,43 @@ static void test_requests_are_what_servers_expect(void **state) {
                                    .name = "b"};
         scripted_server_set_response(&server, "200 OK", "", "{}");
         assert_int_equal(hf_client_do(client, &what, hf_cancel_never(), NULL, NULL, NULL), 0);
-        assert_true(scripted_server_got(
-                &server, "DELETE /apis/coordination.k8s.io/v1/namespaces/a/leases/b HTTP/1.1\r\n"));
-        static const char *const types[] = {[HF_PATCH_MERGE] = "merge-patch+json",
-                                            [HF_PATCH_JSON] = "json-patch+json",
-                                            [HF_PATCH_STRATEGIC] = "strategic-merge-patch+json",
-                                            [HF_PATCH_APPLY] = "apply-patch+yaml"};
-        what = (struct hf_request){.size = sizeof(struct hf_request),
-                                   .verb = HF_VERB_PATCH,
-                                   .resource = leases,
-                                   .ns = "a",
-                                   .name = "b",
-                                   .body = "{\"y\":2}",
-                                   .n_body = 7};
-        for (int i = HF_PATCH_MERGE; i <= HF_PATCH_APPLY; i++) {
-                char type[80];
-                (void)snprintf(type, sizeof type, "\r\nContent-Type: application/%s\r\n", types[i]);
-                what.patch = (enum hf_patch)i;
-                assert_int_equal(hf_client_do(client, &what, hf_cancel_never(), NULL, NULL, NULL),
-                                 0);
-                assert_true(scripted_server_got(&server,
-                                                "PATCH /apis/coordination.k8s.io/v1/namespaces/a/"
-                                                "leases/b HTTP/1.1\r\n"));
-                assert_true(scripted_server_got(&server, type));
-                assert_true(scripted_server_got(&server, "\r\n\r\n{\"y\":2}"));
-        }
-        what.name = NULL;
-        assert_int_equal(hf_client_do(client, &what, hf_cancel_never(), NULL, NULL, NULL), -EINVAL);
+        assert_true(scripted_server_got(&server, "DELETE " LEASES "/b HTTP/1.1\r\n"));
         what = (struct hf_request){.size = sizeof(struct hf_request),
                                    .verb = HF_VERB_LIST,
                                    .resource = leases};
         assert_int_equal(hf_client_do(client, &what, hf_cancel_never(), NULL, NULL, NULL), 0);
         assert_true(scripted_server_got(&server,
                                         "GET /apis/coordination.k8s.io/v1/leases HTTP/1.1\r\n"));
+        hf_client_free(client);
+}
+
+static void test_a_patch_names_its_type_and_its_object(void **state) {
+        static const char *const types[] = {[HF_PATCH_MERGE] = "merge-patch+json",
+                                            [HF_PATCH_JSON] = "json-patch+json",
+                                            [HF_PATCH_STRATEGIC] = "strategic-merge-patch+json",
+                                            [HF_PATCH_APPLY] = "apply-patch+yaml"};
+        struct hf_client *client = connect_with(0);
+        struct hf_request what = {.size = sizeof what,
+                                  .verb = HF_VERB_PATCH,
+                                  .resource = leases,
+                                  .ns = "a",
+                                  .name = "b",
+                                  .body = "{\"y\":2}",
+                                  .n_body = 7};
+
+        scripted_server_set_response(&server, "200 OK", "", "{}");
+        for (int i = HF_PATCH_MERGE; i <= HF_PATCH_APPLY; i++) {
+                char type[80];
+                (void)snprintf(type, sizeof type, "\r\nContent-Type: application/%s\r\n", types[i]);
+                what.patch = (enum hf_patch)i;
+                assert_int_equal(hf_client_do(client, &what, hf_cancel_never(), NULL, NULL, NULL),
+                                 0);
+                assert_true(scripted_server_got(&server, "PATCH " LEASES "/b HTTP/1.1\r\n"));
+                assert_true(scripted_server_got(&server, type));
+                assert_true(scripted_server_got(&server, "\r\n\r\n{\"y\":2}"));
+        }
+        what.name = NULL;
+        assert_int_equal(hf_client_do(client, &what, hf_cancel_never(), NULL, NULL, NULL), -EINVAL);
         hf_client_free(client);
 }
 
@@ -495,6 +498,7 @@ static void test_a_kubeconfig_makes_a_client(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_requests_are_what_servers_expect),
+                cmocka_unit_test(test_a_patch_names_its_type_and_its_object),
                 cmocka_unit_test(test_fences_are_sent_with_writes_and_echoes_compared),
                 cmocka_unit_test(test_failures_are_distinguished),
                 cmocka_unit_test(test_a_refused_connection_is_unavailable),

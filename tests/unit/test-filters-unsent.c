@@ -54,7 +54,7 @@ static void release(struct hfd_unsent *unsent, struct reader *reader) {
 }
 
 /* A user whose account is full gets no further list. Others do, and the user still gets objects. */
-static void test_user_limit(void **state) {
+static void test_a_user_whose_account_is_full_gets_no_further_list(void **state) {
         struct hfd_unsent *unsent = make(4 * HFD_UNSENT_STREAM, 1000, 1000 * HFD_UNSENT_STREAM);
         struct reader readers[4];
 
@@ -75,7 +75,7 @@ static void test_user_limit(void **state) {
 }
 
 /* Unread objects have a limit too, at twice that of lists. */
-static void test_hard_limit(void **state) {
+static void test_unread_objects_have_a_limit_too(void **state) {
         struct hfd_unsent *unsent = make(1 << 20, MANY / 2, 64 << 20);
         struct reader readers[MANY];
 
@@ -136,7 +136,7 @@ static void test_every_reader_is_looked_at(void **state) {
  * The sum of all users. A user with little is served also when it is reached, and a stalled reader
  * of the largest account is cut.
  */
-static void test_total_limit(void **state) {
+static void test_beyond_the_total_the_largest_account_is_cut(void **state) {
         struct hfd_unsent *unsent = make(100 * HFD_UNSENT_STREAM, 1000, 12 * HFD_UNSENT_STREAM);
         struct reader large[9], small[3];
         hf_nsec now = boot_time;
@@ -161,7 +161,7 @@ static void test_total_limit(void **state) {
 }
 
 /* Many users: an account goes with its last answer. */
-static void test_many_users(void **state) {
+static void test_an_account_goes_with_its_last_answer(void **state) {
         struct hfd_unsent *unsent = make(1 << 20, 1000, 1 << 30);
         static struct reader readers[2000];
         char name[32];
@@ -386,12 +386,12 @@ static void test_a_charge_does_not_look_at_all_users(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_user_limit),
-                cmocka_unit_test(test_hard_limit),
+                cmocka_unit_test(test_a_user_whose_account_is_full_gets_no_further_list),
+                cmocka_unit_test(test_unread_objects_have_a_limit_too),
                 cmocka_unit_test(test_the_stalled_reader_is_cut),
                 cmocka_unit_test(test_every_reader_is_looked_at),
-                cmocka_unit_test(test_total_limit),
-                cmocka_unit_test(test_many_users),
+                cmocka_unit_test(test_beyond_the_total_the_largest_account_is_cut),
+                cmocka_unit_test(test_an_account_goes_with_its_last_answer),
                 cmocka_unit_test(test_a_watch_is_charged_while_it_is_behind),
                 cmocka_unit_test(test_the_largest_late_watch_is_ended),
                 cmocka_unit_test(test_the_total_ends_a_watch_of_the_largest_account),

@@ -42,8 +42,7 @@ struct exchanges {
 
 static int setup(void **state) {
         memset(&f, 0, sizeof f);
-        assert_int_equal(hf__mutex_init(&f.mu), 0);
-        assert_int_equal(hf_cond_init(&f.cond), 0);
+        assert_int_equal(hf__mutex_cond_init(&f.mu, &f.cond), 0);
         h2_echo_server_start(&f.server);
         snprintf(f.url, sizeof f.url, "https://localhost:%d/x", f.server.base.port);
         const struct hf__http_tls_config config = {.ca_pem = f.server.identity.cert_pem};

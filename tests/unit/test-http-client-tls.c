@@ -22,6 +22,7 @@
 
 #include <cmocka.h>
 
+#include "base/thread.h"
 #include "http_fixture.h"
 #include "tcp_relay.h"
 
@@ -73,8 +74,7 @@ static void fixture_start(const char *server_cn, long valid_seconds) {
         assert_int_equal(hfd_http_new(&f.http.host, &config, &f.http.http, &status), 0);
         assert_int_equal(hfd_http_start(f.http.http), 0);
         tcp_relay_start(&f.relay, hfd_http_port(f.http.http));
-        pthread_mutex_init(&f.mu, NULL);
-        assert_int_equal(hf_cond_init(&f.cond), 0);
+        assert_int_equal(hf__mutex_cond_init(&f.mu, &f.cond), 0);
         static struct hf_host host = {.size = sizeof host};
         assert_int_equal(hf__http_engine_new(&host, "test-http", &f.engine), 0);
 }

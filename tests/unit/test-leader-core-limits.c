@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The elector's core: when it tries again, at most and at least, and every field that it writes. */
+/* The elector's core: the shortest and the longest time until it tries again, and every field that
+ * it writes. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -130,7 +131,8 @@ static void test_a_success_ends_a_row_of_failures(void **state) {
 
 /* ---- doubt ---- */
 
-/* An acquire that may still be applied is cleared away by a stop. Another one needs no time. */
+/* After an acquire that may still be applied, a stop first releases the Lease. After another one it
+ * ends at once. */
 static void test_a_stop_waits_only_for_an_acquire_of_unknown_outcome(void **state) {
         static const struct {
                 int error;

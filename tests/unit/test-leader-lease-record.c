@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "base/thread.h"
 #include "fake_api_client.h"
 
 #include <holdfast/leader.h>
@@ -258,8 +259,7 @@ static struct fixture *fixture_new(void) {
                                            .labels = labels,
                                            .n_labels = 1};
         assert_int_equal(hf__lease_lock_new(&f->api->host, &config, NULL, NULL, &f->lock), 0);
-        pthread_mutex_init(&f->recorded.mu, NULL);
-        (void)hf_cond_init(&f->recorded.changed);
+        assert_int_equal(hf__mutex_cond_init(&f->recorded.mu, &f->recorded.changed), 0);
         f->lock->on_reply = on_done;
         f->lock->on_record = on_record;
         f->lock->ctx = &f->recorded;

@@ -27,6 +27,7 @@
 #include <holdfast/shards.h>
 #include <holdfast/workqueue.h>
 
+#include "base/thread.h"
 #include "failing_memory.h"
 #include "fake_api_client.h"
 #include "leader/term.h"
@@ -243,8 +244,22 @@ static int run_reconciler(struct hf_term *term, void *ctx) {
         return hf_reconciler_run(&the_reconciler, term);
 }
 
-/* The object appears and disappears; its key is reconciled after each. Returns whether anything
- * failed. */
+/* The object appears and disappears while the n-th allocation fails; its key is reconciled after
+ * each. Returns whether anything failed. */
+static bool appear_and_disappear(struct fake_api *api, struct watched *watched, int n) {
+        failing_memory_arm(n);
+        fake_api_put_thing(api, "a", "new", "2");
+        await_watched(watched, 0, n);
+        failing_memory_disarm();
+        bool was_hit = failing_memory_hit();
+        failing_memory_arm(n);
+        fake_api_delete_thing(api, "a", "new");
+        await_watched(watched, 0, n);
+        failing_memory_disarm();
+        return failing_memory_hit() || was_hit;
+}
+
+/* The life of a reconciler. Returns whether anything failed. */
 static bool reconciler_life(int n, hf_reconciler_map_fn map) {
         static const struct hf_host host = {.size = sizeof host};
         struct fake_api *api = fake_api_new();
@@ -265,8 +280,7 @@ static bool reconciler_life(int n, hf_reconciler_map_fn map) {
                                                     .joined = on_joined,
                                                     .ctx = &watched};
 
-        pthread_mutex_init(&watched.mu, NULL);
-        (void)hf_cond_init(&watched.changed);
+        assert_int_equal(hf__mutex_cond_init(&watched.mu, &watched.changed), 0);
         assert_int_equal(hf_informer_new(&host, &config, &informer), 0);
         assert_int_equal(hf_informer_start(informer), 0);
         const struct hf_reconciler_source source = {.size = sizeof source,
@@ -283,16 +297,7 @@ static bool reconciler_life(int n, hf_reconciler_map_fn map) {
         await_watched(&watched, 0, -1);
         fake_api_delete_thing(api, "a", "new");
         await_watched(&watched, 0, -1);
-        failing_memory_arm(n);
-        fake_api_put_thing(api, "a", "new", "2");
-        await_watched(&watched, 0, n);
-        failing_memory_disarm();
-        bool was_hit = failing_memory_hit();
-        failing_memory_arm(n);
-        fake_api_delete_thing(api, "a", "new");
-        await_watched(&watched, 0, n);
-        failing_memory_disarm();
-        was_hit = failing_memory_hit() || was_hit;
+        bool was_hit = appear_and_disappear(api, &watched, n);
         hf__term_fire_drain(term);
         await_watched(&watched, UINT32_MAX, n);
         hf__term_free(term);

@@ -20,6 +20,7 @@
 
 #include <holdfast/reconciler.h>
 
+#include "base/thread.h"
 #include "fake_api_client.h"
 #include "leader/term.h"
 #include "patience.h"
@@ -124,8 +125,7 @@ static int map_to_namespace(void *ctx, struct hf_workqueue *queue, enum hf_event
 
 static void setup(size_t n_informers) {
         memset(&f, 0, sizeof f);
-        pthread_mutex_init(&f.mu, NULL);
-        (void)hf_cond_init(&f.changed);
+        assert_int_equal(hf__mutex_cond_init(&f.mu, &f.changed), 0);
         for (size_t i = 0; i < n_informers; i++) {
                 f.apis[i] = fake_api_new();
                 f.clients[i] = fake_api_client_new(f.apis[i]);

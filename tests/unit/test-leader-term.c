@@ -17,6 +17,7 @@
 #include <holdfast/client_port.h>
 
 #include "base/process_mark.h"
+#include "base/thread.h"
 #include "leader/term.h"
 
 static const struct hf_host host = {.size = sizeof host};
@@ -56,8 +57,7 @@ static struct hf__term *start_on(const struct hf_host *on, struct joint *joint,
                                          .ctx = joint};
         struct hf__term *work = NULL;
         *joint = (struct joint){.n_joined = 0};
-        pthread_mutex_init(&joint->mu, NULL);
-        (void)hf_cond_init(&joint->changed);
+        assert_int_equal(hf__mutex_cond_init(&joint->mu, &joint->changed), 0);
         assert_int_equal(hf__term_new(on, &config, &work), 0);
         assert_true(hf__term_is_complete(work));
         return work;
@@ -246,6 +246,12 @@ static int show(struct hf_term *term, void *ctx) {
         return 0;
 }
 
+static const struct hf_request a_write = {.size = sizeof a_write,
+                                          .verb = HF_VERB_DELETE,
+                                          .resource = {"", "v1", "configmaps"},
+                                          .ns = "a",
+                                          .name = "b"};
+
 static void test_an_abort_shuts_the_gate_before_controllers_notice(void **state) {
         static const struct hf_client_ops ops = {.size = sizeof ops,
                                                  .request = keep_call,
@@ -268,14 +274,9 @@ static void test_an_abort_shuts_the_gate_before_controllers_notice(void **state)
                 .joined = on_joined,
                 .ctx = &joint,
         };
-        const struct hf_request write = {.size = sizeof write,
-                                         .verb = HF_VERB_DELETE,
-                                         .resource = {"", "v1", "configmaps"},
-                                         .ns = "a",
-                                         .name = "b"};
         int error = -1;
-        pthread_mutex_init(&joint.mu, NULL);
-        (void)hf_cond_init(&joint.changed);
+
+        assert_int_equal(hf__mutex_cond_init(&joint.mu, &joint.changed), 0);
         assert_int_equal(sem_init(&shown.ready, 0, 0), 0);
         /* The gate is open all the time, so only the end of the term rejects writes. */
         assert_int_equal(hf__process_mark_init(), 0);
@@ -284,15 +285,15 @@ static void test_an_abort_shuts_the_gate_before_controllers_notice(void **state)
         while (sem_wait(&shown.ready) != 0)
                 ;
         keeper.abort = hf_term_abort(shown.term);
-        assert_int_equal(hf_client_request(hf_term_client(shown.term), &write, record_error, &error,
-                                           NULL),
+        assert_int_equal(hf_client_request(hf_term_client(shown.term), &a_write, record_error,
+                                           &error, NULL),
                          0);
         assert_int_equal(error, -1);
         hf__term_fire_abort(work, HF_CANCEL_LOST);
         assert_int_equal(error, HF_E_CANCELED); /* the request under way */
         assert_false(keeper.aborted_first);
-        assert_int_equal(hf_client_request(hf_term_client(shown.term), &write, record_error, &error,
-                                           NULL),
+        assert_int_equal(hf_client_request(hf_term_client(shown.term), &a_write, record_error,
+                                           &error, NULL),
                          0);
         assert_int_equal(error, HF_E_NOT_LEADER);
         assert_int_equal(keeper.n_calls, 1);

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/thread.h"
 #include "fake_api_client.h"
 
 #include <holdfast/reconciler.h>
@@ -143,17 +144,11 @@ static unsigned n_threads(void) {
         return n;
 }
 
-/* A16, LK01: Nothing accumulates, and each term begins with the changes made before it. */
-static void test_terms_leave_nothing_behind(void **state) {
+/* Fills f: an API with the things, and an informer of them. */
+static void set_up(void) {
         static const struct hf_host host = {.size = sizeof host};
-        struct fake_api *api = fake_api_new();
-        struct fake_api_client *clients[2] = {fake_api_client_new(api), fake_api_client_new(api)};
-        struct hf_electors *electors[2];
-        struct hf_elector *elector[2];
-        int me[2] = {0, 1};
 
-        pthread_mutex_init(&f.mu, NULL);
-        (void)hf_cond_init(&f.changed);
+        assert_int_equal(hf__mutex_cond_init(&f.mu, &f.changed), 0);
         f.things = fake_api_new();
         f.client = fake_api_client_new(f.things);
         const struct hf_informer_config config = {.size = sizeof config,
@@ -163,6 +158,25 @@ static void test_terms_leave_nothing_behind(void **state) {
                                                                .plural = "things"}};
         assert_int_equal(hf_informer_new(&host, &config, &f.informer), 0);
         assert_int_equal(hf_informer_start(f.informer), 0);
+}
+
+static void tear_down(void) {
+        hf_informer_free(f.informer);
+        hf_client_free(&f.client->base);
+        fake_api_free(f.things);
+        pthread_cond_destroy(&f.changed);
+        pthread_mutex_destroy(&f.mu);
+}
+
+/* A16, LK01: Nothing accumulates, and each term begins with the changes made before it. */
+static void test_terms_leave_nothing_behind(void **state) {
+        struct fake_api *api = fake_api_new();
+        struct fake_api_client *clients[2] = {fake_api_client_new(api), fake_api_client_new(api)};
+        struct hf_electors *electors[2];
+        struct hf_elector *elector[2];
+        int me[2] = {0, 1};
+
+        set_up();
         change(0);
         unsigned n_before = n_threads();
         for (int i = 0; i < 2; i++)
@@ -192,12 +206,8 @@ static void test_terms_leave_nothing_behind(void **state) {
         assert_int_equal(f.wrong, 0);
         assert_int_equal(fake_api_n_watches(f.things), 1);
         assert_int_equal(n_threads(), n_before);
-        hf_informer_free(f.informer);
-        hf_client_free(&f.client->base);
-        fake_api_free(f.things);
         fake_api_free(api);
-        pthread_cond_destroy(&f.changed);
-        pthread_mutex_destroy(&f.mu);
+        tear_down();
 }
 
 int main(void) {

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "base/thread.h"
 #include "fake_api_client.h"
 #include "patience.h"
 
@@ -191,8 +192,7 @@ static void start(int (*run_term)(struct hf_term *term), bool unfenced,
         f.base = (struct hf_client){&ops, &f.api->host};
         f.run = run_term;
         f.keeps = true;
-        pthread_mutex_init(&f.mu, NULL);
-        assert_int_equal(hf_cond_init(&f.changed), 0);
+        assert_int_equal(hf__mutex_cond_init(&f.mu, &f.changed), 0);
         const struct hf_elector_config config = {.size = sizeof config,
                                                  .ns = "kube-system",
                                                  .name = "lead",
@@ -232,7 +232,8 @@ static bool lease_names_me(void) {
         return names_me;
 }
 
-/* 10 s remain to the last write of a holder that does not release. A release has 60 s. */
+/* If a holder did not release, its last write would have 10 s until the Lease expires. A release
+ * may wait for the write for 60 s. */
 static const struct hf_leader_timing patient = {.lease_duration = 100 * SEC,
                                                 .renew_deadline = 90 * SEC,
                                                 .retry_period = 20 * MSEC,
@@ -263,7 +264,7 @@ static void test_the_lease_is_released_after_the_last_response(void **state) {
         finish();
 }
 
-/* Less than 1 s remains to the last write of a holder that does not release. */
+/* If a holder did not release, its last write would have less than 1 s until the Lease expires. */
 static const struct hf_leader_timing quick = {.lease_duration = 4 * SEC,
                                               .renew_deadline = 3 * SEC,
                                               .retry_period = 20 * MSEC,

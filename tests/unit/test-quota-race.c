@@ -146,6 +146,30 @@ static void recount_step(struct store *store, struct recount *recount) {
 
 /* ---- schedules ---- */
 
+/* One random step. views: the quota as the caches of two instances have it. */
+static void step(struct store *store, struct writer *writers, struct recount *recount,
+                 struct version *views, unsigned *n_refused) {
+        unsigned n = pick(N_WRITERS), what = pick(8);
+        struct writer *w = &writers[n];
+
+        if (what == 0) { /* the watch delivers */
+                replace(&views[n % 2], hf__json_dup(store->quota.quota), store->quota.revision);
+        } else if (what == 1) {
+                recount_step(store, recount);
+        } else if (what == 2 && store->n_objects > 0) {
+                store->revision++;
+                store->n_objects--;
+        } else if (what == 3) { /* the instance dies before it sends the transaction */
+                hf__json_free(w->result);
+                hf__json_free(w->base.quota);
+                *w = (struct writer){0};
+        } else if (w->deciding) {
+                commit(store, w);
+        } else {
+                decide(w, pick(2) ? &views[n % 2] : &store->quota, n_refused);
+        }
+}
+
 /* Runs one schedule. Returns how many creates were refused. */
 static unsigned run(uint64_t seed) {
         static const char text[] = "{\"metadata\":{\"name\":\"q\"},\"spec\":{\"hard\":{"
@@ -163,25 +187,7 @@ static unsigned run(uint64_t seed) {
         views[0] = copy(&store.quota);
         views[1] = copy(&store.quota);
         for (unsigned i = 0; i < STEPS; i++) {
-                unsigned n = pick(N_WRITERS), what = pick(8);
-                struct writer *w = &writers[n];
-                if (what == 0) { /* the watch delivers */
-                        replace(&views[n % 2], hf__json_dup(store.quota.quota),
-                                store.quota.revision);
-                } else if (what == 1) {
-                        recount_step(&store, &recount);
-                } else if (what == 2 && store.n_objects > 0) {
-                        store.revision++;
-                        store.n_objects--;
-                } else if (what == 3) { /* the instance dies before it sends the transaction */
-                        hf__json_free(w->result);
-                        hf__json_free(w->base.quota);
-                        *w = (struct writer){0};
-                } else if (w->deciding) {
-                        commit(&store, w);
-                } else {
-                        decide(w, pick(2) ? &views[n % 2] : &store.quota, &n_refused);
-                }
+                step(&store, writers, &recount, views, &n_refused);
                 if (!hf__json_path(store.quota.quota, "status.used.configmaps"))
                         continue; /* not counted yet: not enforced */
                 assert_true(store.n_objects <= used(&store));

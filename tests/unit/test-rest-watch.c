@@ -135,8 +135,7 @@ static void begin_watch(struct api_fixture *f) {
         struct hfd_rest_request *rest = calloc(1, sizeof *rest);
 
         memset(&request, 0, sizeof request);
-        assert_int_equal(hf__mutex_init(&request.mu), 0);
-        assert_int_equal(hf_cond_init(&request.cond), 0);
+        assert_int_equal(hf__mutex_cond_init(&request.mu, &request.cond), 0);
         request.refs = 1;
         assert_non_null(rest);
         rest->registry = f->registry;

@@ -134,10 +134,19 @@ static void test_times_have_one_form(void **state) {
                                     "\"whenMicro\":\"2026-11-22T23:00:00.750000Z\"}");
 }
 
+struct wrong {
+        const char *text, *reason;
+};
+
+static void expect_reasons(const struct wrong *cases, size_t n) {
+        for (size_t i = 0; i < n; i++) {
+                assert_int_equal(decode(cases[i].text), HF_E_INVALID);
+                assert_string_equal(reason, cases[i].reason);
+        }
+}
+
 static void test_a_wrong_type_is_named_as_kubernetes_names_it(void **state) {
-        static const struct {
-                const char *text, *reason;
-        } cases[] = {
+        static const struct wrong cases[] = {
                 {"{\"on\":\"yes\"}",
                  "json: cannot unmarshal string into Go struct field Thing.on of type bool"},
                 {"{\"part\":[]}",
@@ -165,6 +174,13 @@ static void test_a_wrong_type_is_named_as_kubernetes_names_it(void **state) {
                  "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of "
                  "type string"},
                 {"{\"part\":{\"bytes\":\"abc\"}}", "illegal base64 data at input byte 3"},
+        };
+
+        expect_reasons(cases, sizeof cases / sizeof cases[0]);
+}
+
+static void test_a_wrong_time_is_named_as_kubernetes_names_it(void **state) {
+        static const struct wrong cases[] = {
                 {"{\"when\":7}", "json: cannot unmarshal number into Go value of type string"},
                 {"{\"when\":\"\"}", "parsing time \"\" as \"2006-01-02T15:04:05Z07:00\": cannot "
                                     "parse \"\" as \"2006\""},
@@ -183,13 +199,10 @@ static void test_a_wrong_type_is_named_as_kubernetes_names_it(void **state) {
                  "parsing time \"2026-11-22T10:00:00Zx\": extra text: \"x\""},
         };
 
-        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-                assert_int_equal(decode(cases[i].text), HF_E_INVALID);
-                assert_string_equal(reason, cases[i].reason);
-        }
+        expect_reasons(cases, sizeof cases / sizeof cases[0]);
 }
 
-static void test_lookups(void **state) {
+static void test_fields_are_found_by_name_and_by_tag(void **state) {
         assert_ptr_equal(hfd_schema_of_member(&thing, "part"), &part);
         assert_ptr_equal(hfd_schema_of_member(&map_of_parts, "any"), &part);
         assert_null(hfd_schema_of_member(&thing, "nothing"));
@@ -209,7 +222,8 @@ int main(void) {
                 cmocka_unit_test(test_the_last_of_duplicate_fields_wins),
                 cmocka_unit_test(test_times_have_one_form),
                 cmocka_unit_test(test_a_wrong_type_is_named_as_kubernetes_names_it),
-                cmocka_unit_test(test_lookups),
+                cmocka_unit_test(test_a_wrong_time_is_named_as_kubernetes_names_it),
+                cmocka_unit_test(test_fields_are_found_by_name_and_by_tag),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

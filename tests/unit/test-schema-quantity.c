@@ -24,59 +24,9 @@ static struct hfd_quantity parse(const char *text) {
         return quantity;
 }
 
-static void quantities_have_one_canonical_text(void **state) {
-        static const char *const table[][2] = {
-                {"0", "0"},
-                {"-0", "0"},
-                {"0Mi", "0"},
-                {"+", "0"},
-                {"1", "1"},
-                {"+1", "1"},
-                {"-1", "-1"},
-                {"007", "7"},
-                {"10", "10"},
-                {"1000", "1k"},
-                {"1500", "1500"},
-                {"15e2", "1500"},
-                {"1e3", "1e3"},
-                {"1E3", "1e3"},
-                {"1E", "1E"},
-                {"100e-2", "1"},
-                {"0.5", "500m"},
-                {"1.5", "1500m"},
-                {"1.", "1"},
-                {".5", "500m"},
-                {"0.1e-3", "100e-6"},
-                {"100m", "100m"},
-                {"1000m", "1"},
-                {"1500000", "1500k"},
-                {"1.5G", "1500M"},
-                {"1n", "1n"},
-                {"0.1n", "1n"},
-                {"-0.1n", "-1n"},
-                {"1.0000000001", "1000000001n"},
-                {"1u", "1u"},
-                {"1024", "1024"},
-                {"1Ki", "1Ki"},
-                {"1024Ki", "1Mi"},
-                {"1.5Gi", "1536Mi"},
-                {"0.5Ki", "512"},
-                {"1000Ki", "1000Ki"},
-                {"0.3Ki", "307200m"},
-                {"1.0005Ki", "1024512m"},
-                {"2Ei", "2Ei"},
-                {"8Ei", "9223372036854775807"},
-                {"9223372036854775807", "9223372036854775807"},
-                {"9223372036854775808", "9223372036854775807"},
-                {"-9223372036854775809", "-9223372036854775807"},
-                {"1e999999999999999999999999", "9223372036854775807"},
-                {"1e-999999999999999999999999", "1e-9"},
-                {"0e999999", "0"},
-                {"1P", "1P"},
-                {"12345.678", "12345678m"},
-        };
-
-        for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+/* Each row: a text, and the canonical text of the quantity that is read from it. */
+static void expect_texts(const char *const table[][2], size_t n) {
+        for (size_t i = 0; i < n; i++) {
                 struct hfd_quantity quantity = parse(table[i][0]), again;
                 char text[HFD_QUANTITY_TEXT_MAX], second[HFD_QUANTITY_TEXT_MAX];
                 hfd_quantity_format(&quantity, text);
@@ -87,6 +37,40 @@ static void quantities_have_one_canonical_text(void **state) {
                 assert_string_equal(second, text);
                 assert_int_equal(hfd_quantity_compare(&again, &quantity), 0);
         }
+}
+
+static void quantities_have_one_canonical_text(void **state) {
+        static const char *const table[][2] = {
+                {"0", "0"},           {"-0", "0"},          {"0Mi", "0"},
+                {"0e999999", "0"},    {"+", "0"},           {"1", "1"},
+                {"+1", "1"},          {"-1", "-1"},         {"007", "7"},
+                {"10", "10"},         {"1000", "1k"},       {"1500", "1500"},
+                {"15e2", "1500"},     {"1e3", "1e3"},       {"1E3", "1e3"},
+                {"1E", "1E"},         {"100e-2", "1"},      {"0.5", "500m"},
+                {"1.5", "1500m"},     {"1.", "1"},          {".5", "500m"},
+                {"0.1e-3", "100e-6"}, {"100m", "100m"},     {"1000m", "1"},
+                {"1500000", "1500k"}, {"1.5G", "1500M"},    {"1n", "1n"},
+                {"0.1n", "1n"},       {"-0.1n", "-1n"},     {"1.0000000001", "1000000001n"},
+                {"1u", "1u"},         {"1024", "1024"},     {"1Ki", "1Ki"},
+                {"1024Ki", "1Mi"},    {"1.5Gi", "1536Mi"},  {"0.5Ki", "512"},
+                {"1000Ki", "1000Ki"}, {"0.3Ki", "307200m"}, {"1.0005Ki", "1024512m"},
+                {"2Ei", "2Ei"},       {"1P", "1P"},         {"12345.678", "12345678m"},
+        };
+
+        expect_texts(table, sizeof table / sizeof table[0]);
+}
+
+static void quantities_beyond_the_range_become_its_limits(void **state) {
+        static const char *const table[][2] = {
+                {"8Ei", "9223372036854775807"},
+                {"9223372036854775807", "9223372036854775807"},
+                {"9223372036854775808", "9223372036854775807"},
+                {"-9223372036854775809", "-9223372036854775807"},
+                {"1e999999999999999999999999", "9223372036854775807"},
+                {"1e-999999999999999999999999", "1e-9"},
+        };
+
+        expect_texts(table, sizeof table / sizeof table[0]);
 }
 
 static void a_text_that_is_no_quantity_has_the_message_of_kubernetes(void **state) {
@@ -163,6 +147,7 @@ static void whole_numbers_are_recognized(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(quantities_have_one_canonical_text),
+                cmocka_unit_test(quantities_beyond_the_range_become_its_limits),
                 cmocka_unit_test(a_text_that_is_no_quantity_has_the_message_of_kubernetes),
                 cmocka_unit_test(quantities_are_ordered_by_value),
                 cmocka_unit_test(one_more_is_counted_and_the_maximum_stays),

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/strbuf.h"
+#include "server/config/config_check.h"
 #include "server/config/flags.h"
 #include "server/config/kube_apiserver.h"
 
@@ -528,58 +529,37 @@ static void test_no_restriction_of_kube_apiserver_is_ignored(void **state) {
         expect_refusal("--allow-privileged=true", "unknown flag --allow-privileged");
 }
 
+#define FLAG_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(test_flags_have_defaults, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_both_forms_of_flags_and_lists_are_parsed,
-                                                set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_directories_come_from_systemd, set_up,
-                                                tear_down),
-                cmocka_unit_test_setup_teardown(test_commands_are_parsed, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_store_commands_are_parsed, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_pki_commands_are_parsed, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_bad_flags_are_named, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_booleans_have_the_values_of_kubernetes, set_up,
-                                                tear_down),
-                cmocka_unit_test_setup_teardown(
-                        test_a_boolean_in_two_words_is_refused_with_the_right_form, set_up,
-                        tear_down),
-                cmocka_unit_test_setup_teardown(test_a_misspelt_flag_gets_a_hint, set_up,
-                                                tear_down),
-                cmocka_unit_test_setup_teardown(test_a_misspelt_command_gets_a_hint, set_up,
-                                                tear_down),
-                cmocka_unit_test_setup_teardown(test_a_password_is_not_repeated, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(
-                        test_impossible_timings_are_refused_with_their_numbers, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_the_lock_of_the_election_is_checked, set_up,
-                                                tear_down),
-                cmocka_unit_test_setup_teardown(test_a_migration_is_checked, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(
-                        test_bad_election_flags_are_ignored_without_an_election, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_the_list_of_controllers_is_checked, set_up,
-                                                tear_down),
-                cmocka_unit_test_setup_teardown(test_check_belongs_to_the_server_alone, set_up,
-                                                tear_down),
-                cmocka_unit_test_setup_teardown(test_output_is_a_choice_with_a_letter, set_up,
-                                                tear_down),
-                cmocka_unit_test_setup_teardown(test_help_lists_each_flag_with_its_default, set_up,
-                                                tear_down),
-                cmocka_unit_test_setup_teardown(test_the_name_of_the_program_is_recognized, set_up,
-                                                tear_down),
-                cmocka_unit_test_setup_teardown(test_flags_of_kube_apiserver_are_left_out_and_named,
-                                                set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_keys_and_issuers_may_be_repeated, set_up,
-                                                tear_down),
-                cmocka_unit_test_setup_teardown(
-                        test_the_encryption_of_kube_apiserver_is_that_of_holdfastd, set_up,
-                        tear_down),
-                cmocka_unit_test_setup_teardown(
-                        test_the_data_of_kube_apiserver_is_beside_its_certificates, set_up,
-                        tear_down),
-                cmocka_unit_test_setup_teardown(test_the_audit_log_of_kube_apiserver_is_ours,
-                                                set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_no_restriction_of_kube_apiserver_is_ignored,
-                                                set_up, tear_down),
+                FLAG_TEST(test_flags_have_defaults),
+                FLAG_TEST(test_both_forms_of_flags_and_lists_are_parsed),
+                FLAG_TEST(test_directories_come_from_systemd),
+                FLAG_TEST(test_commands_are_parsed),
+                FLAG_TEST(test_store_commands_are_parsed),
+                FLAG_TEST(test_pki_commands_are_parsed),
+                FLAG_TEST(test_bad_flags_are_named),
+                FLAG_TEST(test_booleans_have_the_values_of_kubernetes),
+                FLAG_TEST(test_a_boolean_in_two_words_is_refused_with_the_right_form),
+                FLAG_TEST(test_a_misspelt_flag_gets_a_hint),
+                FLAG_TEST(test_a_misspelt_command_gets_a_hint),
+                FLAG_TEST(test_a_password_is_not_repeated),
+                FLAG_TEST(test_impossible_timings_are_refused_with_their_numbers),
+                FLAG_TEST(test_the_lock_of_the_election_is_checked),
+                FLAG_TEST(test_a_migration_is_checked),
+                FLAG_TEST(test_bad_election_flags_are_ignored_without_an_election),
+                FLAG_TEST(test_the_list_of_controllers_is_checked),
+                FLAG_TEST(test_check_belongs_to_the_server_alone),
+                FLAG_TEST(test_output_is_a_choice_with_a_letter),
+                FLAG_TEST(test_help_lists_each_flag_with_its_default),
+                FLAG_TEST(test_the_name_of_the_program_is_recognized),
+                FLAG_TEST(test_flags_of_kube_apiserver_are_left_out_and_named),
+                FLAG_TEST(test_keys_and_issuers_may_be_repeated),
+                FLAG_TEST(test_the_encryption_of_kube_apiserver_is_that_of_holdfastd),
+                FLAG_TEST(test_the_data_of_kube_apiserver_is_beside_its_certificates),
+                FLAG_TEST(test_the_audit_log_of_kube_apiserver_is_ours),
+                FLAG_TEST(test_no_restriction_of_kube_apiserver_is_ignored),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

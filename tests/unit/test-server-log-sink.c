@@ -200,7 +200,7 @@ static void test_outside_the_journal_a_line_has_time_and_level(void **state) {
         assert_string_equal(rest, "Z W etcd: it is 7\n");
 }
 
-/* There is no journal here to take the entry, or there is one: then stderr stays empty. */
+/* Where a journal runs, it may take the line, and then stderr stays empty. */
 static void test_what_the_journal_does_not_take_goes_to_stderr(void **state) {
         const char *line = line_on_stderr(true);
 

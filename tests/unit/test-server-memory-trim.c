@@ -20,7 +20,7 @@
 
 static const struct hf_host host = {.size = sizeof host};
 
-static void test_decision(void **state) {
+static void test_a_trim_is_due_when_much_memory_is_unused_for_long(void **state) {
         struct hfd_memory_trim trim = {0};
 
         assert_false(hfd_memory_trim_is_due(&trim, 50 * MIB, 10 * MIB));   /* too little */
@@ -69,7 +69,7 @@ static void free_rest(char **blocks, size_t n_mib) {
         free(blocks);
 }
 
-static void test_peak(void **state) {
+static void test_the_memory_of_a_peak_is_given_back(void **state) {
         struct hfd_memory_trim trim = {.phase = HFD_MEMORY_TRIM_SETTLED};
         const size_t n_mib = 200;
         pthread_t thread;
@@ -92,7 +92,7 @@ static void test_peak(void **state) {
 }
 
 /* A peak that would be too small later. */
-static void test_the_peak_of_the_start(void **state) {
+static void test_the_memory_of_the_start_is_given_back(void **state) {
         struct hfd_memory_trim trim = {0};
         const size_t n_mib = 30;
         pthread_t thread;
@@ -115,9 +115,9 @@ static void test_the_peak_of_the_start(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_decision),
-                cmocka_unit_test(test_the_peak_of_the_start),
-                cmocka_unit_test(test_peak),
+                cmocka_unit_test(test_a_trim_is_due_when_much_memory_is_unused_for_long),
+                cmocka_unit_test(test_the_memory_of_the_start_is_given_back),
+                cmocka_unit_test(test_the_memory_of_a_peak_is_given_back),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,7 @@
 
 #include <cmocka.h>
 
-#include "server/reload.h"
+#include "server/reload/reload.h"
 #include "server/systemd/sdnotify.h"
 
 /*

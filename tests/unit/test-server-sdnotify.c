@@ -69,7 +69,7 @@ static void test_without_a_service_manager_nothing_happens(void **state) {
         free(name);
 }
 
-/* Its queue is full: what repeats itself is dropped. */
+/* When the queue of its socket is full, a message that will be repeated anyway is dropped. */
 static void test_a_service_manager_that_does_not_read_blocks_nothing(void **state) {
         size_t n = 0;
 

@@ -22,6 +22,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
+#include "base/thread.h"
 #include "grpc_server.h"
 #include "patience.h"
 #include "scripted_server.h"
@@ -148,8 +149,7 @@ static struct hf__buf *message_of(const char *text, size_t n_filler) {
 static struct hfd_grpc_request start_request(struct call *call, struct hf__buf *body,
                                              hf_nsec deadline) {
         *call = (struct call){.body = body};
-        pthread_mutex_init(&call->mu, NULL);
-        (void)hf_cond_init(&call->cond);
+        assert_int_equal(hf__mutex_cond_init(&call->mu, &call->cond), 0);
         return (struct hfd_grpc_request){.path = "/test.Test/Test",
                                          .body = body,
                                          .deadline = deadline,
@@ -214,7 +214,7 @@ static int call_with(struct call *call, const char *text) {
 
 /* ---- how calls end ---- */
 
-static void test_good_responses(void **state) {
+static void test_a_response_arrives_with_its_code_status_and_message(void **state) {
         struct call call;
 
         open_channel(&host);
@@ -231,7 +231,7 @@ static void test_good_responses(void **state) {
         close_channel();
 }
 
-static void test_bad_responses(void **state) {
+static void test_what_is_wrong_with_a_response_is_reported(void **state) {
         struct call call;
 
         open_channel(&host);
@@ -442,8 +442,8 @@ static void test_stop_refuses_and_ends(void **state) {
 
 int main(void) {
         const struct CMUnitTest cases[] = {
-                cmocka_unit_test(test_good_responses),
-                cmocka_unit_test(test_bad_responses),
+                cmocka_unit_test(test_a_response_arrives_with_its_code_status_and_message),
+                cmocka_unit_test(test_what_is_wrong_with_a_response_is_reported),
                 cmocka_unit_test(test_refused_is_not_executed),
                 cmocka_unit_test(test_lost_after_writing_is_unknown),
                 cmocka_unit_test(test_incomplete_request_is_not_executed),

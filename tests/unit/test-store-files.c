@@ -348,7 +348,7 @@ static void test_a_restored_file_has_a_history_of_its_own(void **state) {
 static void test_a_restore_needs_a_prefix_that_the_backup_has(void **state) {
         struct hfd_store *store = open_store("empty.db");
 
-        /* Nothing is lost by any prefix. */
+        /* With nothing in the backup, every prefix will do. */
         store->ops->free(store);
         ok(backup("empty.db", "empty-backup.db"));
         ok(restore_prefix("empty-backup.db", "empty-after.db", "/other"));
@@ -357,7 +357,7 @@ static void test_a_restore_needs_a_prefix_that_the_backup_has(void **state) {
         (void)store_client_put(store, "/two/a", "x");
         store->ops->free(store);
         ok(backup("two.db", "two-backup.db"));
-        /* Without a key of the server's own, a key has to do. */
+        /* There is no key that only holdfastd writes, so the message names another one. */
         refused(restore_prefix("two-backup.db", "never.db", "/tw"), HF_E_NOT_FOUND, "/two/a");
         store = open_store("two.db");
         (void)store_client_put(store, "/one.holdfast/epoch", "x");

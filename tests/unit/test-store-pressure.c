@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
+#include "base/thread.h"
 #include "server/storage/etcd/store.h"
 #include "store_client.h"
 #include "store_fixture.h"
@@ -164,8 +165,7 @@ static void test_lists_lose_no_other_reply(void **state) {
         p = (struct pressure){.store = open_store(),
                               .n_writes_left = N_WRITES,
                               .n_running = N_WRITERS + N_LISTERS};
-        pthread_mutex_init(&p.mu, NULL);
-        (void)hf_cond_init(&p.cond);
+        assert_int_equal(hf__mutex_cond_init(&p.mu, &p.cond), 0);
         fill(p.store);
         for (int i = 0; i < N_LISTERS; i++) {
                 listers[i] = (struct lister){.p = &p};

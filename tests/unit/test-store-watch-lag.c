@@ -123,7 +123,7 @@ static void test_an_event_ends_the_row_of_failed_writes(void **state) {
         assert_true(hfd_watch_lag_due(&lag) == 3 * SEC);
 }
 
-/* Only a later write does: one that is known already says nothing new. */
+/* A write that is known already says nothing new, so only a later one ends the row. */
 static void test_a_write_of_ours_ends_the_row_of_failed_ones(void **state) {
         struct hfd_watch_lag lag = opened(0);
 

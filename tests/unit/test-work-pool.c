@@ -39,8 +39,7 @@ struct counted {
 
 static void shared_init(struct shared *shared, unsigned n_threads) {
         memset(shared, 0, sizeof *shared);
-        assert_int_equal(hf__mutex_init(&shared->mu), 0);
-        assert_int_equal(hf_cond_init(&shared->cond), 0);
+        assert_int_equal(hf__mutex_cond_init(&shared->mu, &shared->cond), 0);
         assert_int_equal(hfd_work_pool_new(&host, n_threads, 5, &shared->pool), 0);
 }
 
@@ -114,7 +113,7 @@ static void submit(struct shared *shared, struct counted *counted, char letter, 
  * One thread, two owners: a has three large tasks, b a small one that was submitted last. It gets
  * every second turn, however many tasks a has.
  */
-static void test_turns(void **state) {
+static void test_a_small_task_gets_every_second_turn(void **state) {
         struct shared shared;
         struct counted gate, large[3], small;
 
@@ -137,7 +136,7 @@ static void test_turns(void **state) {
         shared_done(&shared);
 }
 
-static void test_cancel(void **state) {
+static void test_a_canceled_task_gets_one_last_step(void **state) {
         struct shared shared;
         struct counted gate, task;
 
@@ -153,7 +152,7 @@ static void test_cancel(void **state) {
 }
 
 /* A stop gives each queued task one last step, and accepts no further task. */
-static void test_stop(void **state) {
+static void test_a_stop_gives_queued_tasks_a_last_step_and_takes_no_more(void **state) {
         struct shared shared;
         struct counted gate, tasks[20];
         struct counted late = {.task.step = count_step, .shared = &shared};
@@ -208,7 +207,7 @@ static void *submit_often(void *ctx) {
 }
 
 /* No submit is lost: a step follows each one. */
-static void test_again(void **state) {
+static void test_a_step_follows_each_submit(void **state) {
         struct shared shared;
         struct again again = {.task.step = again_step, .shared = &shared};
         pthread_t threads[3];
@@ -228,10 +227,10 @@ static void test_again(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_turns),
-                cmocka_unit_test(test_cancel),
-                cmocka_unit_test(test_stop),
-                cmocka_unit_test(test_again),
+                cmocka_unit_test(test_a_small_task_gets_every_second_turn),
+                cmocka_unit_test(test_a_canceled_task_gets_one_last_step),
+                cmocka_unit_test(test_a_stop_gives_queued_tasks_a_last_step_and_takes_no_more),
+                cmocka_unit_test(test_a_step_follows_each_submit),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

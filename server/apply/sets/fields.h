@@ -12,7 +12,8 @@
  * All operations take time in proportion to the size of the sets, or n log n, and recurse as deep
  * as the sets are: at most HFD_FIELDS_DEPTH steps. A value that is deeper than that counts as one
  * field. Otherwise the set of the fields of an object could be deeper than the object itself, and
- * with it in managedFields the object would be too deep for the JSON parser. Thread: owner only.
+ * with it in managedFields the object would be too deep for the JSON parser. Thread: the owner of
+ * the arguments.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The JSON form of a set of fields, FieldsV1. Thread: owner only. */
+/* The JSON form of a set of fields, FieldsV1. Thread: the owner of the arguments. */
 #include "server/apply/sets/fields.h"
 
 struct hf__json;

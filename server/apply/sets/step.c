@@ -27,7 +27,8 @@ static int compare_numbers(const struct hfd_scalar *a, const struct hfd_scalar *
         double y = b->type == HFD_SCALAR_INTEGER ? (double)b->integer : b->number;
         if (x != y)
                 return x < y ? -1 : 1;
-        /* Several integers are equal to one large double. The order must be transitive. */
+        /* Several large integers are equal to the same double, but not to each other. So that the
+         * order is transitive, an integer never equals a double. */
         return (int)a->type - (int)b->type;
 }
 

@@ -10,7 +10,7 @@
  *      i:0                           the element at this index; only other programs write it
  *
  * Texts in a step are borrowed from the JSON value that it was made of, or belong to the scratch.
- * Pure. Thread: owner only.
+ * Pure. Thread: the owner of the arguments.
  */
 #include <stdbool.h>
 #include <stddef.h>

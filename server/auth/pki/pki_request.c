@@ -3,10 +3,10 @@
  * Certificate requests with OpenSSL.
  *
  * Invariants. No function leaves an entry in OpenSSL's error queue (see pki_cert.c). Of a request
- * only the subject, the key and the alternative names reach the certificate: it decides neither
- * about usages nor about lifetimes, and never becomes a CA. Whoever reads an organisation here must
- * read it as server/http/tls.c does: otherwise a request could hide the group that its certificate
- * has.
+ * only the subject, the key and the alternative names reach the certificate. A request decides
+ * neither about usages nor about the lifetime, and its certificate is never that of a CA. Whoever
+ * reads an organisation here must read it as server/http/tls.c does: otherwise a request could hide
+ * the group that its certificate has.
  */
 #include "server/auth/pki/pki_request.h"
 
@@ -26,7 +26,7 @@
 
 #define MIN_RSA_BITS 1024
 #define BACKDATE     300        /* seconds; the clocks of other machines may be behind */
-#define SHORT        (8 * 3600) /* of a shorter life every second counts: its end is exact */
+#define SHORT        (8 * 3600) /* seconds; a shorter lifetime is exact, not reduced by BACKDATE */
 #define CLEANUP(fn)  __attribute__((cleanup(fn)))
 
 static void bio_cleanup(BIO **bio) { BIO_free(*bio); }

@@ -8,5 +8,8 @@
 
 #define HFD_API_SERVICES "api-services"
 
-/* A hf_controller.run; ctx is the struct hfd_controller_context. */
+/*
+ * hf_controller.run; ctx is the struct hfd_controller_context, which is borrowed. Thread: the
+ * term's thread for this controller. Blocks until the term drains or aborts.
+ */
 int hfd_api_services_run(struct hf_term *term, void *ctx);

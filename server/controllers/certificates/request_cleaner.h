@@ -5,5 +5,8 @@
 
 #define HFD_REQUEST_CLEANER "certificate-cleaner"
 
-/* hf_controller.run; ctx is the struct hfd_controller_context. */
+/*
+ * hf_controller.run; ctx is the struct hfd_controller_context, which is borrowed. Thread: the
+ * term's thread for this controller. Blocks until the term drains or aborts.
+ */
 int hfd_request_cleaner_run(struct hf_term *term, void *ctx);

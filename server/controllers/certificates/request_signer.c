@@ -52,7 +52,7 @@ static int write_certificate(struct hf_term *term, const char *name, struct hf__
         return r == 0 ? write_status(term, name, request) : r;
 }
 
-/* Once in the life of the process: every request would say the same. */
+/* Logs it once in the life of the process, because every request would log the same. */
 static void report_no_key(struct hfd_controller_context *context, const char *why) {
         if (!atomic_exchange(&context->said_no_key, true))
                 hf_log(&context->host->log, HF_LOG_WARNING, HFD_REQUEST_SIGNER,

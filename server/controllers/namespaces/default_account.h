@@ -5,5 +5,8 @@
 
 #define HFD_DEFAULT_ACCOUNT "default-service-account"
 
-/* hf_controller.run; ctx is the struct hfd_controller_context. */
+/*
+ * hf_controller.run; ctx is the struct hfd_controller_context, which is borrowed. Thread: the
+ * term's thread for this controller. Blocks until the term drains or aborts.
+ */
 int hfd_default_account_run(struct hf_term *term, void *ctx);

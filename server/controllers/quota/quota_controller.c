@@ -33,9 +33,9 @@
 
 #define N_WORKERS 4
 /* Several changes of a namespace shortly after each other are one recount. */
-#define GATHER_DELAY (100 * HF_NSEC_PER_SEC / 1000)
+#define GATHER_DELAY (100 * HF_NSEC_PER_MSEC)
 /* After a conflict; the creates that caused it are probably not the last ones. */
-#define CONFLICT_DELAY (50 * HF_NSEC_PER_SEC / 1000)
+#define CONFLICT_DELAY (50 * HF_NSEC_PER_MSEC)
 
 static const struct hf_resource quotas = {"", "v1", "resourcequotas"};
 
@@ -47,25 +47,6 @@ struct counting {
         const char *ns;
         const char *since; /* the revision that the counts must include */
 };
-
-static int list(struct hf_term *term, const struct hf_resource *resource, const char *ns,
-                const char *query, struct hf__json **ret_list) {
-        struct hf_request request = {.size = sizeof request,
-                                     .verb = HF_VERB_LIST,
-                                     .resource = *resource,
-                                     .ns = ns,
-                                     .query = query};
-        struct hf_status status;
-        char *text = NULL;
-        size_t n = 0;
-        int r = hf_client_do(hf_term_client(term), &request, hf_term_abort(term), &text, &n,
-                             &status);
-
-        if (r == 0)
-                r = hf__json_parse(text, n, ret_list, NULL);
-        free(text);
-        return r;
-}
 
 /* For hfd_quota_recount. The server counts what is beyond the first page, in logarithmic time. */
 static int count(void *ctx, const char *group, const char *plural, uint64_t *ret_n,
@@ -83,7 +64,8 @@ static int count(void *ctx, const char *group, const char *plural, uint64_t *ret
         (void)snprintf(query, sizeof query,
                        "limit=1&resourceVersionMatch=NotOlderThan&resourceVersion=%.32s",
                        counting->since);
-        int r = list(counting->term, &kind->row.resource, counting->ns, query, &page);
+        int r = hfd_object_client_list(counting->term, &kind->row.resource, counting->ns, query,
+                                       &page);
         if (r != 0)
                 return r;
         if (!hf__json_i64(page, "metadata.remainingItemCount", &n_beyond) || n_beyond < 0)
@@ -111,11 +93,10 @@ static int recount(struct counting *counting, struct hf__json *quota) {
 static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
         struct counting counting = {.context = ctx, .term = term, .ns = key};
         struct hf__json *all;
-        int r;
 
         if (!hf__informer_has_in(counting.context->quotas->informer, key))
                 return 0;
-        r = list(term, &quotas, key, NULL, &all);
+        int r = hfd_object_client_list(term, &quotas, key, NULL, &all);
         if (r != 0)
                 return r;
         counting.since = hf__json_string(all, "metadata.resourceVersion");

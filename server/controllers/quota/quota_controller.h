@@ -8,5 +8,8 @@
 
 #define HFD_RESOURCE_QUOTA "resourcequota"
 
-/* For struct hf_controller; ctx is the struct hfd_controller_context. */
+/*
+ * hf_controller.run; ctx is the struct hfd_controller_context, which is borrowed. Thread: the
+ * term's thread for this controller. Blocks until the term drains or aborts.
+ */
 int hfd_quota_controller_run(struct hf_term *term, void *ctx);

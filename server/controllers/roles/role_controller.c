@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Runs the controller cluster-roles; role_defaults.h and role_aggregation.h decide what it writes.
+ *
  * An aggregated role depends on all roles that its selectors match, and a change of labels may add
  * or remove some. So there is one key for all aggregated roles: a reconcile reads all
  * ClusterRoles from the informer, and writes those whose rules differ.

@@ -9,5 +9,8 @@
 
 #define HFD_CLUSTER_ROLES "cluster-roles"
 
-/* The run function of the controller; ctx is the struct hfd_controller_context. */
+/*
+ * hf_controller.run; ctx is the struct hfd_controller_context, which is borrowed. Thread: the
+ * term's thread for this controller. Blocks until the term drains or aborts.
+ */
 int hfd_role_controller_run(struct hf_term *term, void *ctx);

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What somebody may do. Both functions add the status to the object. False: response is filled. */
+/*
+ * What somebody may do. Both functions add the status to the object, which stays the caller's.
+ * False: response is filled.
+ *
+ * Thread: any. Nothing blocks: the authorizer decides by what is in memory.
+ */
 #include "server/handlers/reviews/review_context.h"
 
 struct hf__json;

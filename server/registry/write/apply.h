@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Server-side apply of a write, and who owns the fields after other writes. */
+/* Server-side apply of a write, and who owns the fields after other writes. Thread: that of the
+ * write (write.h); computes only. */
 #include "server/registry/write/write.h"
 
 /*

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * The body of a write. If a function that returns bool returns false, it has filled response. None
- * of them sends the response: the caller still owns the write.
+ * of them sends the response: the caller still owns the write. Thread: that of the write (write.h).
  */
 #include "server/registry/write/write.h"
 

@@ -7,7 +7,8 @@
  * (server/cacher/sync/store_identity.h). A write that creates a Lease or changes its holder or
  * acquireTime also writes its term record; one that deletes it deletes the record.
  *
- * None of these functions sends the response: the caller still owns the write.
+ * None of these functions sends the response: the caller still owns the write. Thread: that of the
+ * write (write.h). Nothing blocks.
  */
 #include "server/registry/write/write.h"
 #include "server/storage/term_record.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The end of a write: each function sends the response and frees w. */
+/* The end of a write: each function sends the response and frees w. Thread: that of the write
+ * (write.h). Nothing blocks. */
 #include "server/registry/write/write.h"
 
 /* Sends response, and frees what it owns. */

@@ -94,20 +94,16 @@ int hfd_memory_store_new(const struct hf_host *host, struct hfd_store **ret_stor
         memory->store = (struct hfd_store){.ops = &memory_ops, .host = host};
         memory->last_reply = &memory->first_reply;
         hfd_history_init(&memory->history);
-        r = hf__mutex_init(&memory->mu);
+        r = hf__mutex_cond_init(&memory->mu, &memory->wake);
         if (r != 0)
                 goto fail;
-        r = hf_cond_init(&memory->wake);
-        if (r != 0)
-                goto fail_mutex;
         r = hf__thread_start(host, "hfd-memory", memory_main, memory, &memory->thread);
         if (r != 0)
-                goto fail_cond;
+                goto fail_lock;
         *ret_store = &memory->store;
         return 0;
-fail_cond:
+fail_lock:
         pthread_cond_destroy(&memory->wake);
-fail_mutex:
         pthread_mutex_destroy(&memory->mu);
 fail:
         free(memory);

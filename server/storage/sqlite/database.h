@@ -64,7 +64,7 @@ int hfd_sqlite_db_open(struct hfd_sqlite_db *db, const char *path, bool create,
 /* Makes a store of an empty file; does nothing if the file is a store. The caller holds the lock of
  * the stores that share the file (file_lock.h). The same errors. */
 int hfd_sqlite_db_fill(struct hfd_sqlite_db *db, const char *path, struct hf_status *reterr_status);
-/* Also after zeroing, without an open. */
+/* Accepts a zeroed struct that was not opened. */
 void hfd_sqlite_db_close(struct hfd_sqlite_db *db);
 
 /* The statement, reset and without values. NULL: it could not be prepared, see _fail. */

@@ -3,6 +3,9 @@
 /*
  * The watches of a SQLite store. The contract is that of struct hfd_store_ops (store.h). Private to
  * server/storage/sqlite.
+ *
+ * Thread: any. Neither function waits for the disk: the store's watcher thread reads the file and
+ * makes the callbacks.
  */
 #include "server/storage/store.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * A write of a CertificateSigningRequest: what depends on its user, on its path, and on X.509. For
- * other kinds these functions do nothing.
+ * other kinds these functions do nothing. Thread: that of the write (write.h). Nothing blocks.
  */
 #include "server/registry/write/write.h"
 

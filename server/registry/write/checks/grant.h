@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* A write of a role or binding: whether its user may grant what it grants. */
+/* Rights that a write needs beside that to make the request. Thread: that of the write (write.h).
+ * Nothing blocks. */
 #include "server/registry/write/write.h"
 
 struct hf__json;
 
 /*
- * Checks w->object, which is valid. old NULL = a create. False: the response was sent, or another
+ * Whether the user may grant what the role or binding w->object grants. w->object is valid; other
+ * kinds pass. old NULL = a create. False: the response was sent, or another
  * attempt was started.
  */
 bool hfd_write_may_grant(struct hfd_write *w, const struct hf__json *old);

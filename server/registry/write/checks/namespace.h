@@ -3,7 +3,8 @@
 /*
  * Objects are created only in a namespace that exists and is not being deleted; the system's
  * namespaces count as such. The transaction of a create compares the namespace too, so that it
- * cannot be deleted between the check and the commit.
+ * cannot be deleted between the check and the commit. Thread: that of the write (write.h). Nothing
+ * blocks.
  */
 #include "server/registry/write/write.h"
 #include "server/storage/store.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* A write of a PriorityClass: whether it may be the default. */
+/* A write of a PriorityClass: whether it may be the default. Thread: that of the write (write.h).
+ * Nothing blocks. */
 #include "server/registry/write/write.h"
 
 struct hf__json;

@@ -7,6 +7,9 @@
  *
  * In a namespace without a quota this costs one look into the cache. In others a create is still
  * one request to the store, unless it conflicts with a create of another instance.
+ *
+ * Thread: that of the write (write.h). Nothing blocks: a create that waits for its turn
+ * (quota_turns.h) goes on later, on another thread.
  */
 #include "server/registry/write/write.h"
 #include "server/storage/store.h"

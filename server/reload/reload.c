@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Begins and ends reloads (reload.h). What a reload reads is decided by the work function in
- * main_loop.c.
+ * Begins and ends reloads (reload.h). The work function decides what a reload reads
+ * (reload_files.c in holdfastd).
  *
  * Invariants. RELOADING=1 is sent before the work begins, and READY=1 once after it has ended, so
  * that the service manager knows when a reload is complete. Once the server stops, READY=1 is not
  * sent any more, because it would contradict STOPPING=1. Main sends all three, so their order is
  * certain.
  */
-#include "server/reload.h"
+#include "server/reload/reload.h"
 
 #include <assert.h>
 

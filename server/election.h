@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The part of the assembly (assembly.h) that concerns leading: the controllers, and the elector
+ * that runs them. Everything that is created belongs to server. Thread: main.
+ */
+#include <holdfast/error.h>
+
+struct hfd_server;
+
+/*
+ * Locks a file of this instance in the directory of --leader-elect-lock-dir, if that is set.
+ * server->electors exists. 0 or an error; the message names the flag. Blocks on the file.
+ */
+int hfd_election_lock(struct hfd_server *server, struct hf_status *reterr_status);
+/*
+ * Creates server->controllers and server->elector, but starts neither. server->electors,
+ * server->bootstrap and server->loopback exist. 0 or an error with a message.
+ */
+int hfd_election_make(struct hfd_server *server, struct hf_status *reterr_status);
