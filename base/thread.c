@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Starts threads and initialises mutexes.
+ * Starts and joins threads, and initialises mutexes.
  *
  * Invariants: a new thread never runs with a signal unblocked, not even for its first instruction,
  * because signals belong to the host. hf__mutex_is_held relies on the mutex type that
  * hf__mutex_init sets, so both stay in this file and see the same NDEBUG.
+ *
+ * Each thread gets a stack of its own, which is unmapped when the thread is joined. glibc would
+ * keep the stacks of threads that have ended, each with the pages that it has used: many threads
+ * work for a moment only, for example when a term begins.
  */
 #include "base/thread.h"
 
@@ -12,27 +16,54 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/host.h"
 
 #define DEFAULT_STACK ((size_t)256 * 1024)
 #define MIN_STACK     ((size_t)64 * 1024)
 
-/* The arguments of a new thread. The new thread frees them. */
-struct start_args {
+/* What a thread was started with, and what it leaves. Its result for pthread_join is this struct,
+ * which hf__thread_join frees. */
+struct started {
         void *(*fn)(void *ctx);
-        void *ctx;
+        void *ctx, *result;
+        char *mapping; /* a guard page, then the stack */
+        size_t n_mapping;
         char name[16];
 };
 
 /* The thread names itself, because naming another thread opens a file under /proc. */
 static void *thread_main(void *ctx) {
-        struct start_args args = *(struct start_args *)ctx;
+        struct started *started = ctx;
 
-        free(ctx);
-        (void)pthread_setname_np(pthread_self(), args.name); /* only debuggers and ps read it */
-        return args.fn(args.ctx);
+        (void)pthread_setname_np(pthread_self(), started->name); /* only debuggers and ps read it */
+        started->result = started->fn(started->ctx);
+        return started;
+}
+
+/* Maps the stack, and below it a page that cannot be used, so that an overflow ends the process. */
+static int map_stack(struct started *started, size_t stack, pthread_attr_t *attr) {
+        size_t page = (size_t)sysconf(_SC_PAGESIZE);
+        size_t n = (stack + page - 1) / page * page;
+        char *mapping =
+                mmap(NULL, page + n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+
+        if (mapping == MAP_FAILED)
+                return -errno;
+        started->mapping = mapping;
+        started->n_mapping = page + n;
+        if (mprotect(mapping + page, n, PROT_READ | PROT_WRITE) != 0)
+                return -errno;
+        return -pthread_attr_setstack(attr, mapping + page, n);
+}
+
+static void free_started(struct started *started) {
+        if (started->mapping)
+                (void)munmap(started->mapping, started->n_mapping);
+        free(started);
 }
 
 int hf__thread_start(const struct hf_host *host, const char *name, void *(*fn)(void *ctx),
@@ -45,32 +76,44 @@ int hf__thread_start(const struct hf_host *host, const char *name, void *(*fn)(v
         assert(fn);
         if (stack < MIN_STACK)
                 return -EINVAL;
-        struct start_args *args = malloc(sizeof *args);
-        if (!args)
+        struct started *started = malloc(sizeof *started);
+        if (!started)
                 return -ENOMEM;
-        *args = (struct start_args){.fn = fn, .ctx = ctx};
-        (void)snprintf(args->name, sizeof args->name, "%s", name);
-        int error = pthread_attr_init(&attr);
-        if (error != 0) {
-                free(args);
-                return -error;
+        *started = (struct started){.fn = fn, .ctx = ctx};
+        (void)snprintf(started->name, sizeof started->name, "%s", name);
+        int r = -pthread_attr_init(&attr);
+        if (r != 0) {
+                free_started(started);
+                return r;
         }
-        error = pthread_attr_setstacksize(&attr, stack);
-        if (error == 0) {
+        r = map_stack(started, stack, &attr);
+        if (r == 0) {
                 /* Block all signals here, because the new thread inherits the mask of this
                  * thread. */
                 sigfillset(&all);
                 pthread_sigmask(SIG_SETMASK, &all, &previous);
-                error = pthread_create(&thread, &attr, thread_main, args);
+                r = -pthread_create(&thread, &attr, thread_main, started);
                 pthread_sigmask(SIG_SETMASK, &previous, NULL);
         }
         pthread_attr_destroy(&attr);
-        if (error != 0) {
-                free(args);
-                return -error;
+        if (r != 0) {
+                free_started(started);
+                return r;
         }
         *ret_thread = thread;
         return 0;
+}
+
+void *hf__thread_join(pthread_t thread) {
+        void *returned = NULL;
+        int error = pthread_join(thread, &returned);
+        struct started *started = returned;
+
+        assert(error == 0 && started); /* a thread of hf__thread_start, which nobody has joined */
+        (void)error;
+        void *result = started->result;
+        free_started(started);
+        return result;
 }
 
 int hf__mutex_init(pthread_mutex_t *mutex) {

@@ -18,10 +18,14 @@
 
 /*
  * Starts a thread that runs fn(ctx). name has up to 15 characters ("hf-elector"); the rest is cut.
- * 0 or -errno: -EINVAL if the host has set a stack size below 64 KiB. The caller joins *ret_thread.
+ * 0 or -errno: -EINVAL if the host has set a stack size below 64 KiB. The caller joins *ret_thread
+ * with hf__thread_join.
  */
 int hf__thread_start(const struct hf_host *host, const char *name, void *(*fn)(void *ctx),
                      void *ctx, pthread_t *ret_thread);
+/* Waits until the thread has returned, frees what it had, its stack too, and returns its result.
+ * Once for each thread, and only for those of hf__thread_start. */
+void *hf__thread_join(pthread_t thread);
 
 /* Initialises a mutex; see above. 0 or -errno. The caller destroys it (pthread_mutex_destroy). */
 int hf__mutex_init(pthread_mutex_t *mutex);

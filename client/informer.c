@@ -56,12 +56,14 @@ static int init_locks(struct hf_informer *informer) {
 
         if (r < 0)
                 return r;
-        r = hf_cond_init(&informer->wake);
+        r = hf_cond_init(&informer->changed);
         if (r == 0) {
-                r = hf_cond_init(&informer->changed);
+                r = informer->thread == &informer->own_thread
+                            ? hf__informer_thread_init(&informer->own_thread, informer->host)
+                            : 0;
                 if (r == 0)
                         return 0;
-                (void)pthread_cond_destroy(&informer->wake);
+                (void)pthread_cond_destroy(&informer->changed);
         }
         (void)pthread_mutex_destroy(&informer->mu);
         return r;
@@ -75,7 +77,7 @@ int hf_informer_new(const struct hf_host *host, const struct hf_informer_config 
             hf__sized_copy(&sized_config, &config, given, NULL) != 0)
                 return -EINVAL;
         if (!config.client || !config.resource.version || !config.resource.plural ||
-            config.resync < 0)
+            config.resync < 0 || (config.thread && config.thread->host != host))
                 return -EINVAL;
         struct hf_informer *informer = calloc(1, sizeof *informer);
         if (!informer)
@@ -86,6 +88,7 @@ int hf_informer_new(const struct hf_host *host, const struct hf_informer_config 
         informer->one_revision = config.one_revision;
         informer->metadata_only = config.metadata_only;
         informer->resync = config.resync;
+        informer->thread = config.thread ? config.thread : &informer->own_thread;
         hf__reflector_queue_init(&informer->queue);
         informer->reflector.need_list = true; /* a watch needs a version to start from */
         int r = copy_config(informer, &config);
@@ -104,34 +107,42 @@ int hf_informer_start(struct hf_informer *informer) {
         if (!informer || informer->started)
                 return -EINVAL;
         informer->resync_at = hf_now(informer->clock) + informer->resync;
-        int r = hf__thread_start(informer->host, "hf-informer", hf__reflector_run, informer,
-                                 &informer->thread);
+        hf__informer_thread_attach(informer);
+        int r = informer->thread == &informer->own_thread
+                        ? hf__informer_thread_start(&informer->own_thread)
+                        : 0;
+        if (r != 0)
+                hf__informer_thread_detach(informer);
         informer->started = r == 0;
         return r;
 }
 
-/* Stops and joins the reflector. The reflector cancels its list and watch, and the client
- * guarantees that both end soon. Therefore the join waits mainly for a handler that is still
+/* Stops the reflector and waits for its end. The reflector cancels its list and watch, and the
+ * client guarantees that both end soon. Therefore this waits mainly for a handler that is still
  * running. */
-static void stop_thread(struct hf_informer *informer) {
+static void stop_reflector(struct hf_informer *informer) {
         (void)pthread_mutex_lock(&informer->mu);
         informer->stop = true;
-        (void)pthread_cond_signal(&informer->wake);
+        hf__informer_thread_wake(informer);
         (void)pthread_mutex_unlock(&informer->mu);
-        (void)pthread_join(informer->thread, NULL);
+        if (informer->thread == &informer->own_thread)
+                hf__informer_thread_join(informer->thread);
+        else
+                hf__informer_thread_await_end(informer);
 }
 
 struct hf_informer *hf_informer_free(struct hf_informer *informer) {
         if (!informer)
                 return NULL;
         if (informer->started)
-                stop_thread(informer);
+                stop_reflector(informer);
         assert(!informer->waiters);
         assert(informer->reflector.n_sources == 0 && !informer->queue.first);
         hf__informer_handlers_done(informer);
         hf__informer_store_done(informer);
         hf__indexer_done(&informer->indexer);
-        (void)pthread_cond_destroy(&informer->wake);
+        if (informer->thread == &informer->own_thread)
+                hf__informer_thread_done(informer->thread);
         (void)pthread_cond_destroy(&informer->changed);
         (void)pthread_mutex_destroy(&informer->mu);
         free_config(informer);

@@ -108,7 +108,7 @@ static void add_waiter(struct hf_informer *informer, struct hf__informer_waiter 
                 if (!informer->waiters || probe_at < informer->probe_at)
                         informer->probe_at = probe_at;
                 informer->probe_failures = 0;
-                (void)pthread_cond_signal(&informer->wake);
+                hf__informer_thread_wake(informer);
         }
         informer->waiters = waiter;
         (void)pthread_mutex_unlock(&informer->mu);

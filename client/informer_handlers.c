@@ -99,7 +99,7 @@ int hf_informer_add_handler(struct hf_informer *informer, hf_informer_handler_fn
         for (place = &informer->handlers; *place; place = &(*place)->next)
                 ;
         *place = handler;
-        (void)pthread_cond_signal(&informer->wake);
+        hf__informer_thread_wake(informer);
         (void)pthread_mutex_unlock(&informer->mu);
         *ret_handler = handler;
         return 0;

@@ -8,11 +8,12 @@
  *      informer_barrier.c   waits until the informer has seen a revision
  *      informer_lookup.c    reads objects for the user
  *      informer_store.c     stores the objects; indexer.c stores the indexes over them
- *      reflector.c          runs the thread that lists, watches and fills the store
+ *      reflector.c          lists, watches and fills the store, in steps
+ *      informer_thread.c    gives the reflectors of one informer or of several their turns
  *
  * Lock: `mu` guards the members marked below. No callback of the user runs under it, except the
- * `each` functions of hf_informer_each and hf_informer_by_index. The informer holds no second lock
- * at the same time.
+ * `each` functions of hf_informer_each and hf_informer_by_index. The only second lock that is taken
+ * while it is held is the thread's.
  *
  * Threads: the reflector's thread is the only one that changes the store and the indexes, and it
  * does so under `mu`; therefore it may read them without `mu`. The client's callbacks run on
@@ -25,6 +26,7 @@
 
 #include "client/indexer.h"
 #include "client/informer_store.h"
+#include "client/informer_thread.h"
 #include "client/reflector.h"
 #include "client/reflector_source.h"
 
@@ -36,12 +38,12 @@ struct hf_informer {
         struct hf_resource resource;  /* its strings are owned */
         char *ns, *query;             /* owned; "" = none */
         bool one_revision, metadata_only;
-        hf_nsec resync; /* period; 0 = never */
-        pthread_t thread;
+        hf_nsec resync;                       /* period; 0 = never */
+        struct hf_informer_thread *thread;    /* own_thread, or a borrowed one */
+        struct hf_informer_thread own_thread; /* not initialised if `thread` is another one */
         bool started;
         pthread_mutex_t mu;
-        pthread_cond_t wake;    /* signals the reflector: a message, a handler, a waiter, stop */
-        pthread_cond_t changed; /* signals all other threads: progress, or a handler has returned */
+        pthread_cond_t changed; /* signals other threads: progress, or a handler has returned */
 
         /* guarded by mu, changed by the reflector's thread only */
         struct hf__informer_store store;
@@ -62,7 +64,12 @@ struct hf_informer {
          * the newest one. */
         uint64_t n_consistent_lists;
         struct hf__reflector_queue queue;
+        /* The reflector has nothing to do, and no message has woken it yet. While this is false,
+         * the reflector looks for messages again before it rests. */
+        bool rests;
         bool stop;
+
+        struct hf__informer_turn turn; /* guarded by the thread's mu */
 
         /* the reflector's thread only */
         struct hf__reflector reflector;

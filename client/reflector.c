@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The reflector: the informer's thread. It lists the collection and then watches it from the list's
- * version on. It lists again when the server no longer has that version, and waits after failures.
+ * The reflector lists the collection and then watches it from the list's version on. It lists again
+ * when the server no longer has that version, and waits after failures.
  *
- * Each iteration of its loop does the first of these actions that is due:
+ * The informer's thread calls its step (informer_thread.c), which does the first of these actions
+ * that is due:
  *
  *      a new handler, or a resync     call the handlers with all objects
  *      a message                      apply the event, or the end of a source
@@ -11,7 +12,7 @@
  *      need_list, no list             at list_at, start a list
  *      no need_list, no watch         at watch_at, start a watch after last_sync_version
  *      a watch, and threads wait      at probe_at, start a list in parallel to the watch: a probe
- *      nothing                        sleep until the next of these times, or a signal
+ *      nothing                        rest until the next of these times, or until it is woken
  *
  * Invariants: the reflector follows at most one list and one watch. It ignores messages of an
  * abandoned watch. If an event cannot be applied, the reflector lists again, so that no change is
@@ -121,7 +122,7 @@ static void watch_ended(struct hf_informer *informer, const struct hf__reflector
                 watch_failed(informer, source->error, &source->status);
 }
 
-/* ---- the loop ---- */
+/* ---- a step ---- */
 
 static void handle_message(struct hf_informer *informer, struct hf__reflector_message *message) {
         const struct hf__reflector *reflector = &informer->reflector;
@@ -144,84 +145,91 @@ static hf_nsec shorten_backoff_locked(const struct hf_informer *informer, hf_nse
 }
 
 /* An action of the table at the top of this file. Called without the lock. */
-typedef void step_fn(struct hf_informer *informer);
+typedef void action_fn(struct hf_informer *informer);
 
-/* Returns the step that is due now. NULL: nothing is due before *ret_until, unless a message or
- * another signal arrives. */
-static step_fn *next_step_locked(const struct hf_informer *informer, hf_nsec *ret_until) {
+/* Returns the action that is due now. NULL: nothing is due before *ret_until, unless a message
+ * arrives or the informer is woken. */
+static action_fn *next_action_locked(const struct hf_informer *informer, hf_nsec *ret_until) {
         const struct hf__reflector *reflector = &informer->reflector;
         hf_nsec now = hf_now(informer->clock), at = HF_NSEC_NEVER;
-        step_fn *step = NULL;
+        action_fn *action = NULL;
 
         if (reflector->watch && reflector->watch->lost)
                 return hf__reflector_relist;
         if (reflector->need_list) {
-                step = hf__reflector_list_start;
+                action = hf__reflector_list_start;
                 if (!reflector->list)
                         at = shorten_backoff_locked(informer, reflector->list_at);
         } else if (!reflector->watch) {
-                step = start_watch;
+                action = start_watch;
                 at = shorten_backoff_locked(informer, reflector->watch_at);
         } else if (!reflector->list && hf__informer_barrier_pending_locked(informer)) {
-                step = hf__reflector_list_start;
+                action = hf__reflector_list_start;
                 at = informer->probe_at;
         }
         *ret_until = informer->resync > 0 && informer->resync_at < at ? informer->resync_at : at;
-        return at <= now ? step : NULL;
+        return at <= now ? action : NULL;
 }
 
-static void run_iteration_locked(struct hf_informer *informer) {
-        step_fn *step = NULL;
-        hf_nsec until = HF_NSEC_NEVER;
+static enum hf__reflector_next step_locked(struct hf_informer *informer, hf_nsec *ret_until) {
+        action_fn *action = NULL;
 
         if (hf__informer_handlers_replay_locked(informer) ||
             hf__informer_handlers_resync_locked(informer))
-                return;
+                return HF__REFLECTOR_AGAIN;
         struct hf__reflector_message *message = hf__reflector_queue_pop_locked(informer);
         if (!message) {
-                step = next_step_locked(informer, &until);
-                if (!step) {
-                        hf__reflector_queue_wait_locked(informer, until);
-                        return;
-                }
+                action = next_action_locked(informer, ret_until);
+                if (!action)
+                        return HF__REFLECTOR_LATER;
         }
         (void)pthread_mutex_unlock(&informer->mu);
         if (message)
                 handle_message(informer, message);
         else
-                step(informer);
+                action(informer);
         (void)pthread_mutex_lock(&informer->mu);
+        return HF__REFLECTOR_AGAIN;
 }
 
-/* Cancels the list and the watch, and discards messages until every source has ended. This does not
- * block for long, because the client soon ends a canceled request. */
-static void end_all_sources_locked(struct hf_informer *informer) {
+static void cancel_all_sources(struct hf_informer *informer) {
         struct hf__reflector *reflector = &informer->reflector;
 
-        (void)pthread_mutex_unlock(&informer->mu);
         if (reflector->list)
                 hf_client_cancel(informer->client, reflector->list->id);
         reflector->list = NULL;
         hf__reflector_abandon_watch(informer);
-        (void)pthread_mutex_lock(&informer->mu);
-        while (reflector->n_sources > 0) {
-                struct hf__reflector_message *message = hf__reflector_queue_pop_locked(informer);
-                if (message)
-                        hf__reflector_message_free(informer, message);
-                else
-                        hf__reflector_queue_wait_locked(informer, HF_NSEC_NEVER);
-        }
 }
 
-void *hf__reflector_run(void *ctx) {
-        struct hf_informer *informer = ctx;
+/* Cancels the list and the watch, and discards messages until every source has ended. This does not
+ * take long, because the client soon ends a canceled request. */
+static enum hf__reflector_next end_step_locked(struct hf_informer *informer, hf_nsec *ret_until) {
+        struct hf__reflector *reflector = &informer->reflector;
+        struct hf__reflector_message *message;
 
+        if (!reflector->is_ending) {
+                reflector->is_ending = true;
+                (void)pthread_mutex_unlock(&informer->mu);
+                cancel_all_sources(informer);
+                (void)pthread_mutex_lock(&informer->mu);
+        }
+        while ((message = hf__reflector_queue_pop_locked(informer)))
+                hf__reflector_message_free(informer, message);
+        if (reflector->n_sources > 0) {
+                *ret_until = HF_NSEC_NEVER;
+                return HF__REFLECTOR_LATER;
+        }
+        hf__reflector_forget_pages(informer);
+        return HF__REFLECTOR_ENDED;
+}
+
+enum hf__reflector_next hf__reflector_step(struct hf_informer *informer, hf_nsec *ret_until) {
         informer->reflector.thread = pthread_self();
         (void)pthread_mutex_lock(&informer->mu);
-        while (!informer->stop)
-                run_iteration_locked(informer);
-        end_all_sources_locked(informer);
+        informer->rests = false;
+        enum hf__reflector_next next = informer->stop ? end_step_locked(informer, ret_until)
+                                                      : step_locked(informer, ret_until);
+        informer->rests = next == HF__REFLECTOR_LATER;
         (void)pthread_mutex_unlock(&informer->mu);
-        hf__reflector_forget_pages(informer);
-        return NULL;
+        return next;
 }

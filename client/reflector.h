@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The reflector of an informer: the thread that lists and watches the collection. Everything here
- * belongs to that thread; there is no lock. reflector.c describes how it works.
+ * The reflector of an informer, which lists and watches the collection in steps. Everything here
+ * belongs to the thread that runs the steps; there is no lock. reflector.c describes how it works.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -13,12 +13,14 @@
 
 #include "client/resource_version.h"
 
+struct hf_informer;
 struct hf__reflector_source;
 
 #define HF__REFLECTOR_PAGE 500 /* objects in one page of a list */
 
 struct hf__reflector {
-        pthread_t thread; /* set by the thread itself when it begins */
+        pthread_t thread; /* set by the thread itself in each step */
+        bool is_ending;   /* `stop` was seen, and the sources were canceled */
 
         /* The list and the watch that the reflector follows; NULL = none. Owned until their last
          * message was taken. */
@@ -46,9 +48,16 @@ struct hf__reflector {
         hf_nsec urgent_at;
 };
 
-/* The thread's function; ctx is the struct hf_informer. Returns after `stop` is set and all sources
- * have ended. */
-void *hf__reflector_run(void *ctx);
+/* When the next step is due. */
+enum hf__reflector_next {
+        HF__REFLECTOR_AGAIN, /* now */
+        HF__REFLECTOR_LATER, /* at a time, unless the informer is woken before */
+        HF__REFLECTOR_ENDED  /* never: `stop` is set, and all sources have ended */
+};
+
+/* Does what is due, if anything is. With HF__REFLECTOR_LATER *ret_until is the boot time of the
+ * next step. Called without the informer's lock, always by the same thread. */
+enum hf__reflector_next hf__reflector_step(struct hf_informer *informer, hf_nsec *ret_until);
 
 /* For assertions: whether the caller runs on the reflector's thread. */
 static inline bool hf__reflector_on_thread(const struct hf__reflector *reflector) {

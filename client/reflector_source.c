@@ -45,19 +45,19 @@ static void post_message(struct hf_informer *informer, struct hf__reflector_mess
         *queue->tail = message;
         queue->tail = &message->next;
         queue->n_bytes += n;
-        bool wakes = queue->reader_sleeps;
-        queue->reader_sleeps = false;
+        bool wakes = informer->rests;
+        informer->rests = false;
         /*
-         * Signal the last message of a source under the lock, because the informer may be freed as
-         * soon as the lock is free. Signal an event after the lock, so that the reflector does not
-         * wake only to wait for the lock. That is safe: the informer is not freed before the
-         * source's last message.
+         * Wake it for the last message of a source under the lock, because the informer may be
+         * freed as soon as the lock is free. Wake it for an event after the lock, so that the
+         * reflector does not wake only to wait for the lock. That is safe: the informer is not
+         * freed before the source's last message.
          */
         if (wakes && is_last)
-                (void)pthread_cond_signal(&informer->wake);
+                hf__informer_thread_wake(informer);
         (void)pthread_mutex_unlock(&informer->mu);
         if (wakes && !is_last)
-                (void)pthread_cond_signal(&informer->wake);
+                hf__informer_thread_wake(informer);
 }
 
 struct hf__reflector_message *hf__reflector_queue_pop_locked(struct hf_informer *informer) {
@@ -72,14 +72,6 @@ struct hf__reflector_message *hf__reflector_queue_pop_locked(struct hf_informer 
                 queue->tail = &queue->first;
         queue->n_bytes -= message_bytes(message);
         return message;
-}
-
-void hf__reflector_queue_wait_locked(struct hf_informer *informer, hf_nsec until) {
-        assert(hf__reflector_on_thread(&informer->reflector));
-        assert(!informer->queue.first);
-        informer->queue.reader_sleeps = true;
-        (void)informer->clock->wait(informer->clock->ctx, &informer->wake, &informer->mu, until);
-        informer->queue.reader_sleeps = false;
 }
 
 void hf__reflector_message_free(struct hf_informer *informer,
@@ -122,7 +114,7 @@ static void mark_lost(struct hf__reflector_source *source) {
 
         (void)pthread_mutex_lock(&informer->mu);
         source->lost = true;
-        (void)pthread_cond_signal(&informer->wake);
+        hf__informer_thread_wake(informer);
         (void)pthread_mutex_unlock(&informer->mu);
 }
 

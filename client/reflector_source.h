@@ -48,8 +48,7 @@ struct hf__reflector_source {
 /* Guarded by the informer's mu. */
 struct hf__reflector_queue {
         struct hf__reflector_message *first, **tail;
-        size_t n_bytes;     /* total size of the queued events */
-        bool reader_sleeps; /* the reflector waits, and no message has woken it yet */
+        size_t n_bytes; /* total size of the queued events */
 };
 
 void hf__reflector_queue_init(struct hf__reflector_queue *queue);
@@ -69,8 +68,6 @@ void hf__reflector_abandon_watch(struct hf_informer *informer);
 
 /* Removes the next message from the queue. NULL: the queue is empty. */
 struct hf__reflector_message *hf__reflector_queue_pop_locked(struct hf_informer *informer);
-/* Waits for a message or another signal of `wake`, until boot time `until`. */
-void hf__reflector_queue_wait_locked(struct hf_informer *informer, hf_nsec until);
 /* Frees a message. The last message of a source also frees the source, so the reflector's list and
  * watch must no longer point to it. */
 void hf__reflector_message_free(struct hf_informer *informer,

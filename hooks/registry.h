@@ -4,7 +4,7 @@
  * The registry of hooks, for the files of this module. The model is explained in registry.c.
  *
  * Lock: hooks->mu guards the members marked below. It is released during every call of a hook
- * function, every firing of a token, and pthread_join.
+ * function, every firing of a token, and joining a thread.
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -107,9 +107,9 @@ static void join_hook_threads_locked(struct hf_hooks *hooks, struct hf_hook_cont
         hook->threads = NULL;
         pthread_mutex_unlock(&hooks->mu);
         hf__hook_threads_join(threads);
-        pthread_join(hook->start_thread, NULL);
+        (void)hf__thread_join(hook->start_thread);
         if (hook->stop_thread_made)
-                pthread_join(hook->stop_thread, NULL);
+                (void)hf__thread_join(hook->stop_thread);
         pthread_mutex_lock(&hooks->mu);
         set_stop_state_locked(hook, HF__STOP_DONE);
 }

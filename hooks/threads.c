@@ -93,7 +93,7 @@ void hf__hook_threads_join(struct hf__hook_thread *threads) {
         while (threads) {
                 struct hf__hook_thread *thread = threads;
                 threads = thread->next;
-                pthread_join(thread->thread, NULL);
+                (void)hf__thread_join(thread->thread);
                 free(thread);
         }
 }

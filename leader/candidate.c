@@ -439,7 +439,7 @@ void hf_candidate_stop(struct hf_candidate *candidate) {
         pthread_mutex_unlock(&candidate->mu);
         hf_cancel_fire(candidate->stop, HF_CANCEL_STOPPING);
         if (was_running)
-                (void)pthread_join(candidate->thread, NULL);
+                (void)hf__thread_join(candidate->thread);
 }
 
 struct hf_candidate *hf_candidate_free(struct hf_candidate *candidate) {

@@ -367,7 +367,7 @@ int hf_electors_stop(struct hf_electors *electors, struct hf_status *reterr_stat
         bool loop_over = wait_for_loop(electors, until);
         bool instances_joined = stop_instances(electors, until);
         if (loop_over) {
-                pthread_join(electors->thread, NULL);
+                (void)hf__thread_join(electors->thread);
                 r = collect_result(electors, instances_joined, &status);
         } else {
                 state = HF__ELECTORS_HUNG;

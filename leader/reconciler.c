@@ -4,13 +4,14 @@
  *
  * Threads: an informer's thread adds keys to the queue. If there is no memory for a key, the thread
  * waits and tries again: it is the only one that has the event, and for a deleted object there is
- * no other. Later events wait behind it. Workers remove keys and reconcile them. The wakers of
- * drain and abort only close the queue.
+ * no other. Later events wait behind it, those of other informers of the thread, too. Workers
+ * remove keys and reconcile them. The wakers of drain and abort only close the queue.
  *
  * The number of workers depends on the load. The calling thread is a worker from beginning to end.
  * A worker that takes a key while no other worker waits starts a new one, up to the configured
  * maximum, so that a slow key does not delay the others. A worker leaves when it has waited for
- * LINGER and another worker waits too. Without keys only the calling thread remains.
+ * LINGER and another worker waits too. Without keys only the calling thread remains, which joins
+ * the others, so that nothing of them stays in memory.
  *
  * Invariants:
  *  - struct run is on the stack of hf_reconciler_run. Before that function returns, all handlers
@@ -162,7 +163,7 @@ static int start_worker_locked(struct run *run) {
                 return 0;
         /* A worker sets LEFT in its last critical section, so this join is short. */
         if (worker->state == LEFT)
-                (void)pthread_join(worker->thread, NULL);
+                (void)hf__thread_join(worker->thread);
         *worker = (struct worker){.run = run};
         int r = hf__thread_start(host, "hf-worker", worker_main, worker, &worker->thread);
         if (r < 0) {
@@ -173,6 +174,22 @@ static int start_worker_locked(struct run *run) {
         worker->state = WORKING;
         run->n_waiting++; /* counted from here, because it begins by waiting */
         return 0;
+}
+
+/* Joins the workers that have left. False: there are no others. */
+static bool join_left_locked(struct run *run) {
+        bool any = false;
+
+        hf__mutex_assert_held(&run->mu);
+        for (struct worker *worker = run->workers;
+             worker < run->workers + HF_RECONCILER_WORKERS_MAX - 1; worker++) {
+                any = any || worker->state == WORKING;
+                if (worker->state == LEFT) {
+                        (void)hf__thread_join(worker->thread); /* short, as above */
+                        worker->state = FREE;
+                }
+        }
+        return any;
 }
 
 /* Waits for a key. lingers: waits no longer than LINGER, and then returns HF_E_CANCELED. (Without
@@ -189,24 +206,25 @@ static int wait_for_key(struct run *run, const char **ret_key, bool lingers) {
 }
 
 /* The caller has counted this worker in n_waiting. The worker removes itself from the count before
- * it returns. lingers: it may leave before the term ends. */
-static void run_worker(struct run *run, bool lingers) {
-        bool stays = true;
+ * it returns. may_leave: before the term ends. The worker that may not joins the others. */
+static void run_worker(struct run *run, bool may_leave) {
+        bool stays = true, has_others = false;
 
         while (stays) {
                 const char *key = NULL;
-                int r = wait_for_key(run, &key, lingers), no_thread = 0;
+                int r = wait_for_key(run, &key, may_leave || has_others), no_thread = 0;
                 (void)pthread_mutex_lock(&run->mu);
                 assert(run->n_waiting > 0);
                 if (r != 0) {
                         /* LINGER has passed, or the term ends. The last waiting worker stays. */
-                        stays = lingers && r == HF_E_CANCELED &&
-                                !hf_cancel_fired(hf_term_abort(run->term)) && !run->ending &&
-                                run->n_waiting == 1;
+                        stays = r == HF_E_CANCELED && !hf_cancel_fired(hf_term_abort(run->term)) &&
+                                !run->ending && (!may_leave || run->n_waiting == 1);
                         run->n_waiting -= !stays;
                 } else if (--run->n_waiting == 0) {
                         no_thread = start_worker_locked(run);
                 }
+                if (!may_leave)
+                        has_others = join_left_locked(run);
                 (void)pthread_mutex_unlock(&run->mu);
                 if (no_thread < 0)
                         hf_log(&hf_term_host(run->term)->log, HF_LOG_WARNING, run->reconciler.name,
@@ -242,7 +260,7 @@ static void join_workers(struct run *run) {
                 bool made = worker->state != FREE;
                 (void)pthread_mutex_unlock(&run->mu);
                 if (made)
-                        (void)pthread_join(worker->thread, NULL);
+                        (void)hf__thread_join(worker->thread);
         }
 }
 

@@ -79,7 +79,7 @@ void hf__stop_thread_join(struct hf_electors *electors) {
 
         if (!stop->begun)
                 return;
-        (void)pthread_join(stop->thread, NULL);
+        (void)hf__thread_join(stop->thread);
         if (stop->loop)
                 hf__loop_remove(stop->loop, &stop->task);
 }

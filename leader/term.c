@@ -356,7 +356,7 @@ struct hf__term *hf__term_free(struct hf__term *term) {
         assert(hf__term_is_joined(term));
         for (size_t i = 0; i < term->n_parts; i++)
                 if (term->parts[i].has_thread)
-                        pthread_join(term->parts[i].thread, NULL);
+                        (void)hf__thread_join(term->parts[i].thread);
         destroy_term(term);
         return NULL;
 }

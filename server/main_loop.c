@@ -280,6 +280,8 @@ static hf_nsec next_wake_up(const struct main_loop *m, hf_nsec now) {
                 at = hfd_compactor_next(m->server->compactor);
         if (is_running(m) && m->peers_at != 0 && m->peers_at < at)
                 at = m->peers_at;
+        if (is_running(m) && hfd_memory_trim_next(&m->memory_trim) < at)
+                at = hfd_memory_trim_next(&m->memory_trim);
         if (!is_running(m) && m->extend_at < at)
                 at = m->extend_at;
         if (m->stopping_sent && m->delay_until > now && m->delay_until < at)
@@ -336,7 +338,8 @@ static void run_loop(struct main_loop *m) {
                 feed_watchdog(m, now);
                 if (is_running(m))
                         hfd_compactor_tick(server->compactor, now);
-                hfd_memory_trim_tick(&m->memory_trim, &server->host, now);
+                if (m->ready_sent)
+                        hfd_memory_trim_tick(&m->memory_trim, &server->host, now);
                 extend_timeout(m, now);
                 wait_for_events(m, next_wake_up(m, now), now);
                 handle_signals(m);
@@ -394,7 +397,7 @@ static int run_server(struct hfd_server *server, int signal_fd) {
         }
         m.watchdog_interval = hfd_notify_watchdog_interval();
         run_loop(&m);
-        (void)pthread_join(sequence, NULL);
+        (void)hf__thread_join(sequence);
         if (hfd_reload_is_running(&m.reload)) {
                 /* Its thread still uses the objects, so they are not freed. Nothing else is left to
                  * do: the sequence has ended, and with it the shutdown. */

@@ -414,7 +414,7 @@ struct hf__http_engine *hf__http_engine_free(struct hf__http_engine *engine) {
                 return NULL;
         assert(!pthread_equal(engine->thread, pthread_self()));
         hf__http_engine_stop(engine);
-        pthread_join(engine->thread, NULL);
+        (void)hf__thread_join(engine->thread);
         destroy_engine(engine);
         return NULL;
 }

@@ -255,7 +255,7 @@ struct hfd_audit_writer *hfd_audit_writer_free(struct hfd_audit_writer *writer) 
         writer->drain_until = now(writer) + DRAIN_TIME;
         pthread_cond_signal(&writer->cond);
         pthread_mutex_unlock(&writer->mu);
-        (void)pthread_join(writer->thread, NULL);
+        (void)hf__thread_join(writer->thread);
         assert(!writer->head && atomic_load(&writer->budget.held) == 0);
         free_parts(writer);
         return NULL;

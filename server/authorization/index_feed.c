@@ -191,7 +191,7 @@ void hfd_index_feed_stop(struct hfd_index_feed *feed) {
         pthread_cond_broadcast(&feed->cond);
         pthread_mutex_unlock(&feed->mu);
         if (!stopped)
-                pthread_join(feed->thread, NULL);
+                (void)hf__thread_join(feed->thread);
 }
 
 struct hfd_index_feed *hfd_index_feed_free(struct hfd_index_feed *feed) {

@@ -189,7 +189,7 @@ struct hfd_cacher *hfd_cacher_free(struct hfd_cacher *cacher) {
         hfd_cacher_end_watches(cacher);
         hfd_reflector_stop(cacher);
         if (cacher->timer_running)
-                pthread_join(cacher->timer_thread, NULL);
+                (void)hf__thread_join(cacher->timer_thread);
         pthread_mutex_lock(&cacher->mu);
         struct hfd_consistent_read *remaining =
                 hfd_consistent_reads_remove_all_locked(cacher, HF_E_CANCELED);

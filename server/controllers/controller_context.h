@@ -21,6 +21,7 @@ struct hfd_controller_context {
         const struct hfd_identity *identity; /* borrowed; not to be read before the election runs */
         struct hfd_peers *peers;             /* borrowed */
         struct hf_cancel *stopping;          /* borrowed; fires when the process begins to stop */
+        struct hf_informer_thread *informer_thread; /* owned; runs all informers */
         hf_nsec event_ttl;      /* how long an Event is kept after it was last reported */
         struct hfd_kinds kinds; /* the kinds that a selected controller needs */
         /* Point to some of those kinds; NULL = no selected controller needs the kind. */

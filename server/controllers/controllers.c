@@ -160,7 +160,8 @@ static int make_kinds(struct hfd_controller_context *context,
                                 return HF_E_TOO_LARGE;
                         needed[n++] = config->rows[i];
                 }
-        int r = hfd_kinds_init(&context->kinds, context->host, config->client, needed, n);
+        int r = hfd_kinds_init(&context->kinds, context->host, config->client,
+                               context->informer_thread, needed, n);
         context->workspaces = hfd_kinds_find(&context->kinds, "tenancy.holdfast.dev", "workspaces");
         context->namespaces = hfd_kinds_find(&context->kinds, "", "namespaces");
         context->quotas = hfd_kinds_find(&context->kinds, "", "resourcequotas");
@@ -176,14 +177,18 @@ static int make_kinds(struct hfd_controller_context *context,
 }
 
 /*
- * Creates all informers. Three of them select their objects: they would otherwise cache all
- * ConfigMaps, or all Leases of kube-system, of which they need only a few.
+ * Creates all informers, and the thread that they share: most collections change seldom, and a
+ * thread for each would cost as much memory as the objects of a small cluster. Three of them select
+ * their objects: they would otherwise cache all ConfigMaps, or all Leases of kube-system, of which
+ * they need only a few.
  */
 static int make_informers(struct hfd_controller_context *context,
                           const struct hfd_controllers_config *config, unsigned needs) {
+        int r = hf_informer_thread_new(context->host, &context->informer_thread);
         struct hf_informer_config initializers = {
                 .size = sizeof initializers,
                 .client = config->client,
+                .thread = context->informer_thread,
                 .resource = configmaps,
                 .ns = HFD_SYSTEM_NAMESPACE,
                 .one_revision = true,
@@ -193,6 +198,7 @@ static int make_informers(struct hfd_controller_context *context,
         struct hf_informer_config identity_leases = {
                 .size = sizeof identity_leases,
                 .client = config->client,
+                .thread = context->informer_thread,
                 .resource = leases,
                 .ns = HFD_SYSTEM_NAMESPACE,
                 .one_revision = true,
@@ -201,12 +207,14 @@ static int make_informers(struct hfd_controller_context *context,
         struct hf_informer_config root_cas = {
                 .size = sizeof root_cas,
                 .client = config->client,
+                .thread = context->informer_thread,
                 .resource = configmaps,
                 .one_revision = true,
                 .query = "fieldSelector=metadata.name%3D" HFD_ROOT_CA_NAME,
         };
-        int r = make_kinds(context, config, needs);
 
+        if (r == 0)
+                r = make_kinds(context, config, needs);
         if (r == 0 && needs & NEEDS_ROOT_CAS)
                 r = hf_informer_new(context->host, &root_cas, &context->root_cas);
         if (r == 0 && needs & NEEDS_WORKSPACES)
@@ -288,6 +296,7 @@ struct hfd_controllers *hfd_controllers_free(struct hfd_controllers *controllers
         if (context->identity_leases)
                 hf_informer_remove_handler(context->identity_leases, context->peers_handler);
         hf_informer_free(context->identity_leases);
+        hf_informer_thread_free(context->informer_thread);
         hf_cancel_unref(context->identity_deleted);
         free(controllers);
         return NULL;

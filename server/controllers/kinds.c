@@ -59,7 +59,7 @@ static bool is_kept_whole(const struct hf_resource *resource) {
 }
 
 int hfd_kinds_init(struct hfd_kinds *kinds, const struct hf_host *host, struct hf_client *client,
-                   const struct hfd_kind_row *rows, size_t n) {
+                   struct hf_informer_thread *thread, const struct hfd_kind_row *rows, size_t n) {
         int r = n <= HFD_KINDS_MAX ? 0 : HF_E_TOO_LARGE;
 
         *kinds = (struct hfd_kinds){0};
@@ -69,7 +69,8 @@ int hfd_kinds_init(struct hfd_kinds *kinds, const struct hf_host *host, struct h
                                                     .resource = rows[i].resource,
                                                     .one_revision = true,
                                                     .metadata_only =
-                                                            !is_kept_whole(&rows[i].resource)};
+                                                            !is_kept_whole(&rows[i].resource),
+                                                    .thread = thread};
                 kinds->kinds[i].row = rows[i];
                 r = hf_informer_new(host, &config, &kinds->kinds[i].informer);
                 if (r == 0) {

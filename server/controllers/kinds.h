@@ -40,10 +40,11 @@ struct hfd_kinds {
         size_t n;
 };
 
-/* Copies rows and creates the informers; starts nothing. host and client are borrowed. On failure
- * nothing is left to free. HF_E_TOO_LARGE: more than HFD_KINDS_MAX rows. */
+/* Copies rows and creates the informers, which run on `thread`; starts nothing. host, client and
+ * thread are borrowed. thread NULL: each informer has one of its own. On failure nothing is left to
+ * free. HF_E_TOO_LARGE: more than HFD_KINDS_MAX rows. */
 int hfd_kinds_init(struct hfd_kinds *kinds, const struct hf_host *host, struct hf_client *client,
-                   const struct hfd_kind_row *rows, size_t n);
+                   struct hf_informer_thread *thread, const struct hfd_kind_row *rows, size_t n);
 /* Starts the informers; does not wait for their lists. 0 or -errno. */
 int hfd_kinds_start(struct hfd_kinds *kinds);
 

@@ -433,7 +433,7 @@ void hfd_worker_done(struct hfd_worker *worker) {
         assert(atomic_load_explicit(&worker->http->closing, memory_order_relaxed));
         if (worker->running) {
                 hf__mailbox_wake(&worker->mailbox);
-                pthread_join(worker->thread, NULL);
+                (void)hf__thread_join(worker->thread);
         }
         drop_messages(worker);
         assert(!worker->connections && !worker->dirty && !worker->local);

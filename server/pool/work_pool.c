@@ -160,7 +160,7 @@ void hfd_work_pool_stop(struct hfd_work_pool *pool) {
         pthread_cond_broadcast(&pool->cond);
         pthread_mutex_unlock(&pool->mu);
         for (unsigned i = 0; i < pool->n_threads; i++)
-                pthread_join(pool->threads[i], NULL);
+                (void)hf__thread_join(pool->threads[i]);
         assert(pool->n_queued == 0 && pool->pending == 0);
         pool->joined = true;
 }

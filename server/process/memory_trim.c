@@ -40,12 +40,25 @@ static size_t read_resident(void) {
                                            : 0;
 }
 
+/* The second check comes when what began at the start has come to rest. A large process keeps what
+ * it has: a trim holds up the threads that allocate, and there it would take long. True: it has
+ * trimmed. */
+static bool trim_after_start(struct hfd_memory_trim *trim, size_t resident) {
+        bool is_time = trim->phase == HFD_MEMORY_TRIM_STARTED && resident < WASTE_MIN;
+
+        trim->phase = trim->phase == HFD_MEMORY_TRIM_STARTING ? HFD_MEMORY_TRIM_STARTED
+                                                              : HFD_MEMORY_TRIM_SETTLED;
+        if (is_time)
+                (void)malloc_trim(0);
+        return is_time;
+}
+
 void hfd_memory_trim_tick(struct hfd_memory_trim *trim, const struct hf_host *host, hf_nsec now) {
         if (now < trim->next)
                 return;
         trim->next = now + HFD_MEMORY_TRIM_INTERVAL;
         size_t resident = read_resident();
-        if (resident < trim->tolerated + WASTE_MIN)
+        if (trim_after_start(trim, resident) || resident < trim->tolerated + WASTE_MIN)
                 return;
         struct mallinfo2 info = mallinfo2();
         if (!hfd_memory_trim_is_due(trim, resident, info.uordblks + info.hblkhd))
@@ -56,4 +69,8 @@ void hfd_memory_trim_tick(struct hfd_memory_trim *trim, const struct hf_host *ho
         trim->tolerated = after > used ? after - used : 0;
         hf_log(&host->log, HF_LOG_INFO, "memory", "gave back %zu MiB of %zu MiB",
                (resident > after ? resident - after : 0) >> 20, resident >> 20);
+}
+
+hf_nsec hfd_memory_trim_next(const struct hfd_memory_trim *trim) {
+        return trim->phase == HFD_MEMORY_TRIM_SETTLED ? HF_NSEC_NEVER : trim->next;
 }

@@ -2,7 +2,8 @@
 #pragma once
 /*
  * Gives memory back to the system after a peak. The C library keeps freed memory, because it may be
- * needed again: after a burst of large requests the process would keep its largest size.
+ * needed again: after a burst of large requests the process would keep its largest size. The start
+ * is such a peak, too: certificates are made, manifests are applied, caches are filled.
  *
  * Thread: one thread that serves no requests: trimming a gigabyte may take 100 ms.
  */
@@ -19,6 +20,12 @@ struct hfd_memory_trim {
         hf_nsec next;     /* boot time of the next check */
         size_t waste;     /* bytes at the previous check; see below */
         size_t tolerated; /* waste that the last trim could not give back */
+        /* What to do about the peak of the start. */
+        enum {
+                HFD_MEMORY_TRIM_STARTING, /* wait for an interval */
+                HFD_MEMORY_TRIM_STARTED,  /* trim at the next check, if the process is small */
+                HFD_MEMORY_TRIM_SETTLED   /* nothing any more */
+        } phase;
 };
 
 /*
@@ -27,5 +34,9 @@ struct hfd_memory_trim {
  * previous check. If it changes, requests are using that memory and would soon need it again. Pure.
  */
 bool hfd_memory_trim_is_due(struct hfd_memory_trim *trim, size_t resident, size_t used);
-/* Checks once per interval, and trims if it is due. now: boot time. */
+/* Checks once per interval, and trims if it is due. The first call is when the start is complete.
+ * now: boot time. */
 void hfd_memory_trim_tick(struct hfd_memory_trim *trim, const struct hf_host *host, hf_nsec now);
+/* The boot time at which the trim after the start needs a check. HF_NSEC_NEVER: none is needed; the
+ * checks for later peaks may come late. */
+hf_nsec hfd_memory_trim_next(const struct hfd_memory_trim *trim);

@@ -92,6 +92,6 @@ void hfd_reload_join(struct hfd_reload *reload) {
         /* Main must not block while the server runs, so hfd_reload_step joins only after the work
          * has returned. */
         assert(reload->disabled || atomic_load(&reload->returned));
-        (void)pthread_join(reload->thread, NULL);
+        (void)hf__thread_join(reload->thread);
         reload->running = false;
 }

@@ -248,7 +248,7 @@ void hfd_account_watches_stop(struct hfd_account_watches *watches) {
         pthread_cond_broadcast(&watches->cond);
         pthread_mutex_unlock(&watches->mu);
         if (watches->started)
-                pthread_join(watches->thread, NULL);
+                (void)hf__thread_join(watches->thread);
         watches->started = false;
 }
 

@@ -418,7 +418,7 @@ void fake_api_free(struct fake_api *api) {
         fake_api_lock(api);
         api->is_stopping = true;
         fake_api_signal_and_unlock(api);
-        pthread_join(api->thread, NULL);
+        (void)hf__thread_join(api->thread);
         fake_store_deinit(&api->store);
         pthread_cond_destroy(&api->changed);
         pthread_mutex_destroy(&api->mu);

@@ -21,11 +21,11 @@
 
 static hf_nsec clock_now(void *ctx) { return atomic_load(&((struct reflector_fixture *)ctx)->now); }
 
-/* The reflector sleeps on `wake`. Other waits are those of threads at the barrier. Only a signal
- * ends a wait: reflector_fixture_time sends one, too. */
+/* The informer's thread sleeps on `wake`. Other waits are those of threads at the barrier. Only a
+ * signal ends a wait: reflector_fixture_time sends one, too. */
 static int clock_wait(void *ctx, pthread_cond_t *cond, pthread_mutex_t *mutex, hf_nsec deadline) {
         struct reflector_fixture *f = ctx;
-        bool is_reflector = cond == &f->informer->wake;
+        bool is_reflector = cond == &f->informer->thread->wake;
 
         if (clock_now(f) >= deadline)
                 return HF_E_TIMEOUT;
@@ -203,9 +203,9 @@ void reflector_fixture_time(struct reflector_fixture *f, const char *request,
         unsigned n = f->n_sleeps;
         atomic_store(&f->now, f->until);
         pthread_mutex_unlock(&f->mu);
-        pthread_mutex_lock(&f->informer->mu);
-        pthread_cond_broadcast(&f->informer->wake);
-        pthread_mutex_unlock(&f->informer->mu);
+        pthread_mutex_lock(&f->informer->thread->mu);
+        pthread_cond_broadcast(&f->informer->thread->wake);
+        pthread_mutex_unlock(&f->informer->thread->mu);
         reflector_fixture_assert_step(f, n, request, milliseconds);
 }
 void reflector_fixture_pass(struct reflector_fixture *f, hf_nsec time) {

@@ -108,7 +108,7 @@ void cancel_wait(void) {
         if (!has_deadline || baton_random(2) == 0)
                 threads[n++] = scenario_thread("fires", fire_late, t.root);
         while (n > 0)
-                pthread_join(threads[--n], NULL);
+                (void)hf__thread_join(threads[--n]);
         check_reason(t.child);
         drop_tokens();
 }
@@ -163,6 +163,6 @@ void cancel_waker(void) {
         threads[2] = scenario_thread("fires-child", fire, t.child);
         threads[3] = scenario_thread("fires-root", fire, t.root);
         for (unsigned i = 0; i < 4; i++)
-                pthread_join(threads[i], NULL);
+                (void)hf__thread_join(threads[i]);
         drop_tokens();
 }

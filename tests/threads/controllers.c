@@ -148,8 +148,8 @@ void controller_order(void) {
         pthread_mutex_unlock(&c.mu);
         BATON_CHECK(hf__term_is_joined(c.term));
         /* Whoever ends the term may still be in the function, and frees nothing. */
-        pthread_join(enders[0], NULL);
-        pthread_join(enders[1], NULL);
+        (void)hf__thread_join(enders[0]);
+        (void)hf__thread_join(enders[1]);
         BATON_CHECK(c.n_joined == 1);
         hf__term_free(c.term);
 }

@@ -259,7 +259,7 @@ void elector_start_stop(void) {
                 threads[n++] = scenario_thread("stopper-2", stop_second, &e.list[i]);
         }
         while (n > 0)
-                pthread_join(threads[--n], NULL);
+                (void)hf__thread_join(threads[--n]);
         for (int i = 0; i < N; i++)
                 BATON_CHECK(e.list[i].stop_results[0] == e.list[i].stop_results[1]);
         end();
@@ -332,7 +332,7 @@ void elector_terms(void) {
         pthread_t disturber = scenario_thread("disturber", disturb, NULL);
         if (baton_random(2) == 0)
                 (void)stop(&e.list[1]); /* amid the faults */
-        pthread_join(disturber, NULL);
+        (void)hf__thread_join(disturber);
         if (!e.is_slow && !e.list[1].is_stopped)
                 check_somebody_leads();
         for (int i = 0; i < N; i++)

@@ -162,8 +162,8 @@ void hooks_stop(void) {
         pthread_t starter = scenario_thread("starter", start_all, NULL);
         pthread_t second = scenario_thread("stops-too", stop_all, &h.stop_results[1]);
         (void)stop_all(&h.stop_results[0]);
-        pthread_join(second, NULL);
-        pthread_join(starter, NULL);
+        (void)hf__thread_join(second);
+        (void)hf__thread_join(starter);
         BATON_CHECK(h.stop_results[0] == h.stop_results[1]);
         check_end();
         hf_hooks_free(h.hooks);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An informer over an API server in memory, which fails at times, and its end at any moment: during
- * a list, a watch, a backoff.
+ * a list, a watch, a backoff. It has a thread of its own, or shares one with an informer that
+ * begins and ends beside it.
  *
  * Promised: the end joins the thread and leaves nothing under way; a handler is not called after
  * its removal; a wait that succeeds has seen all that was written before; one whose token fires
@@ -20,6 +21,7 @@
 static struct {
         struct fake_api *api;
         struct fake_api_client *client;
+        struct hf_informer_thread *thread; /* NULL = the informer has its own */
         struct hf_informer *informer;
         struct hf_cancel *token; /* of the waits */
         bool is_fired;
@@ -93,11 +95,42 @@ static void *fire(void *ctx) {
         return NULL;
 }
 
-/* ---- the scenario ---- */
+/* ---- the other informer of the thread ---- */
 
-static void begin(void) {
+static struct hf_informer *start_informer(void) {
         const struct hf_resource things = {"", "v1", "things"};
+        const struct hf_informer_config config = {.size = sizeof config,
+                                                  .client = &n.client->base,
+                                                  .resource = things,
+                                                  .one_revision = baton_random(2) == 0,
+                                                  .resync = baton_random(4) == 0 ? HF_NSEC_PER_SEC
+                                                                                 : 0,
+                                                  .thread = n.thread};
+        struct hf_informer *informer;
 
+        BATON_CHECK(hf_informer_new(&scenario_host, &config, &informer) == 0);
+        BATON_CHECK(hf_informer_start(informer) == 0);
+        return informer;
+}
+
+static void *begin_and_end(void *ctx) {
+        for (uint64_t left = 1 + baton_random(2); left > 0; left--) {
+                struct handled handled = {0};
+                struct hf_informer_handler *handler;
+                struct hf_informer *informer = start_informer();
+
+                BATON_CHECK(hf_informer_add_handler(informer, handle, &handled, &handler) == 0);
+                if (baton_random(2) == 0)
+                        scenario_sleep(HF_NSEC_PER_SEC);
+                hf_informer_free(informer);
+                BATON_CHECK(handled.n_running == 0);
+        }
+        return NULL;
+}
+
+/* ---- the scenarios ---- */
+
+static void begin(bool shares) {
         memset(&n, 0, sizeof n);
         n.api = fake_api_new();
         n.client = fake_api_client_new(n.api);
@@ -109,22 +142,19 @@ static void begin(void) {
                 fake_api_client_refuse(n.client, HF_E_UNAVAILABLE, 1 + (unsigned)baton_random(2));
         if (baton_random(4) == 0)
                 fake_api_fail_list(n.api, 1 + (unsigned)baton_random(2), HF_E_GONE);
-        const struct hf_informer_config config = {.size = sizeof config,
-                                                  .client = &n.client->base,
-                                                  .resource = things,
-                                                  .one_revision = baton_random(2) == 0,
-                                                  .resync = baton_random(4) == 0 ? HF_NSEC_PER_SEC
-                                                                                 : 0};
-        BATON_CHECK(hf_informer_new(&scenario_host, &config, &n.informer) == 0);
+        if (shares)
+                BATON_CHECK(hf_informer_thread_new(&scenario_host, &n.thread) == 0);
         BATON_CHECK(hf_cancel_new(NULL, NULL, &n.token) == 0);
-        BATON_CHECK(hf_informer_start(n.informer) == 0);
+        n.informer = start_informer();
 }
 
-void informer_end(void) {
-        pthread_t threads[4];
+static void run(bool shares) {
+        pthread_t threads[4], other;
         unsigned n_threads = 0;
 
-        begin();
+        begin(shares);
+        if (shares)
+                other = scenario_thread("other", begin_and_end, NULL);
         /* No thread may be in a function of the informer when it is freed. Writes may go on. */
         pthread_t writer = scenario_thread("writer", write_some, NULL);
         if (baton_random(2) == 0)
@@ -134,13 +164,20 @@ void informer_end(void) {
         if (baton_random(2) == 0)
                 threads[n_threads++] = scenario_thread("fires", fire, NULL);
         while (n_threads > 0)
-                pthread_join(threads[--n_threads], NULL);
+                (void)hf__thread_join(threads[--n_threads]);
         if (baton_random(4) == 0)
                 scenario_sleep(HF_NSEC_PER_SEC);
         n.informer = hf_informer_free(n.informer);
-        pthread_join(writer, NULL);
+        if (shares) {
+                (void)hf__thread_join(other);
+                n.thread = hf_informer_thread_free(n.thread);
+        }
+        (void)hf__thread_join(writer);
         baton_be_quick();
         hf_client_free(&n.client->base);
         fake_api_free(n.api);
         hf_cancel_unref(n.token);
 }
+
+void informer_end(void) { run(false); }
+void informers_share(void) { run(true); }

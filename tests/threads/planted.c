@@ -26,7 +26,7 @@ void planted_lost_wake(void) {
         while (!is_set)
                 pthread_cond_wait(&changed, &first);
         pthread_mutex_unlock(&first);
-        pthread_join(thread, NULL);
+        (void)hf__thread_join(thread);
 }
 
 /* ---- two mutexes in two orders ---- */
@@ -46,7 +46,7 @@ static void *lock_backwards(void *ctx) {
 void planted_lock_order(void) {
         pthread_t thread = scenario_thread("backwards", lock_backwards, NULL);
         lock_both(&first, &second);
-        pthread_join(thread, NULL);
+        (void)hf__thread_join(thread);
 }
 
 /* ---- a read and a write where one operation is needed ---- */
@@ -62,7 +62,7 @@ void planted_flag(void) {
         n_counted = 0;
         pthread_t thread = scenario_thread("counter", count, NULL);
         (void)count(NULL);
-        pthread_join(thread, NULL);
+        (void)hf__thread_join(thread);
         BATON_CHECK(n_counted == 2);
 }
 
@@ -81,5 +81,5 @@ static void *never_set(void *ctx) {
 void planted_spin(void) {
         is_set = 0;
         pthread_t thread = scenario_thread("spinning", never_set, NULL);
-        pthread_join(thread, NULL);
+        (void)hf__thread_join(thread);
 }

@@ -154,12 +154,12 @@ void queue_keys(void) {
         if (has_aborter)
                 aborter = scenario_thread("aborter", abort_worker, NULL);
         for (int i = 0; i < N_ADDERS; i++)
-                pthread_join(adders[i], NULL);
+                (void)hf__thread_join(adders[i]);
         end_queue();
         for (int i = 0; i < N_WORKERS; i++)
-                pthread_join(workers[i], NULL);
+                (void)hf__thread_join(workers[i]);
         if (has_aborter)
-                pthread_join(aborter, NULL);
+                (void)hf__thread_join(aborter);
         check_end();
         hf_workqueue_free(q.queue);
         for (int i = 0; i < N_WORKERS; i++)

@@ -32,6 +32,7 @@ static const struct scenario {
         {"hooks-stop", hooks_stop},
         {"queue-keys", queue_keys},
         {"informer-end", informer_end},
+        {"informers-share", informers_share},
         {"controller-order", controller_order},
         {"elector-start-stop", elector_start_stop},
         {"elector-terms", elector_terms},

@@ -9,6 +9,7 @@
 
 #include <holdfast/host.h>
 
+#include "base/thread.h"
 #include "baton.h"
 
 /* One line for each file: what its scenarios are about is at the top of the file. */
@@ -17,6 +18,7 @@ void cancel_waker(void);
 void hooks_stop(void);
 void queue_keys(void);
 void informer_end(void);
+void informers_share(void);
 void elector_start_stop(void);
 void elector_terms(void);
 void controller_order(void);
@@ -27,7 +29,7 @@ void planted_flag(void);
 void planted_thread_left(void);
 void planted_spin(void);
 
-/* A thread of a scenario, beside those of the library. */
+/* A thread of a scenario, beside those of the library. It is joined with hf__thread_join. */
 pthread_t scenario_thread(const char *name, void *(*fn)(void *ctx), void *ctx);
 /* Waits that long in virtual time. */
 void scenario_sleep(hf_nsec duration);

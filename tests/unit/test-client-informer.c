@@ -493,6 +493,66 @@ static void test_it_stays_equal_to_the_server(void **state) {
         teardown(&f);
 }
 
+/* ---- a thread for several informers ---- */
+
+static void remember_thread(void *ctx, enum hf_event_type type, const char *ns, const char *name,
+                            const char *object, size_t n) {
+        *(pthread_t *)ctx = pthread_self();
+}
+
+static void test_informers_that_name_a_thread_share_it(void **state) {
+        struct hf_informer_thread *shared;
+        struct hf_informer *pair[2];
+        struct hf_informer_handler *handler;
+        pthread_t threads[2] = {pthread_self(), pthread_self()};
+
+        setup(&f);
+        (void)fake_api_put_thing(f.api, "a", "one", "1");
+        assert_int_equal(hf_informer_thread_new(&host, &shared), 0);
+        const struct hf_informer_config config = {.size = sizeof config,
+                                                  .client = &f.client->base,
+                                                  .resource = {"", "v1", "things"},
+                                                  .thread = shared};
+        for (size_t i = 0; i < 2; i++) {
+                assert_int_equal(hf_informer_new(&host, &config, &pair[i]), 0);
+                assert_int_equal(hf_informer_add_handler(pair[i], remember_thread, &threads[i],
+                                                         &handler),
+                                 0);
+                assert_int_equal(hf_informer_start(pair[i]), 0);
+        }
+        assert_int_equal(hf_informer_wait_all(pair, 2, NULL, hf_cancel_never()), 0);
+        /* One of them ends; the other goes on. */
+        hf_informer_free(pair[0]);
+        (void)fake_api_put_thing(f.api, "a", "two", "2");
+        hf_informer_free(f.informer);
+        f.informer = pair[1]; /* teardown frees it */
+        wait_for(&f, fake_api_put_thing(f.api, "a", "three", "3"));
+        assert_int_equal(hf_informer_count(pair[1]), 3);
+        assert_true(pthread_equal(threads[0], threads[1]));
+        assert_false(pthread_equal(threads[0], pthread_self()));
+        teardown(&f);
+        assert_null(hf_informer_thread_free(shared));
+}
+
+static void test_the_thread_of_another_host_is_refused(void **state) {
+        const struct hf_host other = {.size = sizeof other};
+        struct hf_informer_thread *shared;
+        struct hf_informer *informer;
+
+        setup(&f);
+        assert_int_equal(hf_informer_thread_new(&other, &shared), 0);
+        const struct hf_informer_config config = {.size = sizeof config,
+                                                  .client = &f.client->base,
+                                                  .resource = {"", "v1", "things"},
+                                                  .thread = shared};
+        assert_int_equal(hf_informer_new(&host, &config, &informer), -EINVAL);
+        assert_int_equal(hf_informer_thread_new(NULL, &shared), -EINVAL);
+        assert_int_equal(hf_informer_thread_new(&host, NULL), -EINVAL);
+        hf_informer_thread_free(config.thread);
+        assert_null(hf_informer_thread_free(NULL));
+        teardown(&f);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_it_lists_then_watches),
@@ -507,6 +567,8 @@ int main(void) {
                 cmocka_unit_test(test_it_can_be_freed_at_any_time),
                 cmocka_unit_test(test_removing_waits_for_a_running_handler),
                 cmocka_unit_test(test_it_stays_equal_to_the_server),
+                cmocka_unit_test(test_informers_that_name_a_thread_share_it),
+                cmocka_unit_test(test_the_thread_of_another_host_is_refused),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -138,6 +138,17 @@ static void informer_life(int n) {
         hf_informer_free(informer);
 }
 
+/* The same for a thread that informers share. */
+static void informer_thread_life(int n) {
+        struct hf_informer_thread *thread = NULL;
+
+        failing_memory_arm(n);
+        int r = hf_informer_thread_new(&silent, &thread);
+        assert_true((r == 0) == (thread != NULL));
+        assert_honest(r);
+        hf_informer_thread_free(thread);
+}
+
 static void count_object(void *ctx, const char *ns, const char *name, const char *object,
                          size_t n) {
         (*(int *)ctx)++;
@@ -198,6 +209,7 @@ static void running_life(int n) {
 
 static void test_an_informer_reports_or_repeats_what_fails(void **state) {
         failing_memory_try_all(informer_life, 5);
+        failing_memory_try_all(informer_thread_life, 2);
         failing_memory_try_all(running_life, 20);
 }
 

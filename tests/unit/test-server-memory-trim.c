@@ -47,38 +47,39 @@ static size_t resident(void) {
         return pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Allocates 200 MiB in small blocks, and frees all but one in a thousand: those keep the heap from
+/* Allocates *ctx MiB in small blocks, and frees all but one in a thousand: those keep the heap from
  * shrinking by itself. */
 static void *make_peak(void *ctx) {
-        enum { N = 200 * 1024 };
-        char **blocks = calloc(N, sizeof *blocks);
+        const size_t n = *(const size_t *)ctx * 1024;
+        char **blocks = calloc(n, sizeof *blocks);
 
-        for (size_t i = 0; i < N; i++) {
+        for (size_t i = 0; i < n; i++) {
                 blocks[i] = malloc(1000);
                 memset(blocks[i], 1, 1000);
         }
-        for (size_t i = 0; i < N; i++)
+        for (size_t i = 0; i < n; i++)
                 if (i % 1000 != 999)
                         free(blocks[i]);
         return blocks;
 }
 
-static void free_rest(char **blocks) {
-        for (size_t i = 999; i < 200 * 1024; i += 1000)
+static void free_rest(char **blocks, size_t n_mib) {
+        for (size_t i = 999; i < n_mib * 1024; i += 1000)
                 free(blocks[i]);
         free(blocks);
 }
 
 static void test_the_memory_of_a_peak_is_given_back(void **state) {
-        struct hfd_memory_trim trim = {0};
+        struct hfd_memory_trim trim = {.phase = HFD_MEMORY_TRIM_SETTLED};
+        const size_t n_mib = 200;
         pthread_t thread;
         void *blocks;
 
-        assert_int_equal(hf__thread_start(&host, "peak", make_peak, NULL, &thread), 0);
-        pthread_join(thread, &blocks);
+        assert_int_equal(hf__thread_start(&host, "peak", make_peak, (void *)&n_mib, &thread), 0);
+        blocks = hf__thread_join(thread);
         size_t before = resident();
         if (mallinfo2().arena < 150 * MIB) {
-                free_rest(blocks);
+                free_rest(blocks, n_mib);
                 skip(); /* another allocator, as with a sanitizer */
         }
         hfd_memory_trim_tick(&trim, &host, 1);
@@ -87,12 +88,35 @@ static void test_the_memory_of_a_peak_is_given_back(void **state) {
         assert_true(resident() > 150 * MIB); /* it is not time */
         hfd_memory_trim_tick(&trim, &host, 1 + HFD_MEMORY_TRIM_INTERVAL);
         assert_true(resident() < before / 2);
-        free_rest(blocks);
+        free_rest(blocks, n_mib);
+}
+
+/* A peak that would be too small later. */
+static void test_the_memory_of_the_start_is_given_back(void **state) {
+        struct hfd_memory_trim trim = {0};
+        const size_t n_mib = 30;
+        pthread_t thread;
+
+        assert_int_equal(hf__thread_start(&host, "peak", make_peak, (void *)&n_mib, &thread), 0);
+        void *blocks = hf__thread_join(thread);
+        size_t before = resident();
+        if (mallinfo2().arena < 20 * MIB) {
+                free_rest(blocks, n_mib);
+                skip(); /* another allocator, as with a sanitizer */
+        }
+        hfd_memory_trim_tick(&trim, &host, 1);
+        assert_true(resident() > before - MIB); /* the start has just ended */
+        assert_true(hfd_memory_trim_next(&trim) == 1 + HFD_MEMORY_TRIM_INTERVAL);
+        hfd_memory_trim_tick(&trim, &host, 1 + HFD_MEMORY_TRIM_INTERVAL);
+        assert_true(resident() < before - 15 * MIB);
+        assert_true(hfd_memory_trim_next(&trim) == HF_NSEC_NEVER);
+        free_rest(blocks, n_mib);
 }
 
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_trim_is_due_when_much_memory_is_unused_for_long),
+                cmocka_unit_test(test_the_memory_of_the_start_is_given_back),
                 cmocka_unit_test(test_the_memory_of_a_peak_is_given_back),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -218,7 +218,7 @@ static void test_a_step_follows_each_submit(void **state) {
                                                   &threads[i]),
                                  0);
         for (size_t i = 0; i < 3; i++)
-                pthread_join(threads[i], NULL);
+                (void)hf__thread_join(threads[i]);
         pthread_mutex_lock(&shared.mu);
         PATIENCE_AWAIT_LOCKED(&shared.cond, &shared.mu, atomic_load(&again.done) == 15000);
         pthread_mutex_unlock(&shared.mu);

@@ -5,11 +5,11 @@
  * client-go's shared informers. Create one per collection on every instance, whether it leads or
  * not, so that a new leader starts with a warm copy.
  *
- * The reflector, a thread of the informer, lists the collection and watches from the list's
- * resourceVersion on. When a watch ends, the reflector watches again from the last version it saw
- * (bookmarks included); after HF_E_GONE it lists again. After a failure it waits 0.1 s, doubling to
- * 30 s (to 0.8 s while a thread is in hf_informer_wait), or for a longer Retry-After of up to 5
- * minutes. Success resets the delay.
+ * The reflector, which runs on a thread of the informer or on one that several informers share,
+ * lists the collection and watches from the list's resourceVersion on. When a watch ends, the
+ * reflector watches again from the last version it saw (bookmarks included); after HF_E_GONE it
+ * lists again. After a failure it waits 0.1 s, doubling to 30 s (to 0.8 s while a thread is in
+ * hf_informer_wait), or for a longer Retry-After of up to 5 minutes. Success resets the delay.
  *
  * Handlers get one event for each change that the watch delivers. What changed while no watch was
  * open shows in the next list, and handlers get one ADDED, MODIFIED or DELETED for each object that
@@ -24,7 +24,8 @@
  *
  * Thread: any, except where a function states otherwise. Handlers and index functions run on the
  * reflector's thread. They must be quick: put a key into a queue and return. They must not add or
- * remove handlers, call hf_informer_wait, or free the informer.
+ * remove handlers, call hf_informer_wait, or free an informer, not even another one of their
+ * thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,6 +39,23 @@ extern "C" {
 
 struct hf_informer;
 struct hf_informer_handler; /* a registration, from add_handler to remove_handler */
+struct hf_informer_thread;
+
+/* ---- a thread for several informers ---- */
+
+/*
+ * Starts a thread ("hf-informer") for the informers whose configuration names it. `host` is
+ * borrowed. An informer costs little while its collection is idle, but a thread of its own costs
+ * stack and caches of the allocator. The informers of a thread take turns, so a slow handler of one
+ * delays all. Returns 0 or -errno. Thread: any.
+ */
+HF_MUST_CHECK int hf_informer_thread_new(const struct hf_host *host,
+                                         struct hf_informer_thread **ret_thread);
+/* Joins the thread and frees it. All informers that name it must have been freed before. Accepts
+ * NULL; returns NULL. */
+struct hf_informer_thread *hf_informer_thread_free(struct hf_informer_thread *thread);
+
+/* ---- life cycle ---- */
 
 /* Zero is the default of every member except size, client and resource. Strings are copied. */
 struct hf_informer_config {
@@ -61,19 +79,24 @@ struct hf_informer_config {
          * nothing changed. For controllers that compare objects with an external system that sends
          * no events. 0 = never. */
         hf_nsec resync;
+        /* Runs the reflector and the handlers; borrowed until hf_informer_free. NULL = a thread of
+         * the informer's own. */
+        struct hf_informer_thread *thread;
 };
 
 /* Creates an informer; `host` is borrowed. Returns 0, -errno, or -EINVAL: the configuration lacks a
- * required member, its size is wrong, or resync is negative. */
+ * required member, its size is wrong, resync is negative, or `thread` has another host. */
 HF_MUST_CHECK int hf_informer_new(const struct hf_host *host,
                                   const struct hf_informer_config *config,
                                   struct hf_informer **ret_informer);
-/* Starts the informer's thread ("hf-informer") and returns at once, before the first list. Returns
- * 0, -errno, or -EINVAL: it has already been started. Thread: the owner's. */
+/* Starts the informer, with its own thread ("hf-informer") unless the configuration names one, and
+ * returns at once, before the first list. Returns 0, -errno, or -EINVAL: it has already been
+ * started. Thread: the owner's. */
 HF_MUST_CHECK int hf_informer_start(struct hf_informer *informer);
-/* Cancels the current list and watch, joins the thread (so it blocks while a handler runs), and
- * frees the informer with its handlers and indexes. No other thread may be in a function with this
- * informer. Accepts NULL; returns NULL. */
+/* Cancels the current list and watch, waits for their end (so it blocks while a handler runs, with
+ * a shared thread also one of another informer), joins the informer's own thread, and frees the
+ * informer with its handlers and indexes. No other thread may be in a function with this informer.
+ * Must not be called on an informer's thread. Accepts NULL; returns NULL. */
 struct hf_informer *hf_informer_free(struct hf_informer *informer);
 
 /* ---- waiting ---- */

@@ -399,7 +399,7 @@ void hfd_grpc_channel_join(struct hfd_grpc_channel *channel) {
         if (!channel)
                 return;
         assert(!pthread_equal(channel->thread, pthread_self()));
-        pthread_join(channel->thread, NULL);
+        (void)hf__thread_join(channel->thread);
 }
 
 struct hfd_grpc_channel *hfd_grpc_channel_free(struct hfd_grpc_channel *channel) {

@@ -73,7 +73,7 @@ int hfd_grpc_resolver_new(struct hfd_grpc_channel *channel,
 
 void hfd_grpc_resolver_join(struct hfd_grpc_resolver *resolver) {
         if (!resolver->joined)
-                pthread_join(resolver->thread, NULL);
+                (void)hf__thread_join(resolver->thread);
         resolver->joined = true;
 }
 

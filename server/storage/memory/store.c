@@ -63,7 +63,7 @@ static void memory_free(struct hfd_store *store) {
         struct hfd_memory *memory = hfd_memory_of(store);
 
         memory_stop(store);
-        pthread_join(memory->thread, NULL);
+        (void)hf__thread_join(memory->thread);
         assert(!memory->first_reply && !memory->watches);
         hfd_history_deinit(&memory->history);
         pthread_cond_destroy(&memory->wake);

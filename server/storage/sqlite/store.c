@@ -180,14 +180,14 @@ static pthread_t *thread_of(struct hfd_sqlite *sqlite, size_t i) {
 static void join_threads(struct hfd_sqlite *sqlite, size_t n) {
         sqlite_stop(&sqlite->store);
         for (size_t i = n; i-- > 1;)
-                pthread_join(*thread_of(sqlite, i), NULL);
+                (void)hf__thread_join(*thread_of(sqlite, i));
         if (n == 0)
                 return;
         pthread_mutex_lock(&sqlite->mu);
         sqlite->drained = true;
         pthread_mutex_unlock(&sqlite->mu);
         hfd_sqlite_wake_watcher(sqlite);
-        pthread_join(sqlite->watcher, NULL);
+        (void)hf__thread_join(sqlite->watcher);
 }
 
 static int start_threads(struct hfd_sqlite *sqlite) {
