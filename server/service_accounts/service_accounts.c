@@ -152,9 +152,9 @@ int64_t hfd_service_accounts_now(const struct hfd_service_accounts *accounts) {
         return clock->real(clock->ctx) / HF_NSEC_PER_SEC;
 }
 
-unsigned hfd_service_accounts_observed(void) {
-        return 1u << hfd_resource_index(hfd_resource_find("", "v1", "serviceaccounts")) |
-               1u << hfd_resource_index(hfd_resource_find("", "v1", "secrets"));
+bool hfd_service_accounts_observes(const struct hfd_resource *resource) {
+        return resource == hfd_resource_find("", "v1", "serviceaccounts") ||
+               resource == hfd_resource_find("", "v1", "secrets");
 }
 
 /* ---- authentication ---- */
