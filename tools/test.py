@@ -55,7 +55,9 @@ SANITIZED = {
 ON_SQLITE = ("test_bootstrap.py", "test_consistency.py", "test_controllers.py", "test_coordinated.py", "test_election.py", "test_faults.py",
              "test_followed_changes.py", "test_garbage.py", "test_holder_death.py", "test_leases.py", "test_lifecycle.py", "test_migration.py",
              "test_namespaces.py", "test_odd_leases.py", "test_process.py", "test_shards.py", "test_status.py", "test_storm.py", "test_workspaces.py")
-INTEROP = {path.name for path in (ROOT / "tests" / "interop").glob("test_*.py")}
+# Most integration tests run over etcd once: with the address sanitizer, if sanitizers are wanted. What clients see does not depend on the build, and the
+# plain build runs those above over SQLite. These run in both builds: they measure memory, or skip with a sanitizer what compilers and runtimes do not allow.
+PLAIN = {"test_embedding.py", "test_host_loops.py", "test_slow_readers.py"}
 # Valgrind runs one thread at a time: without fair scheduling a thread that never waits keeps the others from running.
 VALGRIND = "valgrind --fair-sched=try --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite -q"
 
@@ -285,8 +287,7 @@ class Run:
             self.step("form: clang-format", ["bash", "-c", "git ls-files '*.c' '*.h' | xargs clang-format --dry-run -Werror"])
         if self.kinds & {"unit", "sim", "integration", "valgrind"} and self.build("build"):
             if self.wants("integration"):
-                # What clients say does not depend on the build, so the interop tests run once: with the address sanitizer, if it is wanted.
-                self.integration("build", lambda name: not (self.wants("sanitizers") and name in INTEROP))
+                self.integration("build", lambda name: name in PLAIN or not (self.wants("sanitizers") and SANITIZED["build-address"](name)))
                 self.integration("build", lambda name: name in ON_SQLITE, on_sqlite=True)
             if self.wants("unit"):
                 self.meson_tests("build: unit and house tests, the fuzz targets' corpus", "build", "--suite", "unit", "--suite", "house",
@@ -310,7 +311,7 @@ class Run:
                       ["ninja", "-C", "build-without-libsystemd", "server/holdfastd", *(f"tests/test-{name}" for name in tests)],
                       ["meson", "test", "-C", "build-without-libsystemd", "--no-rebuild", *tests])
         if self.wants("valgrind") and (ROOT / "build" / "build.ninja").exists():
-            self.meson_tests("build: unit tests under valgrind", "build", "--suite", "unit", "--no-suite", "growth",
+            self.meson_tests("build: unit tests under valgrind", "build", "--suite", "unit", "--no-suite", "growth", "--no-suite", "costly",
                              "--timeout-multiplier", "10", "--wrapper", VALGRIND)
 
     def all(self):

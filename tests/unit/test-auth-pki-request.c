@@ -98,7 +98,8 @@ static void test_every_damage_is_refused(void **state) {
                 char was = *c;
                 if (was == '\n')
                         continue;
-                *c = was == 'A' ? 'B' : 'A';
+                /* Changes the first of the six bits: of the last character the others may mean nothing. */
+                *c = was >= 'A' && was <= 'P' ? 'g' : 'A';
                 assert_string_not_equal(hfd_pki_request_fault(pem, n), "");
                 *c = was;
         }
