@@ -11,8 +11,8 @@
  *    MicroTime has a fraction, of whole microseconds.
  *
  * The length of a message precedes it. The message is appended first, and then moved by the bytes
- * that its length needs. Messages are nested a dozen deep at most, so this is cheaper than to compute
- * all lengths before.
+ * that its length needs. Messages are nested a dozen deep at most, so this is cheaper than to
+ * compute all lengths before.
  */
 #include "server/schema/protobuf_encode.h"
 
