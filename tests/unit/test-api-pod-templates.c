@@ -157,6 +157,13 @@ static void test_containers_are_validated(void **state) {
                 "containers[0].ports[1].protocol: Unsupported value: \"X\": supported values: "
                 "\"SCTP\", \"TCP\", \"UDP\"]");
         refused(f,
+                "'containers':[{'name':'c','image':'i','ports':[{'containerPort':1,'name':"
+                "'abcdefghijklmnop'},{'containerPort':2,'name':'a'},{'containerPort':3,'name':"
+                "'a'}]}]",
+                "[" AT "containers[0].ports[0].name: Invalid value: \"abcdefghijklmnop\": must be "
+                "no more than 15 bytes, " AT "containers[0].ports[2].name: Duplicate value: "
+                "\"a\"]");
+        refused(f,
                 "'containers':[{'name':'c','image':'i','volumeMounts':[{'name':'none',"
                 "'mountPath':'/a'}]}]",
                 AT "containers[0].volumeMounts[0].name: Not found: \"none\"");

@@ -82,7 +82,7 @@ void hfd_port_name_validate(const char *name, const char *field, struct hfd_caus
         size_t n = strlen(name);
 
         if (n > PORT_NAME_MAX)
-                hfd_cause_invalid_text(causes, field, name, "must be no more than 15 characters");
+                hfd_cause_invalid_text(causes, field, name, "must be no more than 15 bytes");
         if (n == 0 || name[strspn(name, allowed)] != '\0')
                 hfd_cause_invalid_text(causes, field, name,
                                        "must contain only alpha-numeric characters (a-z, 0-9), "
