@@ -115,7 +115,9 @@ static const struct hfd_schema_field affinity_fields[] = {
         {"podAntiAffinity", &pod_anti_affinity, "Pods that should not be near.", .protobuf_tag = 3,
          .flags = HFD_FIELD_POINTER},
 };
-const struct hfd_schema hfd_affinity_schema = {HFD_STRUCT(HFD_CORE "Affinity", affinity_fields)};
+const struct hfd_schema hfd_affinity_schema =
+        {HFD_STRUCT(HFD_CORE "Affinity", affinity_fields),
+         .description = "Where a pod should run, and near which others."};
 
 static const struct hfd_schema_field toleration_fields[] = {
         {"effect", &taint_effect_text,
@@ -129,5 +131,6 @@ static const struct hfd_schema_field toleration_fields[] = {
         {"value", &hfd_schema_text, "The value of the taint, for the operator Equal.",
          .protobuf_tag = 3},
 };
-const struct hfd_schema hfd_toleration_schema = {
-        HFD_STRUCT(HFD_CORE "Toleration", toleration_fields)};
+const struct hfd_schema hfd_toleration_schema = {HFD_STRUCT(HFD_CORE "Toleration",
+                                                            toleration_fields),
+                                                 .description = "Taints that a pod does not mind."};

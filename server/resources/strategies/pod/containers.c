@@ -46,8 +46,9 @@ static const struct hfd_schema_field container_port_fields[] = {
          .protobuf_tag = 1},
         {"protocol", &protocol_text, "TCP, UDP or SCTP.", .protobuf_tag = 4, .key_default = "TCP"},
 };
-static const struct hfd_schema container_port = {
-        HFD_STRUCT(HFD_CORE "ContainerPort", container_port_fields)};
+static const struct hfd_schema container_port = {HFD_STRUCT(HFD_CORE "ContainerPort",
+                                                            container_port_fields),
+                                                 .description = "A port that a container opens."};
 
 static const struct hfd_schema_field config_map_env_source_fields[] = {
         {"name", &hfd_schema_text, "The name of the ConfigMap.", .protobuf_tag = 1,
@@ -121,8 +122,10 @@ static const struct hfd_schema_field env_var_source_fields[] = {
         {"secretKeyRef", &secret_key_selector, "A key of a Secret.", .protobuf_tag = 4,
          .flags = HFD_FIELD_POINTER},
 };
-static const struct hfd_schema env_var_source = {
-        HFD_STRUCT(HFD_CORE "EnvVarSource", env_var_source_fields)};
+static const struct hfd_schema env_var_source = {HFD_STRUCT(HFD_CORE "EnvVarSource",
+                                                            env_var_source_fields),
+                                                 .description =
+                                                         "Where the value of a variable is from."};
 
 static const struct hfd_schema_field env_var_fields[] = {
         {"name", &hfd_schema_text, "The name of the variable.", .protobuf_tag = 1,
@@ -132,7 +135,9 @@ static const struct hfd_schema_field env_var_fields[] = {
         {"valueFrom", &env_var_source, "Where the value is from. It excludes value.",
          .protobuf_tag = 3, .flags = HFD_FIELD_POINTER},
 };
-static const struct hfd_schema env_var = {HFD_STRUCT(HFD_CORE "EnvVar", env_var_fields)};
+static const struct hfd_schema env_var = {HFD_STRUCT(HFD_CORE "EnvVar", env_var_fields),
+                                          .description =
+                                                  "A variable in the environment of a container."};
 
 static const struct hfd_schema_field resource_claim_fields[] = {
         {"name", &hfd_schema_text, "The name.", .protobuf_tag = 1, .flags = HFD_FIELD_REQUIRED},
@@ -149,8 +154,9 @@ static const struct hfd_schema_field resource_requirements_fields[] = {
         {"requests", &hfd_schema_map_of_quantities, "The least of each resource that is needed.",
          .protobuf_tag = 2},
 };
-const struct hfd_schema hfd_resource_requirements_schema = {
-        HFD_STRUCT(HFD_CORE "ResourceRequirements", resource_requirements_fields)};
+const struct hfd_schema hfd_resource_requirements_schema =
+        {HFD_STRUCT(HFD_CORE "ResourceRequirements", resource_requirements_fields),
+         .description = "What a program needs, and how much it may use."};
 
 static const struct hfd_schema_field container_resize_policy_fields[] = {
         {"resourceName", &resource_name_text, "The resource: cpu or memory.", .protobuf_tag = 1,
@@ -197,8 +203,9 @@ static const struct hfd_schema_field volume_mount_fields[] = {
         {"subPathExpr", &hfd_schema_text, "The same with variables of the container.",
          .protobuf_tag = 6},
 };
-static const struct hfd_schema volume_mount = {
-        HFD_STRUCT(HFD_CORE "VolumeMount", volume_mount_fields)};
+static const struct hfd_schema volume_mount = {HFD_STRUCT(HFD_CORE "VolumeMount",
+                                                          volume_mount_fields),
+                                               .description = "Where a container sees a volume."};
 
 static const struct hfd_schema_field volume_device_fields[] = {
         {"devicePath", &hfd_schema_text, "The path of the device in the container.",
@@ -273,7 +280,8 @@ static const struct hfd_schema_field container_fields[] = {
          .flags = HFD_FIELD_MERGE},
         {"workingDir", &hfd_schema_text, "The working directory.", .protobuf_tag = 5},
 };
-const struct hfd_schema hfd_container_schema = {HFD_STRUCT(HFD_CORE "Container", container_fields)};
+const struct hfd_schema hfd_container_schema = {HFD_STRUCT(HFD_CORE "Container", container_fields),
+                                                .description = "A program that runs in a pod."};
 
 static const struct hfd_schema_field ephemeral_container_fields[] = {
         {"args", &hfd_schema_list_of_texts,
@@ -349,5 +357,6 @@ static const struct hfd_schema_field ephemeral_container_fields[] = {
         {"workingDir", &hfd_schema_text, "The working directory.", .protobuf_tag = 5,
          .embedded_tag = 1},
 };
-const struct hfd_schema hfd_ephemeral_container_schema = {
-        HFD_STRUCT(HFD_CORE "EphemeralContainer", ephemeral_container_fields)};
+const struct hfd_schema hfd_ephemeral_container_schema =
+        {HFD_STRUCT(HFD_CORE "EphemeralContainer", ephemeral_container_fields),
+         .description = "A program that is added to a running pod to examine it."};

@@ -224,12 +224,14 @@ static const struct hfd_schema_field pod_spec_fields[] = {
          "The volumes that containers can mount.", .merge_key = "name", .protobuf_tag = 1,
          .flags = HFD_FIELD_MERGE | HFD_FIELD_RETAIN_KEYS},
 };
-const struct hfd_schema hfd_pod_spec_schema = {HFD_STRUCT(HFD_CORE "PodSpec", pod_spec_fields)};
+const struct hfd_schema hfd_pod_spec_schema = {HFD_STRUCT(HFD_CORE "PodSpec", pod_spec_fields),
+                                               .description = "What a pod shall be."};
 
 static const struct hfd_schema_field pod_template_spec_fields[] = {
         {"metadata", &hfd_schema_object_meta,
          "The metadata of the objects that are made from the template.", .protobuf_tag = 1},
         {"spec", &hfd_pod_spec_schema, "What the pods shall be.", .protobuf_tag = 2},
 };
-const struct hfd_schema hfd_pod_template_spec_schema = {
-        HFD_STRUCT(HFD_CORE "PodTemplateSpec", pod_template_spec_fields)};
+const struct hfd_schema hfd_pod_template_spec_schema =
+        {HFD_STRUCT(HFD_CORE "PodTemplateSpec", pod_template_spec_fields),
+         .description = "What the pods that are made from it shall be."};

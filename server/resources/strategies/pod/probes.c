@@ -78,7 +78,9 @@ static const struct hfd_schema_field probe_fields[] = {
         {"timeoutSeconds", &hfd_schema_int32, "Seconds until a probe fails that has no answer.",
          .protobuf_tag = 3},
 };
-const struct hfd_schema hfd_probe_schema = {HFD_STRUCT(HFD_CORE "Probe", probe_fields)};
+const struct hfd_schema hfd_probe_schema = {HFD_STRUCT(HFD_CORE "Probe", probe_fields),
+                                            .description =
+                                                    "How the state of a container is found out."};
 
 static const struct hfd_schema_field sleep_action_fields[] = {
         {"seconds", &hfd_schema_int64, "How long.", .protobuf_tag = 1, .flags = HFD_FIELD_REQUIRED},
@@ -106,4 +108,6 @@ static const struct hfd_schema_field lifecycle_fields[] = {
         {"stopSignal", &signal_text, "The signal that stops the container.", .protobuf_tag = 3,
          .flags = HFD_FIELD_POINTER},
 };
-const struct hfd_schema hfd_lifecycle_schema = {HFD_STRUCT(HFD_CORE "Lifecycle", lifecycle_fields)};
+const struct hfd_schema hfd_lifecycle_schema =
+        {HFD_STRUCT(HFD_CORE "Lifecycle", lifecycle_fields),
+         .description = "What is done at the start and the stop of a container."};

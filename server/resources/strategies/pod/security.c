@@ -107,8 +107,9 @@ static const struct hfd_schema_field security_context_fields[] = {
         {"windowsOptions", &windows_options, "Settings for Windows.", .protobuf_tag = 10,
          .flags = HFD_FIELD_POINTER},
 };
-const struct hfd_schema hfd_security_context_schema = {
-        HFD_STRUCT(HFD_CORE "SecurityContext", security_context_fields)};
+const struct hfd_schema hfd_security_context_schema = {HFD_STRUCT(HFD_CORE "SecurityContext",
+                                                                  security_context_fields),
+                                                       .description = "The rights of a container."};
 
 static const struct hfd_schema_field sysctl_fields[] = {
         {"name", &hfd_schema_text, "The name.", .protobuf_tag = 1, .flags = HFD_FIELD_REQUIRED},
@@ -148,5 +149,6 @@ static const struct hfd_schema_field pod_security_context_fields[] = {
         {"windowsOptions", &windows_options, "Settings for Windows.", .protobuf_tag = 8,
          .flags = HFD_FIELD_POINTER},
 };
-const struct hfd_schema hfd_pod_security_context_schema = {
-        HFD_STRUCT(HFD_CORE "PodSecurityContext", pod_security_context_fields)};
+const struct hfd_schema hfd_pod_security_context_schema =
+        {HFD_STRUCT(HFD_CORE "PodSecurityContext", pod_security_context_fields),
+         .description = "The rights that all containers of a pod have."};

@@ -218,4 +218,6 @@ static const struct hfd_schema_field volume_fields[] = {
         {"vsphereVolume", &hfd_vsphere_virtual_disk_volume_schema, "A disk of vSphere. Deprecated.",
          .protobuf_tag = 20, .embedded_tag = 2, .flags = HFD_FIELD_POINTER},
 };
-const struct hfd_schema hfd_volume_schema = {HFD_STRUCT(HFD_CORE "Volume", volume_fields)};
+const struct hfd_schema hfd_volume_schema =
+        {HFD_STRUCT(HFD_CORE "Volume", volume_fields),
+         .description = "Files that the containers of a pod can mount."};
