@@ -118,9 +118,11 @@ static void put_labels(struct hf__strbuf *s, const struct hf__json *object, cons
         struct hf__strbuf text = {0};
         int r = hf__json_index_init(&labels, hf__json_path(object, path), NULL);
 
-        for (size_t i = 0; r == 0 && i < labels.n; i++)
+        for (size_t i = 0; r == 0 && i < labels.n; i++) {
+                const char *value = hf__json_text(labels.entries[i].item);
                 hf__strbuf_printf(&text, "%s%s=%s", i > 0 ? "," : "", labels.entries[i].text,
-                                  hf__json_text(labels.entries[i].item));
+                                  value ? value : "");
+        }
         put_text(s, text.data ? text.data : "<none>");
         if (r != 0 || text.error != 0)
                 s->error = -ENOMEM;
