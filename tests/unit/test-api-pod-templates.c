@@ -173,8 +173,7 @@ static void test_containers_are_validated(void **state) {
                 "[" AT "containers[0].env[0].name: Invalid value: \"A=B\": a valid environment "
                 "variable name must consist only of printable ASCII characters other than '=', " AT
                 "containers[0].env[1].valueFrom: Invalid value: \"\": must specify one of: "
-                "`fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or "
-                "`fileKeyRef`]");
+                "`fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`]");
         refused(f,
                 "'containers':[{'name':'c','image':'i','resources':{'limits':{'cpu':'1'},"
                 "'requests':{'cpu':'2'}}}]",

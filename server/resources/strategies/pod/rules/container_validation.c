@@ -123,7 +123,7 @@ static void validate_value_from(const struct hf__json *variable, const char *fie
         if (n == 0)
                 hfd_cause_invalid_text(causes, field, "",
                                        "must specify one of: `fieldRef`, `resourceFieldRef`, "
-                                       "`configMapKeyRef`, `secretKeyRef` or `fileKeyRef`");
+                                       "`configMapKeyRef` or `secretKeyRef`");
         else if (*hfd_text_of(variable, "value"))
                 hfd_cause_invalid_text(causes, field, "",
                                        "may not be specified when `value` is not empty");
