@@ -124,7 +124,7 @@ def test_losing_either_lease_ends_the_term(fleet):
     member.send(signal.SIGTERM)
     assert member.wait() == 0
     for key in (OLD, NEW):
-        assert cluster.witness.holder(key) == "", "both are released"
+        wait_until(f"{key} to be released", lambda key=key: cluster.witness.holder(key) == "")
 
 
 def test_holdfastd_moves_to_another_lease(cluster):
