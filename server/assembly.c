@@ -132,13 +132,26 @@ static int make_auth(struct hfd_server *server, struct hf_status *reterr_status)
 
 /* ---- the API ---- */
 
+/* Who is told of changes in the cacher. */
+enum { OBSERVER_AUTHORIZER = 1, OBSERVER_ACCOUNTS = 2 };
+
+static unsigned char observers_of(const struct hfd_resource *resource) {
+        unsigned char observers = 0;
+
+        if (hfd_authorizer_observes(resource))
+                observers |= OBSERVER_AUTHORIZER;
+        if (hfd_service_accounts_observes(resource))
+                observers |= OBSERVER_ACCOUNTS;
+        return observers;
+}
+
 /* Called when an object that requests depend on may have changed. Thread: any. */
-static void on_observed(void *ctx, unsigned changed) {
+static void on_observed(void *ctx, unsigned observers) {
         struct hfd_server *server = ctx;
 
-        if (changed & hfd_authorizer_observed())
+        if (observers & OBSERVER_AUTHORIZER)
                 hfd_authorizer_changed(server->authorizer);
-        if (changed & hfd_service_accounts_observed())
+        if (observers & OBSERVER_ACCOUNTS)
                 hfd_account_watches_changed(hfd_service_accounts_watches(server->service_accounts));
 }
 
@@ -174,9 +187,8 @@ static int make_api(struct hfd_server *server, struct hf_status *reterr_status) 
         const struct hfd_cacher_config cacher = {.store = server->store,
                                                  .prefix = server->config->etcd_prefix,
                                                  .on_history_replaced = hfd_leadership_end_term,
+                                                 .observers = observers_of,
                                                  .on_observed = on_observed,
-                                                 .observed = hfd_authorizer_observed() |
-                                                             hfd_service_accounts_observed(),
                                                  .on_copy_begun = on_copy_begun,
                                                  .ctx = server};
         int r = hfd_cacher_new(&server->host, &cacher, &server->cacher);

@@ -17,6 +17,7 @@
 
 #include "server/auth/files.h"
 #include "server/bootstrap_phases.h"
+#include "server/certificates/secret_tokens.h"
 #include "server/controllers/kinds.h"
 #include "server/leadership.h"
 #include "server/manifests/manifests.h"
@@ -74,6 +75,8 @@ static int make_controllers(struct hfd_server *server, struct hf_status *reterr_
                                                 .api_versions = versions,
                                                 .n_api_versions = list_api_versions(versions),
                                                 .ca = hfd_cluster_ca_functions(server->cluster_ca),
+                                                .tokens = hfd_secret_token_functions(
+                                                        server->service_accounts),
                                                 .event_ttl = server->config->event_ttl,
                                                 .runs = is_selected,
                                                 .ctx = server};

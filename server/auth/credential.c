@@ -26,6 +26,8 @@ struct hfd_credential *hfd_credential_new(const struct hfd_credential *from) {
                 return NULL;
         char *at = credential->text;
         credential->expires = from->expires;
+        credential->of_secret = from->of_secret;
+        memcpy(credential->digest, from->digest, sizeof credential->digest);
         credential->ns = store_text(&at, from->ns);
         credential->account = store_text(&at, from->account);
         credential->account_uid = store_text(&at, from->account_uid);

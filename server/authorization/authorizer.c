@@ -207,7 +207,9 @@ static void on_index(void *ctx, struct hfd_rbac_index *index) {
         hfd_rbac_index_unref(old);
 }
 
-unsigned hfd_authorizer_observed(void) { return hfd_index_feed_observed(); }
+bool hfd_authorizer_observes(const struct hfd_resource *resource) {
+        return hfd_index_feed_observes(resource);
+}
 
 int hfd_authorizer_start(struct hfd_authorizer *authorizer, struct hfd_cacher *cacher) {
         if (!hfd_authorizer_has_mode(authorizer, HFD_MODE_RBAC))

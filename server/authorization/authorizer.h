@@ -19,6 +19,7 @@ struct hf__strbuf;
 struct hfd_authorizer;
 struct hfd_cacher;
 struct hfd_http_request;
+struct hfd_resource;
 
 /* The modes of --authorization-mode; a set of modes is the sum of its bits. */
 enum { HFD_MODE_RBAC = 1, HFD_MODE_ALWAYS_ALLOW = 2 };
@@ -36,8 +37,8 @@ struct hfd_authorizer *hfd_authorizer_free(struct hfd_authorizer *authorizer);
 
 /* The roles or bindings in the cacher may have changed. Never blocks. */
 void hfd_authorizer_changed(struct hfd_authorizer *authorizer);
-/* The resources whose changes matter, as a set of bits: 1 << hfd_resource_index. */
-unsigned hfd_authorizer_observed(void);
+/* Whether they are roles or bindings. */
+bool hfd_authorizer_observes(const struct hfd_resource *resource);
 
 /*
  * Whether the user may make the request. authorizer NULL = there are only the fixed rules. reason:

@@ -51,12 +51,11 @@ static const struct hfd_resource *find_resource(size_t i) {
         return hfd_resource_find(HFD_RBAC_API, "v1", kinds[i].plural);
 }
 
-unsigned hfd_index_feed_observed(void) {
-        unsigned set = 0;
-
+bool hfd_index_feed_observes(const struct hfd_resource *resource) {
         for (size_t i = 0; i < N_KINDS; i++)
-                set |= 1u << hfd_resource_index(find_resource(i));
-        return set;
+                if (resource == find_resource(i))
+                        return true;
+        return false;
 }
 
 /* ---- building ---- */

@@ -4,14 +4,17 @@
  * The thread that builds an index of roles and bindings from the cacher after each change. Changes
  * that come while it builds share the next index. Private to server/authorization.
  */
+#include <stdbool.h>
+
 #include <holdfast/host.h>
 
 struct hfd_cacher;
 struct hfd_index_feed;
 struct hfd_rbac_index;
+struct hfd_resource;
 
-/* A set of bits: 1 << hfd_resource_index of each resource that the index is built from. */
-unsigned hfd_index_feed_observed(void);
+/* Whether the index is built from these objects. */
+bool hfd_index_feed_observes(const struct hfd_resource *resource);
 /* on_index owns the index, and is called by the thread. host and cacher outlive the feed. 0 or
  * -errno. */
 int hfd_index_feed_new(const struct hf_host *host, struct hfd_cacher *cacher,

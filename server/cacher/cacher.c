@@ -121,6 +121,15 @@ static void init_metrics(struct hfd_cacher *cacher) {
                                "How often the watch cache was found to differ from the store.", "");
 }
 
+/* A byte for each row, so that an event costs one look-up however many rows there are. */
+static void init_observers(struct hfd_cacher *cacher, const struct hfd_cacher_config *config) {
+        size_t n;
+        const struct hfd_resource *rows = hfd_resources(&n);
+
+        for (size_t i = 0; i < n && config->observers; i++)
+                cacher->observers[i] = config->observers(&rows[i]);
+}
+
 int hfd_cacher_new(const struct hf_host *host, const struct hfd_cacher_config *config,
                    struct hfd_cacher **ret_cacher) {
         if (!config->prefix || strlen(config->prefix) >= HFD_CACHER_PREFIX_MAX || !config->store)
@@ -136,7 +145,7 @@ int hfd_cacher_new(const struct hf_host *host, const struct hfd_cacher_config *c
         cacher->identity.on_replaced = config->on_history_replaced;
         cacher->identity.ctx = config->ctx;
         cacher->on_observed = config->on_observed;
-        cacher->observed = config->observed;
+        init_observers(cacher, config);
         cacher->audit.due = hfd_cacher_now(cacher) + HFD_CACHE_AUDIT_INTERVAL;
         cacher->reflector.relist = true;
         hfd_event_histories_init(&cacher->histories);

@@ -43,12 +43,16 @@ struct hfd_cacher_config {
          */
         void (*on_history_replaced)(void *ctx);
         /*
-         * Called when an object of an observed resource may have changed: after events, and after
-         * each filling. observed, and changed of those: sets of bits, 1 << hfd_resource_index.
-         * Thread: any; must not block. NULL = no callback.
+         * Who wants to know when an object of the resource may have changed: a set of bits, whose
+         * meaning the caller chooses; 0 = nobody. hfd_cacher_new calls it for each row. NULL =
+         * nobody.
          */
-        void (*on_observed)(void *ctx, unsigned changed);
-        unsigned observed;
+        unsigned char (*observers)(const struct hfd_resource *resource);
+        /*
+         * Called after events with the observers of the resources that they are about, and after
+         * each filling with all. Thread: any; must not block. NULL = no callback.
+         */
+        void (*on_observed)(void *ctx, unsigned observers);
         /*
          * Called when `holdfastd store copy` has begun to write to the store (storage/copy.h):
          * until it is complete, objects are missing. Thread: any; must not block. NULL = no

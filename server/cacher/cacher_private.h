@@ -25,10 +25,10 @@ struct hfd_cacher {
         const struct hf_host *host; /* borrowed */
         struct hfd_store *store;    /* borrowed */
         char prefix[HFD_CACHER_PREFIX_MAX];
-        void (*on_observed)(void *ctx, unsigned changed); /* NULL = none */
-        unsigned observed;
-        void *ctx;                        /* borrowed; for the callbacks */
-        void (*on_copy_begun)(void *ctx); /* NULL = no callback */
+        void (*on_observed)(void *ctx, unsigned observers); /* NULL = none */
+        unsigned char observers[HFD_RESOURCES_MAX];         /* by hfd_resource_index */
+        void *ctx;                                          /* borrowed; for the callbacks */
+        void (*on_copy_begun)(void *ctx);                   /* NULL = no callback */
 
         /* used by the thread that calls start and free */
         pthread_t timer_thread;

@@ -200,8 +200,10 @@ void hfd_event_history_add(struct hfd_event_histories *histories, struct hfd_cha
 
 static struct hfd_event_history *largest_history(struct hfd_event_histories *histories) {
         struct hfd_event_history *largest = &histories->of[0];
+        size_t n;
 
-        for (size_t i = 1; i < HFD_RESOURCES_MAX; i++)
+        (void)hfd_resources(&n); /* events may come here often, so only the rows that exist */
+        for (size_t i = 1; i < n; i++)
                 if (histories->of[i].n_bytes > largest->n_bytes)
                         largest = &histories->of[i];
         return largest;

@@ -21,6 +21,7 @@
 
 #include "server/cacher/object_tree.h"
 #include "server/resources/object.h"
+#include "server/resources/resource.h"
 
 #define HFD_EVENT_HISTORY_WINDOW (75 * HF_NSEC_PER_SEC)
 #define HFD_EVENT_HISTORY_BYTES  ((size_t)256 << 20)

@@ -9,6 +9,7 @@
 #include <holdfast/cancel.h>
 #include <holdfast/informer.h>
 
+#include "server/controllers/accounts/account_tokens.h"
 #include "server/controllers/api_services/api_service_core.h"
 #include "server/controllers/cluster_ca.h"
 #include "server/controllers/identity.h"
@@ -31,10 +32,13 @@ struct hfd_controller_context {
         struct hfd_api_version api_versions[HFD_KINDS_MAX]; /* which have an APIService */
         size_t n_api_versions;
         struct hfd_cluster_ca_functions ca;
+        struct hfd_account_token_functions tokens;
         /* The ConfigMaps of kube-system that register an initializer; owned; NULL = not needed. */
         struct hf_informer *initializers;
         /* The ConfigMaps kube-root-ca.crt of all namespaces; owned; NULL = not needed. */
         struct hf_informer *root_cas;
+        /* The Secrets of all namespaces that hold a token; owned; NULL = not needed. */
+        struct hf_informer *token_secrets;
         /* The identity Leases of all instances; owned; NULL = not needed. */
         struct hf_informer *identity_leases;
         struct hf_informer_handler *peers_handler; /* owned; passes those Leases to peers */

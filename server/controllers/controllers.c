@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/controllers/accounts/token_secrets.h"
 #include "server/controllers/api_services/api_services.h"
 #include "server/controllers/certificates/request_cleaner.h"
 #include "server/controllers/certificates/request_signer.h"
@@ -31,6 +32,7 @@
 
 static const struct hf_resource leases = {"coordination.k8s.io", "v1", "leases"};
 static const struct hf_resource configmaps = {"", "v1", "configmaps"};
+static const struct hf_resource secrets = {"", "v1", "secrets"};
 
 struct hfd_controllers {
         struct hfd_controller_context context;
@@ -49,7 +51,8 @@ enum {
         NEEDS_ACCOUNTS = 64,
         NEEDS_ROOT_CAS = 128,
         NEEDS_REQUESTS = 256,
-        NEEDS_API_SERVICES = 512
+        NEEDS_API_SERVICES = 512,
+        NEEDS_TOKEN_SECRETS = 1024
 };
 
 /* The order is that of hfd_controllers_names. */
@@ -97,6 +100,11 @@ static const struct {
           .runs = HF_LEADER_ONLY,
           .run = hfd_root_ca_run},
          NEEDS_NAMESPACES | NEEDS_ROOT_CAS},
+        {{.size = sizeof(struct hf_controller),
+          .name = HFD_TOKEN_SECRETS,
+          .runs = HF_LEADER_ONLY,
+          .run = hfd_token_secrets_run},
+         NEEDS_ACCOUNTS | NEEDS_TOKEN_SECRETS},
         {{.size = sizeof(struct hf_controller),
           .name = HFD_REQUEST_SIGNER,
           .runs = HF_LEADER_ONLY,
@@ -176,11 +184,29 @@ static int make_kinds(struct hfd_controller_context *context,
         return r;
 }
 
+/* The Secrets that hold a token, with an index by their account. */
+static int make_token_secrets(struct hfd_controller_context *context,
+                              const struct hfd_controllers_config *config) {
+        struct hf_informer_config token_secrets = {
+                .size = sizeof token_secrets,
+                .client = config->client,
+                .thread = context->informer_thread,
+                .resource = secrets,
+                .one_revision = true,
+                .query = "fieldSelector=type%3Dkubernetes.io%2Fservice-account-token",
+        };
+        int r = hf_informer_new(context->host, &token_secrets, &context->token_secrets);
+
+        return r == 0 ? hf_informer_add_index(context->token_secrets, HFD_ACCOUNT_INDEX,
+                                              hfd_token_secrets_index, NULL)
+                      : r;
+}
+
 /*
  * Creates all informers, and the thread that they share: most collections change seldom, and a
- * thread for each would cost as much memory as the objects of a small cluster. Three of them select
- * their objects: they would otherwise cache all ConfigMaps, or all Leases of kube-system, of which
- * they need only a few.
+ * thread for each would cost as much memory as the objects of a small cluster. Four of them select
+ * their objects: they would otherwise cache all ConfigMaps, Secrets, or Leases of kube-system, of
+ * which they need only a few.
  */
 static int make_informers(struct hfd_controller_context *context,
                           const struct hfd_controllers_config *config, unsigned needs) {
@@ -215,6 +241,8 @@ static int make_informers(struct hfd_controller_context *context,
 
         if (r == 0)
                 r = make_kinds(context, config, needs);
+        if (r == 0 && needs & NEEDS_TOKEN_SECRETS)
+                r = make_token_secrets(context, config);
         if (r == 0 && needs & NEEDS_ROOT_CAS)
                 r = hf_informer_new(context->host, &root_cas, &context->root_cas);
         if (r == 0 && needs & NEEDS_WORKSPACES)
@@ -248,6 +276,7 @@ int hfd_controllers_new(const struct hf_host *host, const struct hfd_controllers
         for (size_t i = 0; i < config->n_api_versions; i++)
                 context->api_versions[i] = config->api_versions[i];
         context->ca = config->ca;
+        context->tokens = config->tokens;
         for (size_t i = 0; i < HFD_N_CONTROLLERS; i++) {
                 if (config->runs && !config->runs(config->ctx, rows[i].controller.name))
                         continue;
@@ -276,6 +305,8 @@ int hfd_controllers_start(struct hfd_controllers *controllers) {
                 r = hf_informer_start(context->initializers);
         if (r == 0 && context->root_cas)
                 r = hf_informer_start(context->root_cas);
+        if (r == 0 && context->token_secrets)
+                r = hf_informer_start(context->token_secrets);
         if (r == 0 && context->identity_leases)
                 r = hf_informer_start(context->identity_leases);
         return r;
@@ -293,6 +324,7 @@ struct hfd_controllers *hfd_controllers_free(struct hfd_controllers *controllers
         hfd_kinds_done(&context->kinds);
         hf_informer_free(context->initializers);
         hf_informer_free(context->root_cas);
+        hf_informer_free(context->token_secrets);
         if (context->identity_leases)
                 hf_informer_remove_handler(context->identity_leases, context->peers_handler);
         hf_informer_free(context->identity_leases);
@@ -313,9 +345,9 @@ const char *const *hfd_controllers_names(void) {
         static const char *const names[HFD_N_CONTROLLERS + 1] = {
                 HFD_NAMESPACE_LIFECYCLE,   HFD_GARBAGE_COLLECTOR, HFD_RESOURCE_QUOTA,
                 HFD_WORKSPACE_INITIALIZER, HFD_CLUSTER_ROLES,     HFD_API_SERVICES,
-                HFD_DEFAULT_ACCOUNT,       HFD_ROOT_CA_PUBLISHER, HFD_REQUEST_SIGNER,
-                HFD_REQUEST_CLEANER,       HFD_EVENT_EXPIRY,      HFD_LEASE_COLLECTOR,
-                HFD_IDENTITY_LEASE,
+                HFD_DEFAULT_ACCOUNT,       HFD_ROOT_CA_PUBLISHER, HFD_TOKEN_SECRETS,
+                HFD_REQUEST_SIGNER,        HFD_REQUEST_CLEANER,   HFD_EVENT_EXPIRY,
+                HFD_LEASE_COLLECTOR,       HFD_IDENTITY_LEASE,
         };
         return names;
 }

@@ -13,6 +13,7 @@
  *      api-services              the leader        api_services/
  *      default-service-account   the leader        namespaces/default_account
  *      root-ca-publisher         the leader        namespaces/root_ca, root_ca_core
+ *      service-account-tokens    the leader        accounts/token_secrets, token_secret_core
  *      certificate-signer        the leader        certificates/request_signer, request_core
  *      certificate-cleaner       the leader        certificates/request_cleaner, request_core
  *      event-expiry              the leader        event_expiry, event_time
@@ -37,11 +38,12 @@
 #include <holdfast/client.h>
 #include <holdfast/leader.h>
 
+#include "server/controllers/accounts/account_tokens.h"
 #include "server/controllers/api_services/api_service_core.h"
 #include "server/controllers/cluster_ca.h"
 #include "server/controllers/roles/role_defaults.h"
 
-#define HFD_N_CONTROLLERS 13
+#define HFD_N_CONTROLLERS 14
 
 struct hfd_controllers;
 struct hfd_identity;
@@ -59,6 +61,7 @@ struct hfd_controllers_config {
         const struct hfd_api_version *api_versions; /* which have an APIService; copied */
         size_t n_api_versions;                      /* HFD_KINDS_MAX at most */
         struct hfd_cluster_ca_functions ca;
+        struct hfd_account_token_functions tokens;
         hf_nsec event_ttl; /* how long an Event is kept after it was last reported */
         /* Whether the controller of that name is selected; NULL = all are. Not used after
          * hfd_controllers_new has returned. */

@@ -225,8 +225,9 @@ static bool is_pointer(const struct hfd_schema_field *f) {
         return (f->flags & HFD_FIELD_POINTER) != 0;
 }
 
+/* embedded_tag: 0, or the number of the inner message that has these fields (schema.h). */
 static int decode_message(struct hf__json *object, const struct hfd_schema *schema,
-                          struct slice in);
+                          unsigned embedded_tag, struct slice in);
 
 static bool is_list(const struct hfd_schema_field *f) { return f->schema->type == HFD_SCHEMA_LIST; }
 
@@ -254,7 +255,7 @@ static int put_any(struct hf__json *object, const struct hfd_schema_field *f, st
 /* Adds a message, or one element of an array of messages. */
 static int put_message(struct hf__json *object, const struct hfd_schema_field *f, struct slice in) {
         struct hf__json *message = hf__json_object();
-        int r = message ? decode_message(message, value_schema(f), in) : -ENOMEM;
+        int r = message ? decode_message(message, value_schema(f), 0, in) : -ENOMEM;
         bool omitted = !is_list(f) && !is_pointer(f) && hf__json_count(message) == 0;
 
         if (r != 0 || omitted) {
@@ -290,6 +291,16 @@ static int put_text(struct hf__json *object, const struct hfd_schema_field *f,
         return r;
 }
 
+static int put_quantity(struct hf__json *object, const struct hfd_schema_field *f,
+                        struct slice in) {
+        struct slice text;
+
+        if (!read_quantity(in, &text))
+                return HF_E_INVALID;
+        bool is_zero = text.end - text.at == 1 && *text.at == '0';
+        return is_zero && !is_pointer(f) ? 0 : put_text(object, f, &text);
+}
+
 /* Adds a sequence of bytes, or one element of an array of them. */
 static int put_bytes(struct hf__json *object, const struct hfd_schema_field *f,
                      const struct slice *data) {
@@ -310,7 +321,51 @@ static int put_bytes(struct hf__json *object, const struct hfd_schema_field *f,
         return r;
 }
 
+/* {1: 1 for a text, 2: number, 3: text}. */
+static int put_int_or_string(struct hf__json *object, const struct hfd_schema_field *f,
+                             struct slice in) {
+        struct slice data = {0};
+        uint64_t type = 0, number = 0;
+        struct wire wire;
+
+        while (in.at < in.end) {
+                if (!read_field(&in, &wire) || wire.bytes != (wire.number == 3))
+                        return HF_E_INVALID;
+                if (wire.number == 1)
+                        type = wire.value;
+                else if (wire.number == 2)
+                        number = wire.value;
+                else
+                        data = wire.data;
+        }
+        if (type == 0 && number == 0 && !is_pointer(f))
+                return 0;
+        if (type == 0)
+                return hf__json_set_i64(object, f->name, (int32_t)number);
+        if (has_nul(&data))
+                return HF_E_INVALID;
+        char *text = data.at ? copy_text(&data) : strdup("");
+        int r = text ? hf__json_set_string(object, f->name, text) : -ENOMEM;
+        free(text);
+        return r;
+}
+
+/* Adds one element of an array of whole numbers. */
+static int put_list_number(struct hf__json *object, const struct hfd_schema_field *f,
+                           uint64_t value) {
+        struct hf__json *list = get_or_create(object, f->name, hf__json_array),
+                        *holder = hf__json_object();
+        int r = list && holder ? hf__json_set_i64(holder, "n", (int64_t)value) : -ENOMEM;
+
+        if (r == 0)
+                r = hf__json_append(list, hf__json_detach(holder, hf__json_first(holder)));
+        hf__json_free(holder);
+        return r;
+}
+
 static int put_number(struct hf__json *object, const struct hfd_schema_field *f, uint64_t value) {
+        if (is_list(f))
+                return put_list_number(object, f, value);
         if (value == 0 && !is_pointer(f))
                 return 0;
         if (f->schema->type == HFD_SCHEMA_BOOLEAN)
@@ -330,16 +385,16 @@ static int put_field(struct hf__json *object, const struct hfd_schema_field *f,
                 return put_number(object, f, wire->value);
         if (type == HFD_SCHEMA_TEXT)
                 return put_text(object, f, &wire->data);
-        if (type == HFD_SCHEMA_QUANTITY) {
-                struct slice text;
-                return read_quantity(wire->data, &text) ? put_text(object, f, &text) : HF_E_INVALID;
-        }
+        if (type == HFD_SCHEMA_QUANTITY)
+                return put_quantity(object, f, wire->data);
         if (type == HFD_SCHEMA_STRUCT)
                 return put_message(object, f, wire->data);
         if (type == HFD_SCHEMA_MAP)
                 return put_entry(object, f, wire->data);
         if (type == HFD_SCHEMA_ANY)
                 return put_any(object, f, wire->data);
+        if (type == HFD_SCHEMA_INT_OR_STRING)
+                return put_int_or_string(object, f, wire->data);
         if (type == HFD_SCHEMA_BYTES)
                 return put_bytes(object, f, &wire->data);
         assert(type == HFD_SCHEMA_TIME || type == HFD_SCHEMA_MICRO_TIME);
@@ -353,22 +408,26 @@ static int put_field(struct hf__json *object, const struct hfd_schema_field *f,
  * kind contains itself.
  */
 static int decode_message(struct hf__json *object, const struct hfd_schema *schema,
-                          struct slice in) {
+                          unsigned embedded_tag, struct slice in) {
         struct wire wire;
         int r = 0;
 
         while (r == 0 && in.at < in.end) {
                 if (!read_field(&in, &wire))
                         return HF_E_INVALID;
-                const struct hfd_schema_field *f = hfd_schema_field_by_tag(schema, wire.number);
+                const struct hfd_schema_field *f =
+                        hfd_schema_field_by_tag(schema, embedded_tag, wire.number);
                 if (f)
                         r = put_field(object, f, &wire);
+                else if (embedded_tag == 0 && hfd_schema_embeds(schema, wire.number))
+                        r = wire.bytes ? decode_message(object, schema, wire.number, wire.data)
+                                       : HF_E_INVALID;
         }
         return r;
 }
 
 bool hfd_protobuf_has_form(const struct hfd_resource *resource) {
-        return hfd_schema_field_by_tag(resource->schema, 1) != NULL &&
+        return hfd_schema_field_by_tag(resource->schema, 0, 1) != NULL &&
                !resource->no_strategic_patch;
 }
 
@@ -395,12 +454,12 @@ int hfd_protobuf_to_json(const struct hfd_resource *resource, bool delete_option
                 if (!read_field(&in, &wire) || !wire.bytes)
                         r = HF_E_INVALID;
                 else if (wire.number == 1)
-                        r = decode_message(object, &hfd_schema_type_meta, wire.data);
+                        r = decode_message(object, &hfd_schema_type_meta, 0, wire.data);
                 else if (wire.number == 2)
                         raw = wire.data;
         }
         if (r == 0 && raw.at)
-                r = decode_message(object, schema, raw);
+                r = decode_message(object, schema, 0, raw);
         if (r != 0) {
                 hf__json_free(object);
                 return r;

@@ -70,6 +70,13 @@ void hfd_cause_duplicate_text(struct hfd_causes *causes, const char *field, cons
         add_cause(causes, "FieldValueDuplicate", field, "Duplicate value: %.300s", quoted);
 }
 
+void hfd_cause_not_found_text(struct hfd_causes *causes, const char *field, const char *text) {
+        char quoted[QUOTED_MAX];
+
+        hfd_quote(text, quoted, sizeof quoted);
+        add_cause(causes, "FieldValueNotFound", field, "Not found: %.300s", quoted);
+}
+
 void hfd_cause_required(struct hfd_causes *causes, const char *field, const char *detail) {
         add_cause(causes, "FieldValueRequired", field, "Required value%s%s",
                   detail && *detail ? ": " : "", detail ? detail : "");

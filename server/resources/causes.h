@@ -38,6 +38,8 @@ void hfd_cause_unsupported_text(struct hfd_causes *causes, const char *field, co
                                 const char *supported);
 /* "Duplicate value: VALUE". The text is quoted here. */
 void hfd_cause_duplicate_text(struct hfd_causes *causes, const char *field, const char *text);
+/* "Not found: VALUE". The text is quoted here. */
+void hfd_cause_not_found_text(struct hfd_causes *causes, const char *field, const char *text);
 /* "Required value" or "Required value: DETAIL". detail: NULL or "" = none. */
 void hfd_cause_required(struct hfd_causes *causes, const char *field, const char *detail);
 /* "Forbidden: DETAIL". */

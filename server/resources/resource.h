@@ -16,7 +16,7 @@ struct hfd_causes;
 struct hfd_schema;
 
 #define HFD_COLUMNS_MAX     10
-#define HFD_RESOURCES_MAX   32
+#define HFD_RESOURCES_MAX   64
 #define HFD_API_VERSION_MAX 128 /* bytes of "group/version", with the NUL */
 #define HFD_QUALIFIED_MAX   128 /* bytes of "plural.group", with the NUL */
 

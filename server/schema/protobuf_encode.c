@@ -11,8 +11,8 @@
  *    MicroTime has a fraction, of whole microseconds.
  *
  * The length of a message precedes it. The message is appended first, and then moved by the bytes
- * that its length needs. Messages are nested five deep at most, so this is cheaper than to compute
- * all lengths before.
+ * that its length needs. Messages are nested a dozen deep at most, so this is cheaper than to
+ * compute all lengths before.
  */
 #include "server/schema/protobuf_encode.h"
 
@@ -142,6 +142,19 @@ static void put_any(struct hf__strbuf *s, unsigned number, const struct hf__json
         hfd_protobuf_wrap(s, number, start);
 }
 
+/* {1: 1 for a text, 2: number, 3: text}. */
+static void put_int_or_string(struct hf__strbuf *s, unsigned number, const struct hf__json *value) {
+        const char *text = hf__json_text(value);
+        size_t start = s->n;
+        int64_t integer = 0;
+
+        (void)hf__json_integer(value, &integer);
+        put_number(s, 1, text != NULL);
+        put_number(s, 2, (uint64_t)integer);
+        hfd_protobuf_put_text(s, 3, text ? text : "");
+        hfd_protobuf_wrap(s, number, start);
+}
+
 static void put_value(struct hf__strbuf *s, unsigned number, const struct hfd_schema *schema,
                       const struct hf__json *value) {
         const char *text = hf__json_text(value);
@@ -170,13 +183,13 @@ static void put_value(struct hf__strbuf *s, unsigned number, const struct hfd_sc
                 hfd_protobuf_wrap(s, number, start);
                 break;
         case HFD_SCHEMA_QUANTITY: /* {1: text} */
-                hfd_protobuf_put_text(s, 1, text ? text : "");
+                hfd_protobuf_put_text(s, 1, text ? text : "0");
                 hfd_protobuf_wrap(s, number, start);
                 break;
         case HFD_SCHEMA_ANY: put_any(s, number, value); break;
+        case HFD_SCHEMA_INT_OR_STRING: put_int_or_string(s, number, value); break;
         case HFD_SCHEMA_MAP:
-        case HFD_SCHEMA_NUMBER:
-        case HFD_SCHEMA_INT_OR_STRING: break; /* no field with a number has such a value */
+        case HFD_SCHEMA_NUMBER: break; /* no field with a number has such a value */
         }
 }
 
@@ -231,16 +244,34 @@ static void put_field(struct hf__strbuf *s, const struct hfd_schema_field *f,
                 put_value(s, f->protobuf_tag, f->schema, value);
 }
 
-void hfd_protobuf_encode(struct hf__strbuf *s, const struct hfd_schema *schema,
-                         const struct hf__json *json) {
+/* The fields of the message itself (embedded_tag 0), or of the inner message with that number. */
+static void put_fields(struct hf__strbuf *s, const struct hfd_schema *schema, unsigned embedded_tag,
+                       const struct hf__json *json) {
         const struct hfd_schema_field *by_tag[HFD_PROTOBUF_TAGS] = {NULL};
+        uint64_t embedded = 0; /* a set of numbers */
 
-        assert(schema->type == HFD_SCHEMA_STRUCT);
+        _Static_assert(HFD_PROTOBUF_TAGS == 64, "a set of numbers has 64 bits");
         for (size_t i = 0; i < schema->n_fields; i++) {
-                assert(schema->fields[i].protobuf_tag < HFD_PROTOBUF_TAGS);
-                by_tag[schema->fields[i].protobuf_tag] = &schema->fields[i];
+                const struct hfd_schema_field *f = &schema->fields[i];
+                assert(f->protobuf_tag < HFD_PROTOBUF_TAGS && f->embedded_tag < HFD_PROTOBUF_TAGS);
+                if (f->embedded_tag == embedded_tag)
+                        by_tag[f->protobuf_tag] = f;
+                else if (embedded_tag == 0)
+                        embedded |= UINT64_C(1) << f->embedded_tag;
         }
-        for (size_t tag = 1; tag < HFD_PROTOBUF_TAGS; tag++)
+        for (unsigned tag = 1; tag < HFD_PROTOBUF_TAGS; tag++) {
+                size_t start = s->n;
                 if (by_tag[tag])
                         put_field(s, by_tag[tag], hf__json_get(json, by_tag[tag]->name));
+                if ((embedded >> tag & 1) == 0)
+                        continue;
+                put_fields(s, schema, tag, json);
+                hfd_protobuf_wrap(s, tag, start);
+        }
+}
+
+void hfd_protobuf_encode(struct hf__strbuf *s, const struct hfd_schema *schema,
+                         const struct hf__json *json) {
+        assert(schema->type == HFD_SCHEMA_STRUCT);
+        put_fields(s, schema, 0, json);
 }

@@ -18,12 +18,17 @@ const struct hfd_schema hfd_schema_int64 = {.type = HFD_SCHEMA_INT64};
 const struct hfd_schema hfd_schema_bytes = {.type = HFD_SCHEMA_BYTES};
 const struct hfd_schema hfd_schema_time = {.type = HFD_SCHEMA_TIME};
 const struct hfd_schema hfd_schema_micro_time = {.type = HFD_SCHEMA_MICRO_TIME};
+const struct hfd_schema hfd_schema_int_or_string = {.type = HFD_SCHEMA_INT_OR_STRING};
+const struct hfd_schema hfd_schema_quantity = {.type = HFD_SCHEMA_QUANTITY};
+const struct hfd_schema hfd_schema_atomic_map_of_texts = {.type = HFD_SCHEMA_MAP,
+                                                          .items = &hfd_schema_text,
+                                                          .atomic = true};
 const struct hfd_schema hfd_schema_map_of_texts = {.type = HFD_SCHEMA_MAP,
                                                    .items = &hfd_schema_text};
 const struct hfd_schema hfd_schema_map_of_bytes = {.type = HFD_SCHEMA_MAP,
                                                    .items = &hfd_schema_bytes};
-static const struct hfd_schema quantity = {.type = HFD_SCHEMA_QUANTITY};
-const struct hfd_schema hfd_schema_map_of_quantities = {.type = HFD_SCHEMA_MAP, .items = &quantity};
+const struct hfd_schema hfd_schema_map_of_quantities = {.type = HFD_SCHEMA_MAP,
+                                                        .items = &hfd_schema_quantity};
 const struct hfd_schema hfd_schema_list_of_texts = {.type = HFD_SCHEMA_LIST,
                                                     .items = &hfd_schema_text};
 const struct hfd_schema hfd_schema_set_of_texts = {.type = HFD_SCHEMA_LIST,
@@ -48,12 +53,21 @@ const struct hfd_schema_field *hfd_schema_field(const struct hfd_schema *schema,
 }
 
 const struct hfd_schema_field *hfd_schema_field_by_tag(const struct hfd_schema *schema,
-                                                       unsigned tag) {
+                                                       unsigned embedded_tag, unsigned tag) {
         assert(schema->type == HFD_SCHEMA_STRUCT);
         for (size_t i = 0; tag != 0 && i < schema->n_fields; i++)
-                if (schema->fields[i].protobuf_tag == tag)
+                if (schema->fields[i].protobuf_tag == tag &&
+                    schema->fields[i].embedded_tag == embedded_tag)
                         return &schema->fields[i];
         return NULL;
+}
+
+bool hfd_schema_embeds(const struct hfd_schema *schema, unsigned tag) {
+        assert(schema->type == HFD_SCHEMA_STRUCT);
+        for (size_t i = 0; tag != 0 && i < schema->n_fields; i++)
+                if (schema->fields[i].embedded_tag == tag)
+                        return true;
+        return false;
 }
 
 const struct hfd_schema *hfd_schema_of_member(const struct hfd_schema *schema, const char *key) {

@@ -46,7 +46,10 @@ enum {
         HFD_FIELD_MERGE = 2,
         /* In protobuf a zero, "" or empty message differs from an absent one: the field is a
          * pointer in Kubernetes' Go. Lists, maps and BYTES do not need it. */
-        HFD_FIELD_POINTER = 4
+        HFD_FIELD_POINTER = 4,
+        /* With HFD_FIELD_MERGE: a patch names the members of an element that stay ($retainKeys), as
+         * its members exclude each other. */
+        HFD_FIELD_RETAIN_KEYS = 8
 };
 
 struct hfd_schema;
@@ -58,6 +61,9 @@ struct hfd_schema_field {
         const char *merge_key;       /* see HFD_FIELD_MERGE; NULL = a list of scalars */
         unsigned short protobuf_tag; /* the field's number in protobuf; 0 = not in protobuf */
         unsigned char flags;
+        /* In protobuf the field is not in the message of the struct, but in an inner message with
+         * this number: Go's embedded struct. 0 = it is in the message itself. */
+        unsigned char embedded_tag;
         /* Of a key of a list (HFD_LIST_MAP): the text that an element has which omits it; NULL =
          * none. A container's port without a protocol is the same as one with "TCP". */
         const char *key_default;
@@ -84,9 +90,11 @@ struct hfd_schema {
 
 /* The field of a STRUCT; NULL: it has no field of that name. */
 const struct hfd_schema_field *hfd_schema_field(const struct hfd_schema *schema, const char *name);
-/* The same by its number in protobuf. */
+/* The same by its number in protobuf: in the message itself (embedded_tag 0) or in an inner one. */
 const struct hfd_schema_field *hfd_schema_field_by_tag(const struct hfd_schema *schema,
-                                                       unsigned tag);
+                                                       unsigned embedded_tag, unsigned tag);
+/* Whether the number is that of an inner message. */
+bool hfd_schema_embeds(const struct hfd_schema *schema, unsigned tag);
 /* The schema of the value under a key of a STRUCT or a MAP. NULL: not known, or any value. */
 const struct hfd_schema *hfd_schema_of_member(const struct hfd_schema *schema, const char *key);
 /* "v1.ConfigMap", "map[string]string", "[]v1.PolicyRule": as Go prints the type. */
@@ -99,7 +107,8 @@ const char *hfd_schema_struct_name(const struct hfd_schema *schema);
 
 extern const struct hfd_schema hfd_schema_any, hfd_schema_text, hfd_schema_boolean,
         hfd_schema_int32, hfd_schema_int64, hfd_schema_bytes, hfd_schema_time,
-        hfd_schema_micro_time, hfd_schema_map_of_texts, hfd_schema_map_of_bytes,
+        hfd_schema_micro_time, hfd_schema_int_or_string, hfd_schema_quantity,
+        hfd_schema_map_of_texts, hfd_schema_atomic_map_of_texts, hfd_schema_map_of_bytes,
         hfd_schema_map_of_quantities, hfd_schema_list_of_texts, hfd_schema_set_of_texts;
 
 #define HFD_N_FIELDS(table) (sizeof(table) / sizeof(table)[0])

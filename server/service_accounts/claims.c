@@ -16,6 +16,12 @@
 
 #define PRIVATE_KEY    "kubernetes.io"
 #define SUBJECT_PREFIX "system:serviceaccount:"
+/* The claims of a token that a Secret holds are older than the others, and have other names. */
+#define SECRET_ISSUER "kubernetes/serviceaccount"
+#define NAMESPACE_KEY "kubernetes.io/serviceaccount/namespace"
+#define SECRET_KEY    "kubernetes.io/serviceaccount/secret.name"
+#define ACCOUNT_KEY   "kubernetes.io/serviceaccount/service-account.name"
+#define UID_KEY       "kubernetes.io/serviceaccount/service-account.uid"
 /* The clock of the instance that has issued a token may be ahead of this one's. An expiry has no
  * such leeway. */
 #define LEEWAY 60
@@ -36,8 +42,30 @@ static void put_reference(struct hf__strbuf *out, const char *key, const char *n
         hf__strbuf_putc(out, '}');
 }
 
+/* The id makes the token differ from that of an earlier Secret of the same name: otherwise whoever
+ * has that one could use it again. */
+static void put_of_secret(const struct hfd_account_claims *claims, struct hf__strbuf *out) {
+        const char *const members[][2] = {{"iss", SECRET_ISSUER},
+                                          {"jti", claims->id},
+                                          {NAMESPACE_KEY, claims->ns},
+                                          {SECRET_KEY, claims->secret},
+                                          {ACCOUNT_KEY, claims->account},
+                                          {UID_KEY, claims->account_uid}};
+
+        for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+                hf__strbuf_putc(out, i == 0 ? '{' : ',');
+                put_text(out, members[i][0], members[i][1]);
+        }
+        hf__strbuf_printf(out, ",\"sub\":\"" SUBJECT_PREFIX "%s:%s\"}", claims->ns,
+                          claims->account);
+}
+
 void hfd_account_claims_put(const struct hfd_account_claims *claims, const char *issuer,
                             struct hf__strbuf *out) {
+        if (claims->of_secret) {
+                put_of_secret(claims, out);
+                return;
+        }
         hf__strbuf_puts(out, "{\"aud\":");
         hf__json_print(claims->audiences, out);
         hf__strbuf_printf(out, ",\"exp\":%lld,\"iat\":%lld,", (long long)claims->expires,
@@ -92,6 +120,29 @@ static bool is_subject(const char *subject, const struct hfd_account_claims *cla
                strcmp(subject + n_prefix + n_ns + 1, claims->account) == 0;
 }
 
+/* As in Kubernetes, the message names the first claim that is missing. */
+static int read_of_secret(const struct hf__json *json, struct hfd_account_claims *ret_claims,
+                          struct hf_status *reterr_status) {
+        struct hfd_account_claims claims = {.of_secret = true, .expires = INT64_MAX};
+        const struct {
+                const char *key, **text, *why;
+        } parts[] = {{NAMESPACE_KEY, &claims.ns, "namespace claim is missing"},
+                     {SECRET_KEY, &claims.secret, "secretName claim is missing"},
+                     {ACCOUNT_KEY, &claims.account, "serviceAccountName claim is missing"},
+                     {UID_KEY, &claims.account_uid, "serviceAccountUID claim is missing"}};
+
+        for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+                *parts[i].text = hf__json_text(hf__json_get(json, parts[i].key));
+                if (!*parts[i].text || !**parts[i].text)
+                        return refuse(reterr_status, parts[i].why);
+        }
+        if (strlen(claims.ns) > 63 ||
+            !is_subject(hf__json_text(hf__json_get(json, "sub")), &claims))
+                return refuse(reterr_status, "sub claim is invalid");
+        *ret_claims = claims;
+        return 0;
+}
+
 int hfd_account_claims_read(const struct hf__json *json, const char *const *issuers,
                             struct hfd_account_claims *ret_claims,
                             struct hf_status *reterr_status) {
@@ -101,6 +152,8 @@ int hfd_account_claims_read(const struct hf__json *json, const char *const *issu
                                             .id = hf__json_text(hf__json_get(json, "jti")),
                                             .audiences = hf__json_get(json, "aud")};
 
+        if (hf__json_has_text(json, "iss", SECRET_ISSUER))
+                return read_of_secret(json, ret_claims, reterr_status);
         if (!is_issuer(hf__json_text(hf__json_get(json, "iss")), issuers))
                 return HF_E_UNAUTHORIZED;
         if (!claims.ns || !claims.ns[0] || strlen(claims.ns) > 63 ||

@@ -4,6 +4,7 @@
  * The claims of a service account's token, as kube-apiserver has them: of whom it is, for whom, how
  * long, and the object that it is bound to. Pure. Thread: any.
  */
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <holdfast/error.h>
@@ -18,6 +19,9 @@ struct hfd_account_claims {
         const char *id;                   /* jti; NULL = none */
         int64_t issued, expires;          /* seconds since 1970 */
         const struct hf__json *audiences; /* an array of texts */
+        /* A token that a Secret holds. It is for this server, does not expire, and is valid as long
+         * as the Secret has it: so there are no audiences and times. */
+        bool of_secret;
 };
 
 /* Appends the claims as JSON. Errors are kept in out->error. */
@@ -26,9 +30,9 @@ void hfd_account_claims_put(const struct hfd_account_claims *claims, const char 
 
 /*
  * Takes the parts from the claims of a token; they are borrowed from json. issuers: those that are
- * accepted, NULL-terminated. 0, or HF_E_UNAUTHORIZED: they are of another issuer (without a
- * message), or incomplete, or bound to an object of a kind that is not served. hfd_account_claims_
- * check_time must follow.
+ * accepted, NULL-terminated; that of tokens in Secrets is known. 0, or HF_E_UNAUTHORIZED: they are
+ * of another issuer (without a message), or incomplete, or bound to an object of a kind that is not
+ * served. hfd_account_claims_ check_time must follow.
  */
 int hfd_account_claims_read(const struct hf__json *json, const char *const *issuers,
                             struct hfd_account_claims *ret_claims, struct hf_status *reterr_status);

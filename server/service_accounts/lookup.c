@@ -8,8 +8,11 @@
 #include "server/service_accounts/lookup.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/base64.h"
+#include "base/sha256.h"
 #include "base/time_format.h"
 #include "client/json_span.h"
 #include "server/cacher/cacher.h"
@@ -42,19 +45,26 @@ static bool is_deleted(struct hf__span metadata, int64_t now) {
 
 enum state { STATE_RIGHT, STATE_ABSENT, STATE_DELETED, STATE_OTHER };
 
+/* A reference to an object; NULL = there is none. */
+static struct hfd_object *get_object(struct hfd_cacher *cacher, const char *plural, const char *ns,
+                                     const char *name) {
+        const struct hfd_resource *resource = hfd_resource_find("", "v1", plural);
+        char path[HFD_PATH_MAX];
+
+        if (strlen(ns) > HF_NAME_MAX || strlen(name) > HF_NAME_MAX)
+                return NULL;
+        hfd_object_path(resource, ns, name, path);
+        return hfd_cacher_get(cacher, resource, path);
+}
+
 /* Looks an object up. found: its uid, if the state is STATE_OTHER. */
 static enum state look_up(struct hfd_cacher *cacher, const char *plural, const char *ns,
                           const char *name, const char *uid, int64_t now, char found[64]) {
-        const struct hfd_resource *resource = hfd_resource_find("", "v1", plural);
         enum state state = STATE_ABSENT;
         struct hf__span metadata;
-        char path[HFD_PATH_MAX];
 
         found[0] = '\0';
-        if (strlen(ns) > HF_NAME_MAX || strlen(name) > HF_NAME_MAX)
-                return STATE_ABSENT;
-        hfd_object_path(resource, ns, name, path);
-        struct hfd_object *object = hfd_cacher_get(cacher, resource, path);
+        struct hfd_object *object = get_object(cacher, plural, ns, name);
         if (object && hf__span_member((struct hf__span){object->bytes->data, object->bytes->n},
                                       "metadata", &metadata)) {
                 state = STATE_OTHER;
@@ -65,11 +75,80 @@ static enum state look_up(struct hfd_cacher *cacher, const char *plural, const c
         return state;
 }
 
+/* ---- tokens that Secrets hold ---- */
+
+/* As in Kubernetes, these have no minute of grace. */
+static bool is_being_deleted(struct hf__span metadata) {
+        struct hf__span value;
+
+        return hf__span_member(metadata, "deletionTimestamp", &value);
+}
+
+/* Whether the base64 text, with its quotes, is that of the token with this digest. */
+static bool is_token(struct hf__span text, const unsigned char digest[32]) {
+        unsigned char found[32] = {0};
+        char *token = NULL;
+        size_t n = 0;
+
+        if (text.n < 2 || text.data[0] != '"' ||
+            hf__base64_decode(text.data + 1, text.n - 2, &token, &n) != 0)
+                return false;
+        hf__sha256(token, n, found);
+        explicit_bzero(token, n);
+        free(token);
+        return memcmp(found, digest, sizeof found) == 0;
+}
+
+static int check_secret(struct hfd_cacher *cacher, const struct hfd_credential *c,
+                        struct hf_status *reterr_status) {
+        struct hfd_object *object = get_object(cacher, "secrets", c->ns, c->secret);
+        struct hf__span text = {0}, metadata, data, token;
+        int r = 0;
+
+        if (object)
+                text = (struct hf__span){object->bytes->data, object->bytes->n};
+        if (!object || !hf__span_member(text, "metadata", &metadata) || is_being_deleted(metadata))
+                r = hf_fail(reterr_status, HF_E_UNAUTHORIZED, "Token has been invalidated");
+        else if (!hf__span_member(text, "data", &data) || !hf__span_member(data, "token", &token) ||
+                 !is_token(token, c->digest))
+                r = hf_fail(reterr_status, HF_E_UNAUTHORIZED, "Token does not match server's copy");
+        hfd_object_unref(object);
+        return r;
+}
+
+static int check_account(struct hfd_cacher *cacher, const struct hfd_credential *c,
+                         struct hf_status *reterr_status) {
+        struct hfd_object *object = get_object(cacher, "serviceaccounts", c->ns, c->account);
+        struct hf__span metadata = {0};
+        char uid[64] = "";
+        int r = 0;
+
+        if (!object || !hf__span_member((struct hf__span){object->bytes->data, object->bytes->n},
+                                        "metadata", &metadata))
+                r = hf_fail(reterr_status, HF_E_UNAUTHORIZED,
+                            "serviceaccounts \"%.253s\" not found", c->account);
+        else if (is_being_deleted(metadata))
+                r = hf_fail(reterr_status, HF_E_UNAUTHORIZED,
+                            "ServiceAccount %.63s/%.253s has been deleted", c->ns, c->account);
+        else if (!copy_text(metadata, "uid", uid, sizeof uid) || strcmp(uid, c->account_uid) != 0)
+                r = hf_fail(reterr_status, HF_E_UNAUTHORIZED,
+                            "ServiceAccount UID (%s) does not match claim (%.64s)", uid,
+                            c->account_uid);
+        hfd_object_unref(object);
+        return r;
+}
+
+/* ---- all tokens ---- */
+
 int hfd_account_lookup(struct hfd_cacher *cacher, const struct hfd_credential *credential,
                        int64_t now, struct hf_status *reterr_status) {
         const struct hfd_credential *c = credential;
         char found[64];
 
+        if (c->of_secret) {
+                int r = check_secret(cacher, c, reterr_status);
+                return r == 0 ? check_account(cacher, c, reterr_status) : r;
+        }
         if (now >= c->expires)
                 return hf_fail(reterr_status, HF_E_UNAUTHORIZED,
                                "service account token has expired");

@@ -5,7 +5,8 @@
  * Invariants. A token of another issuer, or without a right signature, is refused without a reason,
  * because nothing that it says is known to be true. Every other token is accepted only after all of
  * these: an audience of it is wanted, it is valid now, its account exists with the same uid, and so
- * does the Secret that it is bound to.
+ * does the Secret that it is bound to. A token that a Secret holds never expires, but it is
+ * accepted only while the Secret has this very token.
  */
 #include "server/service_accounts/service_accounts.h"
 
@@ -16,6 +17,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/sha256.h"
 #include "base/strbuf.h"
 #include "base/thread.h"
 #include "server/cacher/cacher.h"
@@ -152,9 +154,9 @@ int64_t hfd_service_accounts_now(const struct hfd_service_accounts *accounts) {
         return clock->real(clock->ctx) / HF_NSEC_PER_SEC;
 }
 
-unsigned hfd_service_accounts_observed(void) {
-        return 1u << hfd_resource_index(hfd_resource_find("", "v1", "serviceaccounts")) |
-               1u << hfd_resource_index(hfd_resource_find("", "v1", "secrets"));
+bool hfd_service_accounts_observes(const struct hfd_resource *resource) {
+        return resource == hfd_resource_find("", "v1", "serviceaccounts") ||
+               resource == hfd_resource_find("", "v1", "secrets");
 }
 
 /* ---- authentication ---- */
@@ -196,23 +198,29 @@ static bool fill_user(const struct hfd_account_claims *claims, struct hfd_user *
 }
 
 /* Checks everything that the claims of a signed token say. */
-static int accept(const struct hfd_service_accounts *accounts, const struct hf__json *json,
-                  const struct hfd_token_use *use, struct hfd_user *ret_user) {
+static int accept(const struct hfd_service_accounts *accounts, const char *token,
+                  const struct hf__json *json, const struct hfd_token_use *use,
+                  struct hfd_user *ret_user) {
         struct hfd_account_claims claims = {0};
         struct hf__json *audiences = NULL;
         int64_t now = hfd_service_accounts_now(accounts);
         int r = hfd_account_claims_read(json, accounts->issuers, &claims, use->reterr_status);
 
         if (r == 0)
-                r = match_audiences(accounts, use, claims.audiences, &audiences);
-        if (r == 0)
+                r = match_audiences(accounts, use,
+                                    claims.of_secret ? accounts->audiences : claims.audiences,
+                                    &audiences);
+        if (r == 0 && !claims.of_secret)
                 r = hfd_account_claims_check_time(json, now, use->reterr_status);
-        const struct hfd_credential credential = {.expires = claims.expires,
-                                                  .ns = claims.ns,
-                                                  .account = claims.account,
-                                                  .account_uid = claims.account_uid,
-                                                  .secret = claims.secret,
-                                                  .secret_uid = claims.secret_uid};
+        struct hfd_credential credential = {.expires = claims.expires,
+                                            .ns = claims.ns,
+                                            .account = claims.account,
+                                            .account_uid = claims.account_uid,
+                                            .secret = claims.secret,
+                                            .secret_uid = claims.secret_uid,
+                                            .of_secret = claims.of_secret};
+        if (claims.of_secret)
+                hf__sha256(token, strlen(token), credential.digest);
         if (r == 0)
                 r = hfd_account_lookup(accounts->cacher, &credential, now, use->reterr_status);
         if (r == 0 && !fill_user(&claims, ret_user))
@@ -239,7 +247,7 @@ static int authenticate(void *ctx, const char *token, const struct hfd_token_use
         int r = keys ? hfd_jwt_verify(keys, token, &json) : HF_E_UNAUTHORIZED;
         hfd_jwt_key_set_unref(keys);
         if (r == 0)
-                r = accept(accounts, json, use, ret_user);
+                r = accept(accounts, token, json, use, ret_user);
         hf__json_free(json);
         return r == 0 ? 0 : HF_E_UNAUTHORIZED;
 }

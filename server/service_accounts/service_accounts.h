@@ -20,6 +20,7 @@
 struct hfd_account_watches;
 struct hfd_cacher;
 struct hfd_jwt_key_set;
+struct hfd_resource;
 struct hfd_service_accounts;
 
 struct hfd_service_accounts_config {
@@ -63,5 +64,5 @@ int hfd_service_accounts_issue(struct hfd_service_accounts *accounts,
 
 /* The watches of requests by tokens. */
 struct hfd_account_watches *hfd_service_accounts_watches(struct hfd_service_accounts *accounts);
-/* The resources whose changes matter, as a set of bits: 1 << hfd_resource_index. */
-unsigned hfd_service_accounts_observed(void);
+/* Whether changes of these objects matter to the watches. */
+bool hfd_service_accounts_observes(const struct hfd_resource *resource);

@@ -98,6 +98,8 @@ TYPES = {
                                           "lastTimestamp": 5, "eventTime": "2026-11-21T00:00:00Z", "count": 1.5, "type": [],
                                           "series": [], "series.count": 1 << 31, "series.lastObservedTime": "x", "related.uid": 1},
     "/api/v1/namespaces/default/resourcequotas": {"spec.hard": [], "spec.hard.pods": "1x", "spec.hard.secrets": {}, "spec.scopes": "x"},
+    "/api/v1/namespaces/default/podtemplates": {"template.spec.containers.0.ports.0.containerPort": "80", "template.spec.hostNetwork": "yes",
+                                                "template.spec.volumes.0.emptyDir.sizeLimit": "1x", "template.spec.nodeSelector": []},
     "/api/v1/namespaces/default/limitranges": {"spec.limits": {}, "spec.limits.0.max.cpu": True},
     WORKSPACES: {"spec.initializers": {}, "spec.initializers.0": 1},
 }

@@ -204,6 +204,87 @@ def test_a_token_ends_with_its_secret(pair, ns):
     everywhere(pair, "the other Secret", lambda at: "secret UID" in pair.review(token, at)["error"])
 
 
+TOKEN_SECRET = "kubernetes.io/service-account-token"
+NAME, UID = "kubernetes.io/service-account.name", "kubernetes.io/service-account.uid"
+
+
+def token_secret(pair, ns, name, account, code=None, **annotations):
+    body = {"metadata": {"name": name, "annotations": {NAME: account, **annotations} if account else {}}, "type": TOKEN_SECRET}
+    return pair.admin("POST", f"/api/v1/namespaces/{ns}/secrets", body, code)
+
+
+def filled(pair, ns, name):
+    """The token and the uid of the Secret, when the controller has filled it."""
+    path = f"/api/v1/namespaces/{ns}/secrets/{name}"
+    wait_until(f"a token in {name}", lambda: "token" in pair.admin("GET", path).get("data", {}))
+    return base64.b64decode(pair.admin("GET", path)["data"]["token"]).decode()
+
+
+def gone(pair, path):
+    wait_until(f"the end of {path}", lambda: pair.a.get(path)[0] == 404)
+
+
+def test_a_secret_gets_a_token_that_lives_as_long_as_it(pair, ns):
+    uid = pair.account(ns, "sa")["metadata"]["uid"]
+    refused = token_secret(pair, ns, "s", None, 422)
+    assert refused["message"] == f'Secret "s" is invalid: metadata.annotations[{NAME}]: Required value'
+    token_secret(pair, ns, "s", "sa")
+    token = filled(pair, ns, "s")
+    secret = pair.admin("GET", f"/api/v1/namespaces/{ns}/secrets/s")
+    assert secret["metadata"]["annotations"] == {NAME: "sa", UID: uid}
+    assert base64.b64decode(secret["data"]["namespace"]).decode() == ns
+    root = pair.admin("GET", f"/api/v1/namespaces/{ns}/configmaps/kube-root-ca.crt")["data"]["ca.crt"]
+    assert base64.b64decode(secret["data"]["ca.crt"]).decode() == root
+    prefix = "kubernetes.io/serviceaccount/"
+    claims = claims_of(token)
+    assert claims.pop("jti") and claims == {"iss": "kubernetes/serviceaccount", "sub": f"system:serviceaccount:{ns}:sa", f"{prefix}namespace": ns,
+                                f"{prefix}secret.name": "s", f"{prefix}service-account.name": "sa", f"{prefix}service-account.uid": uid}
+    everywhere(pair, "the token", lambda at: ask(at, token)[0] == 201)
+    for at in pair.both:
+        assert ask(at, token)[1]["status"]["userInfo"] == {
+            "username": f"system:serviceaccount:{ns}:sa", "uid": uid,
+            "groups": ["system:serviceaccounts", f"system:serviceaccounts:{ns}", "system:authenticated"]}
+    assert pair.review(token)["audiences"] == [ISSUER, "https://old.example"]
+    assert pair.review(token, audiences=["elsewhere"]).get("authenticated") is not True
+    # The right signature is not enough: the Secret must have this very token.
+    forged = pair.signer.sign(claims_of(token))
+    assert ask(pair.a, forged)[0] == 401
+    assert pair.review(forged)["error"] == "[invalid bearer token, Token does not match server's copy]"
+    assert ask(pair.a, pair.stranger.sign(claims_of(token)))[0] == 401
+    pair.admin("DELETE", f"/api/v1/namespaces/{ns}/secrets/s", at=pair.b)
+    everywhere(pair, "the end", lambda at: ask(at, token)[0] == 401)
+    assert pair.review(token)["error"] == "[invalid bearer token, Token has been invalidated]"
+    # A new Secret of that name has its own token.
+    token_secret(pair, ns, "s", "sa")
+    again = filled(pair, ns, "s")
+    everywhere(pair, "the new token", lambda at: ask(at, again)[0] == 201)
+    assert again != token and ask(pair.a, token)[0] == 401
+
+
+def test_secrets_with_tokens_die_with_their_account(pair, ns):
+    uid = pair.account(ns, "sa")["metadata"]["uid"]
+    pair.account(ns, "other")
+    secrets = f"/api/v1/namespaces/{ns}/secrets"
+    for name, account, more in (("a", "sa", {}), ("b", "sa", {UID: uid}), ("c", "other", {})):
+        token_secret(pair, ns, name, account, **more)
+    tokens = {name: filled(pair, ns, name) for name in "abc"}
+    # Of an account that does not exist, or is another one.
+    token_secret(pair, ns, "d", "none")
+    token_secret(pair, ns, "e", "sa", **{UID: "another"})
+    gone(pair, f"{secrets}/d")
+    gone(pair, f"{secrets}/e")
+    pair.admin("DELETE", f"/api/v1/namespaces/{ns}/serviceaccounts/sa", at=pair.b)
+    for name in "ab":
+        gone(pair, f"{secrets}/{name}")
+        everywhere(pair, f"the end of {name}", lambda at: ask(at, tokens[name])[0] == 401)  # pylint: disable=cell-var-from-loop
+    pair.account(ns, "sa")
+    assert ask(pair.a, tokens["a"])[0] == 401 and ask(pair.a, tokens["c"])[0] == 201
+    # A token that is taken out of its Secret ends, and the Secret gets another one.
+    pair.admin("PUT", f"{secrets}/c", {"metadata": {"name": "c", "annotations": {NAME: "other"}}, "type": TOKEN_SECRET})
+    everywhere(pair, "the end of the old token", lambda at: ask(at, tokens["c"])[0] == 401)
+    assert filled(pair, ns, "c")
+
+
 def test_tokens_of_openssl_pass_only_if_everything_is_right(pair, ns):
     pair.account(ns, "sa")
     good = claims_of(pair.token(ns, "sa")["status"]["token"])
@@ -241,7 +322,7 @@ def test_token_reviews_check_audiences(pair, ns):
 
 
 def test_watches_end_with_what_their_token_depends_on(pair, ns):
-    for name in ("kept", "deleted", "bound"):
+    for name in ("kept", "deleted", "bound", "held"):
         pair.account(ns, name)
     pair.admin("POST", f"/api/v1/namespaces/{ns}/secrets", {"metadata": {"name": "s"}})
     pair.admin("POST", f"{RBAC}/namespaces/{ns}/rolebindings", {
@@ -249,10 +330,12 @@ def test_watches_end_with_what_their_token_depends_on(pair, ns):
         "subjects": [{"kind": "Group", "name": f"system:serviceaccounts:{ns}", "apiGroup": "rbac.authorization.k8s.io"}]})
     tokens = {name: pair.token(ns, name)["status"]["token"] for name in ("kept", "deleted")}
     tokens["bound"] = pair.token(ns, "bound", boundObjectRef={"kind": "Secret", "apiVersion": "v1", "name": "s"})["status"]["token"]
+    token_secret(pair, ns, "h", "held")
+    tokens["held"] = filled(pair, ns, "h")
     expires = time.time() + 4
     tokens["expired"] = pair.signer.sign({**claims_of(tokens["kept"]), "exp": int(expires)})
     path = f"/api/v1/namespaces/{ns}/configmaps"
-    for name in ("kept", "deleted", "bound"):
+    for name in ("kept", "deleted", "bound", "held"):
         everywhere(pair, f"the right of {name}", lambda at: ask(at, tokens[name], path, "GET", None)[0] == 200)  # pylint: disable=cell-var-from-loop
     ended, opened = {}, {(name, at.name): threading.Event() for name in tokens for at in pair.both}
 
@@ -277,8 +360,10 @@ def test_watches_end_with_what_their_token_depends_on(pair, ns):
     wait_end("deleted")
     pair.admin("DELETE", f"/api/v1/namespaces/{ns}/secrets/s", at=pair.b)
     wait_end("bound")
+    pair.admin("DELETE", f"/api/v1/namespaces/{ns}/secrets/h")
+    wait_end("held")
     assert not [1 for who, _ in ended if who == "kept"]
-    for name in ("expired", "deleted", "bound"):
+    for name in ("expired", "deleted", "bound", "held"):
         everywhere(pair, f"the refusal of {name}", lambda at: ask(at, tokens[name], path, "GET", None)[0] == 401)  # pylint: disable=cell-var-from-loop
     pair.admin("DELETE", f"/api/v1/namespaces/{ns}/serviceaccounts/kept")
     wait_end("kept")

@@ -66,7 +66,7 @@ def test_openapi_v2_is_json_and_protobuf(api):
 
 # From a kube-apiserver: the beginning of the SHA-256 of group/version/kind.
 HASHES = {"/api/v1": {"configmaps": "qFsyl6wFWjQ=", "namespaces": "Q3oi5N2YM8M=", "secrets": "S6u1pOWzb84=", "serviceaccounts": "pbx9ZvyFpBE=",
-                      "events": "r2yiGXH7wu8=", "limitranges": "EBKMFVe6cwo=", "resourcequotas": "8uhSgffRX6w="},
+                      "events": "r2yiGXH7wu8=", "limitranges": "EBKMFVe6cwo=", "podtemplates": "LIXB2x4IFpk=", "resourcequotas": "8uhSgffRX6w="},
           "/apis/certificates.k8s.io/v1": {"certificatesigningrequests": "95fRKMXA+00="},
           "/apis/coordination.k8s.io/v1": {"leases": "gqkMMb/YqFM="},
           "/apis/scheduling.k8s.io/v1": {"priorityclasses": "1QwjyaZjj3Y="},

@@ -5,7 +5,7 @@ import json
 import pytest
 
 KINDS = ["configmaps", "events", "namespaces", "secrets", "serviceaccounts", "leases", "leasecandidates", "clusterrolebindings", "clusterroles",
-         "rolebindings", "roles", "workspaces", "limitranges", "resourcequotas", "priorityclasses", "runtimeclasses", "apiservices",
+         "rolebindings", "roles", "workspaces", "limitranges", "podtemplates", "resourcequotas", "priorityclasses", "runtimeclasses", "apiservices",
          "certificatesigningrequests", "events --api-version=events.k8s.io/v1",
          "selfsubjectreviews", "tokenreviews", "subjectaccessreviews", "localsubjectaccessreviews", "selfsubjectaccessreviews",
          "selfsubjectrulesreviews"]

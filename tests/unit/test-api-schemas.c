@@ -20,6 +20,22 @@
 
 static void check_schema(const struct hfd_schema *schema, int depth);
 
+/* OpenAPI has one definition of each name. */
+static void check_definition(const struct hfd_schema *schema) {
+        static const struct hfd_schema *seen[512];
+        static size_t n;
+        size_t i = 0;
+
+        if (!schema->definition || schema->type != HFD_SCHEMA_STRUCT)
+                return;
+        while (i < n && strcmp(seen[i]->definition, schema->definition) != 0)
+                i++;
+        assert_true(i < 512);
+        if (i == n)
+                seen[n++] = schema;
+        assert_ptr_equal(seen[i], schema);
+}
+
 static void check_list(const struct hfd_schema *list) {
         assert_int_equal(list->list_keys != NULL, list->list_type == HFD_LIST_MAP);
         for (const char *const *key = list->list_keys; key && *key; key++) {
@@ -28,7 +44,8 @@ static void check_list(const struct hfd_schema *list) {
                         assert_true(strcmp(*key, key[1]) < 0);
         }
         if (list->list_type == HFD_LIST_SET)
-                assert_int_equal(list->items->type, HFD_SCHEMA_TEXT);
+                assert_true(list->items->type == HFD_SCHEMA_TEXT ||
+                            list->items->type == HFD_SCHEMA_INT32);
 }
 
 /* Bodies and answers in protobuf have no other values. */
@@ -40,23 +57,29 @@ static void check_protobuf(const struct hfd_schema_field *field) {
                 value = value->items;
                 assert_true(value->type == HFD_SCHEMA_TEXT || value->type == HFD_SCHEMA_BYTES ||
                             value->type == HFD_SCHEMA_LIST || value->type == HFD_SCHEMA_QUANTITY);
-                if (value->type == HFD_SCHEMA_QUANTITY)
-                        return; /* only in maps */
         }
         if (value->type == HFD_SCHEMA_LIST)
                 value = value->items;
         assert_true(value->type != HFD_SCHEMA_LIST && value->type != HFD_SCHEMA_MAP &&
-                    value->type != HFD_SCHEMA_NUMBER && value->type != HFD_SCHEMA_INT_OR_STRING &&
-                    value->type != HFD_SCHEMA_QUANTITY);
+                    value->type != HFD_SCHEMA_NUMBER);
 }
 
 static void check_field(const struct hfd_schema *schema, size_t i, int depth) {
         const struct hfd_schema_field *field = &schema->fields[i];
 
         assert_ptr_equal(hfd_schema_field(schema, field->name), field);
+        assert_non_null(field->description);
         if (field->protobuf_tag != 0) {
-                assert_ptr_equal(hfd_schema_field_by_tag(schema, field->protobuf_tag), field);
+                assert_ptr_equal(hfd_schema_field_by_tag(schema, field->embedded_tag,
+                                                         field->protobuf_tag),
+                                 field);
                 check_protobuf(field);
+        }
+        /* The number of an inner message is not that of a field. */
+        if (field->embedded_tag != 0) {
+                assert_true(field->embedded_tag < HFD_PROTOBUF_TAGS);
+                assert_null(hfd_schema_field_by_tag(schema, 0, field->embedded_tag));
+                assert_true(hfd_schema_embeds(schema, field->embedded_tag));
         }
         if ((field->flags & HFD_FIELD_MERGE) != 0) {
                 assert_int_equal(field->schema->type, HFD_SCHEMA_LIST);
@@ -67,7 +90,8 @@ static void check_field(const struct hfd_schema *schema, size_t i, int depth) {
 }
 
 static void check_schema(const struct hfd_schema *schema, int depth) {
-        assert_true(depth < 10); /* no schema contains itself */
+        assert_true(depth < 20); /* no schema contains itself */
+        check_definition(schema);
         if (schema->type == HFD_SCHEMA_LIST)
                 check_list(schema);
         if (schema->type == HFD_SCHEMA_LIST || schema->type == HFD_SCHEMA_MAP)

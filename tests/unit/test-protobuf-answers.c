@@ -250,11 +250,16 @@ static struct hf__json *random_value(const struct hfd_schema *schema, bool zero)
         case HFD_SCHEMA_STRUCT: return random_struct(schema);
         case HFD_SCHEMA_MAP:
         case HFD_SCHEMA_LIST:
-        case HFD_SCHEMA_NUMBER:
-        case HFD_SCHEMA_INT_OR_STRING: break;
+        case HFD_SCHEMA_NUMBER: break;
+        case HFD_SCHEMA_INT_OR_STRING:
+                if (random_below(2) == 0)
+                        return of_text(random_text(text));
+                (void)snprintf(text, sizeof text, "%d",
+                               (int)(int32_t)(random_below(UINT32_MAX) | !zero));
+                return parse(text);
         case HFD_SCHEMA_QUANTITY: {
-                static const char *const all[] = {"0", "1k", "500m", "64Mi"};
-                return of_text(all[random_below(4)]);
+                static const char *const all[] = {"1k", "500m", "64Mi", "0"};
+                return of_text(all[random_below(zero ? 4 : 3)]);
         }
         }
         fail(); /* the encoder has no such values */

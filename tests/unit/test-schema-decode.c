@@ -207,9 +207,10 @@ static void test_fields_are_found_by_name_and_by_tag(void **state) {
         assert_ptr_equal(hfd_schema_of_member(&map_of_parts, "any"), &part);
         assert_null(hfd_schema_of_member(&thing, "nothing"));
         assert_null(hfd_schema_of_member(&hfd_schema_any, "x"));
-        assert_string_equal(hfd_schema_field_by_tag(&hfd_schema_object_meta, 11)->name, "labels");
-        assert_null(hfd_schema_field_by_tag(&hfd_schema_object_meta, 99));
-        assert_null(hfd_schema_field_by_tag(&thing, 0));
+        assert_string_equal(hfd_schema_field_by_tag(&hfd_schema_object_meta, 0, 11)->name,
+                            "labels");
+        assert_null(hfd_schema_field_by_tag(&hfd_schema_object_meta, 0, 99));
+        assert_null(hfd_schema_field_by_tag(&thing, 0, 0));
 }
 
 int main(void) {

@@ -62,6 +62,56 @@ static void test_claims_are_those_of_kubernetes(void **state) {
         hf__strbuf_done(&out);
 }
 
+static const char of_secret[] = "{\"iss\":\"kubernetes/serviceaccount\",\"jti\":\"id\","
+                                "\"kubernetes.io/serviceaccount/namespace\":\"ns\","
+                                "\"kubernetes.io/serviceaccount/secret.name\":\"s\","
+                                "\"kubernetes.io/serviceaccount/service-account.name\":\"sa\","
+                                "\"kubernetes.io/serviceaccount/service-account.uid\":\"u1\","
+                                "\"sub\":\"system:serviceaccount:ns:sa\"}";
+
+static void refused_of_secret(const char *key, const char *value, const char *why) {
+        struct hf__json *json = parse(of_secret);
+        struct hfd_account_claims claims;
+        struct hf_status status = {0};
+
+        assert(hf__json_put_string(json, key, value) == 0);
+        assert_int_equal(hfd_account_claims_read(json, issuers, &claims, &status),
+                         HF_E_UNAUTHORIZED);
+        assert_string_equal(status.message, why);
+        hf__json_free(json);
+}
+
+static void test_tokens_in_secrets_have_the_claims_of_kubernetes(void **state) {
+        const struct hfd_account_claims claims = {.ns = "ns",
+                                                  .account = "sa",
+                                                  .account_uid = "u1",
+                                                  .secret = "s",
+                                                  .id = "id",
+                                                  .of_secret = true};
+        struct hfd_account_claims found;
+        struct hf__strbuf out = {0};
+
+        hfd_account_claims_put(&claims, issuers[0], &out);
+        assert_string_equal(out.data, of_secret);
+        struct hf__json *json = parse(out.data);
+        assert_int_equal(hfd_account_claims_read(json, issuers, &found, NULL), 0);
+        assert_true(found.of_secret);
+        assert_string_equal(found.secret, "s");
+        assert_string_equal(found.account_uid, "u1");
+        assert_true(found.expires == INT64_MAX);
+        hf__json_free(json);
+        hf__strbuf_done(&out);
+        refused_of_secret("sub", "system:serviceaccount:ns:other", "sub claim is invalid");
+        refused_of_secret("kubernetes.io/serviceaccount/namespace", "",
+                          "namespace claim is missing");
+        refused_of_secret("kubernetes.io/serviceaccount/secret.name", "",
+                          "secretName claim is missing");
+        refused_of_secret("kubernetes.io/serviceaccount/service-account.name", "",
+                          "serviceAccountName claim is missing");
+        refused_of_secret("kubernetes.io/serviceaccount/service-account.uid", "",
+                          "serviceAccountUID claim is missing");
+}
+
 /* The result of the claims with a member set to a value; value NULL = without the member. */
 static int read_with(const char *object, const char *key, const char *value,
                      struct hf_status *status) {
@@ -160,6 +210,7 @@ static void test_a_token_is_valid_until_its_expiry(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_claims_are_those_of_kubernetes),
+                cmocka_unit_test(test_tokens_in_secrets_have_the_claims_of_kubernetes),
                 cmocka_unit_test(test_incomplete_claims_are_refused),
                 cmocka_unit_test(test_only_known_issuers_are_accepted),
                 cmocka_unit_test(test_a_token_is_valid_until_its_expiry),

@@ -99,6 +99,14 @@ static bool publish_locked(struct hfd_cacher *cacher, struct hfd_listing *listin
         return true;
 }
 
+static unsigned all_observers(const struct hfd_cacher *cacher) {
+        unsigned all = 0;
+
+        for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
+                all |= cacher->observers[i];
+        return all;
+}
+
 static void on_listed(struct hfd_listing *listing, int error, const struct hf_status *status) {
         struct hfd_cacher *cacher = listing->cacher;
         struct hfd_consistent_read *reached = NULL;
@@ -121,7 +129,7 @@ static void on_listed(struct hfd_listing *listing, int error, const struct hf_st
         hfd_consistent_reads_call_ready(reached);
         hfd_watchers_deliver(dirty);
         if (published && cacher->on_observed)
-                cacher->on_observed(cacher->ctx, cacher->observed);
+                cacher->on_observed(cacher->ctx, all_observers(cacher));
         size_t n_keys = listing->n_keys;
         hfd_listing_free(listing); /* it now contains the replaced trees */
         if (n_keys > TRIM_MIN)
@@ -166,10 +174,10 @@ static void on_events(void *ctx, const struct hfd_watch_event *events, size_t n)
         atomic_store(&cacher->requests.last_contact, now);
         bool epoch_written = batch.epoch_written, copy_begun = batch.copy_begun;
         hfd_consistent_reads_call_ready(reached);
-        unsigned observed = batch.observed;
+        unsigned observers = batch.observers;
         hfd_store_events_deliver(&batch);
-        if (observed != 0 && cacher->on_observed)
-                cacher->on_observed(cacher->ctx, observed);
+        if (observers != 0 && cacher->on_observed)
+                cacher->on_observed(cacher->ctx, observers);
         if (cancel)
                 cacher->store->ops->watch_cancel(cacher->store, cancel);
         if (epoch_written)

@@ -83,7 +83,7 @@ static bool prepare_event(struct hfd_cacher *cacher, const struct hfd_watch_even
                 batch->copy_begun |= is_copy_marked(cacher, event);
                 return true;
         }
-        batch->observed |= cacher->observed & 1u << hfd_resource_index(prepared->resource);
+        batch->observers |= cacher->observers[hfd_resource_index(prepared->resource)];
         if (event->type != HFD_WATCH_PUT)
                 return true;
         if (!event->kv.value)

@@ -62,7 +62,8 @@ static void put_list_rules(struct hf__strbuf *s, const struct hfd_schema *list,
         }
         if (!field || (field->flags & HFD_FIELD_MERGE) == 0)
                 return;
-        put_text(s, "x-kubernetes-patch-strategy", "merge");
+        put_text(s, "x-kubernetes-patch-strategy",
+                 (field->flags & HFD_FIELD_RETAIN_KEYS) != 0 ? "merge,retainKeys" : "merge");
         put_text(s, "x-kubernetes-patch-merge-key", field->merge_key);
 }
 

@@ -163,7 +163,9 @@ static void put_members(struct hf__strbuf *s, const struct hfd_schema *schema,
                 put_items(s, schema);
         if (!field || (field->flags & HFD_FIELD_MERGE) == 0)
                 return;
-        put_text_extension(s, "x-kubernetes-patch-strategy", "merge");
+        put_text_extension(s, "x-kubernetes-patch-strategy",
+                           (field->flags & HFD_FIELD_RETAIN_KEYS) != 0 ? "merge,retainKeys"
+                                                                       : "merge");
         if (field->merge_key)
                 put_text_extension(s, "x-kubernetes-patch-merge-key", field->merge_key);
 }

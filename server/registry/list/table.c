@@ -96,6 +96,40 @@ static void put_subjects(struct hf__strbuf *s, const struct hf__json *object, co
         hf__strbuf_done(&names);
 }
 
+/* Appends a member of each container of a template: "a,b". */
+static void put_containers(struct hf__strbuf *s, const struct hf__json *object, const char *key) {
+        struct hf__strbuf names = {0};
+
+        for (const struct hf__json *m =
+                     hf__json_first(hf__json_path(object, "template.spec.containers"));
+             m; m = hf__json_next(m)) {
+                const char *name = hf__json_string(m, key);
+                hf__strbuf_printf(&names, "%s%s", names.n ? "," : "", name ? name : "");
+        }
+        put_text(s, names.data ? names.data : "");
+        if (names.error)
+                s->error = names.error;
+        hf__strbuf_done(&names);
+}
+
+/* Appends labels, sorted by key: "a=b,c=d". */
+static void put_labels(struct hf__strbuf *s, const struct hf__json *object, const char *path) {
+        struct hf__json_index labels;
+        struct hf__strbuf text = {0};
+        int r = hf__json_index_init(&labels, hf__json_path(object, path), NULL);
+
+        for (size_t i = 0; r == 0 && i < labels.n; i++) {
+                const char *value = hf__json_text(labels.entries[i].item);
+                hf__strbuf_printf(&text, "%s%s=%s", i > 0 ? "," : "", labels.entries[i].text,
+                                  value ? value : "");
+        }
+        put_text(s, text.data ? text.data : "<none>");
+        if (r != 0 || text.error != 0)
+                s->error = -ENOMEM;
+        hf__strbuf_done(&text);
+        hf__json_index_done(&labels);
+}
+
 /* Appends "kind/name" of the role of a binding. */
 static void put_role(struct hf__strbuf *s, const struct hf__json *object) {
         const char *kind = hf__json_string(object, "roleRef.kind"),
@@ -168,9 +202,11 @@ static void put_quota(struct hf__strbuf *s, const struct hf__json *object, bool 
  *      @age                the time since the creation
  *      @available          whether an APIService is available
  *      @boolean:<path>     false if it is absent
+ *      @containers:<key>   a member of each container of a template
  *      @count:<path>       the number of members
  *      @event:<what>       see event_cells.h
  *      @integer:<path>     0 if it is absent
+ *      @labels:<path>      labels
  *      @quota:<part>       what a quota uses of its "limits", or of all others ("requests")
  *      @certificate        what became of a certificate request: "Approved,Issued"
  *      @duration:<path>    a number of seconds as a duration; "<none>" if there is none
@@ -189,6 +225,10 @@ static void put_cell(struct hf__strbuf *s, const struct hf__json *object, const 
                 hfd_event_put_cell(s, object, path + 7, now_s);
         } else if (strncmp(path, "@count:", 7) == 0) {
                 hf__strbuf_u64(s, hf__json_count(hf__json_path(object, path + 7)));
+        } else if (strncmp(path, "@containers:", 12) == 0) {
+                put_containers(s, object, path + 12);
+        } else if (strncmp(path, "@labels:", 8) == 0) {
+                put_labels(s, object, path + 8);
         } else if (strncmp(path, "@integer:", 9) == 0) {
                 (void)hf__json_i64(object, path + 9, &number);
                 hf__strbuf_printf(s, "%" PRId64, number);

@@ -7,19 +7,17 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/strbuf.h"
 #include "server/resources/causes.h"
+#include "server/resources/strategies/pod/pod_schema.h"
+#include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/strategies/strategies.h"
+#include "server/resources/validation/meta_validation.h"
 #include "server/resources/validation/names.h"
 #include "server/schema/common.h"
 
 #define NODE "io.k8s.api.node.v1."
 
 #define FIELD_MAX 160 /* bytes of the path of a field, with the NUL */
-
-static const struct hfd_schema atomic_map_of_texts = {.type = HFD_SCHEMA_MAP,
-                                                      .items = &hfd_schema_text,
-                                                      .atomic = true};
 
 static const struct hfd_schema_field overhead_fields[] = {
         {"podFixed", &hfd_schema_map_of_quantities,
@@ -29,27 +27,10 @@ static const struct hfd_schema overhead_schema = {HFD_STRUCT(NODE "Overhead", ov
                                                   .description =
                                                           "What it costs to run a pod at all."};
 
-static const struct hfd_schema_field toleration_fields[] = {
-        {"effect", &hfd_schema_text,
-         "NoSchedule, PreferNoSchedule or NoExecute. Empty: every effect.", .protobuf_tag = 4},
-        {"key", &hfd_schema_text, "The key of the taint. Empty: every key.", .protobuf_tag = 1},
-        {"operator", &hfd_schema_text, "Exists, or Equal, which is meant if it is empty.",
-         .protobuf_tag = 2},
-        {"tolerationSeconds", &hfd_schema_int64,
-         "How long a taint with the effect NoExecute is tolerated. Absent: for ever.",
-         .protobuf_tag = 5, .flags = HFD_FIELD_POINTER},
-        {"value", &hfd_schema_text, "The value of the taint, for the operator Equal.",
-         .protobuf_tag = 3},
-};
-static const struct hfd_schema toleration_schema = {HFD_STRUCT(HFD_CORE "Toleration",
-                                                               toleration_fields),
-                                                    .description =
-                                                            "Taints that a pod does not mind."};
-
 static const struct hfd_schema_field scheduling_fields[] = {
-        {"nodeSelector", &atomic_map_of_texts, "Labels that a node must have to support the class.",
-         .protobuf_tag = 1},
-        {"tolerations", HFD_LIST_OF(&toleration_schema),
+        {"nodeSelector", &hfd_schema_atomic_map_of_texts,
+         "Labels that a node must have to support the class.", .protobuf_tag = 1},
+        {"tolerations", HFD_LIST_OF(&hfd_toleration_schema),
          "Tolerations that the pods of the class get.", .protobuf_tag = 2},
 };
 static const struct hfd_schema scheduling_schema = {HFD_STRUCT(NODE "Scheduling",
@@ -169,92 +150,18 @@ static void validate_overhead(const struct hf__json *object, struct hfd_causes *
 
 /* ---- scheduling ---- */
 
-/* The whole toleration as the value of a cause, with the names of Kubernetes' internal type. */
-static void refuse_value_of_exists(const struct hf__json *t, const char *field,
-                                   struct hfd_causes *causes) {
-        static const char *const names[][2] = {{"Key", "key"},
-                                               {"Operator", "operator"},
-                                               {"Value", "value"},
-                                               {"Effect", "effect"}};
-        struct hf__strbuf value = {0};
-        int64_t seconds;
-
-        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-                const char *text = text_of(t, names[i][1]);
-                hf__strbuf_printf(&value, "%s\"%s\":", i == 0 ? "{" : ",", names[i][0]);
-                hf__strbuf_json(&value, text, strlen(text));
-        }
-        if (hf__json_i64(t, "tolerationSeconds", &seconds))
-                hf__strbuf_printf(&value, ",\"TolerationSeconds\":%lld}", (long long)seconds);
-        else
-                hf__strbuf_puts(&value, ",\"TolerationSeconds\":null}");
-        hfd_cause_invalid(causes, field, value.error == 0 ? value.data : "",
-                          "value must be empty when `operator` is 'Exists'");
-        hf__strbuf_done(&value);
-}
-
-static void validate_operator(const struct hf__json *t, const char *field,
-                              struct hfd_causes *causes) {
-        const char *op = text_of(t, "operator"), *value = text_of(t, "value");
-
-        if (strcmp(op, "Exists") == 0) {
-                if (*value)
-                        refuse_value_of_exists(t, field, causes);
-        } else if (*op && strcmp(op, "Equal") != 0) {
-                hfd_cause_unsupported_text(causes, field, op, "\"Equal\", \"Exists\"");
-        } else if (strlen(value) > HFD_LABEL_VALUE_MAX) {
-                hfd_cause_invalid_text(causes, field, value, "must be no more than 63 bytes");
-        } else if (!hfd_is_label_value(value)) {
-                hfd_cause_invalid_text(causes, field, value, hfd_label_value_rule);
-        }
-}
-
-static void validate_toleration(const struct hf__json *t, size_t i, struct hfd_causes *causes) {
-        static const char *const effects[] = {"", "NoSchedule", "PreferNoSchedule", "NoExecute",
-                                              NULL};
-        const char *key = text_of(t, "key"), *op = text_of(t, "operator"),
-                   *effect = text_of(t, "effect");
-        char of_key[64], of_operator[64], of_effect[64];
-
-        (void)snprintf(of_key, sizeof of_key, "scheduling.tolerations[%zu].key", i);
-        (void)snprintf(of_operator, sizeof of_operator, "scheduling.tolerations[%zu].operator", i);
-        (void)snprintf(of_effect, sizeof of_effect, "scheduling.tolerations[%zu].effect", i);
-        if (*key && !hfd_is_qualified_name(key))
-                hfd_cause_invalid_text(causes, of_key, key, hfd_qualified_name_rule);
-        if (!*key && strcmp(op, "Exists") != 0)
-                hfd_cause_invalid_text(causes, of_operator, op,
-                                       "operator must be Exists when `key` is empty, which means "
-                                       "\"match all values and all keys\"");
-        if (hf__json_get(t, "tolerationSeconds") && strcmp(effect, "NoExecute") != 0)
-                hfd_cause_invalid_text(causes, of_effect, effect,
-                                       "effect must be 'NoExecute' when `tolerationSeconds` is "
-                                       "set");
-        validate_operator(t, of_operator, causes);
-        if (!is_one_of(effect, effects))
-                hfd_cause_unsupported_text(causes, of_effect, effect,
-                                           "\"NoSchedule\", \"PreferNoSchedule\", \"NoExecute\"");
-}
-
 static void validate_scheduling(const struct hf__json *object, struct hfd_causes *causes) {
-        static const char field[] = "scheduling.nodeSelector";
+        const struct hf__json *scheduling = hf__json_get(object, "scheduling");
+        char field[FIELD_MAX];
         size_t i = 0;
 
-        for (const struct hf__json *m = hf__json_first(hf__json_path(object, field)); m;
+        hfd_labels_validate(hf__json_get(scheduling, "nodeSelector"), "scheduling.nodeSelector",
+                            causes);
+        for (const struct hf__json *m = hf__json_first(hf__json_get(scheduling, "tolerations")); m;
              m = hf__json_next(m)) {
-                const char *value = hf__json_text(m);
-                if (!hfd_is_qualified_name(hf__json_key(m)))
-                        hfd_cause_invalid_text(causes, field, hf__json_key(m),
-                                               hfd_qualified_name_rule);
-                if (strlen(value) > HFD_LABEL_VALUE_MAX)
-                        hfd_cause_invalid_text(causes, field, value,
-                                               "must be no more than 63 bytes");
-                else if (!hfd_is_label_value(value))
-                        hfd_cause_invalid_text(causes, field, value, hfd_label_value_rule);
+                (void)snprintf(field, sizeof field, "scheduling.tolerations[%zu]", i++);
+                hfd_toleration_validate(m, field, causes);
         }
-        for (const struct hf__json *m =
-                     hf__json_first(hf__json_path(object, "scheduling.tolerations"));
-             m; m = hf__json_next(m))
-                validate_toleration(m, i++, causes);
 }
 
 void hfd_runtime_class_validate(const struct hf__json *object, const struct hf__json *old,

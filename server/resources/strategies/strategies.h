@@ -76,6 +76,12 @@ int hfd_namespace_prepare(struct hf__json *object, const struct hf__json *old);
 void hfd_namespace_validate(const struct hf__json *object, const struct hf__json *old,
                             struct hfd_causes *causes);
 
+/* pod_template.c */
+extern const struct hfd_schema hfd_pod_template_schema;
+int hfd_pod_template_prepare(struct hf__json *object, const struct hf__json *old);
+void hfd_pod_template_validate(const struct hf__json *object, const struct hf__json *old,
+                               struct hfd_causes *causes);
+
 /* priority_class.c */
 extern const struct hfd_schema hfd_priority_class_schema;
 int hfd_priority_class_prepare(struct hf__json *object, const struct hf__json *old);

@@ -85,37 +85,36 @@ static void validate_namespace(const struct hf__json *object, struct hfd_causes 
 /* ---- labels, annotations, owners, finalizers ---- */
 
 /* As in Kubernetes, the field of a cause is the whole map, not the single label. */
-static void validate_labels(const struct hf__json *meta, struct hfd_causes *causes) {
-        for (struct hf__json *m = hf__json_first(hf__json_get(meta, "labels")); m;
-             m = hf__json_next(m)) {
+void hfd_labels_validate(const struct hf__json *labels, const char *field,
+                         struct hfd_causes *causes) {
+        for (struct hf__json *m = hf__json_first(labels); m; m = hf__json_next(m)) {
                 const char *value = hf__json_text(m);
                 if (!hfd_is_qualified_name(hf__json_key(m)))
-                        hfd_cause_invalid_text(causes, "metadata.labels", hf__json_key(m),
+                        hfd_cause_invalid_text(causes, field, hf__json_key(m),
                                                hfd_qualified_name_rule);
                 if (strlen(value) > HFD_LABEL_VALUE_MAX)
-                        hfd_cause_invalid_text(causes, "metadata.labels", value,
+                        hfd_cause_invalid_text(causes, field, value,
                                                "must be no more than 63 bytes");
                 else if (!hfd_is_label_value(value))
-                        hfd_cause_invalid_text(causes, "metadata.labels", value,
-                                               hfd_label_value_rule);
+                        hfd_cause_invalid_text(causes, field, value, hfd_label_value_rule);
         }
 }
 
 /* Values may have any syntax, but the total size is limited, because every read returns them. */
-static void validate_annotations(const struct hf__json *meta, struct hfd_causes *causes) {
+void hfd_annotations_validate(const struct hf__json *annotations, const char *field,
+                              struct hfd_causes *causes) {
         size_t total = 0;
 
-        for (struct hf__json *m = hf__json_first(hf__json_get(meta, "annotations")); m;
-             m = hf__json_next(m)) {
+        for (struct hf__json *m = hf__json_first(annotations); m; m = hf__json_next(m)) {
                 if (!hfd_is_qualified_name(hf__json_key(m)))
-                        hfd_cause_invalid_text(causes, "metadata.annotations", hf__json_key(m),
+                        hfd_cause_invalid_text(causes, field, hf__json_key(m),
                                                hfd_qualified_name_rule);
                 total += strlen(hf__json_key(m)) + strlen(hf__json_text(m));
         }
         if (total > ANNOTATIONS_MAX) {
                 char text[64];
                 (void)snprintf(text, sizeof text, "may not be more than %u bytes", ANNOTATIONS_MAX);
-                hfd_cause_invalid(causes, "metadata.annotations", "\"\"", text);
+                hfd_cause_invalid(causes, field, "\"\"", text);
         }
 }
 
@@ -283,8 +282,8 @@ void hfd_meta_validate(const struct hfd_resource *resource, const struct hf__jso
                 validate_name(resource, object, causes);
         if (!old && resource->namespaced)
                 validate_namespace(object, causes);
-        validate_labels(meta, causes);
-        validate_annotations(meta, causes);
+        hfd_labels_validate(hf__json_get(meta, "labels"), "metadata.labels", causes);
+        hfd_annotations_validate(hf__json_get(meta, "annotations"), "metadata.annotations", causes);
         validate_owners(meta, causes);
         validate_finalizers(resource, meta, old_meta, causes);
         if (old)

@@ -13,3 +13,8 @@
  */
 void hfd_meta_validate(const struct hfd_resource *resource, const struct hf__json *object,
                        const struct hf__json *old, struct hfd_causes *causes);
+/* The same for labels or annotations elsewhere, as in a template. labels may be NULL. */
+void hfd_labels_validate(const struct hf__json *labels, const char *field,
+                         struct hfd_causes *causes);
+void hfd_annotations_validate(const struct hf__json *annotations, const char *field,
+                              struct hfd_causes *causes);

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A Secret of the type kubernetes.io/service-account-token gets a token of the account that it
+ * names, the CA and the namespace. The key is that of the Secret. token_secret_core.h decides what
+ * it lacks.
+ *
+ * Invariants. The informer has the Secrets of this type only, with an index by account, so that the
+ * change of an account costs a look-up. A Secret is deleted only if a consistent read has shown
+ * that its account does not exist: the caches may be behind. It is written at the resourceVersion
+ * that was read, so two writers never leave a token that nobody knows.
+ */
+#include "server/controllers/accounts/token_secrets.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <holdfast/reconciler.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "server/controllers/accounts/account_tokens.h"
+#include "server/controllers/accounts/token_secret_core.h"
+#include "server/controllers/controller_context.h"
+#include "server/controllers/object_client.h"
+
+#define N_WORKERS 4
+#define KEY_MAX   400 /* bytes of "namespace/name", with the NUL */
+/* A reload may have replaced the CA, which no event tells. */
+#define RECHECK_DELAY (300 * HF_NSEC_PER_SEC)
+
+static const struct hf_resource secrets = {"", "v1", "secrets"};
+static const struct hf_resource service_accounts = {"", "v1", "serviceaccounts"};
+
+/* ---- the account ---- */
+
+/* False: the account is not the one that the Secret means. */
+static bool take_uid(const struct hf__json *secret, const struct hf__json *account, char uid[64]) {
+        const char *text = hf__json_string(account, "metadata.uid");
+
+        if (!text || strlen(text) >= 64 || !hfd_token_secret_is_of(secret, text))
+                return false;
+        (void)strcpy(uid, text);
+        return true;
+}
+
+/* Finds the account that the Secret means. HF_E_NOT_FOUND: there is none. */
+static int find_account(struct hfd_controller_context *context, struct hf_term *term,
+                        const char *ns, const struct hf__json *secret, char uid[64]) {
+        const char *name = hfd_token_secret_account(secret);
+        struct hf__json *account;
+
+        if (!name)
+                return HF_E_NOT_FOUND;
+        int r = hfd_object_client_get_cached(context->service_accounts->informer, ns, name,
+                                             &account);
+        bool found = r == 0 && take_uid(secret, account, uid);
+        if (r == 0)
+                hf__json_free(account);
+        if (found || (r != 0 && r != HF_E_NOT_FOUND))
+                return r;
+        r = hfd_object_client_get(term, &service_accounts, ns, name, &account);
+        if (r != 0)
+                return r;
+        found = take_uid(secret, account, uid);
+        hf__json_free(account);
+        return found ? 0 : HF_E_NOT_FOUND;
+}
+
+/* ---- the Secret ---- */
+
+static int delete_secret(struct hf_term *term, const char *ns, const char *name,
+                         const struct hf__json *secret) {
+        struct hfd_object_client_delete_options options =
+                {.uid = hf__json_string(secret, "metadata.uid"),
+                 .resource_version = hf__json_string(secret, "metadata.resourceVersion")};
+
+        return hfd_object_client_ignore_stale(
+                hfd_object_client_delete(term, &secrets, ns, name, &options));
+}
+
+/* *ret_token stays NULL if this server has no key: then the rest is filled in. */
+static int issue_token(struct hfd_controller_context *context,
+                       const struct hfd_secret_token *wanted, char **ret_token) {
+        int r = context->tokens.issue
+                        ? context->tokens.issue(context->tokens.ctx, wanted, ret_token)
+                        : HF_E_UNAVAILABLE;
+
+        return r == HF_E_UNAVAILABLE ? 0 : r;
+}
+
+static void free_token(char *token) {
+        if (token)
+                explicit_bzero(token, strlen(token));
+        free(token);
+}
+
+static int fill_secret(struct hfd_controller_context *context, struct hf_term *term,
+                       struct hf__json *secret, const struct hfd_secret_token *wanted,
+                       const char *ca) {
+        unsigned lacks = hfd_token_secret_lacks(secret, ca);
+        char *token = NULL;
+        int r = 0;
+
+        if ((lacks & HFD_LACKS_TOKEN) != 0)
+                r = issue_token(context, wanted, &token);
+        if ((lacks & HFD_LACKS_TOKEN) != 0 && !token)
+                lacks &= ~(unsigned)HFD_LACKS_TOKEN;
+        if (r == 0 && lacks != 0)
+                r = hfd_token_secret_fill(secret, token, ca, wanted->ns, wanted->account_uid);
+        free_token(token);
+        if (r != 0 || lacks == 0)
+                return r;
+        r = hfd_object_client_ignore_stale(
+                hfd_object_client_update(term, &secrets, wanted->ns, wanted->secret, NULL, secret));
+        if (r != HF_E_INVALID)
+                return r;
+        /* It is immutable, and was created without a token. */
+        hf_log(&context->host->log, HF_LOG_WARNING, HFD_TOKEN_SECRETS,
+               "the Secret %s/%s cannot be filled: it is refused", wanted->ns, wanted->secret);
+        return 0;
+}
+
+static int check_secret(struct hfd_controller_context *context, struct hf_term *term,
+                        const char *ns, const char *name, struct hf__json *secret) {
+        char uid[64];
+
+        if (hf__json_string(secret, "metadata.deletionTimestamp"))
+                return 0;
+        int r = find_account(context, term, ns, secret, uid);
+        if (r == HF_E_NOT_FOUND)
+                return delete_secret(term, ns, name, secret);
+        if (r != 0)
+                return r;
+        char *ca = context->ca.root(context->ca.ctx);
+        if (!ca)
+                return -ENOMEM;
+        const struct hfd_secret_token wanted = {.ns = ns,
+                                                .account = hfd_token_secret_account(secret),
+                                                .account_uid = uid,
+                                                .secret = name};
+        r = fill_secret(context, term, secret, &wanted, ca);
+        free(ca);
+        return r;
+}
+
+static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
+        struct hfd_controller_context *context = ctx;
+        const char *slash = strchr(key, '/');
+        struct hf__json *secret;
+        char ns[64];
+
+        assert(slash &&
+               (size_t)(slash - key) < sizeof ns); /* the names of the informer's objects */
+        (void)snprintf(ns, sizeof ns, "%.*s", (int)(slash - key), key);
+        int r = hfd_object_client_get_cached(context->token_secrets, ns, slash + 1, &secret);
+        if (r != 0)
+                return r == HF_E_NOT_FOUND ? 0 : r;
+        r = check_secret(context, term, ns, slash + 1, secret);
+        hf__json_wipe_free(secret);
+        *ret_again = RECHECK_DELAY;
+        return r;
+}
+
+/* ---- events ---- */
+
+void hfd_token_secrets_index(void *ctx, const char *ns, const char *name, const char *object,
+                             size_t n, struct hf_informer_values *values) {
+        struct hf__json *secret;
+        char value[KEY_MAX];
+        int r = hf__json_parse(object, n, &secret, NULL);
+
+        if (r == -ENOMEM)
+                hf_informer_values_fail(values);
+        if (r != 0)
+                return;
+        const char *account = hfd_token_secret_account(secret);
+        if (account && hf__join(value, sizeof value, ns, "/", account, NULL) > 0)
+                (void)hf_informer_values_add(values, value);
+        hf__json_wipe_free(secret);
+}
+
+struct addition {
+        struct hf_workqueue *queue;
+        int r;
+};
+
+static void add_secret(void *ctx, const char *ns, const char *name, const char *object, size_t n) {
+        struct addition *addition = ctx;
+        char key[KEY_MAX];
+
+        if (hf__join(key, sizeof key, ns, "/", name, NULL) == 0)
+                return; /* no name is that long */
+        if (hf_workqueue_add(addition->queue, key) == -ENOMEM)
+                addition->r = -ENOMEM;
+}
+
+/* The account may be gone, or be another one than before. */
+static int map_account(void *ctx, struct hf_workqueue *queue, enum hf_event_type type,
+                       const char *ns, const char *name, const char *object, size_t n) {
+        struct hfd_controller_context *context = ctx;
+        struct addition addition = {.queue = queue};
+        char value[KEY_MAX];
+
+        if (hf__join(value, sizeof value, ns, "/", name, NULL) == 0)
+                return 0;
+        /* Fails only if the index does not exist; controllers.c creates it. */
+        (void)hf_informer_by_index(context->token_secrets, HFD_ACCOUNT_INDEX, value, add_secret,
+                                   &addition);
+        return addition.r;
+}
+
+int hfd_token_secrets_run(struct hf_term *term, void *ctx) {
+        struct hfd_controller_context *context = ctx;
+        assert(context->token_secrets && context->service_accounts); /* controllers.c has both */
+        const struct hf_reconciler_source sources[] = {
+                {.size = sizeof(struct hf_reconciler_source), .informer = context->token_secrets},
+                {.size = sizeof(struct hf_reconciler_source),
+                 .informer = context->service_accounts->informer,
+                 .map = map_account},
+        };
+        const struct hf_reconciler reconciler = {
+                .size = sizeof reconciler,
+                .name = HFD_TOKEN_SECRETS,
+                .sources = sources,
+                .n_sources = sizeof sources / sizeof *sources,
+                .n_workers = N_WORKERS,
+                .reconcile = reconcile,
+                .ctx = context,
+        };
+
+        return hf_reconciler_run(&reconciler, term);
+}

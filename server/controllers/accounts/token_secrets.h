@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The controller that fills Secrets with the tokens of service accounts, and deletes them with
+ * their account. */
+#include <holdfast/informer.h>
+#include <holdfast/leader.h>
+
+#define HFD_TOKEN_SECRETS "service-account-tokens"
+
+/* The index of the informer of these Secrets: its values are "namespace/account". */
+#define HFD_ACCOUNT_INDEX "account"
+/* The function of the index; it has no ctx. */
+void hfd_token_secrets_index(void *ctx, const char *ns, const char *name, const char *object,
+                             size_t n, struct hf_informer_values *values);
+
+/* hf_controller.run; ctx is the struct hfd_controller_context. */
+int hfd_token_secrets_run(struct hf_term *term, void *ctx);

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Paths of fields, and rules that many fields of a pod have. The texts are wire format.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "server/resources/strategies/pod/rules/pod_validation.h"
+#include "server/resources/validation/names.h"
+
+#define PORT_NAME_MAX 15
+#define PORT_MAX      65535
+
+const char *hfd_text_of(const struct hf__json *object, const char *key) {
+        const char *text = hf__json_text(hf__json_get(object, key));
+
+        return text ? text : "";
+}
+
+const char *hfd_field_path(char out[HFD_FIELD_PATH_MAX], const char *field, const char *member) {
+        (void)snprintf(out, HFD_FIELD_PATH_MAX, "%s.%s", field, member);
+        return out;
+}
+
+const char *hfd_field_index(char out[HFD_FIELD_PATH_MAX], const char *field, size_t i) {
+        (void)snprintf(out, HFD_FIELD_PATH_MAX, "%s[%zu]", field, i);
+        return out;
+}
+
+bool hfd_require_text(const struct hf__json *object, const char *field, const char *member,
+                      struct hfd_causes *causes) {
+        char path[HFD_FIELD_PATH_MAX];
+
+        if (*hfd_text_of(object, member))
+                return true;
+        hfd_cause_required(causes, hfd_field_path(path, field, member), "");
+        return false;
+}
+
+void hfd_require_one_of(const struct hf__json *object, const char *field, const char *member,
+                        const char *const *values, struct hfd_causes *causes) {
+        const char *text = hfd_text_of(object, member);
+        char path[HFD_FIELD_PATH_MAX];
+        struct hf__strbuf supported = {0};
+
+        hfd_field_path(path, field, member);
+        for (const char *const *value = values; *value; value++) {
+                if (strcmp(text, *value) == 0) {
+                        hf__strbuf_done(&supported);
+                        return;
+                }
+                hf__strbuf_printf(&supported, "%s\"%s\"", value == values ? "" : ", ", *value);
+        }
+        if (*text)
+                hfd_cause_unsupported_text(causes, path, text,
+                                           supported.error == 0 ? supported.data : "");
+        else
+                hfd_cause_required(causes, path, "");
+        hf__strbuf_done(&supported);
+}
+
+void hfd_require_range(const struct hf__json *object, const char *field, const char *member,
+                       int64_t min, int64_t max, const char *detail, struct hfd_causes *causes) {
+        char path[HFD_FIELD_PATH_MAX], text[32];
+        int64_t value;
+
+        if (!hf__json_integer(hf__json_get(object, member), &value) ||
+            (value >= min && value <= max))
+                return;
+        (void)snprintf(text, sizeof text, "%" PRId64, value);
+        hfd_cause_invalid(causes, hfd_field_path(path, field, member), text, detail);
+}
+
+/* ---- names and ports ---- */
+
+void hfd_port_name_validate(const char *name, const char *field, struct hfd_causes *causes) {
+        static const char lower[] = "abcdefghijklmnopqrstuvwxyz",
+                          allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
+        size_t n = strlen(name);
+
+        if (n > PORT_NAME_MAX)
+                hfd_cause_invalid_text(causes, field, name, "must be no more than 15 bytes");
+        if (n == 0 || name[strspn(name, allowed)] != '\0')
+                hfd_cause_invalid_text(causes, field, name,
+                                       "must contain only alpha-numeric characters (a-z, 0-9), "
+                                       "and hyphens (-)");
+        if (!strpbrk(name, lower))
+                hfd_cause_invalid_text(causes, field, name,
+                                       "must contain at least one letter (a-z)");
+        if (strstr(name, "--"))
+                hfd_cause_invalid_text(causes, field, name, "must not contain consecutive hyphens");
+        if (n > 0 && (name[0] == '-' || name[n - 1] == '-'))
+                hfd_cause_invalid_text(causes, field, name, "must not begin or end with a hyphen");
+}
+
+void hfd_port_validate(const struct hf__json *port, const char *field, struct hfd_causes *causes) {
+        int64_t number = 0;
+        char text[32];
+
+        if (hf__json_is_string(port)) {
+                hfd_port_name_validate(hf__json_text(port), field, causes);
+                return;
+        }
+        (void)hf__json_integer(port, &number);
+        if (number >= 1 && number <= PORT_MAX)
+                return;
+        (void)snprintf(text, sizeof text, "%" PRId64, number);
+        hfd_cause_invalid(causes, field, text, "must be between 1 and 65535, inclusive");
+}
+
+void hfd_label_name_validate(const struct hf__json *object, const char *field, const char *member,
+                             struct hfd_causes *causes) {
+        const char *name = hfd_text_of(object, member);
+        char path[HFD_FIELD_PATH_MAX];
+
+        hfd_field_path(path, field, member);
+        if (!*name)
+                hfd_cause_required(causes, path, "");
+        else if (strlen(name) > HFD_DNS_LABEL_MAX)
+                hfd_cause_invalid_text(causes, path, name, "must be no more than 63 bytes");
+        else if (!hfd_is_dns_label(name))
+                hfd_cause_invalid_text(causes, path, name, hfd_dns_label_rule);
+}
+
+void hfd_subdomain_validate(const char *name, const char *field, struct hfd_causes *causes) {
+        if (strlen(name) > HFD_DNS_SUBDOMAIN_MAX)
+                hfd_cause_invalid_text(causes, field, name, "must be no more than 253 bytes");
+        else if (!hfd_is_dns_subdomain(name))
+                hfd_cause_invalid_text(causes, field, name, hfd_dns_subdomain_rule);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The rules of a pod's template, for all kinds that have one. The functions add a cause for each
+ * mistake. Objects have the form of their schemas, and their defaults. field: the path that leads
+ * to the value. Pure. Thread: any.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "server/resources/causes.h"
+
+struct hf__json;
+
+#define HFD_FIELD_PATH_MAX 160 /* bytes, with the NUL: a cause keeps no more */
+
+/* pod_validation.c */
+void hfd_pod_template_spec_validate(const struct hf__json *template, const char *field,
+                                    struct hfd_causes *causes);
+/* toleration.c */
+void hfd_toleration_validate(const struct hf__json *toleration, const char *field,
+                             struct hfd_causes *causes);
+/* volume_validation.c: spec.volumes */
+void hfd_volumes_validate(const struct hf__json *spec, const char *field,
+                          struct hfd_causes *causes);
+/* A field of the pod that a variable (or a file of a volume) shows. */
+void hfd_object_field_selector_validate(const struct hf__json *selector, const char *field,
+                                        bool of_volume, struct hfd_causes *causes);
+/* container_validation.c: spec.containers and spec.initContainers */
+void hfd_containers_validate(const struct hf__json *spec, const char *field,
+                             struct hfd_causes *causes);
+/* handler_validation.c: the probes of a container, and its lifecycle */
+void hfd_handlers_validate(const struct hf__json *container, const char *field, int64_t grace,
+                           struct hfd_causes *causes);
+
+/* ---- helpers of these files: field_path.c ---- */
+
+/* "" for an absent text. key: of a member, not a path. Borrowed. */
+const char *hfd_text_of(const struct hf__json *object, const char *key);
+/* The path of a member: "a" and "b" are "a.b". Returns out, which must not be one of the texts. */
+const char *hfd_field_path(char out[HFD_FIELD_PATH_MAX], const char *field, const char *member);
+/* The path of an element: "a" and 1 are "a[1]". */
+const char *hfd_field_index(char out[HFD_FIELD_PATH_MAX], const char *field, size_t i);
+/* "Required value" if the member is absent or "". False: it is. */
+bool hfd_require_text(const struct hf__json *object, const char *field, const char *member,
+                      struct hfd_causes *causes);
+/* "Unsupported value" unless it is one of the values, which end with NULL; "Required value" if it
+ * is "" and no value is. */
+void hfd_require_one_of(const struct hf__json *object, const char *field, const char *member,
+                        const char *const *values, struct hfd_causes *causes);
+/* "Invalid value" unless the number is in the range. detail says which one. */
+void hfd_require_range(const struct hf__json *object, const char *field, const char *member,
+                       int64_t min, int64_t max, const char *detail, struct hfd_causes *causes);
+/* The port's number or name. port may be NULL, which is 0. */
+void hfd_port_validate(const struct hf__json *port, const char *field, struct hfd_causes *causes);
+void hfd_port_name_validate(const char *name, const char *field, struct hfd_causes *causes);
+/* A DNS label; "" is required. */
+void hfd_label_name_validate(const struct hf__json *object, const char *field, const char *member,
+                             struct hfd_causes *causes);
+/* A DNS subdomain; "" too is invalid. */
+void hfd_subdomain_validate(const char *name, const char *field, struct hfd_causes *causes);

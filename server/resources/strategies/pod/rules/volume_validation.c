@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rules of volumes. Of those of one vendor only the number of sources is checked. The texts are
+ * wire format.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/json_index.h"
+#include "server/resources/strategies/pod/rules/pod_validation.h"
+
+#define MODE_RULE "must be a number between 0 and 0777 (octal), both inclusive"
+
+/* ---- paths ---- */
+
+static bool has_backsteps(const char *path) {
+        for (const char *at = path; (at = strstr(at, "..")) != NULL; at += 2)
+                if ((at == path || at[-1] == '/') && (at[2] == '\0' || at[2] == '/'))
+                        return true;
+        return false;
+}
+
+/* The path of a file in a volume. */
+static void validate_file_path(const struct hf__json *file, const char *field,
+                               struct hfd_causes *causes) {
+        const char *text = hfd_text_of(file, "path");
+        char path[HFD_FIELD_PATH_MAX];
+
+        hfd_field_path(path, field, "path");
+        if (!*text)
+                hfd_cause_required(causes, path, "");
+        if (*text == '/')
+                hfd_cause_invalid_text(causes, path, text, "must be a relative path");
+        if (has_backsteps(text))
+                hfd_cause_invalid_text(causes, path, text, "must not contain '..'");
+        if (strncmp(text, "..", 2) == 0 && strncmp(text, "../", 3) != 0)
+                hfd_cause_invalid_text(causes, path, text, "must not start with '..'");
+        hfd_require_range(file, field, "mode", 0, 0777, MODE_RULE, causes);
+}
+
+static void validate_keys(const struct hf__json *source, const char *field,
+                          struct hfd_causes *causes) {
+        char items[HFD_FIELD_PATH_MAX], path[HFD_FIELD_PATH_MAX];
+        size_t i = 0;
+
+        hfd_require_range(source, field, "defaultMode", 0, 0777, MODE_RULE, causes);
+        hfd_field_path(items, field, "items");
+        for (const struct hf__json *m = hf__json_first(hf__json_get(source, "items")); m;
+             m = hf__json_next(m)) {
+                hfd_field_index(path, items, i++);
+                (void)hfd_require_text(m, path, "key", causes);
+                validate_file_path(m, path, causes);
+        }
+}
+
+/* ---- fields of the pod ---- */
+
+/* Labels and annotations may be followed by a key in brackets. */
+static bool has_subscript(const char *path) {
+        return (strncmp(path, "metadata.labels['", 17) == 0 ||
+                strncmp(path, "metadata.annotations['", 22) == 0) &&
+               strlen(path) > 2 && strcmp(path + strlen(path) - 2, "']") == 0;
+}
+
+void hfd_object_field_selector_validate(const struct hf__json *selector, const char *field,
+                                        bool of_volume, struct hfd_causes *causes) {
+        static const char *const of_variables[] = {"metadata.name",
+                                                   "metadata.namespace",
+                                                   "metadata.uid",
+                                                   "spec.nodeName",
+                                                   "spec.serviceAccountName",
+                                                   "status.hostIP",
+                                                   "status.hostIPs",
+                                                   "status.podIP",
+                                                   "status.podIPs",
+                                                   NULL};
+        static const char *const of_volumes[] = {"metadata.annotations", "metadata.labels",
+                                                 "metadata.name",        "metadata.namespace",
+                                                 "metadata.uid",         NULL};
+
+        if (!hfd_require_text(selector, field, "fieldPath", causes) ||
+            has_subscript(hfd_text_of(selector, "fieldPath")))
+                return;
+        hfd_require_one_of(selector, field, "fieldPath", of_volume ? of_volumes : of_variables,
+                           causes);
+}
+
+static void validate_downward_files(const struct hf__json *source, const char *field,
+                                    struct hfd_causes *causes) {
+        char items[HFD_FIELD_PATH_MAX], path[HFD_FIELD_PATH_MAX], member[HFD_FIELD_PATH_MAX];
+        size_t i = 0;
+
+        hfd_require_range(source, field, "defaultMode", 0, 0777, MODE_RULE, causes);
+        hfd_field_path(items, field, "items");
+        for (const struct hf__json *m = hf__json_first(hf__json_get(source, "items")); m;
+             m = hf__json_next(m)) {
+                const struct hf__json *of_field = hf__json_get(m, "fieldRef"),
+                                      *of_resource = hf__json_get(m, "resourceFieldRef");
+                validate_file_path(m, hfd_field_index(path, items, i++), causes);
+                if (of_field)
+                        hfd_object_field_selector_validate(of_field,
+                                                           hfd_field_path(member, path, "fieldRef"),
+                                                           true, causes);
+                else if (of_resource)
+                        (void)hfd_require_text(of_resource,
+                                               hfd_field_path(member, path, "resourceFieldRef"),
+                                               "containerName", causes);
+                else
+                        hfd_cause_required(causes, path,
+                                           "one of fieldRef and resourceFieldRef is required");
+                if (of_field && of_resource)
+                        hfd_cause_invalid_text(causes, path, "resource",
+                                               "fieldRef and resourceFieldRef can not be "
+                                               "specified simultaneously");
+        }
+}
+
+/* ---- sources ---- */
+
+static void validate_host_path(const struct hf__json *source, const char *field,
+                               struct hfd_causes *causes) {
+        static const char *const types[] =
+                {"",     "BlockDevice",  "CharDevice", "Directory", "DirectoryOrCreate",
+                 "File", "FileOrCreate", "Socket",     NULL};
+        char path[HFD_FIELD_PATH_MAX];
+
+        if (!hfd_require_text(source, field, "path", causes))
+                return;
+        if (has_backsteps(hfd_text_of(source, "path")))
+                hfd_cause_invalid_text(causes, hfd_field_path(path, field, "path"),
+                                       hfd_text_of(source, "path"), "must not contain '..'");
+        hfd_require_one_of(source, field, "type", types, causes);
+}
+
+static void validate_nfs(const struct hf__json *source, const char *field,
+                         struct hfd_causes *causes) {
+        char path[HFD_FIELD_PATH_MAX];
+
+        (void)hfd_require_text(source, field, "server", causes);
+        (void)hfd_require_text(source, field, "path", causes);
+        if (*hfd_text_of(source, "path") != '/')
+                hfd_cause_invalid_text(causes, hfd_field_path(path, field, "path"),
+                                       hfd_text_of(source, "path"), "must be an absolute path");
+}
+
+static void validate_source(const char *name, const struct hf__json *source, const char *field,
+                            struct hfd_causes *causes) {
+        if (strcmp(name, "hostPath") == 0) {
+                validate_host_path(source, field, causes);
+        } else if (strcmp(name, "secret") == 0) {
+                (void)hfd_require_text(source, field, "secretName", causes);
+                validate_keys(source, field, causes);
+        } else if (strcmp(name, "configMap") == 0) {
+                (void)hfd_require_text(source, field, "name", causes);
+                validate_keys(source, field, causes);
+        } else if (strcmp(name, "persistentVolumeClaim") == 0) {
+                (void)hfd_require_text(source, field, "claimName", causes);
+        } else if (strcmp(name, "nfs") == 0) {
+                validate_nfs(source, field, causes);
+        } else if (strcmp(name, "downwardAPI") == 0) {
+                validate_downward_files(source, field, causes);
+        } else if (strcmp(name, "projected") == 0) {
+                hfd_require_range(source, field, "defaultMode", 0, 0777, MODE_RULE, causes);
+        } else if (strcmp(name, "csi") == 0) {
+                (void)hfd_require_text(source, field, "driver", causes);
+        }
+}
+
+/* Exactly one source. The defaults have added one if there was none. */
+static void validate_volume(const struct hf__json *volume, const char *field,
+                            struct hfd_causes *causes) {
+        char path[HFD_FIELD_PATH_MAX];
+        bool found = false;
+
+        for (const struct hf__json *m = hf__json_first(volume); m; m = hf__json_next(m)) {
+                const char *name = hf__json_key(m);
+                if (strcmp(name, "name") == 0)
+                        continue;
+                hfd_field_path(path, field, name);
+                if (found)
+                        hfd_cause_forbidden(causes, path,
+                                            "may not specify more than 1 volume type");
+                else
+                        validate_source(name, m, path, causes);
+                found = true;
+        }
+        hfd_label_name_validate(volume, field, "name", causes);
+}
+
+void hfd_volumes_validate(const struct hf__json *spec, const char *field,
+                          struct hfd_causes *causes) {
+        const struct hf__json *volumes = hf__json_get(spec, "volumes");
+        char list[HFD_FIELD_PATH_MAX], path[HFD_FIELD_PATH_MAX], name_path[HFD_FIELD_PATH_MAX];
+        struct hf__json_index names;
+        size_t i = 0;
+
+        hfd_field_path(list, field, "volumes");
+        if (hf__json_index_init(&names, volumes, "name") == 0)
+                for (const struct hf__json *m = hf__json_first(volumes); m; m = hf__json_next(m)) {
+                        const char *name = hfd_text_of(m, "name");
+                        const struct hf__json_index_entry *first =
+                                hf__json_index_find(&names, name);
+                        validate_volume(m, hfd_field_index(path, list, i), causes);
+                        if (*name && first && first->position < i)
+                                hfd_cause_duplicate_text(causes,
+                                                         hfd_field_path(name_path, path, "name"),
+                                                         name);
+                        i++;
+                }
+        hf__json_index_done(&names);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * PodTemplates: a template of pods without anything that makes pods of it.
+ */
+#include "base/json.h"
+#include "server/resources/strategies/pod/pod_defaults.h"
+#include "server/resources/strategies/pod/pod_schema.h"
+#include "server/resources/strategies/pod/rules/pod_validation.h"
+#include "server/resources/strategies/strategies.h"
+#include "server/schema/common.h"
+
+static const struct hfd_schema_field fields[] = {
+        HFD_FIELD_API_VERSION,
+        HFD_FIELD_KIND,
+        HFD_FIELD_METADATA,
+        {"template", &hfd_pod_template_spec_schema, "The pods that are made from the template.",
+         .protobuf_tag = 2},
+};
+const struct hfd_schema hfd_pod_template_schema =
+        {HFD_STRUCT(HFD_CORE "PodTemplate", fields),
+         .description = "PodTemplate holds a template of pods for those who make them."};
+
+int hfd_pod_template_prepare(struct hf__json *object, const struct hf__json *old) {
+        return hfd_pod_template_default(object, "template");
+}
+
+void hfd_pod_template_validate(const struct hf__json *object, const struct hf__json *old,
+                               struct hfd_causes *causes) {
+        hfd_pod_template_spec_validate(hf__json_get(object, "template"), "template", causes);
+}
