@@ -23,8 +23,6 @@
 
 #define COST_LIMIT  1000000
 #define BYTES_LIMIT (16U * 1024 * 1024)
-/* Steps within operations, for each unit of cost. */
-#define WORK_FACTOR 10
 
 struct hf__cel_program {
         struct hf__arena arena; /* of all the rest */
@@ -86,8 +84,7 @@ int hf__cel_eval(const struct hf__cel_program *program, const struct hf__cel_val
         int r = 0;
 
         run.cost_limit = limits && limits->cost > 0 ? limits->cost : COST_LIMIT;
-        run.work_limit = run.cost_limit > UINT64_MAX / WORK_FACTOR ? UINT64_MAX
-                                                                   : run.cost_limit * WORK_FACTOR;
+        run.work_limit = run.cost_limit;
         run.bytes_limit = limits && limits->bytes > 0 ? limits->bytes : BYTES_LIMIT;
         run.locals = hf__cel_alloc(&run, program->n_locals * sizeof *run.locals);
         *ret_value = run.locals ? hf__cel_eval_node(&run, program->root) : hf__cel_failure(&run);
