@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Programs: an expression from its text to its value.
+ *
+ * Invariant: after hf__cel_compile a program does not change.
+ */
+#include "cel/cel.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <holdfast/error.h>
+
+#include "base/arena.h"
+#include "base/strbuf.h"
+#include "cel/checker.h"
+#include "cel/eval.h"
+#include "cel/issues.h"
+#include "cel/prepare.h"
+#include "cel/syntax/parser.h"
+
+#define COST_LIMIT  1000000
+#define BYTES_LIMIT (16U * 1024 * 1024)
+
+struct hf__cel_program {
+        struct hf__arena arena; /* of all the rest */
+        struct hf__cel_node *root;
+        const struct hf__cel_type *type;
+        uint32_t n_locals;
+};
+
+static int compile(struct hf__cel_program *program, struct hf__cel_issues *issues,
+                   const struct hf__cel_declarations *declarations) {
+        program->root = hf__cel_parse(issues);
+        if (program->root)
+                program->type =
+                        hf__cel_check(program->root, declarations, issues, &program->n_locals);
+        if (program->type && hf__cel_prepare(program->root, issues) != 0)
+                return -ENOMEM;
+        if (program->arena.failed)
+                return -ENOMEM;
+        return issues->n > 0 ? HF_E_INVALID : 0;
+}
+
+int hf__cel_compile(const struct hf__cel_declarations *declarations, const char *text, size_t n,
+                    struct hf__strbuf *reterr_message, struct hf__cel_program **ret_program) {
+        struct hf__cel_program *program = calloc(1, sizeof *program);
+        struct hf__cel_issues issues = {.text = text, .n_text = n};
+        int r;
+
+        assert(declarations->library);
+        if (!program)
+                return -ENOMEM;
+        hf__arena_init(&program->arena);
+        issues.arena = &program->arena;
+        r = compile(program, &issues, declarations);
+        if (r == 0) {
+                *ret_program = program;
+                return 0;
+        }
+        if (r > 0)
+                hf__cel_issues_print(&issues, reterr_message);
+        hf__cel_program_free(program);
+        return r;
+}
+
+void hf__cel_program_free(struct hf__cel_program *program) {
+        if (!program)
+                return;
+        hf__arena_deinit(&program->arena);
+        free(program);
+}
+
+const struct hf__cel_type *hf__cel_program_type(const struct hf__cel_program *program) {
+        return program->type;
+}
+
+int hf__cel_eval(const struct hf__cel_program *program, const struct hf__cel_value *inputs,
+                 const struct hf__cel_limits *limits, struct hf__arena *arena,
+                 struct hf__cel_value *ret_value, uint64_t *ret_cost) {
+        struct hf__cel_run run = {.arena = arena, .inputs = inputs};
+        int r = 0;
+
+        run.cost_limit = limits && limits->cost > 0 ? limits->cost : COST_LIMIT;
+        run.work_limit = run.cost_limit;
+        run.bytes_limit = limits && limits->bytes > 0 ? limits->bytes : BYTES_LIMIT;
+        run.locals = hf__cel_alloc(&run, program->n_locals * sizeof *run.locals);
+        *ret_value = run.locals ? hf__cel_eval_node(&run, program->root) : hf__cel_failure(&run);
+        if (ret_cost)
+                *ret_cost = run.cost;
+        if (run.failed != 0) {
+                *ret_value = hf__cel_failure(&run);
+                r = run.failed;
+        } else if (hf__cel_is_error(*ret_value)) {
+                r = HF_E_INVALID;
+        }
+        return r;
+}

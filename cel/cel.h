@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The Common Expression Language as Kubernetes uses it: a program is compiled once from the text of
+ * an expression, and evaluated many times with the values of its variables.
+ *
+ * Pure: no I/O, no clock, no threads, no globals. Nothing blocks.
+ *
+ * Ownership: the caller frees a program. It refers to the declarations it was compiled with, which
+ * must live as long. A result refers to the arena of its evaluation, to the program and to the
+ * inputs.
+ *
+ * Thread: any. A program and its declarations do not change, so several threads may evaluate one
+ * program at the same time, each with an arena of its own.
+ *
+ * Limits: an expression has at most 100,000 bytes and 250 levels; a type at most 2,000 parts; a
+ * pattern 10,000 bytes and 5,000 instructions. An evaluation ends at the limits that the caller
+ * sets. What bounds it is counted, not timed.
+ *
+ * Texts of inputs are UTF-8. Where Kubernetes looks up the rules of a time zone by its name, this
+ * reports an error: only UTC and fixed offsets are known.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cel/declarations.h"
+#include "cel/library.h"
+#include "cel/value.h"
+
+struct hf__arena;
+struct hf__strbuf;
+struct hf__cel_program;
+
+/*
+ * Compiles and checks an expression of n bytes. 0, -ENOMEM, or HF_E_INVALID: then what is wrong is
+ * appended to reterr_message, as Kubernetes shows it, with the line, the column and a mark. The
+ * text is not used after the call.
+ */
+int hf__cel_compile(const struct hf__cel_declarations *declarations, const char *text, size_t n,
+                    struct hf__strbuf *reterr_message, struct hf__cel_program **ret_program);
+void hf__cel_program_free(struct hf__cel_program *program); /* accepts NULL */
+/* The type of the result; it lives as long as the program. */
+const struct hf__cel_type *hf__cel_program_type(const struct hf__cel_program *program);
+
+/* Limits of an evaluation; 0 is the default. */
+struct hf__cel_limits {
+        uint64_t cost; /* as Kubernetes counts it; default 1,000,000, its limit of a call */
+        size_t bytes;  /* of memory; default 16 MiB */
+};
+
+/*
+ * Evaluates a program. inputs: the values of the declared variables, in the order of the
+ * declarations. Memory comes from the arena. 0; HF_E_INVALID: *ret_value is an error value with a
+ * message; HF_E_TOO_LARGE: likewise, because a limit was exceeded; or -ENOMEM. *ret_cost (may be
+ * NULL) is set in any case.
+ */
+int hf__cel_eval(const struct hf__cel_program *program, const struct hf__cel_value *inputs,
+                 const struct hf__cel_limits *limits, struct hf__arena *arena,
+                 struct hf__cel_value *ret_value, uint64_t *ret_cost);

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* What an expression may refer to. The caller owns all of it, and keeps the types and the library
+ * alive as long as a program that was compiled with them. Thread: any, since it does not change. */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cel/type.h"
+
+struct hf__cel_library;
+
+struct hf__cel_variable {
+        const char *name; /* "object"; may be qualified: "a.b" */
+        const struct hf__cel_type *type;
+};
+
+struct hf__cel_declarations {
+        const struct hf__cel_library *library;
+        const struct hf__cel_variable
+                *variables; /* an evaluation gets their values in this order */
+        size_t n_variables;
+        /* Types that an expression may construct: Name{field: value}. */
+        const struct hf__cel_type *const *objects;
+        size_t n_objects;
+        /* Lists and maps in an expression may mix types, as the specification allows. Kubernetes
+         * refuses that. */
+        bool mixed_literals;
+};

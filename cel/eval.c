@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The evaluator: it walks the checked tree. A literal is a value of the tree, so it costs nothing.
+ *
+ * Invariants: each loop and each call is charged to the run, so that the cost limit ends every
+ * evaluation. An error is a value. &&, || and the macros all and exists absorb one if another
+ * operand decides, but never the error of a run that has failed.
+ */
+#include "cel/eval.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "cel/fold.h"
+#include "cel/library.h"
+
+#define COST_OF_LIST   10
+#define COST_OF_MAP    30
+#define COST_OF_OBJECT 40
+
+static struct hf__cel_value no_overload(void) { return hf__cel_error_text("no such overload"); }
+
+static struct hf__cel_value eval_name(struct hf__cel_run *run, const struct hf__cel_node *node) {
+        if (!hf__cel_spend(run, 1))
+                return hf__cel_failure(run);
+        if (node->as.name.scope == HF__CEL_SCOPE_LOCAL)
+                return run->locals[node->as.name.slot];
+        assert(node->as.name.scope == HF__CEL_SCOPE_INPUT);
+        return run->inputs[node->as.name.slot];
+}
+
+/* The field of a map. *ret_found: whether there is one; otherwise the result is null. What
+ * is no map has no fields. An error: the run has failed. */
+static struct hf__cel_value find_field(struct hf__cel_run *run, struct hf__cel_value operand,
+                                       const struct hf__cel_node *node, bool *ret_found) {
+        struct hf__cel_value key =
+                hf__cel_string(node->as.select.field.text, node->as.select.field.n);
+        struct hf__cel_value value = hf__cel_null();
+
+        *ret_found = false;
+        if (operand.kind != HF__CEL_MAP && operand.kind != HF__CEL_OBJECT)
+                return value;
+        *ret_found = hf__cel_map_find(operand.as.map, key, &value);
+        return run->failed != 0 ? hf__cel_failure(run) : value;
+}
+
+static struct hf__cel_value eval_select(struct hf__cel_run *run, const struct hf__cel_node *node) {
+        struct hf__cel_value operand = hf__cel_eval_node(run, node->as.select.operand);
+        bool optional = node->optional;
+        struct hf__cel_value value;
+        bool found;
+
+        if (hf__cel_is_error(operand))
+                return operand;
+        if (!hf__cel_spend(run, node->kind == HF__CEL_NODE_HAS ? 0 : 1))
+                return hf__cel_failure(run);
+        if (operand.kind == HF__CEL_OPTIONAL) {
+                if (!operand.as.optional)
+                        return node->kind == HF__CEL_NODE_HAS ? hf__cel_bool(false) : operand;
+                operand = *operand.as.optional;
+                optional = true;
+        }
+        if (optional && operand.kind != HF__CEL_MAP && operand.kind != HF__CEL_OBJECT)
+                return no_overload();
+        value = find_field(run, operand, node, &found);
+        if (hf__cel_is_error(value))
+                return value;
+        if (node->kind == HF__CEL_NODE_HAS)
+                return hf__cel_bool(found);
+        if (optional)
+                return found ? hf__cel_optional_of(run, value) : hf__cel_optional_none();
+        return found ? value
+                     : hf__cel_errorf(run, "no such key: %.200s", node->as.select.field.text);
+}
+
+static struct hf__cel_value eval_logic(struct hf__cel_run *run, const struct hf__cel_node *node) {
+        bool decisive = node->op == HF__CEL_OP_OR;
+        struct hf__cel_value error = hf__cel_null();
+
+        for (uint32_t i = 0; i < node->as.call.n_args; i++) {
+                struct hf__cel_value value = hf__cel_eval_node(run, node->as.call.args[i]);
+
+                if (run->failed != 0)
+                        return hf__cel_failure(run);
+                if (value.kind == HF__CEL_BOOL && value.as.boolean == decisive)
+                        return value;
+                if (value.kind != HF__CEL_BOOL && !hf__cel_is_error(error))
+                        error = hf__cel_is_error(value) ? value : no_overload();
+        }
+        return hf__cel_is_error(error) ? error : hf__cel_bool(!decisive);
+}
+
+static struct hf__cel_value eval_condition(struct hf__cel_run *run,
+                                           const struct hf__cel_node *node) {
+        struct hf__cel_value test = hf__cel_eval_node(run, node->as.call.args[0]);
+
+        if (hf__cel_is_error(test))
+                return test;
+        if (test.kind != HF__CEL_BOOL)
+                return no_overload();
+        return hf__cel_eval_node(run, node->as.call.args[test.as.boolean ? 1 : 2]);
+}
+
+static struct hf__cel_value eval_equal(struct hf__cel_run *run, const struct hf__cel_node *node) {
+        struct hf__cel_value a = hf__cel_eval_node(run, node->as.call.args[0]);
+        struct hf__cel_value b;
+        struct hf__cel_value same;
+        uint64_t size_a;
+        uint64_t size_b;
+
+        if (hf__cel_is_error(a))
+                return a;
+        b = hf__cel_eval_node(run, node->as.call.args[1]);
+        if (hf__cel_is_error(b))
+                return b;
+        size_a = hf__cel_size(a);
+        size_b = hf__cel_size(b);
+        if (!hf__cel_spend(run, ((size_a < size_b ? size_a : size_b) + 9) / 10))
+                return hf__cel_failure(run);
+        same = hf__cel_equal(run, a, b);
+        if (!hf__cel_is_error(same) && node->op == HF__CEL_OP_NOT_EQUAL)
+                same.as.boolean = !same.as.boolean;
+        return same;
+}
+
+/* optional.or(optional) and optional.orValue(value). */
+static struct hf__cel_value eval_otherwise(struct hf__cel_run *run,
+                                           const struct hf__cel_node *node) {
+        struct hf__cel_value optional = hf__cel_eval_node(run, node->as.call.args[0]);
+
+        if (hf__cel_is_error(optional))
+                return optional;
+        if (optional.kind != HF__CEL_OPTIONAL)
+                return no_overload();
+        if (!optional.as.optional)
+                return hf__cel_eval_node(run, node->as.call.args[1]);
+        return node->op == HF__CEL_OP_OR_VALUE ? *optional.as.optional : optional;
+}
+
+static struct hf__cel_value eval_function(struct hf__cel_run *run,
+                                          const struct hf__cel_node *node) {
+        struct hf__cel_value args[HF__CEL_ARGS_MAX];
+        unsigned n = node->as.call.n_args;
+
+        assert(n <= HF__CEL_ARGS_MAX);
+        for (unsigned i = 0; i < n; i++) {
+                args[i] = hf__cel_eval_node(run, node->as.call.args[i]);
+                if (hf__cel_is_error(args[i]))
+                        return args[i];
+        }
+        for (unsigned i = 0; i < node->as.call.n_overloads; i++) {
+                const struct hf__cel_overload *overload = node->as.call.overloads[i];
+                struct hf__cel_value value;
+
+                if (!hf__cel_overload_takes(overload, args, n))
+                        continue;
+                if (!hf__cel_overload_charge(overload, run, args))
+                        return hf__cel_failure(run);
+                run->prepared = node->as.call.prepared;
+                value = overload->call(run, args, n);
+                return run->failed != 0 ? hf__cel_failure(run) : value;
+        }
+        return no_overload();
+}
+
+static struct hf__cel_value eval_call(struct hf__cel_run *run, const struct hf__cel_node *node) {
+        switch ((enum hf__cel_operator)node->op) {
+        case HF__CEL_OP_AND:
+        case HF__CEL_OP_OR: return eval_logic(run, node);
+        case HF__CEL_OP_CONDITION: return eval_condition(run, node);
+        case HF__CEL_OP_EQUAL:
+        case HF__CEL_OP_NOT_EQUAL: return eval_equal(run, node);
+        case HF__CEL_OP_OR_VALUE:
+        case HF__CEL_OP_OR_OTHER: return eval_otherwise(run, node);
+        case HF__CEL_OP_NONE: break;
+        }
+        return eval_function(run, node);
+}
+
+/* Whether an element marked as optional is there; then *value is what it holds. An error replaces
+ * the value if it is not optional. */
+static bool unwrap(struct hf__cel_run *run, struct hf__cel_value *value) {
+        if (hf__cel_is_error(*value))
+                return true;
+        if (value->kind != HF__CEL_OPTIONAL) {
+                *value = hf__cel_errorf(run, "cannot initialize optional list element from "
+                                             "non-optional value");
+                return true;
+        }
+        if (!value->as.optional)
+                return false;
+        *value = *value->as.optional;
+        return true;
+}
+
+static struct hf__cel_value eval_list(struct hf__cel_run *run, const struct hf__cel_node *node) {
+        struct hf__cel_value *items;
+        struct hf__cel_value list = hf__cel_new_list(run, node->as.list.n, &items);
+        size_t n = 0;
+
+        if (hf__cel_is_error(list))
+                return list;
+        for (uint32_t i = 0; i < node->as.list.n; i++) {
+                struct hf__cel_value value = hf__cel_eval_node(run, node->as.list.items[i]);
+
+                if (node->as.list.optional && node->as.list.optional[i] && !unwrap(run, &value))
+                        continue;
+                if (hf__cel_is_error(value))
+                        return value;
+                items[n++] = value;
+        }
+        if (!hf__cel_spend(run, COST_OF_LIST))
+                return hf__cel_failure(run);
+        return n == node->as.list.n ? list : hf__cel_sublist(run, list.as.list, 0, n);
+}
+
+static struct hf__cel_value eval_map(struct hf__cel_run *run, const struct hf__cel_node *node) {
+        bool object = node->kind == HF__CEL_NODE_OBJECT;
+        struct hf__cel_entry *entries = hf__cel_alloc(run, node->as.map.n * sizeof *entries);
+        struct hf__cel_value value;
+        size_t n = 0;
+
+        if (!entries)
+                return hf__cel_failure(run);
+        for (uint32_t i = 0; i < node->as.map.n; i++) {
+                const struct hf__cel_pair *pair = &node->as.map.pairs[i];
+
+                entries[n].key = object ? hf__cel_string(pair->name.text, pair->name.n)
+                                        : hf__cel_eval_node(run, pair->key);
+                if (hf__cel_is_error(entries[n].key))
+                        return entries[n].key;
+                value = hf__cel_eval_node(run, pair->value);
+                if (pair->optional && !unwrap(run, &value))
+                        continue;
+                if (hf__cel_is_error(value))
+                        return value;
+                entries[n++].value = value;
+        }
+        if (!hf__cel_spend(run, object ? COST_OF_OBJECT : COST_OF_MAP))
+                return hf__cel_failure(run);
+        value = hf__cel_new_map(run, entries, n);
+        if (object && !hf__cel_is_error(value))
+                value = hf__cel_object(run, value.as.map, node->type);
+        return value;
+}
+
+struct hf__cel_value hf__cel_eval_node(struct hf__cel_run *run, const struct hf__cel_node *node) {
+        switch ((enum hf__cel_node_kind)node->kind) {
+        case HF__CEL_NODE_CONST: return node->as.constant;
+        case HF__CEL_NODE_NAME: return eval_name(run, node);
+        case HF__CEL_NODE_SELECT:
+        case HF__CEL_NODE_HAS: return eval_select(run, node);
+        case HF__CEL_NODE_CALL: return eval_call(run, node);
+        case HF__CEL_NODE_LIST: return eval_list(run, node);
+        case HF__CEL_NODE_MAP:
+        case HF__CEL_NODE_OBJECT: return eval_map(run, node);
+        case HF__CEL_NODE_FOLD: return hf__cel_eval_fold(run, node, hf__cel_eval_node);
+        }
+        return no_overload();
+}

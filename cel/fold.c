@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The loops of macros.
+ *
+ * Invariant: each round is charged what the general loop costs that Kubernetes makes of a macro, so
+ * that a range cannot be walked for free and the numbers agree.
+ */
+#include "cel/fold.h"
+
+#include <string.h>
+
+struct loop {
+        struct hf__cel_run *run;
+        const struct hf__cel_node *node;
+        hf__cel_eval_function *eval;
+        struct hf__cel_value range;
+        size_t n;
+        struct hf__cel_value key; /* of the element, or its index */
+        struct hf__cel_value element;
+};
+
+/* Sets the variables of round i. */
+static void enter(struct loop *l, size_t i) {
+        struct hf__cel_value *locals = l->run->locals + l->node->as.fold.slot;
+
+        if (l->range.kind == HF__CEL_LIST) {
+                l->key = hf__cel_int((int64_t)i);
+                l->element = hf__cel_list_at(l->range.as.list, i);
+        } else {
+                struct hf__cel_entry entry = hf__cel_map_at(l->range.as.map, i);
+
+                l->key = entry.key;
+                l->element = entry.value;
+        }
+        if (l->node->as.fold.variables[1].text) {
+                locals[0] = l->key;
+                locals[1] = l->element;
+        } else {
+                locals[0] = l->range.kind == HF__CEL_LIST ? l->element : l->key;
+        }
+}
+
+/* The value of the test, or true without one: a bool or an error. */
+static struct hf__cel_value test(struct loop *l) {
+        struct hf__cel_value value = hf__cel_bool(true);
+
+        if (l->node->as.fold.test)
+                value = l->eval(l->run, l->node->as.fold.test);
+        if (value.kind != HF__CEL_BOOL && !hf__cel_is_error(value))
+                return hf__cel_error_text("no such overload");
+        return value;
+}
+
+/* all and exists. */
+static struct hf__cel_value quantify(struct loop *l, bool decisive) {
+        struct hf__cel_value error = hf__cel_null();
+
+        for (size_t i = 0; i < l->n; i++) {
+                struct hf__cel_value value;
+
+                enter(l, i);
+                value = test(l);
+                if (!hf__cel_spend(l->run, decisive ? 4 : 3))
+                        return hf__cel_failure(l->run);
+                if (value.kind == HF__CEL_BOOL && value.as.boolean == decisive) {
+                        hf__cel_spend(l->run, decisive ? 4 : 3);
+                        return value;
+                }
+                if (hf__cel_is_error(value) && !hf__cel_is_error(error))
+                        error = value;
+        }
+        hf__cel_spend(l->run, 1);
+        return hf__cel_is_error(error) ? error : hf__cel_bool(!decisive);
+}
+
+static struct hf__cel_value exists_one(struct loop *l) {
+        size_t found = 0;
+
+        for (size_t i = 0; i < l->n; i++) {
+                struct hf__cel_value value;
+
+                enter(l, i);
+                value = test(l);
+                if (hf__cel_is_error(value))
+                        return value;
+                found += value.as.boolean;
+                if (!hf__cel_spend(l->run, value.as.boolean ? 2 : 0))
+                        return hf__cel_failure(l->run);
+        }
+        hf__cel_spend(l->run, 2);
+        return hf__cel_bool(found == 1);
+}
+
+static struct hf__cel_value make_list(struct loop *l) {
+        bool filter = l->node->op == HF__CEL_FOLD_FILTER;
+        struct hf__cel_value *items;
+        struct hf__cel_value list = hf__cel_new_list(l->run, l->n, &items);
+        size_t n = 0;
+
+        if (hf__cel_is_error(list))
+                return list;
+        for (size_t i = 0; i < l->n; i++) {
+                struct hf__cel_value value;
+
+                enter(l, i);
+                value = test(l);
+                if (hf__cel_is_error(value))
+                        return value;
+                if (!hf__cel_spend(l->run, value.as.boolean ? 12 : 0))
+                        return hf__cel_failure(l->run);
+                if (!value.as.boolean)
+                        continue;
+                if (filter)
+                        hf__cel_spend(l->run, 1);
+                value = filter ? l->run->locals[l->node->as.fold.slot]
+                               : l->eval(l->run, l->node->as.fold.result);
+                if (hf__cel_is_error(value))
+                        return value;
+                items[n++] = value;
+        }
+        hf__cel_spend(l->run, 1);
+        return n == l->n ? list : hf__cel_sublist(l->run, list.as.list, 0, n);
+}
+
+struct entries {
+        struct hf__cel_entry *items;
+        size_t n;
+        size_t space;
+};
+
+/* false: the run has failed. */
+static bool add_entry(struct hf__cel_run *run, struct entries *entries,
+                      struct hf__cel_entry entry) {
+        if (entries->n == entries->space) {
+                size_t space = entries->space > 0 ? entries->space * 2 : 8;
+                struct hf__cel_entry *items = hf__cel_alloc(run, space * sizeof *items);
+
+                if (!items)
+                        return false;
+                if (entries->n > 0)
+                        memcpy(items, entries->items, entries->n * sizeof *items);
+                entries->items = items;
+                entries->space = space;
+        }
+        entries->items[entries->n++] = entry;
+        return hf__cel_work(run, 1);
+}
+
+/* Adds what a round of transformMap or transformMapEntry yields. Returns an error or null. */
+static struct hf__cel_value add_result(struct loop *l, struct entries *entries) {
+        struct hf__cel_value value = l->eval(l->run, l->node->as.fold.result);
+
+        if (hf__cel_is_error(value))
+                return value;
+        if (l->node->op == HF__CEL_FOLD_MAP) {
+                add_entry(l->run, entries, (struct hf__cel_entry){.key = l->key, .value = value});
+                return hf__cel_null();
+        }
+        if (value.kind != HF__CEL_MAP)
+                return hf__cel_error_text("no such overload");
+        for (size_t i = 0; i < value.as.map->n; i++)
+                if (!add_entry(l->run, entries, hf__cel_map_at(value.as.map, i)))
+                        break;
+        return hf__cel_null();
+}
+
+static struct hf__cel_value make_map(struct loop *l) {
+        struct entries entries = {0};
+
+        for (size_t i = 0; i < l->n; i++) {
+                struct hf__cel_value value;
+
+                enter(l, i);
+                value = test(l);
+                if (hf__cel_is_error(value))
+                        return value;
+                if (!value.as.boolean)
+                        continue;
+                value = add_result(l, &entries);
+                if (!hf__cel_spend(l->run, l->node->op == HF__CEL_FOLD_MAP ? 3 : 2))
+                        return hf__cel_failure(l->run);
+                if (hf__cel_is_error(value))
+                        return value;
+        }
+        hf__cel_spend(l->run, 1);
+        if (l->run->failed != 0)
+                return hf__cel_failure(l->run);
+        return hf__cel_new_map(l->run, entries.items, entries.n);
+}
+
+static struct hf__cel_value map_optional(struct loop *l) {
+        struct hf__cel_value value;
+
+        if (l->range.kind != HF__CEL_OPTIONAL)
+                return hf__cel_error_text("no such overload");
+        if (!hf__cel_spend(l->run, 1))
+                return hf__cel_failure(l->run);
+        if (!l->range.as.optional)
+                return l->range;
+        l->run->locals[l->node->as.fold.slot] = *l->range.as.optional;
+        value = l->eval(l->run, l->node->as.fold.result);
+        if (l->node->op == HF__CEL_FOLD_OPT_MAP)
+                return hf__cel_optional_of(l->run, value);
+        if (value.kind == HF__CEL_OPTIONAL || hf__cel_is_error(value))
+                return value;
+        return hf__cel_error_text("no such overload");
+}
+
+static struct hf__cel_value run_loop(struct loop *l) {
+        switch ((enum hf__cel_fold)l->node->op) {
+        case HF__CEL_FOLD_ALL: return quantify(l, false);
+        case HF__CEL_FOLD_EXISTS: return quantify(l, true);
+        case HF__CEL_FOLD_EXISTS_ONE: return exists_one(l);
+        case HF__CEL_FOLD_LIST:
+        case HF__CEL_FOLD_FILTER: return make_list(l);
+        case HF__CEL_FOLD_MAP:
+        case HF__CEL_FOLD_MAP_ENTRY: return make_map(l);
+        case HF__CEL_FOLD_OPT_MAP:
+        case HF__CEL_FOLD_OPT_FLAT_MAP: break;
+        }
+        return map_optional(l);
+}
+
+struct hf__cel_value hf__cel_eval_fold(struct hf__cel_run *run, const struct hf__cel_node *node,
+                                       hf__cel_eval_function *eval) {
+        struct loop l = {.run = run, .node = node, .eval = eval};
+        struct hf__cel_value value;
+
+        l.range = eval(run, node->as.fold.range);
+        if (hf__cel_is_error(l.range))
+                return l.range;
+        if (l.range.kind == HF__CEL_LIST)
+                l.n = l.range.as.list->n;
+        else if (l.range.kind == HF__CEL_MAP || l.range.kind == HF__CEL_OBJECT)
+                l.n = l.range.as.map->n;
+        else if (l.range.kind != HF__CEL_OPTIONAL)
+                return hf__cel_error_text("no such overload");
+        value = run_loop(&l);
+        return run->failed != 0 ? hf__cel_failure(run) : value;
+}

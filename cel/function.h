@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Functions of expressions: a row of a table, with a signature as text, and the overload that is
+ * made of it. Neither changes. Thread: any. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cel/run.h"
+
+/* What a call costs; sizes are characters, bytes or elements. */
+enum hf__cel_cost {
+        HF__CEL_COST_ONE,
+        HF__CEL_COST_FIRST,    /* a tenth of the first argument */
+        HF__CEL_COST_SHORTER,  /* a tenth of the shorter argument */
+        HF__CEL_COST_BOTH,     /* a tenth of both */
+        HF__CEL_COST_CONTAINS, /* a tenth of the first times a tenth of the second */
+        HF__CEL_COST_MATCHES,  /* a tenth of the first times a quarter of the second */
+        HF__CEL_COST_ELEMENTS, /* the elements of the first argument */
+        HF__CEL_COST_IN,       /* the elements of the second argument */
+        HF__CEL_COST_SETS,     /* 1, and the product of both sizes */
+        HF__CEL_COST_SETS_TWICE,
+};
+
+/* A function never sees an error among its arguments. It may allocate from the run. */
+typedef struct hf__cel_value hf__cel_function(struct hf__cel_run *run,
+                                              const struct hf__cel_value *args, unsigned n_args);
+
+struct hf__cel_row {
+        const char *name;
+        const char *signature; /* ".string(int) -> string" is a member of strings; "(A) -> int" */
+        hf__cel_function *call;
+        enum hf__cel_cost cost;
+};
+
+#define HF__CEL_ARGS_MAX 4
+
+struct hf__cel_overload {
+        const char *name;
+        hf__cel_function *call;
+        enum hf__cel_cost cost;
+        bool member;
+        bool any_number; /* where it takes an int, it takes an equal number of another type */
+        unsigned n_args; /* the target included */
+        const struct hf__cel_type *args[HF__CEL_ARGS_MAX];
+        const struct hf__cel_type *result;
+};

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Conversions between types.
+ *
+ * Invariant: a conversion gives the same value, or, from a double, the whole part of it, or an
+ * error; it never wraps.
+ */
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "base/utf8.h"
+#include "cel/functions/tables.h"
+#include "cel/number_text.h"
+#include "cel/timestamp.h"
+
+static struct hf__cel_value same(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                 unsigned n) {
+        return args[0];
+}
+
+static struct hf__cel_value cannot(struct hf__cel_run *run, const char *to) {
+        return hf__cel_errorf(run, "type conversion error from 'string' to '%s'", to);
+}
+
+static struct hf__cel_value to_int(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                   unsigned n) {
+        int64_t value = args[0].as.i; /* of a timestamp, its seconds */
+
+        switch (args[0].kind) {
+        case HF__CEL_UINT:
+                if (args[0].as.u > INT64_MAX)
+                        return hf__cel_error_text("integer overflow");
+                return hf__cel_int((int64_t)args[0].as.u);
+        case HF__CEL_DOUBLE:
+                if (!(args[0].as.d > -0x1p63 && args[0].as.d < 0x1p63))
+                        return hf__cel_error_text("integer overflow");
+                return hf__cel_int((int64_t)args[0].as.d);
+        case HF__CEL_STRING:
+                if (!hf__cel_int_parse(args[0].as.text, args[0].n, &value))
+                        return cannot(run, "int");
+                return hf__cel_int(value);
+        default: return hf__cel_int(value);
+        }
+}
+
+static struct hf__cel_value to_uint(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                    unsigned n) {
+        uint64_t value;
+
+        switch (args[0].kind) {
+        case HF__CEL_INT:
+                if (args[0].as.i < 0)
+                        return hf__cel_error_text("unsigned integer overflow");
+                return hf__cel_uint((uint64_t)args[0].as.i);
+        case HF__CEL_DOUBLE:
+                if (!(args[0].as.d >= 0 && args[0].as.d < 0x1p64))
+                        return hf__cel_error_text("unsigned integer overflow");
+                return hf__cel_uint((uint64_t)args[0].as.d);
+        case HF__CEL_STRING:
+                if (!hf__cel_uint_parse(args[0].as.text, args[0].n, &value))
+                        return cannot(run, "uint");
+                return hf__cel_uint(value);
+        default: return args[0];
+        }
+}
+
+static struct hf__cel_value to_double(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                      unsigned n) {
+        double value;
+
+        switch (args[0].kind) {
+        case HF__CEL_INT: return hf__cel_double((double)args[0].as.i);
+        case HF__CEL_UINT: return hf__cel_double((double)args[0].as.u);
+        case HF__CEL_STRING:
+                if (!hf__cel_double_parse(args[0].as.text, args[0].n, &value))
+                        return cannot(run, "double");
+                return hf__cel_double(value);
+        default: return args[0];
+        }
+}
+
+static struct hf__cel_value to_bool(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                    unsigned n) {
+        static const char *const words[] = {"false", "False", "FALSE", "f", "F", "0",
+                                            "true",  "True",  "TRUE",  "t", "T", "1"};
+
+        for (size_t i = 0; i < 12; i++)
+                if (strlen(words[i]) == args[0].n &&
+                    memcmp(words[i], args[0].as.text, args[0].n) == 0)
+                        return hf__cel_bool(i >= 6);
+        return cannot(run, "bool");
+}
+
+static struct hf__cel_value to_bytes(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                     unsigned n) {
+        return hf__cel_bytes(args[0].as.text, args[0].n);
+}
+
+static struct hf__cel_value bytes_to_string(struct hf__cel_run *run,
+                                            const struct hf__cel_value *args, unsigned n) {
+        if (!hf__cel_work(run, args[0].n / 16))
+                return hf__cel_failure(run);
+        if (!hf__utf8_valid(args[0].as.text, args[0].n))
+                return hf__cel_error_text("invalid UTF-8 in bytes, cannot convert to string");
+        return hf__cel_string(args[0].as.text, args[0].n);
+}
+
+static struct hf__cel_value to_string(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                      unsigned n) {
+        struct hf__strbuf text = {.max = 400};
+        struct hf__cel_value value;
+
+        switch (args[0].kind) {
+        case HF__CEL_BOOL: hf__strbuf_puts(&text, args[0].as.boolean ? "true" : "false"); break;
+        case HF__CEL_INT: hf__strbuf_printf(&text, "%lld", (long long)args[0].as.i); break;
+        case HF__CEL_UINT: hf__strbuf_u64(&text, args[0].as.u); break;
+        case HF__CEL_DOUBLE: hf__cel_double_print(&text, args[0].as.d); break;
+        case HF__CEL_TIMESTAMP: hf__cel_timestamp_print(&text, args[0]); break;
+        default: hf__cel_duration_print(&text, args[0].as.i); break;
+        }
+        if (text.error != 0)
+                value = hf__cel_error_text("out of memory");
+        else
+                value = hf__cel_copy_string(run, text.data, text.n);
+        hf__strbuf_done(&text);
+        return value;
+}
+
+static struct hf__cel_value int_to_timestamp(struct hf__cel_run *run,
+                                             const struct hf__cel_value *args, unsigned n) {
+        return hf__cel_timestamp(args[0].as.i, 0);
+}
+
+static struct hf__cel_value string_to_timestamp(struct hf__cel_run *run,
+                                                const struct hf__cel_value *args, unsigned n) {
+        struct hf__cel_value value = hf__cel_null();
+
+        if (hf__cel_timestamp_parse(args[0].as.text, args[0].n, &value))
+                return value;
+        return hf__cel_is_error(value) ? value : cannot(run, "google.protobuf.Timestamp");
+}
+
+static struct hf__cel_value string_to_duration(struct hf__cel_run *run,
+                                               const struct hf__cel_value *args, unsigned n) {
+        int64_t nanoseconds;
+
+        if (!hf__cel_duration_parse(args[0].as.text, args[0].n, &nanoseconds))
+                return cannot(run, "google.protobuf.Duration");
+        return hf__cel_duration(nanoseconds);
+}
+
+#define ONE HF__CEL_COST_ONE
+
+const struct hf__cel_row hf__cel_conversions[] = {
+        {"bool", "(bool) -> bool", same, ONE},
+        {"bool", "(string) -> bool", to_bool, ONE},
+        {"bytes", "(bytes) -> bytes", same, ONE},
+        {"bytes", "(string) -> bytes", to_bytes, HF__CEL_COST_FIRST},
+        {"double", "(double) -> double", same, ONE},
+        {"double", "(int) -> double", to_double, ONE},
+        {"double", "(string) -> double", to_double, ONE},
+        {"double", "(uint) -> double", to_double, ONE},
+        {"duration", "(duration) -> duration", same, ONE},
+        {"duration", "(string) -> duration", string_to_duration, ONE},
+        {"int", "(int) -> int", same, ONE},
+        {"int", "(double) -> int", to_int, ONE},
+        {"int", "(duration) -> int", to_int, ONE},
+        {"int", "(string) -> int", to_int, ONE},
+        {"int", "(timestamp) -> int", to_int, ONE},
+        {"int", "(uint) -> int", to_int, ONE},
+        {"string", "(string) -> string", same, ONE},
+        {"string", "(bool) -> string", to_string, ONE},
+        {"string", "(bytes) -> string", bytes_to_string, HF__CEL_COST_FIRST},
+        {"string", "(double) -> string", to_string, ONE},
+        {"string", "(duration) -> string", to_string, ONE},
+        {"string", "(int) -> string", to_string, ONE},
+        {"string", "(timestamp) -> string", to_string, ONE},
+        {"string", "(uint) -> string", to_string, ONE},
+        {"timestamp", "(timestamp) -> timestamp", same, ONE},
+        {"timestamp", "(int) -> timestamp", int_to_timestamp, ONE},
+        {"timestamp", "(string) -> timestamp", string_to_timestamp, ONE},
+        {"uint", "(uint) -> uint", same, ONE},
+        {"uint", "(double) -> uint", to_uint, ONE},
+        {"uint", "(int) -> uint", to_uint, ONE},
+        {"uint", "(string) -> uint", to_uint, ONE},
+        {NULL, NULL, NULL, ONE},
+};

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Kubernetes' functions of lists: isSorted, sum, min, max, indexOf, lastIndexOf.
+ *
+ * Invariant: a list that mixes types is an error, or not sorted; sums are checked for overflow.
+ */
+
+#include "cel/functions/tables.h"
+#include "cel/timestamp.h"
+
+static struct hf__cel_value is_sorted(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                      unsigned n) {
+        const struct hf__cel_list *list = args[0].as.list;
+
+        for (size_t i = 1; i < list->n; i++) {
+                struct hf__cel_value error;
+                int order;
+
+                if (!hf__cel_order(run, hf__cel_list_at(list, i - 1), hf__cel_list_at(list, i),
+                                   &order, &error))
+                        return error;
+                if (order > 0 || run->failed != 0)
+                        return hf__cel_bool(false);
+        }
+        return hf__cel_bool(true);
+}
+
+static struct hf__cel_value add(struct hf__cel_value a, struct hf__cel_value b) {
+        if (a.kind != b.kind)
+                return hf__cel_error_text("no such overload");
+        switch (a.kind) {
+        case HF__CEL_DOUBLE: return hf__cel_double(a.as.d + b.as.d);
+        case HF__CEL_UINT:
+                if (__builtin_add_overflow(a.as.u, b.as.u, &a.as.u))
+                        return hf__cel_error_text("unsigned integer overflow");
+                return a;
+        case HF__CEL_INT:
+        case HF__CEL_DURATION:
+                if (__builtin_add_overflow(a.as.i, b.as.i, &a.as.i))
+                        return hf__cel_error_text("integer overflow");
+                return a;
+        default: return hf__cel_error_text("no such overload");
+        }
+}
+
+/* `zero` is the sum of no elements. */
+static struct hf__cel_value sum(const struct hf__cel_list *list, struct hf__cel_value zero) {
+        for (size_t i = 0; i < list->n && !hf__cel_is_error(zero); i++)
+                zero = add(zero, hf__cel_list_at(list, i));
+        return zero;
+}
+
+static struct hf__cel_value sum_ints(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                     unsigned n) {
+        struct hf__cel_value zero = hf__cel_int(0);
+
+        /* The elements of a list of dyn decide. */
+        if (args[0].as.list->n > 0 && hf__cel_list_at(args[0].as.list, 0).kind != HF__CEL_INT) {
+                zero.kind = hf__cel_list_at(args[0].as.list, 0).kind;
+                zero.as.u = 0;
+                if (zero.kind == HF__CEL_DOUBLE)
+                        zero = hf__cel_double(0);
+        }
+        return sum(args[0].as.list, zero);
+}
+
+static struct hf__cel_value sum_uints(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                      unsigned n) {
+        return sum(args[0].as.list, hf__cel_uint(0));
+}
+
+static struct hf__cel_value sum_doubles(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                        unsigned n) {
+        return sum(args[0].as.list, hf__cel_double(0));
+}
+
+static struct hf__cel_value sum_durations(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                          unsigned n) {
+        return sum(args[0].as.list, hf__cel_duration(0));
+}
+
+static struct hf__cel_value extreme(struct hf__cel_run *run, const struct hf__cel_list *list,
+                                    const char *name, int sign) {
+        struct hf__cel_value best;
+
+        if (list->n == 0)
+                return hf__cel_errorf(run, "%s called on empty list", name);
+        best = hf__cel_list_at(list, 0);
+        for (size_t i = 1; i < list->n; i++) {
+                struct hf__cel_value item = hf__cel_list_at(list, i);
+                struct hf__cel_value error;
+                int order;
+
+                if (!hf__cel_order(run, item, best, &order, &error))
+                        return error;
+                if (order * sign > 0)
+                        best = item;
+        }
+        return best;
+}
+
+static struct hf__cel_value min(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                unsigned n) {
+        return extreme(run, args[0].as.list, "min", -1);
+}
+
+static struct hf__cel_value max(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                unsigned n) {
+        return extreme(run, args[0].as.list, "max", 1);
+}
+
+static struct hf__cel_value index_of(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                     unsigned n) {
+        for (size_t i = 0; i < args[0].as.list->n; i++) {
+                struct hf__cel_value same =
+                        hf__cel_equal(run, hf__cel_list_at(args[0].as.list, i), args[1]);
+
+                if (hf__cel_is_error(same))
+                        return same;
+                if (same.as.boolean)
+                        return hf__cel_int((int64_t)i);
+        }
+        return hf__cel_int(-1);
+}
+
+static struct hf__cel_value last_index_of(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                          unsigned n) {
+        for (size_t i = args[0].as.list->n; i-- > 0;) {
+                struct hf__cel_value same =
+                        hf__cel_equal(run, hf__cel_list_at(args[0].as.list, i), args[1]);
+
+                if (hf__cel_is_error(same))
+                        return same;
+                if (same.as.boolean)
+                        return hf__cel_int((int64_t)i);
+        }
+        return hf__cel_int(-1);
+}
+
+#define ELEMENTS HF__CEL_COST_ELEMENTS
+
+/* Of lists whose elements have an order. */
+#define ORDERED(type)                                                                              \
+        {"isSorted", ".list(" type ")() -> bool", is_sorted, ELEMENTS},                            \
+                {"min", ".list(" type ")() -> " type, min, ELEMENTS}, {                            \
+                "max", ".list(" type ")() -> " type, max, ELEMENTS                                 \
+        }
+
+const struct hf__cel_row hf__cel_lists[] = {
+        ORDERED("int"),
+        ORDERED("uint"),
+        ORDERED("double"),
+        ORDERED("bool"),
+        ORDERED("duration"),
+        ORDERED("timestamp"),
+        ORDERED("string"),
+        ORDERED("bytes"),
+        {"sum", ".list(int)() -> int", sum_ints, ELEMENTS},
+        {"sum", ".list(uint)() -> uint", sum_uints, ELEMENTS},
+        {"sum", ".list(double)() -> double", sum_doubles, ELEMENTS},
+        {"sum", ".list(duration)() -> duration", sum_durations, ELEMENTS},
+        {"indexOf", ".list(A)(A) -> int", index_of, ELEMENTS},
+        {"lastIndexOf", ".list(A)(A) -> int", last_index_of, ELEMENTS},
+        {NULL, NULL, NULL, HF__CEL_COST_ONE},
+};

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * IP addresses and CIDR blocks.
+ *
+ * Invariant: an address of IPv4 has 4 bytes, never 16: a mapped one (::ffff:1.2.3.4) is refused, as
+ * are zones.
+ */
+#include <arpa/inet.h>
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cel/functions/tables.h"
+
+const struct hf__cel_type hf__cel_ip_type = {.kind = HF__CEL_OPAQUE, .weight = 1, .name = "net.IP"};
+const struct hf__cel_type hf__cel_cidr_type = {.kind = HF__CEL_OPAQUE,
+                                               .weight = 1,
+                                               .name = "net.CIDR"};
+
+#define TEXT_MAX 64
+
+/* An address, or a block. */
+struct network {
+        struct hf__cel_opaque opaque;
+        unsigned n_bytes;
+        unsigned n_bits; /* of a block: the prefix */
+        unsigned char bytes[16];
+};
+
+static bool networks_equal(const struct hf__cel_opaque *a, const struct hf__cel_opaque *b) {
+        const struct network *x = (const struct network *)a;
+        const struct network *y = (const struct network *)b;
+
+        return x->n_bytes == y->n_bytes && x->n_bits == y->n_bits &&
+               memcmp(x->bytes, y->bytes, x->n_bytes) == 0;
+}
+
+static const struct network *network_of(struct hf__cel_value value) {
+        assert(value.kind == HF__CEL_OPAQUE);
+        return (const struct network *)value.as.opaque;
+}
+
+/* NULL, or why it is none. */
+static const char *parse_ip(const char *text, size_t n, struct network *out) {
+        static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
+        char copy[TEXT_MAX];
+
+        memset(out, 0, sizeof *out);
+        out->opaque = (struct hf__cel_opaque){.type = &hf__cel_ip_type, .equal = networks_equal};
+        if (n >= sizeof copy || memchr(text, 0, n))
+                return "parse error during conversion from string";
+        memcpy(copy, text, n);
+        copy[n] = 0;
+        if (strchr(copy, '%'))
+                return "with zone value is not allowed";
+        out->n_bytes = strchr(copy, ':') ? 16 : 4;
+        if (inet_pton(out->n_bytes == 16 ? AF_INET6 : AF_INET, copy, out->bytes) != 1)
+                return "parse error during conversion from string";
+        return out->n_bytes == 16 && memcmp(out->bytes, mapped, sizeof mapped) == 0
+                       ? "is not allowed"
+                       : NULL;
+}
+
+static const char *parse_cidr(const char *text, size_t n, struct network *out) {
+        const char *slash = memchr(text, '/', n);
+        size_t n_ip = slash ? (size_t)(slash - text) : n;
+        const char *wrong = parse_ip(text, n_ip, out);
+        unsigned bits = 0;
+
+        out->opaque.type = &hf__cel_cidr_type;
+        if (wrong)
+                return wrong;
+        wrong = "parse error during conversion from string";
+        if (!slash || n - n_ip < 2 || n - n_ip > 4 || (slash[1] == '0' && n - n_ip > 2))
+                return wrong;
+        for (size_t i = n_ip + 1; i < n; i++) {
+                if (text[i] < '0' || text[i] > '9')
+                        return wrong;
+                bits = bits * 10 + (unsigned)(text[i] - '0');
+        }
+        out->n_bits = bits;
+        return bits <= 8 * out->n_bytes ? NULL : wrong;
+}
+
+static struct hf__cel_value keep(struct hf__cel_run *run, const struct network *network) {
+        struct network *copy = hf__cel_alloc(run, sizeof *copy);
+
+        if (!copy)
+                return hf__cel_failure(run);
+        *copy = *network;
+        return hf__cel_opaque_value(&copy->opaque);
+}
+
+static struct hf__cel_value refuse(struct hf__cel_run *run, const char *what, const char *why,
+                                   struct hf__cel_value text) {
+        int n = text.n > 100 ? 100 : (int)text.n;
+
+        if (strcmp(why, "is not allowed") == 0)
+                what = "IPv4-mapped IPv6 address";
+        return hf__cel_errorf(run, "%s \"%.*s\" %s", what, n, text.as.text, why);
+}
+
+/* An address or a block from text; an error value otherwise. */
+static struct hf__cel_value read_ip(struct hf__cel_run *run, struct hf__cel_value text,
+                                    struct network *out) {
+        const char *why = parse_ip(text.as.text, text.n, out);
+
+        return why ? refuse(run, "IP Address", why, text) : hf__cel_null();
+}
+
+static struct hf__cel_value read_cidr(struct hf__cel_run *run, struct hf__cel_value text,
+                                      struct network *out) {
+        const char *why = parse_cidr(text.as.text, text.n, out);
+
+        return why ? refuse(run, "CIDR", why, text) : hf__cel_null();
+}
+
+static struct hf__cel_value ip(struct hf__cel_run *run, const struct hf__cel_value *args,
+                               unsigned n) {
+        struct network network;
+        struct hf__cel_value error = read_ip(run, args[0], &network);
+
+        return hf__cel_is_error(error) ? error : keep(run, &network);
+}
+
+static struct hf__cel_value cidr(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                 unsigned n) {
+        struct network network;
+        struct hf__cel_value error = read_cidr(run, args[0], &network);
+
+        return hf__cel_is_error(error) ? error : keep(run, &network);
+}
+
+static struct hf__cel_value is_ip(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                  unsigned n) {
+        struct network network;
+
+        return hf__cel_bool(!parse_ip(args[0].as.text, args[0].n, &network));
+}
+
+static struct hf__cel_value is_cidr(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                    unsigned n) {
+        struct network network;
+
+        return hf__cel_bool(!parse_cidr(args[0].as.text, args[0].n, &network));
+}
+
+static unsigned group_of(const struct network *network, unsigned i) {
+        return (unsigned)network->bytes[2 * i] << 8 | network->bytes[2 * i + 1];
+}
+
+/* RFC 5952: the longest run of at least two zero groups is left out. */
+static size_t print_ipv6(const struct network *network, char *out) {
+        unsigned best = 8;
+        unsigned n_best = 1;
+        size_t n = 0;
+
+        for (unsigned i = 0; i < 8; i++) {
+                unsigned length = 0;
+
+                while (i + length < 8 && group_of(network, i + length) == 0)
+                        length++;
+                if (length > n_best) {
+                        best = i;
+                        n_best = length;
+                }
+        }
+        for (unsigned i = 0; i < 8; i++) {
+                if (i == best) {
+                        n += (size_t)sprintf(out + n, "::");
+                        i += n_best - 1;
+                } else {
+                        n += (size_t)sprintf(out + n, "%s%x", i > 0 && out[n - 1] != ':' ? ":" : "",
+                                             group_of(network, i));
+                }
+        }
+        return n;
+}
+
+static size_t print_ip(const struct network *network, char out[TEXT_MAX]) {
+        const unsigned char *b = network->bytes;
+
+        if (network->n_bytes == 16)
+                return print_ipv6(network, out);
+        return (size_t)sprintf(out, "%u.%u.%u.%u", b[0], b[1], b[2], b[3]);
+}
+
+static struct hf__cel_value to_string(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                      unsigned n) {
+        const struct network *network = network_of(args[0]);
+        char text[TEXT_MAX];
+        size_t length = print_ip(network, text);
+
+        if (network->opaque.type == &hf__cel_cidr_type)
+                length += (size_t)sprintf(text + length, "/%u", network->n_bits);
+        return hf__cel_copy_string(run, text, length);
+}
+
+static struct hf__cel_value is_canonical(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                         unsigned n) {
+        struct network network;
+        struct hf__cel_value error = read_ip(run, args[0], &network);
+        char text[TEXT_MAX];
+        size_t length;
+
+        if (hf__cel_is_error(error))
+                return error;
+        length = print_ip(&network, text);
+        return hf__cel_bool(length == args[0].n && memcmp(text, args[0].as.text, length) == 0);
+}
+
+static struct hf__cel_value family(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                   unsigned n) {
+        return hf__cel_int(network_of(args[0])->n_bytes == 16 ? 6 : 4);
+}
+
+/* Whether all bytes from the first on are zero but the last, which is `last`. */
+static bool is_zero_but(const struct network *network, unsigned char last) {
+        for (unsigned i = 0; i + 1 < network->n_bytes; i++)
+                if (network->bytes[i] != 0)
+                        return false;
+        return network->bytes[network->n_bytes - 1] == last;
+}
+
+static bool unspecified(const struct network *ip) { return is_zero_but(ip, 0); }
+
+static bool loopback(const struct network *ip) {
+        return ip->n_bytes == 4 ? ip->bytes[0] == 127 : is_zero_but(ip, 1);
+}
+
+static bool link_local_multicast(const struct network *ip) {
+        if (ip->n_bytes == 4)
+                return ip->bytes[0] == 224 && ip->bytes[1] == 0 && ip->bytes[2] == 0;
+        return ip->bytes[0] == 0xff && (ip->bytes[1] & 0x0f) == 2;
+}
+
+static bool link_local_unicast(const struct network *ip) {
+        if (ip->n_bytes == 4)
+                return ip->bytes[0] == 169 && ip->bytes[1] == 254;
+        return ip->bytes[0] == 0xfe && (ip->bytes[1] & 0xc0) == 0x80;
+}
+
+static bool global_unicast(const struct network *ip) {
+        static const unsigned char broadcast[4] = {255, 255, 255, 255};
+        bool multicast = ip->n_bytes == 4 ? ip->bytes[0] >> 4 == 14 : ip->bytes[0] == 0xff;
+
+        return !(ip->n_bytes == 4 && memcmp(ip->bytes, broadcast, 4) == 0) && !multicast &&
+               !unspecified(ip) && !loopback(ip) && !link_local_unicast(ip);
+}
+
+#define PROPERTY(name)                                                                             \
+        static struct hf__cel_value is_##name(struct hf__cel_run *run,                             \
+                                              const struct hf__cel_value *args, unsigned n) {      \
+                return hf__cel_bool(name(network_of(args[0])));                                    \
+        }
+
+PROPERTY(unspecified)
+PROPERTY(loopback)
+PROPERTY(link_local_multicast)
+PROPERTY(link_local_unicast)
+PROPERTY(global_unicast)
+
+/* Whether the first bits of both are the same. */
+static bool has_prefix(const struct network *block, const struct network *other) {
+        unsigned whole = block->n_bits / 8;
+        unsigned rest = block->n_bits % 8;
+
+        if (block->n_bytes != other->n_bytes || memcmp(block->bytes, other->bytes, whole) != 0)
+                return false;
+        return rest == 0 || (block->bytes[whole] ^ other->bytes[whole]) >> (8 - rest) == 0;
+}
+
+static struct hf__cel_value contains_ip(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                        unsigned n) {
+        struct network parsed;
+        struct hf__cel_value error;
+
+        if (args[1].kind == HF__CEL_OPAQUE)
+                return hf__cel_bool(has_prefix(network_of(args[0]), network_of(args[1])));
+        error = read_ip(run, args[1], &parsed);
+        return hf__cel_is_error(error) ? error
+                                       : hf__cel_bool(has_prefix(network_of(args[0]), &parsed));
+}
+
+static struct hf__cel_value contains_cidr(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                          unsigned n) {
+        const struct network *block = network_of(args[0]);
+        struct network parsed;
+        struct hf__cel_value error = hf__cel_null();
+
+        if (args[1].kind == HF__CEL_OPAQUE)
+                parsed = *network_of(args[1]);
+        else
+                error = read_cidr(run, args[1], &parsed);
+        if (hf__cel_is_error(error))
+                return error;
+        return hf__cel_bool(block->n_bits <= parsed.n_bits && has_prefix(block, &parsed));
+}
+
+static struct hf__cel_value ip_of_cidr(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                       unsigned n) {
+        struct network network = *network_of(args[0]);
+
+        network.opaque.type = &hf__cel_ip_type;
+        network.n_bits = 0;
+        return keep(run, &network);
+}
+
+static struct hf__cel_value masked(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                   unsigned n) {
+        struct network network = *network_of(args[0]);
+
+        for (unsigned i = network.n_bits; i < 8 * network.n_bytes; i++)
+                network.bytes[i / 8] &= (unsigned char)~(0x80U >> i % 8);
+        return keep(run, &network);
+}
+
+static struct hf__cel_value prefix_length(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                          unsigned n) {
+        return hf__cel_int(network_of(args[0])->n_bits);
+}
+
+#define ONE   HF__CEL_COST_ONE
+#define FIRST HF__CEL_COST_FIRST
+
+const struct hf__cel_row hf__cel_networks[] = {
+        {"ip", "(string) -> net.IP", ip, FIRST},
+        {"ip", ".net.CIDR() -> net.IP", ip_of_cidr, ONE},
+        {"isIP", "(string) -> bool", is_ip, FIRST},
+        {"ip.isCanonical", "(string) -> bool", is_canonical, FIRST},
+        {"family", ".net.IP() -> int", family, ONE},
+        {"isUnspecified", ".net.IP() -> bool", is_unspecified, ONE},
+        {"isLoopback", ".net.IP() -> bool", is_loopback, ONE},
+        {"isLinkLocalMulticast", ".net.IP() -> bool", is_link_local_multicast, ONE},
+        {"isLinkLocalUnicast", ".net.IP() -> bool", is_link_local_unicast, ONE},
+        {"isGlobalUnicast", ".net.IP() -> bool", is_global_unicast, ONE},
+        {"cidr", "(string) -> net.CIDR", cidr, FIRST},
+        {"isCIDR", "(string) -> bool", is_cidr, FIRST},
+        {"containsIP", ".net.CIDR(net.IP) -> bool", contains_ip, ONE},
+        {"containsIP", ".net.CIDR(string) -> bool", contains_ip, ONE},
+        {"containsCIDR", ".net.CIDR(net.CIDR) -> bool", contains_cidr, ONE},
+        {"containsCIDR", ".net.CIDR(string) -> bool", contains_cidr, ONE},
+        {"masked", ".net.CIDR() -> net.CIDR", masked, ONE},
+        {"prefixLength", ".net.CIDR() -> int", prefix_length, ONE},
+        {"string", "(net.IP) -> string", to_string, ONE},
+        {"string", "(net.CIDR) -> string", to_string, ONE},
+        {NULL, NULL, NULL, HF__CEL_COST_ONE},
+};

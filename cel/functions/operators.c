@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Order, negation, index, membership, size and type. &&, ||, ?:, == and != are not here, because
+ * the evaluator has them.
+ *
+ * Invariant: a look-up by a number finds an equal number of another type, and never rounds.
+ */
+#include <math.h>
+
+#include "cel/functions/tables.h"
+
+static struct hf__cel_value less(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                 unsigned n) {
+        struct hf__cel_value error;
+        int order;
+
+        return hf__cel_order(run, args[0], args[1], &order, &error) ? hf__cel_bool(order < 0)
+                                                                    : error;
+}
+
+static struct hf__cel_value less_equal(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                       unsigned n) {
+        struct hf__cel_value error;
+        int order;
+
+        return hf__cel_order(run, args[0], args[1], &order, &error) ? hf__cel_bool(order <= 0)
+                                                                    : error;
+}
+
+static struct hf__cel_value greater(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                    unsigned n) {
+        struct hf__cel_value error;
+        int order;
+
+        return hf__cel_order(run, args[0], args[1], &order, &error) ? hf__cel_bool(order > 0)
+                                                                    : error;
+}
+
+static struct hf__cel_value greater_equal(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                          unsigned n) {
+        struct hf__cel_value error;
+        int order;
+
+        return hf__cel_order(run, args[0], args[1], &order, &error) ? hf__cel_bool(order >= 0)
+                                                                    : error;
+}
+
+static struct hf__cel_value not(struct hf__cel_run * run, const struct hf__cel_value *args,
+                                unsigned n) {
+        return hf__cel_bool(!args[0].as.boolean);
+}
+
+/* A whole number as int64_t. */
+static bool as_index(struct hf__cel_value value, int64_t *ret_index) {
+        if (value.kind == HF__CEL_INT) {
+                *ret_index = value.as.i;
+                return true;
+        }
+        if (value.kind == HF__CEL_UINT && value.as.u <= INT64_MAX) {
+                *ret_index = (int64_t)value.as.u;
+                return true;
+        }
+        if (value.kind == HF__CEL_DOUBLE && value.as.d >= -0x1p63 && value.as.d < 0x1p63 &&
+            trunc(value.as.d) == value.as.d) {
+                *ret_index = (int64_t)value.as.d;
+                return true;
+        }
+        return false;
+}
+
+/* The element of a list or map. *ret_found: there is one; otherwise the result is an error. */
+static struct hf__cel_value find(struct hf__cel_run *run, struct hf__cel_value container,
+                                 struct hf__cel_value key, bool *ret_found) {
+        struct hf__cel_value value;
+        int64_t i;
+
+        *ret_found = true;
+        if (container.kind == HF__CEL_LIST) {
+                const struct hf__cel_list *list = container.as.list;
+
+                if (as_index(key, &i) && i >= 0 && (uint64_t)i < list->n)
+                        return hf__cel_list_at(list, (size_t)i);
+                *ret_found = false;
+                if (!as_index(key, &i))
+                        return hf__cel_error_text("unsupported index value in list");
+                return hf__cel_errorf(run, "index out of bounds: %lld", (long long)i);
+        }
+        if (key.kind == HF__CEL_BOOL || key.kind == HF__CEL_STRING || hf__cel_is_number(key)) {
+                if (hf__cel_map_find(container.as.map, key, &value))
+                        return value;
+        }
+        *ret_found = false;
+        if (key.kind == HF__CEL_STRING)
+                return hf__cel_errorf(run, "no such key: %.*s", (int)(key.n > 200 ? 200 : key.n),
+                                      key.as.text);
+        if (key.kind == HF__CEL_INT)
+                return hf__cel_errorf(run, "no such key: %lld", (long long)key.as.i);
+        if (key.kind == HF__CEL_UINT)
+                return hf__cel_errorf(run, "no such key: %llu", (unsigned long long)key.as.u);
+        if (key.kind == HF__CEL_BOOL)
+                return hf__cel_errorf(run, "no such key: %s", key.as.boolean ? "true" : "false");
+        return hf__cel_error_text(key.kind == HF__CEL_DOUBLE ? "no such key"
+                                                             : "unsupported key type");
+}
+
+static struct hf__cel_value at(struct hf__cel_run *run, const struct hf__cel_value *args,
+                               unsigned n) {
+        bool found;
+
+        return find(run, args[0], args[1], &found);
+}
+
+static struct hf__cel_value optional_at(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                        unsigned n) {
+        struct hf__cel_value container = args[0];
+        struct hf__cel_value value;
+        bool found;
+
+        if (container.kind == HF__CEL_OPTIONAL) {
+                if (!container.as.optional)
+                        return container;
+                container = *container.as.optional;
+        }
+        if (container.kind != HF__CEL_LIST && container.kind != HF__CEL_MAP &&
+            container.kind != HF__CEL_OBJECT)
+                return hf__cel_error_text("no such overload");
+        value = find(run, container, args[1], &found);
+        return found ? hf__cel_optional_of(run, value) : hf__cel_optional_none();
+}
+
+static struct hf__cel_value in_list(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                    unsigned n) {
+        for (size_t i = 0; i < args[1].as.list->n; i++) {
+                struct hf__cel_value same =
+                        hf__cel_equal(run, args[0], hf__cel_list_at(args[1].as.list, i));
+
+                if (hf__cel_is_error(same) || same.as.boolean)
+                        return same;
+        }
+        return hf__cel_bool(false);
+}
+
+static struct hf__cel_value in_map(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                   unsigned n) {
+        bool found;
+
+        find(run, args[1], args[0], &found);
+        return hf__cel_bool(found);
+}
+
+static struct hf__cel_value size(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                 unsigned n) {
+        if (args[0].kind == HF__CEL_STRING && !hf__cel_work(run, args[0].n / 16))
+                return hf__cel_failure(run);
+        return hf__cel_int((int64_t)hf__cel_size(args[0]));
+}
+
+static struct hf__cel_value type(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                 unsigned n) {
+        return hf__cel_type_value(hf__cel_value_type(args[0]));
+}
+
+static struct hf__cel_value same(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                 unsigned n) {
+        return args[0];
+}
+
+#define ORDER(name, function)                                                                      \
+        {name, "(bool, bool) -> bool", function, HF__CEL_COST_ONE},                                \
+                {name, "(int, int) -> bool", function, HF__CEL_COST_ONE},                          \
+                {name, "(int, double) -> bool", function, HF__CEL_COST_ONE},                       \
+                {name, "(int, uint) -> bool", function, HF__CEL_COST_ONE},                         \
+                {name, "(uint, uint) -> bool", function, HF__CEL_COST_ONE},                        \
+                {name, "(uint, double) -> bool", function, HF__CEL_COST_ONE},                      \
+                {name, "(uint, int) -> bool", function, HF__CEL_COST_ONE},                         \
+                {name, "(double, double) -> bool", function, HF__CEL_COST_ONE},                    \
+                {name, "(double, int) -> bool", function, HF__CEL_COST_ONE},                       \
+                {name, "(double, uint) -> bool", function, HF__CEL_COST_ONE},                      \
+                {name, "(string, string) -> bool", function, HF__CEL_COST_SHORTER},                \
+                {name, "(bytes, bytes) -> bool", function, HF__CEL_COST_SHORTER},                  \
+                {name, "(timestamp, timestamp) -> bool", function, HF__CEL_COST_ONE}, {            \
+                name, "(duration, duration) -> bool", function, HF__CEL_COST_ONE                   \
+        }
+
+const struct hf__cel_row hf__cel_operators[] = {
+        ORDER("_<_", less),
+        ORDER("_<=_", less_equal),
+        ORDER("_>_", greater),
+        ORDER("_>=_", greater_equal),
+        {"!_", "(bool) -> bool", not, HF__CEL_COST_ONE},
+        {"_[_]", "(list(A), int) -> A", at, HF__CEL_COST_ONE},
+        {"_[_]", "(map(A, B), A) -> B", at, HF__CEL_COST_ONE},
+        {"_[_]", "(optional_type(list(A)), int) -> optional_type(A)", optional_at,
+         HF__CEL_COST_ONE},
+        {"_[_]", "(optional_type(map(A, B)), A) -> optional_type(B)", optional_at,
+         HF__CEL_COST_ONE},
+        {"_[?_]", "(list(A), int) -> optional_type(A)", optional_at, HF__CEL_COST_ONE},
+        {"_[?_]", "(map(A, B), A) -> optional_type(B)", optional_at, HF__CEL_COST_ONE},
+        {"_[?_]", "(optional_type(list(A)), int) -> optional_type(A)", optional_at,
+         HF__CEL_COST_ONE},
+        {"_[?_]", "(optional_type(map(A, B)), A) -> optional_type(B)", optional_at,
+         HF__CEL_COST_ONE},
+        {"@in", "(A, list(A)) -> bool", in_list, HF__CEL_COST_IN},
+        {"@in", "(A, map(A, B)) -> bool", in_map, HF__CEL_COST_ONE},
+        {"size", "(bytes) -> int", size, HF__CEL_COST_ONE},
+        {"size", ".bytes() -> int", size, HF__CEL_COST_ONE},
+        {"size", "(list(A)) -> int", size, HF__CEL_COST_ONE},
+        {"size", ".list(A)() -> int", size, HF__CEL_COST_ONE},
+        {"size", "(map(A, B)) -> int", size, HF__CEL_COST_ONE},
+        {"size", ".map(A, B)() -> int", size, HF__CEL_COST_ONE},
+        {"size", "(string) -> int", size, HF__CEL_COST_ONE},
+        {"size", ".string() -> int", size, HF__CEL_COST_ONE},
+        {"type", "(A) -> type(A)", type, HF__CEL_COST_ONE},
+        {"dyn", "(A) -> dyn", same, HF__CEL_COST_ONE},
+        {NULL, NULL, NULL, HF__CEL_COST_ONE},
+};

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Optional values. The evaluator has or and orValue, whose argument is evaluated only if needed.
+ *
+ * Invariant: the rows of or and orValue are for the checker; the evaluator never calls them.
+ */
+
+#include "cel/functions/tables.h"
+
+static struct hf__cel_value none(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                 unsigned n) {
+        return hf__cel_optional_none();
+}
+
+static struct hf__cel_value of(struct hf__cel_run *run, const struct hf__cel_value *args,
+                               unsigned n) {
+        return hf__cel_optional_of(run, args[0]);
+}
+
+static bool is_zero(struct hf__cel_value value) {
+        switch (value.kind) {
+        case HF__CEL_NULL: return true;
+        case HF__CEL_BOOL: return !value.as.boolean;
+        case HF__CEL_INT:
+        case HF__CEL_DURATION: return value.as.i == 0;
+        case HF__CEL_UINT: return value.as.u == 0;
+        case HF__CEL_DOUBLE: return value.as.d == 0;
+        case HF__CEL_STRING:
+        case HF__CEL_BYTES: return value.n == 0;
+        case HF__CEL_TIMESTAMP: return value.as.i == INT64_C(-62135596800) && value.n == 0;
+        case HF__CEL_LIST: return value.as.list->n == 0;
+        case HF__CEL_MAP:
+        case HF__CEL_OBJECT: return value.as.map->n == 0;
+        case HF__CEL_OPTIONAL: return !value.as.optional;
+        default: return false;
+        }
+}
+
+static struct hf__cel_value of_non_zero(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                        unsigned n) {
+        return is_zero(args[0]) ? hf__cel_optional_none() : hf__cel_optional_of(run, args[0]);
+}
+
+static struct hf__cel_value has_value(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                      unsigned n) {
+        return hf__cel_bool(args[0].as.optional != NULL);
+}
+
+static struct hf__cel_value value(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                  unsigned n) {
+        if (!args[0].as.optional)
+                return hf__cel_error_text("optional.none() dereference");
+        return *args[0].as.optional;
+}
+
+const struct hf__cel_row hf__cel_optionals[] = {
+        {"optional.none", "() -> optional_type(A)", none, HF__CEL_COST_ONE},
+        {"optional.of", "(A) -> optional_type(A)", of, HF__CEL_COST_ONE},
+        {"optional.ofNonZeroValue", "(A) -> optional_type(A)", of_non_zero, HF__CEL_COST_ONE},
+        {"hasValue", ".optional_type(A)() -> bool", has_value, HF__CEL_COST_ONE},
+        {"value", ".optional_type(A)() -> A", value, HF__CEL_COST_ONE},
+        {"or", ".optional_type(A)(optional_type(A)) -> optional_type(A)", none, HF__CEL_COST_ONE},
+        {"orValue", ".optional_type(A)(A) -> A", none, HF__CEL_COST_ONE},
+        {NULL, NULL, NULL, HF__CEL_COST_ONE},
+};

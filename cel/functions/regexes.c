@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * matches, find and findAll.
+ *
+ * Invariant: the pattern is compiled into the memory of the run, which bounds it.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include <holdfast/error.h>
+
+#include "cel/functions/tables.h"
+#include "cel/regex/regex.h"
+
+#define BYTES 400
+
+/* The compiled pattern, or an error in *ret_error and NULL. */
+static const struct hf__cel_regex *compile(struct hf__cel_run *run, struct hf__cel_value pattern,
+                                           struct hf__cel_value *ret_error) {
+        const struct hf__cel_regex *regex;
+        char message[400];
+        int r;
+
+        if (run->prepared)
+                return run->prepared;
+        *ret_error = hf__cel_error_text("the pattern is too long");
+        if (pattern.n > HF__CEL_PATTERN_MAX)
+                return NULL;
+        /* What the compilation needs is counted before: at most BYTES for each byte, and a program
+         * of limited size. */
+        if (!hf__cel_work(run, pattern.n + 50) ||
+            !hf__cel_reserve(run, pattern.n * BYTES + HF__CEL_REGEX_SIZE_MAX * 8)) {
+                *ret_error = hf__cel_failure(run);
+                return NULL;
+        }
+        r = hf__cel_regex_compile(run->arena, pattern.as.text, pattern.n, &regex, message,
+                                  sizeof message);
+        if (r == 0)
+                return regex;
+        if (r < 0)
+                run->failed = r;
+        *ret_error = r < 0 ? hf__cel_failure(run) : hf__cel_errorf(run, "%s", message);
+        return NULL;
+}
+
+static struct hf__cel_value matches(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                    unsigned n) {
+        struct hf__cel_value error;
+        const struct hf__cel_regex *regex = compile(run, args[1], &error);
+
+        if (!regex)
+                return error;
+        return hf__cel_bool(
+                hf__cel_regex_find(regex, run, args[0].as.text, args[0].n, 0, NULL, NULL));
+}
+
+static struct hf__cel_value find(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                 unsigned n) {
+        struct hf__cel_value error;
+        const struct hf__cel_regex *regex = compile(run, args[1], &error);
+        size_t start = 0;
+        size_t end = 0;
+
+        if (!regex)
+                return error;
+        if (!hf__cel_regex_find(regex, run, args[0].as.text, args[0].n, 0, &start, &end))
+                return hf__cel_string("", 0);
+        return hf__cel_string(args[0].as.text + start, end - start);
+}
+
+/* All matches, at most `limit` of them, into items if that is not NULL. Returns their number. An
+ * empty match next to the match before it does not count, as in Go. */
+static size_t collect(struct hf__cel_run *run, const struct hf__cel_regex *regex,
+                      struct hf__cel_value text, int64_t limit, struct hf__cel_value *items) {
+        size_t count = 0;
+        size_t from = 0;
+        size_t last_end = SIZE_MAX;
+
+        while (from <= text.n && (limit < 0 || (uint64_t)limit > count)) {
+                size_t start;
+                size_t end;
+
+                if (!hf__cel_regex_find(regex, run, text.as.text, text.n, from, &start, &end))
+                        break;
+                if (end > start || start != last_end) {
+                        if (items)
+                                items[count] = hf__cel_string(text.as.text + start, end - start);
+                        count++;
+                }
+                last_end = end;
+                from = end;
+                if (end == start)
+                        for (from++; from < text.n && (text.as.text[from] & 0xc0) == 0x80;)
+                                from++;
+        }
+        return count;
+}
+
+static struct hf__cel_value find_all(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                     unsigned n) {
+        struct hf__cel_value error;
+        const struct hf__cel_regex *regex = compile(run, args[1], &error);
+        int64_t limit = n > 2 ? args[2].as.i : -1;
+        struct hf__cel_value *items;
+        struct hf__cel_value list;
+
+        if (!regex)
+                return error;
+        list = hf__cel_new_list(run, collect(run, regex, args[0], limit, NULL), &items);
+        if (run->failed != 0)
+                return hf__cel_failure(run);
+        collect(run, regex, args[0], limit, items);
+        return list;
+}
+
+const struct hf__cel_row hf__cel_regexes[] = {
+        {"matches", "(string, string) -> bool", matches, HF__CEL_COST_MATCHES},
+        {"matches", ".string(string) -> bool", matches, HF__CEL_COST_MATCHES},
+        {"find", ".string(string) -> string", find, HF__CEL_COST_MATCHES},
+        {"findAll", ".string(string) -> list(string)", find_all, HF__CEL_COST_MATCHES},
+        {"findAll", ".string(string, int) -> list(string)", find_all, HF__CEL_COST_MATCHES},
+        {NULL, NULL, NULL, HF__CEL_COST_ONE},
+};

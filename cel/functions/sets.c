@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lists as sets: sets.contains, sets.equivalent, sets.intersects.
+ *
+ * Invariant: every comparison is charged; the time is the product of the sizes.
+ */
+#include "cel/functions/tables.h"
+
+/* Whether the list has the value: a bool or an error. */
+static struct hf__cel_value has(struct hf__cel_run *run, const struct hf__cel_list *list,
+                                struct hf__cel_value value) {
+        for (size_t i = 0; i < list->n; i++) {
+                struct hf__cel_value same = hf__cel_equal(run, hf__cel_list_at(list, i), value);
+
+                if (hf__cel_is_error(same) || same.as.boolean)
+                        return same;
+        }
+        return hf__cel_bool(false);
+}
+
+/* Whether `a` has any or all of b's elements. */
+static struct hf__cel_value compare(struct hf__cel_run *run, const struct hf__cel_list *a,
+                                    const struct hf__cel_list *b, bool all) {
+        for (size_t i = 0; i < b->n; i++) {
+                struct hf__cel_value found = has(run, a, hf__cel_list_at(b, i));
+
+                if (hf__cel_is_error(found) || found.as.boolean != all)
+                        return found;
+        }
+        return hf__cel_bool(all);
+}
+
+static struct hf__cel_value contains(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                     unsigned n) {
+        return compare(run, args[0].as.list, args[1].as.list, true);
+}
+
+static struct hf__cel_value intersects(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                       unsigned n) {
+        return compare(run, args[0].as.list, args[1].as.list, false);
+}
+
+static struct hf__cel_value equivalent(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                       unsigned n) {
+        struct hf__cel_value first = compare(run, args[0].as.list, args[1].as.list, true);
+
+        if (hf__cel_is_error(first) || !first.as.boolean)
+                return first;
+        return compare(run, args[1].as.list, args[0].as.list, true);
+}
+
+const struct hf__cel_row hf__cel_sets[] = {
+        {"sets.contains", "(list(A), list(A)) -> bool", contains, HF__CEL_COST_SETS},
+        {"sets.equivalent", "(list(A), list(A)) -> bool", equivalent, HF__CEL_COST_SETS_TWICE},
+        {"sets.intersects", "(list(A), list(A)) -> bool", intersects, HF__CEL_COST_SETS},
+        {NULL, NULL, NULL, HF__CEL_COST_ONE},
+};

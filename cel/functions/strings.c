@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Functions of strings. Positions count characters.
+ *
+ * Invariant: what a function builds is counted before it is written; a part of a string shares its
+ * bytes.
+ */
+#include <string.h>
+
+#include "base/utf8.h"
+#include "cel/functions/tables.h"
+
+/* The byte at which character `index` begins; the length of the text for the one after the last.
+ * SIZE_MAX: there is none. */
+static size_t offset_of(struct hf__cel_value text, int64_t index) {
+        int64_t count = 0;
+
+        for (size_t i = 0; i < text.n; i++)
+                if (((unsigned char)text.as.text[i] & 0xc0) != 0x80 && count++ == index)
+                        return i;
+        return count == index ? text.n : SIZE_MAX;
+}
+
+static int64_t characters_until(struct hf__cel_value text, size_t offset) {
+        return (int64_t)hf__cel_size(hf__cel_string(text.as.text, offset));
+}
+
+static struct hf__cel_value out_of_range(struct hf__cel_run *run, int64_t index) {
+        return hf__cel_errorf(run, "index out of range: %lld", (long long)index);
+}
+
+/* The first place at or after `from`. SIZE_MAX: there is none. The caller counts the work. */
+static size_t find(struct hf__cel_value text, struct hf__cel_value part, size_t from) {
+        const char *found;
+
+        if (part.n > text.n || from > text.n - part.n)
+                return SIZE_MAX;
+        if (part.n == 0)
+                return from;
+        found = memmem(text.as.text + from, text.n - from, part.as.text, part.n);
+        return found ? (size_t)(found - text.as.text) : SIZE_MAX;
+}
+
+static struct hf__cel_value contains(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                     unsigned n) {
+        if (!hf__cel_work(run, args[0].n / 16))
+                return hf__cel_failure(run);
+        return hf__cel_bool(find(args[0], args[1], 0) != SIZE_MAX);
+}
+
+static struct hf__cel_value starts_with(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                        unsigned n) {
+        return hf__cel_bool(
+                args[0].n >= args[1].n &&
+                (args[1].n == 0 || memcmp(args[0].as.text, args[1].as.text, args[1].n) == 0));
+}
+
+static struct hf__cel_value ends_with(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                      unsigned n) {
+        return hf__cel_bool(args[0].n >= args[1].n &&
+                            (args[1].n == 0 || memcmp(args[0].as.text + args[0].n - args[1].n,
+                                                      args[1].as.text, args[1].n) == 0));
+}
+
+static struct hf__cel_value char_at(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                    unsigned n) {
+        size_t offset = args[1].as.i < 0 ? SIZE_MAX : offset_of(args[0], args[1].as.i);
+        size_t length;
+
+        if (offset == SIZE_MAX)
+                return out_of_range(run, args[1].as.i);
+        length = offset < args[0].n ? hf__utf8_length(args[0].as.text + offset, args[0].n - offset)
+                                    : 0;
+        if (length == 0 && offset < args[0].n)
+                length = 1;
+        return hf__cel_string(args[0].as.text + offset, length);
+}
+
+static struct hf__cel_value index_of(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                     unsigned n) {
+        size_t from = 0;
+
+        if (!hf__cel_work(run, args[0].n / 8))
+                return hf__cel_failure(run);
+        if (n > 2)
+                from = args[2].as.i < 0 ? SIZE_MAX : offset_of(args[0], args[2].as.i);
+        if (from == SIZE_MAX)
+                return out_of_range(run, args[2].as.i);
+        from = find(args[0], args[1], from);
+        return hf__cel_int(from == SIZE_MAX ? -1 : characters_until(args[0], from));
+}
+
+static struct hf__cel_value last_index_of(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                          unsigned n) {
+        size_t at = args[0].n;
+
+        if (!hf__cel_work(run, args[0].n))
+                return hf__cel_failure(run);
+        if (n > 2)
+                at = args[2].as.i < 0 ? SIZE_MAX : offset_of(args[0], args[2].as.i);
+        if (at == SIZE_MAX)
+                return out_of_range(run, args[2].as.i);
+        if (args[1].n > args[0].n)
+                return hf__cel_int(-1);
+        if (at > args[0].n - args[1].n)
+                at = args[0].n - args[1].n;
+        for (at++; at-- > 0;)
+                if (args[1].n == 0 || memcmp(args[0].as.text + at, args[1].as.text, args[1].n) == 0)
+                        return hf__cel_int(characters_until(args[0], at));
+        return hf__cel_int(-1);
+}
+
+static struct hf__cel_value substring(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                      unsigned n) {
+        int64_t first = args[1].as.i;
+        size_t start;
+        size_t end = args[0].n;
+
+        if (!hf__cel_work(run, args[0].n / 8))
+                return hf__cel_failure(run);
+        if (n > 2 && first > args[2].as.i)
+                return hf__cel_errorf(run, "invalid substring range. start: %lld, end: %lld",
+                                      (long long)first, (long long)args[2].as.i);
+        start = first < 0 ? SIZE_MAX : offset_of(args[0], first);
+        if (start == SIZE_MAX)
+                return out_of_range(run, first);
+        if (n > 2)
+                end = offset_of(args[0], args[2].as.i);
+        if (end == SIZE_MAX)
+                return out_of_range(run, args[2].as.i);
+        return hf__cel_string(args[0].as.text + start, end - start);
+}
+
+static struct hf__cel_value change_case(struct hf__cel_run *run, struct hf__cel_value text,
+                                        char first, char last) {
+        struct hf__cel_value copy = hf__cel_copy_string(run, text.as.text, text.n);
+        char *letters;
+
+        if (hf__cel_is_error(copy))
+                return copy;
+        letters = hf__cel_alloc(run, copy.n + 1);
+        if (!letters)
+                return hf__cel_failure(run);
+        for (uint32_t i = 0; i < copy.n; i++) {
+                char c = copy.as.text[i];
+
+                letters[i] = c >= first && c <= last ? (char)(c ^ 0x20) : c;
+        }
+        return hf__cel_string(letters, copy.n);
+}
+
+static struct hf__cel_value lower(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                  unsigned n) {
+        return change_case(run, args[0], 'A', 'Z');
+}
+
+static struct hf__cel_value upper(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                  unsigned n) {
+        return change_case(run, args[0], 'a', 'z');
+}
+
+static bool is_space(uint32_t c) {
+        return (c >= 9 && c <= 13) || c == ' ' || c == 0x85 || c == 0xa0 || c == 0x1680 ||
+               (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f ||
+               c == 0x205f || c == 0x3000;
+}
+
+static struct hf__cel_value trim(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                 unsigned n) {
+        const char *text = args[0].as.text;
+        size_t start = SIZE_MAX;
+        size_t end = 0;
+
+        if (!hf__cel_work(run, args[0].n / 8))
+                return hf__cel_failure(run);
+        for (size_t i = 0; i < args[0].n;) {
+                uint32_t c = 0xfffd;
+                size_t length = hf__utf8_decode(text + i, args[0].n - i, &c);
+
+                length = length > 0 ? length : 1;
+                if (!is_space(c)) {
+                        start = start == SIZE_MAX ? i : start;
+                        end = i + length;
+                }
+                i += length;
+        }
+        return start == SIZE_MAX ? hf__cel_string("", 0)
+                                 : hf__cel_string(text + start, end - start);
+}
+
+/* The end of the part of a text that begins at `from` and ends before the separator, or, if that is
+ * empty, after one character. */
+static size_t part_end(struct hf__cel_value text, struct hf__cel_value separator, size_t from) {
+        size_t end;
+
+        if (separator.n > 0) {
+                end = find(text, separator, from);
+                return end == SIZE_MAX ? text.n : end;
+        }
+        end = from + 1;
+        while (end < text.n && ((unsigned char)text.as.text[end] & 0xc0) == 0x80)
+                end++;
+        return end < text.n ? end : text.n;
+}
+
+/* The parts of a text, into items if that is not NULL; a negative limit is none. Returns their
+ * number. */
+static size_t divide(struct hf__cel_value text, struct hf__cel_value separator, int64_t limit,
+                     struct hf__cel_value *items) {
+        size_t count = 0;
+        size_t from = 0;
+
+        if (limit == 0 || (separator.n == 0 && text.n == 0))
+                return 0;
+        for (;;) {
+                size_t end = part_end(text, separator, from);
+
+                if (limit > 0 && count + 1 == (uint64_t)limit)
+                        end = text.n;
+                if (items)
+                        items[count] = hf__cel_string(text.as.text + from, end - from);
+                count++;
+                if (end == text.n)
+                        return count;
+                from = end + separator.n;
+        }
+}
+
+static struct hf__cel_value split(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                  unsigned n) {
+        int64_t limit = n > 2 ? args[2].as.i : -1;
+        struct hf__cel_value *items;
+        struct hf__cel_value list;
+
+        if (!hf__cel_work(run, args[0].n / 4))
+                return hf__cel_failure(run);
+        list = hf__cel_new_list(run, divide(args[0], args[1], limit, NULL), &items);
+        if (!hf__cel_is_error(list))
+                divide(args[0], args[1], limit, items);
+        return list;
+}
+
+/* The text of n bytes that a function fills. NULL: the run has failed. */
+static char *new_text(struct hf__cel_run *run, size_t n) {
+        if (n >= UINT32_MAX || !hf__cel_work(run, n / 16))
+                return hf__cel_alloc(run, SIZE_MAX / 4);
+        return hf__cel_alloc(run, n + 1);
+}
+
+static struct hf__cel_value join(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                 unsigned n) {
+        const struct hf__cel_list *list = args[0].as.list;
+        struct hf__cel_value separator = n > 1 ? args[1] : hf__cel_string("", 0);
+        size_t length = 0;
+        char *text;
+        char *at;
+
+        for (size_t i = 0; i < list->n; i++) {
+                struct hf__cel_value part = hf__cel_list_at(list, i);
+
+                if (part.kind != HF__CEL_STRING)
+                        return hf__cel_error_text("join: invalid input: not a string");
+                length += part.n + (i > 0 ? separator.n : 0);
+        }
+        at = text = new_text(run, length);
+        if (!text)
+                return hf__cel_failure(run);
+        for (size_t i = 0; i < list->n; i++) {
+                struct hf__cel_value part = hf__cel_list_at(list, i);
+
+                if (i > 0 && separator.n > 0)
+                        at = mempcpy(at, separator.as.text, separator.n);
+                if (part.n > 0)
+                        at = mempcpy(at, part.as.text, part.n);
+        }
+        return hf__cel_string(text, length);
+}
+
+static struct hf__cel_value replace(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                    unsigned n) {
+        struct hf__cel_value with = args[2];
+        int64_t limit = n > 3 ? args[3].as.i : -1;
+        struct hf__cel_value *parts;
+        struct hf__cel_value list;
+        struct hf__cel_value join_args[2];
+        bool lead = args[1].n == 0;
+        size_t count;
+
+        if (limit == 0)
+                return args[0];
+        if (!hf__cel_work(run, args[0].n / 4))
+                return hf__cel_failure(run);
+        /* An empty text is found before each character and at the end. */
+        if (limit < 0 || limit > (int64_t)args[0].n)
+                limit = -1;
+        else if (!lead)
+                limit++;
+        count = divide(args[0], args[1], limit, NULL);
+        list = hf__cel_new_list(run, count + 2, &parts);
+        if (hf__cel_is_error(list))
+                return list;
+        parts[0] = hf__cel_string("", 0);
+        divide(args[0], args[1], limit, parts + (lead ? 1 : 0));
+        count += lead ? 1 : 0;
+        if (lead && (limit < 0 || (uint64_t)limit >= count))
+                parts[count++] = hf__cel_string("", 0);
+        join_args[0] = hf__cel_sublist(run, list.as.list, 0, count);
+        join_args[1] = with;
+        return hf__cel_is_error(join_args[0]) ? join_args[0] : join(run, join_args, 2);
+}
+
+static struct hf__cel_value quote(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                  unsigned n) {
+        static const char from[] = "\a\b\f\n\r\t\v\\\"";
+        static const char to[] = "abfnrtv\\\"";
+        char *text = new_text(run, 3 * (size_t)args[0].n + 2);
+        char *at = text;
+
+        if (!text)
+                return hf__cel_failure(run);
+        *at++ = '"';
+        for (size_t i = 0; i < args[0].n;) {
+                const char *c = args[0].as.text + i;
+                size_t length = hf__utf8_length(c, args[0].n - i);
+                const char *escape = *c ? strchr(from, *c) : NULL;
+
+                if (length == 0) {
+                        at = mempcpy(at, "\xef\xbf\xbd", 3);
+                        length = 1;
+                } else if (escape) {
+                        *at++ = '\\';
+                        *at++ = to[escape - from];
+                } else {
+                        at = mempcpy(at, c, length);
+                }
+                i += length;
+        }
+        *at++ = '"';
+        return hf__cel_string(text, (size_t)(at - text));
+}
+
+#define FIRST HF__CEL_COST_FIRST
+
+const struct hf__cel_row hf__cel_strings[] = {
+        {"contains", ".string(string) -> bool", contains, HF__CEL_COST_CONTAINS},
+        {"startsWith", ".string(string) -> bool", starts_with, FIRST},
+        {"endsWith", ".string(string) -> bool", ends_with, FIRST},
+        {"charAt", ".string(int) -> string", char_at, HF__CEL_COST_ONE},
+        {"indexOf", ".string(string) -> int", index_of, HF__CEL_COST_CONTAINS},
+        {"indexOf", ".string(string, int) -> int", index_of, HF__CEL_COST_CONTAINS},
+        {"lastIndexOf", ".string(string) -> int", last_index_of, HF__CEL_COST_CONTAINS},
+        {"lastIndexOf", ".string(string, int) -> int", last_index_of, HF__CEL_COST_CONTAINS},
+        {"join", ".list(string)() -> string", join, HF__CEL_COST_ELEMENTS},
+        {"join", ".list(string)(string) -> string", join, HF__CEL_COST_ELEMENTS},
+        {"lowerAscii", ".string() -> string", lower, FIRST},
+        {"upperAscii", ".string() -> string", upper, FIRST},
+        {"replace", ".string(string, string) -> string", replace, FIRST},
+        {"replace", ".string(string, string, int) -> string", replace, FIRST},
+        {"split", ".string(string) -> list(string)", split, FIRST},
+        {"split", ".string(string, int) -> list(string)", split, FIRST},
+        {"substring", ".string(int) -> string", substring, FIRST},
+        {"substring", ".string(int, int) -> string", substring, FIRST},
+        {"trim", ".string() -> string", trim, FIRST},
+        {"strings.quote", "(string) -> string", quote, FIRST},
+        {NULL, NULL, NULL, HF__CEL_COST_ONE},
+};

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The tables of functions; each ends with a row without a name. Immutable. */
+#include "cel/function.h"
+
+extern const struct hf__cel_row hf__cel_operators[];
+extern const struct hf__cel_row hf__cel_arithmetic[];
+extern const struct hf__cel_row hf__cel_conversions[];
+extern const struct hf__cel_row hf__cel_times[];
+extern const struct hf__cel_row hf__cel_strings[];
+extern const struct hf__cel_row hf__cel_lists[];
+extern const struct hf__cel_row hf__cel_sets[];
+extern const struct hf__cel_row hf__cel_regexes[];
+extern const struct hf__cel_row hf__cel_optionals[];
+extern const struct hf__cel_row hf__cel_networks[];
+
+/* The types of addresses and blocks. */
+extern const struct hf__cel_type hf__cel_ip_type;
+extern const struct hf__cel_type hf__cel_cidr_type;

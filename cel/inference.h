@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Type variables: which types they stand for, and whether one type can be assigned to another.
+ * Owner: one check of an expression. Thread: the owner's.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cel/type.h"
+
+struct hf__arena;
+
+struct hf__cel_inference {
+        struct hf__arena *arena;
+        const struct hf__cel_type **bound; /* by the number of the variable; NULL: not bound */
+        uint32_t n_vars;
+        uint32_t space;
+        struct hf__cel_change *trail; /* what to undo, the last first */
+        size_t n_trail;
+        size_t trail_space;
+        uint32_t steps;
+        /* The types are too large, or memory ran out. Then every answer is no. */
+        bool failed;
+};
+
+/* New variables. Returns the number of the first; the others follow. */
+uint32_t hf__cel_new_vars(struct hf__cel_inference *inference, uint32_t n);
+const struct hf__cel_type *hf__cel_var(struct hf__cel_inference *inference, uint32_t number);
+/* The type with new variables in place of its parameters: A is variable `base`. */
+const struct hf__cel_type *hf__cel_instantiate(struct hf__cel_inference *inference,
+                                               const struct hf__cel_type *type, uint32_t base);
+/* The type with what its variables stand for; `to_dyn`: the others become dyn. */
+const struct hf__cel_type *hf__cel_substitute(struct hf__cel_inference *inference,
+                                              const struct hf__cel_type *type, bool to_dyn);
+/* Whether each of the n types can be assigned to the other of the same index. If so, variables are
+ * bound as that needs; if not, nothing has changed. */
+bool hf__cel_assign(struct hf__cel_inference *inference, const struct hf__cel_type *const *from,
+                    const struct hf__cel_type *const *to, size_t n);
+/* The more general of two types, one of which can be assigned to the other. */
+const struct hf__cel_type *hf__cel_most_general(const struct hf__cel_type *a,
+                                                const struct hf__cel_type *b);

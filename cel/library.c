@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Makes the index of functions from the tables of rows.
+ *
+ * Invariant: overloads of one name are neighbours, in the order of the tables: the evaluator calls
+ * the first whose kinds match.
+ */
+#include "cel/library.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "cel/functions/tables.h"
+
+struct hf__cel_library {
+        struct hf__arena arena; /* of the overloads and their types */
+        const struct hf__cel_overload **overloads;
+        size_t n;
+};
+
+/* Reads ".string(int, A) -> string". false: malformed, or out of memory. */
+static bool parse_signature(struct hf__arena *arena, const char *text,
+                            struct hf__cel_overload *overload) {
+        overload->member = *text == '.';
+        if (overload->member) {
+                text++;
+                overload->args[overload->n_args++] = hf__cel_type_parse(arena, &text);
+                if (!overload->args[0])
+                        return false;
+        }
+        if (*text++ != '(')
+                return false;
+        while (*text != ')') {
+                if (overload->n_args == HF__CEL_ARGS_MAX)
+                        return false;
+                overload->args[overload->n_args] = hf__cel_type_parse(arena, &text);
+                if (!overload->args[overload->n_args++])
+                        return false;
+                if (strncmp(text, ", ", 2) == 0)
+                        text += 2;
+        }
+        if (strncmp(text, ") -> ", 5) != 0)
+                return false;
+        text += 5;
+        overload->result = hf__cel_type_parse(arena, &text);
+        return overload->result && !*text;
+}
+
+static int add_row(struct hf__cel_library *library, const struct hf__cel_row *row) {
+        struct hf__cel_overload *overload = hf__arena_alloc(&library->arena, sizeof *overload);
+        size_t at = library->n;
+
+        if (!overload)
+                return -ENOMEM;
+        *overload =
+                (struct hf__cel_overload){.name = row->name, .call = row->call, .cost = row->cost};
+        overload->any_number = strncmp(row->name, "_[", 2) == 0;
+        if (!parse_signature(&library->arena, row->signature, overload))
+                return library->arena.failed ? -ENOMEM : -EINVAL;
+        while (at > 0 && strcmp(library->overloads[at - 1]->name, row->name) > 0) {
+                library->overloads[at] = library->overloads[at - 1];
+                at--;
+        }
+        library->overloads[at] = overload;
+        library->n++;
+        return 0;
+}
+
+static size_t count(const struct hf__cel_row *rows) {
+        size_t n = 0;
+
+        while (rows && rows[n].name)
+                n++;
+        return n;
+}
+
+int hf__cel_library_new(const struct hf__cel_row *extra, struct hf__cel_library **ret_library) {
+        const struct hf__cel_row *const tables[] = {
+                hf__cel_operators,
+                hf__cel_arithmetic,
+                hf__cel_conversions,
+                hf__cel_times,
+                hf__cel_strings,
+                hf__cel_lists,
+                hf__cel_sets,
+                hf__cel_regexes,
+                hf__cel_optionals,
+                hf__cel_networks,
+                extra,
+        };
+        struct hf__cel_library *library = calloc(1, sizeof *library);
+        size_t n = 0;
+        int r = 0;
+
+        if (!library)
+                return -ENOMEM;
+        hf__arena_init(&library->arena);
+        for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++)
+                n += count(tables[t]);
+        library->overloads = calloc(n, sizeof *library->overloads);
+        if (!library->overloads)
+                r = -ENOMEM;
+        for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++)
+                for (size_t i = 0; r == 0 && i < count(tables[t]); i++)
+                        r = add_row(library, &tables[t][i]);
+        if (r != 0) {
+                hf__cel_library_free(library);
+                return r;
+        }
+        *ret_library = library;
+        return 0;
+}
+
+void hf__cel_library_free(struct hf__cel_library *library) {
+        if (!library)
+                return;
+        hf__arena_deinit(&library->arena);
+        free((void *)library->overloads);
+        free(library);
+}
+
+size_t hf__cel_library_find(const struct hf__cel_library *library, const char *name,
+                            const struct hf__cel_overload *const **ret_overloads) {
+        size_t low = 0;
+        size_t high = library->n;
+        size_t n = 0;
+
+        while (low < high) {
+                size_t middle = low + (high - low) / 2;
+
+                if (strcmp(library->overloads[middle]->name, name) < 0)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        while (low + n < library->n && strcmp(library->overloads[low + n]->name, name) == 0)
+                n++;
+        *ret_overloads = &library->overloads[low];
+        return n;
+}
+
+static bool takes(const struct hf__cel_type *type, struct hf__cel_value value) {
+        if (type->kind == HF__CEL_DYN || type->kind == HF__CEL_VAR)
+                return true;
+        if (type->kind == HF__CEL_OPAQUE)
+                return value.kind == HF__CEL_OPAQUE &&
+                       strcmp(type->name, value.as.opaque->type->name) == 0;
+        return type->kind == value.kind ||
+               (type->kind == HF__CEL_MAP && value.kind == HF__CEL_OBJECT);
+}
+
+bool hf__cel_overload_takes(const struct hf__cel_overload *overload,
+                            const struct hf__cel_value *args, unsigned n_args) {
+        if (overload->n_args != n_args)
+                return false;
+        for (unsigned i = 0; i < n_args; i++)
+                if (!takes(overload->args[i], args[i]) &&
+                    !(overload->any_number && overload->args[i]->kind == HF__CEL_INT &&
+                      hf__cel_is_number(args[i])))
+                        return false;
+        return true;
+}
+
+static uint64_t part(uint64_t size, uint64_t divisor) {
+        return size / divisor + (size % divisor > 0 ? 1 : 0);
+}
+
+bool hf__cel_overload_charge(const struct hf__cel_overload *overload, struct hf__cel_run *run,
+                             const struct hf__cel_value *args) {
+        uint64_t first;
+        uint64_t second;
+
+        if (overload->cost == HF__CEL_COST_ONE || overload->n_args == 0)
+                return hf__cel_spend(run, 1);
+        first = hf__cel_size(args[0]);
+        second = overload->n_args > 1 ? hf__cel_size(args[1]) : 1;
+        switch (overload->cost) {
+        case HF__CEL_COST_FIRST: return hf__cel_spend(run, part(first, 10));
+        case HF__CEL_COST_SHORTER:
+                return hf__cel_spend(run, part(first < second ? first : second, 10));
+        case HF__CEL_COST_BOTH: return hf__cel_spend(run, part(first + second, 10));
+        case HF__CEL_COST_CONTAINS: return hf__cel_spend(run, part(first, 10) * part(second, 10));
+        case HF__CEL_COST_MATCHES: return hf__cel_spend(run, part(first + 1, 10) * part(second, 4));
+        case HF__CEL_COST_ELEMENTS: return hf__cel_spend(run, first);
+        case HF__CEL_COST_IN: return hf__cel_spend(run, second);
+        case HF__CEL_COST_SETS:
+        case HF__CEL_COST_SETS_TWICE:
+                if (first > 0 && second > UINT64_MAX / 4 / first)
+                        return hf__cel_spend(run, UINT64_MAX);
+                return hf__cel_spend(run,
+                                     1 + first * second *
+                                                     (overload->cost == HF__CEL_COST_SETS ? 1 : 2));
+        case HF__CEL_COST_ONE: break;
+        }
+        return hf__cel_spend(run, 1);
+}
+
+const struct hf__cel_type *hf__cel_library_type(const char *name) {
+        static const struct hf__cel_type *const types[] = {&hf__cel_ip_type, &hf__cel_cidr_type};
+
+        for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+                if (strcmp(types[i]->name, name) == 0)
+                        return types[i];
+        return NULL;
+}

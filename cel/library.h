@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The functions that expressions may call: the index that is made of the tables of rows. Owner: who
+ * makes it. Thread: any, once made, because it does not change.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cel/function.h"
+
+struct hf__cel_library;
+
+/* The library of Kubernetes, and the rows of the caller, which may be NULL: `extra` ends with a row
+ * without a name, and stays alive. 0, -ENOMEM, -EINVAL (a malformed signature). */
+int hf__cel_library_new(const struct hf__cel_row *extra, struct hf__cel_library **ret_library);
+void hf__cel_library_free(struct hf__cel_library *library); /* accepts NULL */
+
+/* The overloads with this name; 0: there is no such function. */
+size_t hf__cel_library_find(const struct hf__cel_library *library, const char *name,
+                            const struct hf__cel_overload *const **ret_overloads);
+/* Whether the arguments have the kinds that the overload takes. */
+bool hf__cel_overload_takes(const struct hf__cel_overload *overload,
+                            const struct hf__cel_value *args, unsigned n_args);
+/* Charges the cost of a call. false: the run has failed. */
+bool hf__cel_overload_charge(const struct hf__cel_overload *overload, struct hf__cel_run *run,
+                             const struct hf__cel_value *args);
+/* A type that libraries define, "net.IP". NULL: there is none of this name. */
+const struct hf__cel_type *hf__cel_library_type(const char *name);

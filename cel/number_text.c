@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Numbers as text.
+ *
+ * Invariant: a number that was printed is read as the same number.
+ */
+#include "cel/number_text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/strbuf.h"
+
+#define DIGITS_MAX 17
+
+void hf__cel_double_print(struct hf__strbuf *out, double value) {
+        char text[40];
+        int exponent;
+        int n = 0;
+
+        if (isnan(value)) {
+                hf__strbuf_puts(out, "NaN");
+                return;
+        }
+        if (isinf(value)) {
+                hf__strbuf_puts(out, value > 0 ? "+Inf" : "-Inf");
+                return;
+        }
+        do {
+                snprintf(text, sizeof text, "%.*e", n++, value);
+        } while (n < DIGITS_MAX && strtod(text, NULL) != value);
+        exponent = atoi(strchr(text, 'e') + 1);
+        if (exponent < -4 || exponent >= 6)
+                hf__strbuf_puts(out, text);
+        else
+                hf__strbuf_printf(out, "%.*f", n > exponent ? n - 1 - exponent : 0, value);
+}
+
+bool hf__cel_uint_parse(const char *text, size_t n, uint64_t *ret_value) {
+        uint64_t value = 0;
+
+        if (n == 0)
+                return false;
+        for (size_t i = 0; i < n; i++)
+                if (text[i] < '0' || text[i] > '9' || __builtin_mul_overflow(value, 10, &value) ||
+                    __builtin_add_overflow(value, (uint64_t)(text[i] - '0'), &value))
+                        return false;
+        *ret_value = value;
+        return true;
+}
+
+bool hf__cel_int_parse(const char *text, size_t n, int64_t *ret_value) {
+        bool negative = n > 0 && *text == '-';
+        size_t sign = n > 0 && (*text == '-' || *text == '+') ? 1 : 0;
+        uint64_t value;
+
+        if (!hf__cel_uint_parse(text + sign, n - sign, &value) ||
+            value > (uint64_t)INT64_MAX + (negative ? 1 : 0))
+                return false;
+        if (value > INT64_MAX)
+                *ret_value = INT64_MIN;
+        else
+                *ret_value = negative ? -(int64_t)value : (int64_t)value;
+        return true;
+}
+
+static bool is_number_text(const char *text) {
+        static const char *const words[] = {"inf", "infinity", "nan"};
+
+        text += *text == '-' || *text == '+' ? 1 : 0;
+        for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+                if (strcasecmp(text, words[i]) == 0)
+                        return true;
+        return (*text >= '0' && *text <= '9') || *text == '.';
+}
+
+bool hf__cel_double_parse(const char *text, size_t n, double *ret_value) {
+        char copy[400];
+        char *end;
+
+        if (n == 0 || n >= sizeof copy || memchr(text, 0, n))
+                return false;
+        memcpy(copy, text, n);
+        copy[n] = 0;
+        if (!is_number_text(copy))
+                return false;
+        *ret_value = strtod(copy, &end);
+        return !*end && (!isinf(*ret_value) || strpbrk(copy, "iI"));
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Prepares a checked tree for evaluation.
+ *
+ * Invariant: the value of a node does not change. A literal that cannot be prepared stays as it is.
+ */
+#include "cel/prepare.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <holdfast/error.h>
+
+#include "base/arena.h"
+#include "cel/eval.h"
+#include "cel/issues.h"
+#include "cel/regex/regex.h"
+
+#define WORK_MAX  1000000
+#define BYTES_MAX (16U * 1024 * 1024)
+
+struct preparer {
+        struct hf__cel_issues *issues;
+        int r;
+};
+
+static void prepare(struct preparer *p, struct hf__cel_node *node);
+
+static bool is_const(const struct hf__cel_node *node) { return node->kind == HF__CEL_NODE_CONST; }
+
+/* Evaluates a node that consists of constants. */
+static struct hf__cel_value evaluate(struct preparer *p, const struct hf__cel_node *node) {
+        struct hf__cel_run run = {.arena = p->issues->arena,
+                                  .cost_limit = WORK_MAX,
+                                  .work_limit = WORK_MAX,
+                                  .bytes_limit = BYTES_MAX};
+        struct hf__cel_value value = hf__cel_eval_node(&run, node);
+
+        if (run.failed < 0)
+                p->r = run.failed;
+        return value;
+}
+
+static void fold(struct preparer *p, struct hf__cel_node *node) {
+        struct hf__cel_value value = evaluate(p, node);
+
+        if (hf__cel_is_error(value) || p->r != 0)
+                return;
+        node->kind = HF__CEL_NODE_CONST;
+        node->as.constant = value;
+}
+
+static void prepare_list(struct preparer *p, struct hf__cel_node *node) {
+        bool constant = node->as.list.optional == NULL;
+
+        for (uint32_t i = 0; i < node->as.list.n; i++) {
+                prepare(p, node->as.list.items[i]);
+                constant = constant && is_const(node->as.list.items[i]);
+        }
+        if (constant)
+                fold(p, node);
+}
+
+static void prepare_map(struct preparer *p, struct hf__cel_node *node) {
+        bool constant = node->kind == HF__CEL_NODE_MAP;
+
+        for (uint32_t i = 0; i < node->as.map.n; i++) {
+                struct hf__cel_pair *pair = &node->as.map.pairs[i];
+
+                if (pair->key)
+                        prepare(p, pair->key);
+                prepare(p, pair->value);
+                constant =
+                        constant && !pair->optional && is_const(pair->key) && is_const(pair->value);
+        }
+        if (constant)
+                fold(p, node);
+}
+
+static void prepare_pattern(struct preparer *p, struct hf__cel_node *node) {
+        const struct hf__cel_node *pattern = node->as.call.args[1];
+        const struct hf__cel_regex *regex;
+        char message[400] = "the pattern is too long";
+        int r = HF_E_INVALID;
+
+        if (!is_const(pattern) || pattern->as.constant.kind != HF__CEL_STRING)
+                return;
+        if (pattern->as.constant.n <= HF__CEL_PATTERN_MAX)
+                r = hf__cel_regex_compile(p->issues->arena, pattern->as.constant.as.text,
+                                          pattern->as.constant.n, &regex, message, sizeof message);
+        if (r < 0)
+                p->r = r;
+        else if (r > 0)
+                hf__cel_issues_add(p->issues, pattern->at, "invalid %s argument",
+                                   node->as.call.function);
+        else
+                node->as.call.prepared = regex;
+}
+
+/* timestamp("...") and duration("...") become values, or an issue. */
+static void prepare_time(struct preparer *p, struct hf__cel_node *node) {
+        if (!is_const(node->as.call.args[0]) ||
+            node->as.call.args[0]->as.constant.kind != HF__CEL_STRING)
+                return;
+        if (hf__cel_is_error(evaluate(p, node)))
+                hf__cel_issues_add(p->issues, node->as.call.args[0]->at, "invalid %s argument",
+                                   node->as.call.function);
+        else
+                fold(p, node);
+}
+
+static bool is_conversion(const char *name) {
+        static const char *const names[] = {"bool", "bytes",  "double", "dyn",
+                                            "int",  "string", "type",   "uint"};
+
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+                if (strcmp(names[i], name) == 0)
+                        return true;
+        return false;
+}
+
+static void prepare_call(struct preparer *p, struct hf__cel_node *node) {
+        const char *name = node->as.call.function;
+        uint32_t n = node->as.call.n_args;
+
+        for (uint32_t i = 0; i < n; i++)
+                prepare(p, node->as.call.args[i]);
+        if (node->op != HF__CEL_OP_NONE || node->as.call.n_overloads == 0)
+                return;
+        if (n >= 2 && (strcmp(name, "matches") == 0 || strcmp(name, "find") == 0 ||
+                       strcmp(name, "findAll") == 0))
+                prepare_pattern(p, node);
+        if (n == 1 && (strcmp(name, "timestamp") == 0 || strcmp(name, "duration") == 0))
+                prepare_time(p, node);
+        else if (n == 1 && is_const(node->as.call.args[0]) && is_conversion(name))
+                fold(p, node);
+}
+
+static void prepare(struct preparer *p, struct hf__cel_node *node) {
+        switch ((enum hf__cel_node_kind)node->kind) {
+        case HF__CEL_NODE_CONST:
+        case HF__CEL_NODE_NAME: break;
+        case HF__CEL_NODE_SELECT:
+        case HF__CEL_NODE_HAS: prepare(p, node->as.select.operand); break;
+        case HF__CEL_NODE_CALL: prepare_call(p, node); break;
+        case HF__CEL_NODE_LIST: prepare_list(p, node); break;
+        case HF__CEL_NODE_MAP:
+        case HF__CEL_NODE_OBJECT: prepare_map(p, node); break;
+        case HF__CEL_NODE_FOLD:
+                prepare(p, node->as.fold.range);
+                if (node->as.fold.test)
+                        prepare(p, node->as.fold.test);
+                if (node->as.fold.result)
+                        prepare(p, node->as.fold.result);
+                break;
+        }
+}
+
+int hf__cel_prepare(struct hf__cel_node *root, struct hf__cel_issues *issues) {
+        struct preparer p = {.issues = issues};
+
+        prepare(&p, root);
+        return p.r;
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Work that is done once for a program: literals become values, literal patterns are compiled. */
+#include "cel/syntax/ast.h"
+
+struct hf__cel_issues;
+
+/* Changes the checked tree. Memory comes from the arena of the issues, which outlives the tree. A
+ * pattern, time or duration that is malformed becomes an issue. -ENOMEM or 0. */
+int hf__cel_prepare(struct hf__cel_node *root, struct hf__cel_issues *issues);

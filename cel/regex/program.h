@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The program of a regular expression: what the search follows. Immutable once made. */
+#include <stdint.h>
+
+#include "cel/regex/syntax.h"
+
+enum hf__cel_instruction_kind {
+        HF__CEL_DO_SET,    /* a character of the set, then the next instruction */
+        HF__CEL_DO_ASSERT, /* a condition on the place, then the next instruction */
+        HF__CEL_DO_SPLIT,  /* x is preferred to y */
+        HF__CEL_DO_JUMP,   /* to x */
+        HF__CEL_DO_MATCH,
+};
+
+struct hf__cel_instruction {
+        enum hf__cel_instruction_kind kind;
+        enum hf__cel_assertion assertion;
+        const struct hf__cel_set *set;
+        uint32_t x;
+        uint32_t y;
+};
+
+struct hf__cel_regex {
+        struct hf__cel_instruction *instructions;
+        uint32_t n;
+        bool anchored; /* a match begins at the begin of the text */
+};

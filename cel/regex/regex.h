@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Regular expressions in the syntax of RE2, searched in linear time: the time of a search is at
+ * most the length of the text times the size of the program, whatever both contain. There are no
+ * back-references and no lookaround. Unicode classes (\pL) are refused, and (?i) folds only ASCII
+ * letters.
+ *
+ * Ownership: a regex belongs to the arena. Thread: any, since it does not change.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct hf__arena;
+struct hf__cel_run;
+struct hf__cel_regex;
+
+/* Instructions of a program, after repetitions are written out. */
+#define HF__CEL_REGEX_SIZE_MAX 5000
+/* Bytes of a pattern; the caller checks this. */
+#define HF__CEL_PATTERN_MAX 10000
+
+/* 0, -ENOMEM, or HF_E_INVALID with a message in reterr_message. */
+int hf__cel_regex_compile(struct hf__arena *arena, const char *text, size_t n,
+                          const struct hf__cel_regex **ret_regex, char *reterr_message,
+                          size_t max_message);
+
+/*
+ * Finds the leftmost match at or after byte `from`, the first that the alternatives allow. Without
+ * ret_start and ret_end it only tells whether there is one, which is quicker. false also if the run
+ * has failed.
+ */
+bool hf__cel_regex_find(const struct hf__cel_regex *regex, struct hf__cel_run *run,
+                        const char *text, size_t n, size_t from, size_t *ret_start,
+                        size_t *ret_end);

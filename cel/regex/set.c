@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sets of characters as ranges.
+ *
+ * Invariant: a finished set is sorted and has no overlaps, so a look-up is a binary search.
+ */
+#include "cel/regex/set.h"
+
+#include <string.h>
+
+#include "base/arena.h"
+
+#define LAST 0x10ffff
+
+static bool push(struct hf__arena *arena, struct hf__cel_set *set, uint32_t first, uint32_t last) {
+        if (set->n == set->space) {
+                size_t space = set->space > 0 ? set->space * 2 : 8;
+                struct hf__cel_range *ranges = hf__arena_alloc(arena, space * sizeof *ranges);
+
+                if (!ranges)
+                        return false;
+                if (set->n > 0)
+                        memcpy(ranges, set->ranges, set->n * sizeof *ranges);
+                set->ranges = ranges;
+                set->space = space;
+        }
+        set->ranges[set->n++] = (struct hf__cel_range){.first = first, .last = last};
+        return true;
+}
+
+/* Adds the part of a range that lies between `low` and `high`, moved to begin at `to`. */
+static bool push_moved(struct hf__arena *arena, struct hf__cel_set *set, uint32_t first,
+                       uint32_t last, uint32_t low, uint32_t high, uint32_t to) {
+        uint32_t from = first > low ? first : low;
+        uint32_t until = last < high ? last : high;
+
+        return from > until || push(arena, set, from - low + to, until - low + to);
+}
+
+bool hf__cel_set_add(struct hf__arena *arena, struct hf__cel_set *set, uint32_t first,
+                     uint32_t last, bool fold) {
+        if (!push(arena, set, first, last))
+                return false;
+        return !fold || (push_moved(arena, set, first, last, 'a', 'z', 'A') &&
+                         push_moved(arena, set, first, last, 'A', 'Z', 'a'));
+}
+
+static bool add_text(struct hf__arena *arena, struct hf__cel_set *set, const char *pairs) {
+        for (; *pairs; pairs += 2)
+                if (!push(arena, set, (unsigned char)pairs[0], (unsigned char)pairs[1]))
+                        return false;
+        return true;
+}
+
+/* Adds the complement of a finished set. */
+static bool add_complement(struct hf__arena *arena, struct hf__cel_set *set,
+                           const struct hf__cel_set *other) {
+        uint32_t next = 0;
+
+        for (size_t i = 0; i < other->n; i++) {
+                if (other->ranges[i].first > next &&
+                    !push(arena, set, next, other->ranges[i].first - 1))
+                        return false;
+                next = other->ranges[i].last + 1;
+        }
+        return next > LAST || push(arena, set, next, LAST);
+}
+
+static bool add_class(struct hf__arena *arena, struct hf__cel_set *set, const char *pairs,
+                      bool negated) {
+        struct hf__cel_set other = {0};
+
+        if (!negated)
+                return add_text(arena, set, pairs);
+        return add_text(arena, &other, pairs) && hf__cel_set_finish(arena, &other, false) &&
+               add_complement(arena, set, &other);
+}
+
+bool hf__cel_set_add_perl(struct hf__arena *arena, struct hf__cel_set *set, char name) {
+        bool negated = name < 'a';
+
+        switch (name | 0x20) {
+        case 'd': return add_class(arena, set, "09", negated);
+        case 's': return add_class(arena, set, "\t\n\f\r  ", negated);
+        default: return add_class(arena, set, "09AZ__az", negated);
+        }
+}
+
+bool hf__cel_set_add_posix(struct hf__arena *arena, struct hf__cel_set *set, const char *name,
+                           size_t n, bool negated, bool fold, bool *ret_known) {
+        static const struct {
+                const char *name;
+                const char *pairs;
+        } classes[] = {
+                {"alnum", "09AZaz"},
+                {"alpha", "AZaz"},
+                {"ascii", "\001\177"},
+                {"blank", "\t\t  "},
+                {"cntrl", "\001\037\177\177"},
+                {"digit", "09"},
+                {"graph", "!~"},
+                {"lower", "az"},
+                {"print", " ~"},
+                {"punct", "!/:@[`{~"},
+                {"space", "\t\r  "},
+                {"upper", "AZ"},
+                {"word", "09AZ__az"},
+                {"xdigit", "09AFaf"},
+        };
+
+        *ret_known = true;
+        for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++) {
+                const char *pairs = classes[i].pairs;
+
+                if (strlen(classes[i].name) != n || memcmp(classes[i].name, name, n) != 0)
+                        continue;
+                if (fold && (strcmp(pairs, "az") == 0 || strcmp(pairs, "AZ") == 0))
+                        pairs = "AZaz";
+                /* A NUL cannot be part of the table. */
+                if (!negated && n == 5 &&
+                    (memcmp(name, "ascii", 5) == 0 || memcmp(name, "cntrl", 5) == 0) &&
+                    !push(arena, set, 0, 0))
+                        return false;
+                return add_class(arena, set, pairs, negated);
+        }
+        *ret_known = false;
+        return false;
+}
+
+static void sort(struct hf__cel_range *ranges, size_t n) {
+        for (size_t gap = n / 2; gap > 0; gap /= 2)
+                for (size_t i = gap; i < n; i++) {
+                        struct hf__cel_range moved = ranges[i];
+                        size_t k = i;
+
+                        for (; k >= gap && ranges[k - gap].first > moved.first; k -= gap)
+                                ranges[k] = ranges[k - gap];
+                        ranges[k] = moved;
+                }
+}
+
+bool hf__cel_set_finish(struct hf__arena *arena, struct hf__cel_set *set, bool negated) {
+        size_t n = 0;
+
+        sort(set->ranges, set->n);
+        for (size_t i = 0; i < set->n; i++) {
+                struct hf__cel_range next = set->ranges[i];
+
+                if (n > 0 && next.first <= set->ranges[n - 1].last + 1) {
+                        if (next.last > set->ranges[n - 1].last)
+                                set->ranges[n - 1].last = next.last;
+                } else {
+                        set->ranges[n++] = next;
+                }
+        }
+        set->n = n;
+        if (negated) {
+                struct hf__cel_set other = {0};
+
+                if (!add_complement(arena, &other, set))
+                        return false;
+                *set = other;
+        }
+        set->ascii[0] = set->ascii[1] = 0;
+        for (size_t i = 0; i < set->n; i++)
+                for (uint32_t c = set->ranges[i].first; c <= set->ranges[i].last && c < 128; c++)
+                        set->ascii[c / 64] |= UINT64_C(1) << c % 64;
+        return true;
+}
+
+bool hf__cel_set_has(const struct hf__cel_set *set, uint32_t c) {
+        size_t low = 0;
+        size_t high = set->n;
+
+        if (c < 128)
+                return (set->ascii[c / 64] >> c % 64 & 1) != 0;
+        while (low < high) {
+                size_t middle = low + (high - low) / 2;
+
+                if (c > set->ranges[middle].last)
+                        low = middle + 1;
+                else if (c < set->ranges[middle].first)
+                        high = middle;
+                else
+                        return true;
+        }
+        return false;
+}

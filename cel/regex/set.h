@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Sets of characters. Owner: an arena. Thread: the owner's while it is made, then any. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct hf__arena;
+
+struct hf__cel_range {
+        uint32_t first;
+        uint32_t last;
+};
+
+struct hf__cel_set {
+        struct hf__cel_range *ranges; /* once finished: sorted, without overlaps */
+        size_t n;
+        size_t space;
+        uint64_t ascii[2]; /* once finished */
+};
+
+/* false: out of memory. `fold`: also the letters of the other case. */
+bool hf__cel_set_add(struct hf__arena *arena, struct hf__cel_set *set, uint32_t first,
+                     uint32_t last, bool fold);
+/* Adds one of d, s, w, D, S, W. */
+bool hf__cel_set_add_perl(struct hf__arena *arena, struct hf__cel_set *set, char name);
+/* Adds a class like "alpha". false: out of memory, or there is none; then *ret_known is false. */
+bool hf__cel_set_add_posix(struct hf__arena *arena, struct hf__cel_set *set, const char *name,
+                           size_t n, bool negated, bool fold, bool *ret_known);
+/* Sorts the set, and turns it into its complement if `negated`. false: out of memory. */
+bool hf__cel_set_finish(struct hf__arena *arena, struct hf__cel_set *set, bool negated);
+bool hf__cel_set_has(const struct hf__cel_set *set, uint32_t c); /* of a finished set */

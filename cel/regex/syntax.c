@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads regular expressions in the syntax of RE2.
+ *
+ * Invariants: the recursion is at most DEPTH_MAX deep. What RE2 does not know is refused with the
+ * words of Go's regexp package, which Kubernetes shows.
+ */
+#include "cel/regex/syntax.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <holdfast/error.h>
+
+#include "base/arena.h"
+#include "base/utf8.h"
+
+#define DEPTH_MAX 100
+
+struct flags {
+        bool fold;
+        bool multi_line;
+        bool dot_all;
+        bool lazy;
+};
+
+struct parser {
+        struct hf__arena *arena;
+        const char *start;
+        const char *at;
+        const char *end;
+        struct flags flags;
+        unsigned depth;
+        int r;
+        char *message;
+        size_t max_message;
+};
+
+static struct hf__cel_regex_node *parse_choice(struct parser *p);
+
+/* Returns NULL. */
+static void *refuse(struct parser *p, const char *what, const char *from, const char *until) {
+        int n = until - from > 200 ? 200 : (int)(until - from);
+
+        if (p->r == 0) {
+                snprintf(p->message, p->max_message, "error parsing regexp: %s: `%.*s`", what, n,
+                         from);
+                p->r = HF_E_INVALID;
+        }
+        return NULL;
+}
+
+static struct hf__cel_regex_node *new_node(struct parser *p, enum hf__cel_regex_kind kind) {
+        struct hf__cel_regex_node *node = hf__arena_alloc(p->arena, sizeof *node);
+
+        if (!node) {
+                p->r = -ENOMEM;
+                return NULL;
+        }
+        memset(node, 0, sizeof *node);
+        node->kind = kind;
+        return node;
+}
+
+static bool more(const struct parser *p) { return p->at < p->end && p->r == 0; }
+
+static bool peek(const struct parser *p, const char *text) {
+        size_t n = strlen(text);
+
+        return (size_t)(p->end - p->at) >= n && memcmp(p->at, text, n) == 0;
+}
+
+static bool take(struct parser *p, const char *text) {
+        if (!peek(p, text))
+                return false;
+        p->at += strlen(text);
+        return true;
+}
+
+static uint32_t take_character(struct parser *p) {
+        uint32_t c = 0xfffd;
+        size_t n = hf__utf8_decode(p->at, (size_t)(p->end - p->at), &c);
+
+        p->at += n > 0 ? n : 1;
+        return n > 0 ? c : 0xfffd;
+}
+
+static struct hf__cel_regex_node *finish_set(struct parser *p, struct hf__cel_regex_node *node,
+                                             bool negated) {
+        if (!node)
+                return NULL;
+        if (!hf__cel_set_finish(p->arena, &node->set, negated))
+                p->r = -ENOMEM;
+        return p->r == 0 ? node : NULL;
+}
+
+static struct hf__cel_regex_node *character(struct parser *p, uint32_t c) {
+        struct hf__cel_regex_node *node = new_node(p, HF__CEL_REGEX_SET);
+
+        if (node && !hf__cel_set_add(p->arena, &node->set, c, c, p->flags.fold))
+                p->r = -ENOMEM;
+        return finish_set(p, node, false);
+}
+
+static struct hf__cel_regex_node *assertion(struct parser *p, enum hf__cel_assertion kind) {
+        struct hf__cel_regex_node *node = new_node(p, HF__CEL_REGEX_ASSERTION);
+
+        if (node)
+                node->assertion = kind;
+        return node;
+}
+
+static int hex(char c) {
+        if (c >= '0' && c <= '9')
+                return c - '0';
+        c |= 0x20;
+        return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* After "\x". false: malformed. */
+static bool take_hex(struct parser *p, uint32_t *ret_c) {
+        bool braces = take(p, "{");
+        unsigned digits = 0;
+
+        *ret_c = 0;
+        while (p->at < p->end && hex(*p->at) >= 0 && (braces || digits < 2)) {
+                *ret_c = *ret_c * 16 + (uint32_t)hex(*p->at++);
+                digits++;
+                if (*ret_c > 0x10ffff)
+                        return false;
+        }
+        if (braces)
+                return digits > 0 && take(p, "}");
+        return digits == 2;
+}
+
+/* An escaped character after its backslash. false: it is none; an issue was reported. */
+static bool take_escape(struct parser *p, uint32_t *ret_c) {
+        static const char names[] = "afnrtv";
+        static const char values[] = "\a\f\n\r\t\v";
+        const char *start = p->at - 1;
+        char c;
+
+        if (p->at == p->end)
+                return refuse(p, "trailing backslash at end of expression", "", "");
+        c = *p->at;
+        if (c != 0 && strchr(names, c)) {
+                *ret_c = (uint32_t)values[strchr(names, c) - names];
+                p->at++;
+                return true;
+        }
+        if (c == 'x') {
+                p->at++;
+                return take_hex(p, ret_c) || refuse(p, "invalid escape sequence", start, p->at);
+        }
+        if (c == '0' ||
+            (c >= '1' && c <= '7' && p->at + 1 < p->end && p->at[1] >= '0' && p->at[1] <= '7')) {
+                *ret_c = 0;
+                for (unsigned i = 0; i < 3 && p->at < p->end && *p->at >= '0' && *p->at <= '7'; i++)
+                        *ret_c = *ret_c * 8 + (uint32_t)(*p->at++ - '0');
+                return true;
+        }
+        if ((unsigned char)c < 0x80 && c > ' ' && hex(c) < 0 &&
+            !((c | 0x20) >= 'a' && (c | 0x20) <= 'z')) {
+                *ret_c = (unsigned char)c;
+                p->at++;
+                return true;
+        }
+        take_character(p);
+        return refuse(p, "invalid escape sequence", start, p->at);
+}
+
+static bool is_perl(char c) { return c != 0 && strchr("dswDSW", c); }
+
+/* [:name:] within a class. false: it is none, or an issue was reported. */
+static bool take_posix(struct parser *p, struct hf__cel_set *set) {
+        const char *start = p->at;
+        const char *name = start + 2;
+        const char *close;
+        bool negated;
+        bool known;
+
+        if (!peek(p, "[:"))
+                return false;
+        for (close = name; close + 1 < p->end && !(close[0] == ':' && close[1] == ']');)
+                close++;
+        if (close + 1 >= p->end)
+                return false;
+        negated = *name == '^';
+        name += negated ? 1 : 0;
+        p->at = close + 2;
+        if (hf__cel_set_add_posix(p->arena, set, name, (size_t)(close - name), negated,
+                                  p->flags.fold, &known))
+                return true;
+        if (known)
+                p->r = -ENOMEM;
+        return refuse(p, "invalid character class range", start, p->at);
+}
+
+/* A character of a class. false: an issue was reported. */
+static bool take_class_character(struct parser *p, uint32_t *ret_c, const char *class_start) {
+        if (p->at == p->end)
+                return refuse(p, "missing closing ]", class_start, p->end);
+        if (take(p, "\\"))
+                return take_escape(p, ret_c);
+        *ret_c = take_character(p);
+        return true;
+}
+
+static bool take_class_item(struct parser *p, struct hf__cel_set *set, const char *class_start) {
+        const char *start = p->at;
+        uint32_t first;
+        uint32_t last;
+
+        if (peek(p, "\\") && p->at + 1 < p->end && is_perl(p->at[1])) {
+                p->at += 2;
+                if (!hf__cel_set_add_perl(p->arena, set, p->at[-1]))
+                        p->r = -ENOMEM;
+                return p->r == 0;
+        }
+        if (peek(p, "\\p") || peek(p, "\\P"))
+                return refuse(p, "invalid character class range", start,
+                              p->end - start > 3 ? start + 3 : p->end);
+        if (take_posix(p, set) || p->r != 0)
+                return p->r == 0;
+        if (!take_class_character(p, &first, class_start))
+                return false;
+        last = first;
+        if (p->end - p->at >= 2 && p->at[0] == '-' && p->at[1] != ']') {
+                p->at++;
+                if (!take_class_character(p, &last, class_start))
+                        return false;
+        }
+        if (last < first)
+                return refuse(p, "invalid character class range", start, p->at);
+        if (!hf__cel_set_add(p->arena, set, first, last, p->flags.fold))
+                p->r = -ENOMEM;
+        return p->r == 0;
+}
+
+/* A class after its bracket. */
+static struct hf__cel_regex_node *parse_class(struct parser *p) {
+        struct hf__cel_regex_node *node = new_node(p, HF__CEL_REGEX_SET);
+        const char *start = p->at - 1;
+        bool negated = take(p, "^");
+        bool first = true;
+
+        while (node && p->r == 0 && (first || !peek(p, "]"))) {
+                first = false;
+                if (p->at == p->end)
+                        return refuse(p, "missing closing ]", start, p->end);
+                if (!take_class_item(p, &node->set, start))
+                        return NULL;
+        }
+        if (p->r != 0 || !take(p, "]"))
+                return NULL;
+        return finish_set(p, node, negated);
+}
+
+/* Flags of a group after "(?". false: an issue was reported. */
+static bool parse_flags(struct parser *p, struct flags *flags) {
+        const char *start = p->at - 2;
+        bool on = true;
+
+        for (; p->at < p->end && *p->at != ':' && *p->at != ')'; p->at++) {
+                switch (*p->at) {
+                case 'i': flags->fold = on; break;
+                case 'm': flags->multi_line = on; break;
+                case 's': flags->dot_all = on; break;
+                case 'U': flags->lazy = on; break;
+                case '-':
+                        if (!on)
+                                return refuse(p, "invalid or unsupported Perl syntax", start,
+                                              p->at + 1);
+                        on = false;
+                        break;
+                default: return refuse(p, "invalid or unsupported Perl syntax", start, p->at + 1);
+                }
+        }
+        return p->at < p->end || refuse(p, "missing closing )", p->start, p->end);
+}
+
+static bool skip_group_name(struct parser *p) {
+        const char *start = p->at - 2;
+        const char *name;
+
+        if (!take(p, "P<") && !take(p, "<"))
+                return false;
+        for (name = p->at; p->at < p->end && *p->at != '>'; p->at++)
+                if (hex(*p->at) < 0 && *p->at != '_' &&
+                    !((*p->at | 0x20) >= 'a' && (*p->at | 0x20) <= 'z'))
+                        return refuse(p, "invalid named capture", start, p->end);
+        if (p->at == name || !take(p, ">"))
+                return refuse(p, "invalid named capture", start, p->end);
+        return true;
+}
+
+/* A group after its parenthesis. */
+static struct hf__cel_regex_node *parse_group(struct parser *p) {
+        struct flags before = p->flags;
+        struct flags flags = p->flags;
+        struct hf__cel_regex_node *node;
+
+        if (take(p, "?") && !skip_group_name(p)) {
+                if (p->r != 0)
+                        return NULL;
+                if (peek(p, "=") || peek(p, "!") || peek(p, "<"))
+                        return refuse(p, "invalid or unsupported Perl syntax", p->at - 2,
+                                      p->at + 1);
+                if (!parse_flags(p, &flags))
+                        return NULL;
+                p->flags = flags;
+                if (take(p, ")"))
+                        return new_node(p, HF__CEL_REGEX_EMPTY);
+                p->at++;
+        }
+        if (p->depth >= DEPTH_MAX)
+                return refuse(p, "expression nests too deeply", p->start, p->end);
+        p->depth++;
+        node = parse_choice(p);
+        p->depth--;
+        p->flags = before;
+        if (node && !take(p, ")"))
+                return refuse(p, "missing closing )", p->start, p->end);
+        return node;
+}
+
+/* What follows a backslash, outside of a class. */
+static struct hf__cel_regex_node *parse_escape(struct parser *p) {
+        struct hf__cel_regex_node *node;
+        const char *start = p->at - 1;
+        uint32_t c;
+
+        if (take(p, "A"))
+                return assertion(p, HF__CEL_BEGIN_TEXT);
+        if (take(p, "z"))
+                return assertion(p, HF__CEL_END_TEXT);
+        if (take(p, "b"))
+                return assertion(p, HF__CEL_WORD_EDGE);
+        if (take(p, "B"))
+                return assertion(p, HF__CEL_NO_WORD_EDGE);
+        if (peek(p, "p") || peek(p, "P"))
+                return refuse(p, "invalid character class range", start,
+                              p->end - start > 3 ? start + 3 : p->end);
+        if (p->at < p->end && is_perl(*p->at)) {
+                node = new_node(p, HF__CEL_REGEX_SET);
+                if (node && !hf__cel_set_add_perl(p->arena, &node->set, *p->at++))
+                        p->r = -ENOMEM;
+                return finish_set(p, node, false);
+        }
+        return take_escape(p, &c) ? character(p, c) : NULL;
+}
+
+static struct hf__cel_regex_node *parse_dot(struct parser *p) {
+        struct hf__cel_regex_node *node = new_node(p, HF__CEL_REGEX_SET);
+
+        if (node && !p->flags.dot_all && !hf__cel_set_add(p->arena, &node->set, '\n', '\n', false))
+                p->r = -ENOMEM;
+        return finish_set(p, node, true);
+}
+
+static struct hf__cel_regex_node *parse_atom(struct parser *p) {
+        const char *start = p->at;
+
+        if (take(p, "("))
+                return parse_group(p);
+        if (take(p, "["))
+                return parse_class(p);
+        if (take(p, "\\"))
+                return parse_escape(p);
+        if (take(p, "."))
+                return parse_dot(p);
+        if (take(p, "^"))
+                return assertion(p, p->flags.multi_line ? HF__CEL_BEGIN_LINE : HF__CEL_BEGIN_TEXT);
+        if (take(p, "$"))
+                return assertion(p, p->flags.multi_line ? HF__CEL_END_LINE : HF__CEL_END_TEXT);
+        if (take(p, "*") || take(p, "+") || take(p, "?"))
+                return refuse(p, "missing argument to repetition operator", start, p->at);
+        return character(p, take_character(p));
+}
+
+/* Digits, or false. A large number becomes HF__CEL_REPEAT_MAX + 1. */
+static bool take_count(struct parser *p, uint32_t *ret_count) {
+        const char *start = p->at;
+
+        *ret_count = 0;
+        for (; p->at < p->end && *p->at >= '0' && *p->at <= '9'; p->at++)
+                if (*ret_count <= HF__CEL_REPEAT_MAX)
+                        *ret_count = *ret_count * 10 + (uint32_t)(*p->at - '0');
+        return p->at > start;
+}
+
+/* "{2}", "{2,}", "{2,3}". What looks different is no repetition, and stays where it is. */
+static bool take_braces(struct parser *p, uint32_t *ret_min, uint32_t *ret_max) {
+        const char *start = p->at;
+
+        if (take(p, "{") && take_count(p, ret_min)) {
+                *ret_max = *ret_min;
+                if (take(p, ",") && !take_count(p, ret_max))
+                        *ret_max = HF__CEL_NO_MAX;
+                if (take(p, "}"))
+                        return true;
+        }
+        p->at = start;
+        return false;
+}
+
+static bool take_repetition(struct parser *p, uint32_t *ret_min, uint32_t *ret_max) {
+        *ret_min = 0;
+        *ret_max = HF__CEL_NO_MAX;
+        if (take(p, "*"))
+                return true;
+        if (take(p, "+")) {
+                *ret_min = 1;
+                return true;
+        }
+        if (take(p, "?")) {
+                *ret_max = 1;
+                return true;
+        }
+        return take_braces(p, ret_min, ret_max);
+}
+
+static struct hf__cel_regex_node *parse_repeat(struct parser *p) {
+        struct hf__cel_regex_node *node = parse_atom(p);
+        const char *start = p->at;
+        const char *after;
+        uint32_t min;
+        uint32_t max;
+
+        if (node && take_repetition(p, &min, &max)) {
+                struct hf__cel_regex_node *repeat = new_node(p, HF__CEL_REGEX_REPEAT);
+
+                if (min > HF__CEL_REPEAT_MAX ||
+                    (max != HF__CEL_NO_MAX && (max > HF__CEL_REPEAT_MAX || max < min)))
+                        return refuse(p, "invalid repeat count", start, p->at);
+                if (!repeat)
+                        return NULL;
+                repeat->child = node;
+                repeat->min = min;
+                repeat->max = max;
+                repeat->lazy = take(p, "?") != p->flags.lazy;
+                node = repeat;
+                after = p->at;
+                if (take_repetition(p, &min, &max))
+                        return refuse(p, "invalid nested repetition operator", start, p->at);
+                p->at = after;
+        }
+        return node;
+}
+
+/* Adds children to the list that begins at *place. Returns where the next one goes. */
+static struct hf__cel_regex_node **append(struct hf__cel_regex_node **place,
+                                          struct hf__cel_regex_node *child) {
+        *place = child;
+        return child ? &child->next : place;
+}
+
+/* \Q...\E after its first two characters. */
+static struct hf__cel_regex_node **parse_quoted(struct parser *p,
+                                                struct hf__cel_regex_node **place) {
+        while (more(p) && !take(p, "\\E"))
+                place = append(place, character(p, take_character(p)));
+        return place;
+}
+
+static struct hf__cel_regex_node *parse_sequence(struct parser *p) {
+        struct hf__cel_regex_node *node = new_node(p, HF__CEL_REGEX_SEQUENCE);
+        struct hf__cel_regex_node **place = node ? &node->child : NULL;
+
+        while (node && more(p) && !peek(p, "|") && !peek(p, ")")) {
+                if (take(p, "\\Q"))
+                        place = parse_quoted(p, place);
+                else
+                        place = append(place, parse_repeat(p));
+        }
+        return p->r == 0 ? node : NULL;
+}
+
+static struct hf__cel_regex_node *parse_choice(struct parser *p) {
+        struct hf__cel_regex_node *node = new_node(p, HF__CEL_REGEX_CHOICE);
+        struct hf__cel_regex_node **place = node ? &node->child : NULL;
+
+        while (node && p->r == 0) {
+                place = append(place, parse_sequence(p));
+                if (!take(p, "|"))
+                        break;
+        }
+        return p->r == 0 ? node : NULL;
+}
+
+int hf__cel_regex_parse(struct hf__arena *arena, const char *text, size_t n,
+                        struct hf__cel_regex_node **ret_root, char *reterr_message,
+                        size_t max_message) {
+        struct parser p = {.arena = arena,
+                           .start = text,
+                           .at = text,
+                           .end = text + n,
+                           .message = reterr_message,
+                           .max_message = max_message};
+
+        *ret_root = parse_choice(&p);
+        if (p.r == 0 && p.at < p.end)
+                refuse(&p, "unexpected )", text, p.end);
+        assert(p.r != 0 || *ret_root);
+        return p.r;
+}

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The memory and the limits of an evaluation, and what is common to all functions: making lists and
+ * maps, equality and order.
+ *
+ * Invariants: every byte that an evaluation allocates is counted. Equality counts each element that
+ * it visits, because a value can contain itself many times over and still be small.
+ */
+#include "cel/run.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <holdfast/error.h>
+
+#include "base/arena.h"
+
+#define EQUAL_DEPTH_MAX 600
+#define INDEX_MIN       8 /* entries from which a map gets an index */
+
+bool hf__cel_reserve(struct hf__cel_run *run, size_t n) {
+        if (run->failed == 0 && (n > run->bytes_limit || run->n_bytes > run->bytes_limit - n))
+                run->failed = HF_E_TOO_LARGE;
+        if (run->failed == 0)
+                run->n_bytes += n + 16;
+        return run->failed == 0;
+}
+
+void *hf__cel_alloc(struct hf__cel_run *run, size_t n) {
+        void *block;
+
+        if (!hf__cel_reserve(run, n))
+                return NULL;
+        block = hf__arena_alloc(run->arena, n);
+        if (!block)
+                run->failed = -ENOMEM;
+        return block;
+}
+
+struct hf__cel_value hf__cel_failure(const struct hf__cel_run *run) {
+        assert(run->failed != 0);
+        if (run->failed < 0)
+                return hf__cel_error_text("out of memory");
+        if (run->cost > run->cost_limit || run->work > run->work_limit)
+                return hf__cel_error_text("operation cancelled: actual cost limit exceeded");
+        return hf__cel_error_text("operation cancelled: memory limit exceeded");
+}
+
+struct hf__cel_value hf__cel_errorf(struct hf__cel_run *run, const char *format, ...) {
+        char text[512];
+        va_list args;
+        struct hf__cel_value copy;
+
+        va_start(args, format);
+        vsnprintf(text, sizeof text, format, args);
+        va_end(args);
+        copy = hf__cel_copy_string(run, text, strlen(text));
+        return hf__cel_is_error(copy) ? copy : hf__cel_error_text(copy.as.text);
+}
+
+bool hf__cel_spend(struct hf__cel_run *run, uint64_t cost) {
+        run->cost = cost > UINT64_MAX - run->cost ? UINT64_MAX : run->cost + cost;
+        if (run->cost > run->cost_limit && run->failed == 0)
+                run->failed = HF_E_TOO_LARGE;
+        return run->failed == 0;
+}
+
+bool hf__cel_work(struct hf__cel_run *run, uint64_t steps) {
+        run->work = steps > UINT64_MAX - run->work ? UINT64_MAX : run->work + steps;
+        if (run->work > run->work_limit && run->failed == 0)
+                run->failed = HF_E_TOO_LARGE;
+        return run->failed == 0;
+}
+
+struct hf__cel_value hf__cel_new_list(struct hf__cel_run *run, size_t n,
+                                      struct hf__cel_value **ret_items) {
+        struct hf__cel_list *list = hf__cel_alloc(run, sizeof *list);
+        struct hf__cel_value *items = hf__cel_alloc(run, n * sizeof *items);
+
+        *ret_items = items;
+        if (!list || !items)
+                return hf__cel_failure(run);
+        *list = (struct hf__cel_list){.n = n, .items = items};
+        return hf__cel_list_value(list);
+}
+
+struct hf__cel_value hf__cel_sublist(struct hf__cel_run *run, const struct hf__cel_list *list,
+                                     size_t first, size_t n) {
+        struct hf__cel_list *part;
+        struct hf__cel_value *items;
+        struct hf__cel_value value;
+
+        assert(first <= list->n && n <= list->n - first);
+        if (list->items) {
+                part = hf__cel_alloc(run, sizeof *part);
+                if (!part)
+                        return hf__cel_failure(run);
+                *part = (struct hf__cel_list){.n = n, .items = list->items + first};
+                return hf__cel_list_value(part);
+        }
+        value = hf__cel_new_list(run, n, &items);
+        for (size_t i = 0; !hf__cel_is_error(value) && i < n; i++)
+                items[i] = hf__cel_list_at(list, first + i);
+        return value;
+}
+
+struct hf__cel_value hf__cel_object(struct hf__cel_run *run, const struct hf__cel_map *map,
+                                    const struct hf__cel_type *type) {
+        struct hf__cel_map *object = hf__cel_alloc(run, sizeof *object);
+
+        if (!object)
+                return hf__cel_failure(run);
+        *object = *map;
+        object->type = type;
+        return hf__cel_map_value(object);
+}
+
+static bool is_key(struct hf__cel_value key) {
+        return key.kind == HF__CEL_BOOL || key.kind == HF__CEL_INT || key.kind == HF__CEL_UINT ||
+               key.kind == HF__CEL_STRING;
+}
+
+/* Leaves of equal keys only the last. Returns how many entries there are, in *ret_entries. */
+static size_t without_repeated(struct hf__cel_run *run, const struct hf__cel_entry *entries,
+                               size_t n, struct hf__cel_entry **ret_entries) {
+        struct hf__cel_entry *kept = hf__cel_alloc(run, n * sizeof *kept);
+        size_t n_kept = 0;
+
+        *ret_entries = kept;
+        for (size_t i = 0; kept && i < n; i++) {
+                size_t k = 0;
+
+                while (k < n_kept && hf__cel_key_compare(kept[k].key, entries[i].key) != 0)
+                        k++;
+                if (!hf__cel_work(run, k))
+                        return 0;
+                kept[k] = entries[i];
+                n_kept += k == n_kept ? 1 : 0;
+        }
+        return n_kept;
+}
+
+struct hf__cel_value hf__cel_new_map(struct hf__cel_run *run, const struct hf__cel_entry *entries,
+                                     size_t n) {
+        struct hf__cel_map *map = hf__cel_alloc(run, sizeof *map);
+        struct hf__cel_entry *kept = NULL;
+        uint32_t *order = NULL;
+        bool equal = false;
+
+        for (size_t i = 0; i < n; i++)
+                if (!is_key(entries[i].key))
+                        return hf__cel_error_text("unsupported key type");
+        if (n >= INDEX_MIN)
+                order = hf__cel_alloc(run, n * sizeof *order);
+        if (!map || (n >= INDEX_MIN && !order) || !hf__cel_work(run, n))
+                return hf__cel_failure(run);
+        if (order)
+                equal = hf__cel_map_index(entries, n, order);
+        for (size_t i = 1; !order && i < n; i++)
+                for (size_t k = 0; k < i; k++)
+                        equal = equal || hf__cel_key_compare(entries[i].key, entries[k].key) == 0;
+        if (equal) {
+                n = without_repeated(run, entries, n, &kept);
+                if (run->failed != 0)
+                        return hf__cel_failure(run);
+                if (order)
+                        hf__cel_map_index(kept, n, order);
+        }
+        *map = (struct hf__cel_map){.n = n, .entries = kept ? kept : entries, .order = order};
+        return hf__cel_map_value(map);
+}
+
+struct hf__cel_value hf__cel_copy_string(struct hf__cel_run *run, const char *text, size_t n) {
+        char *copy;
+
+        if (!hf__cel_work(run, n / 16))
+                return hf__cel_failure(run);
+        copy = hf__cel_alloc(run, n + 1);
+        if (!copy)
+                return hf__cel_failure(run);
+        if (n > 0)
+                memcpy(copy, text, n);
+        copy[n] = 0;
+        return hf__cel_string(copy, n);
+}
+
+struct hf__cel_value hf__cel_optional_of(struct hf__cel_run *run, struct hf__cel_value value) {
+        struct hf__cel_value *held;
+
+        if (hf__cel_is_error(value))
+                return value;
+        held = hf__cel_alloc(run, sizeof *held);
+        if (!held)
+                return hf__cel_failure(run);
+        *held = value;
+        return (struct hf__cel_value){.kind = HF__CEL_OPTIONAL, .as.optional = held};
+}
+
+struct hf__cel_value hf__cel_optional_none(void) {
+        return (struct hf__cel_value){.kind = HF__CEL_OPTIONAL, .as.optional = NULL};
+}
+
+static bool equal(struct hf__cel_run *run, struct hf__cel_value a, struct hf__cel_value b,
+                  unsigned depth);
+
+static bool lists_equal(struct hf__cel_run *run, const struct hf__cel_list *a,
+                        const struct hf__cel_list *b, unsigned depth) {
+        if (a->n != b->n)
+                return false;
+        for (size_t i = 0; i < a->n; i++)
+                if (!equal(run, hf__cel_list_at(a, i), hf__cel_list_at(b, i), depth))
+                        return false;
+        return true;
+}
+
+static bool maps_equal(struct hf__cel_run *run, const struct hf__cel_map *a,
+                       const struct hf__cel_map *b, unsigned depth) {
+        if (a->n != b->n)
+                return false;
+        for (size_t i = 0; i < a->n; i++) {
+                struct hf__cel_entry entry = hf__cel_map_at(a, i);
+                struct hf__cel_value other;
+
+                if (!hf__cel_map_find(b, entry.key, &other) ||
+                    !equal(run, entry.value, other, depth))
+                        return false;
+        }
+        return true;
+}
+
+static bool texts_equal(struct hf__cel_run *run, struct hf__cel_value a, struct hf__cel_value b) {
+        return a.n == b.n && hf__cel_work(run, a.n / 16) &&
+               (a.n == 0 || memcmp(a.as.text, b.as.text, a.n) == 0);
+}
+
+/* Once the run has failed, the result means nothing. */
+static bool equal(struct hf__cel_run *run, struct hf__cel_value a, struct hf__cel_value b,
+                  unsigned depth) {
+        if (depth > EQUAL_DEPTH_MAX)
+                run->work = run->work_limit;
+        if (!hf__cel_work(run, 1))
+                return false;
+        if (hf__cel_is_number(a) && hf__cel_is_number(b)) {
+                if ((a.kind == HF__CEL_DOUBLE && isnan(a.as.d)) ||
+                    (b.kind == HF__CEL_DOUBLE && isnan(b.as.d)))
+                        return false;
+                return hf__cel_number_compare(a, b) == 0;
+        }
+        if (a.kind != b.kind)
+                return false;
+        switch (a.kind) {
+        case HF__CEL_NULL: return true;
+        case HF__CEL_BOOL: return a.as.boolean == b.as.boolean;
+        case HF__CEL_STRING:
+        case HF__CEL_BYTES: return texts_equal(run, a, b);
+        case HF__CEL_TIMESTAMP: return a.as.i == b.as.i && a.n == b.n;
+        case HF__CEL_DURATION: return a.as.i == b.as.i;
+        case HF__CEL_LIST: return lists_equal(run, a.as.list, b.as.list, depth + 1);
+        case HF__CEL_MAP:
+        case HF__CEL_OBJECT: return maps_equal(run, a.as.map, b.as.map, depth + 1);
+        case HF__CEL_OPTIONAL:
+                if (!a.as.optional || !b.as.optional)
+                        return a.as.optional == b.as.optional;
+                return equal(run, *a.as.optional, *b.as.optional, depth + 1);
+        case HF__CEL_TYPE:
+                return strcmp(hf__cel_type_name(a.as.type), hf__cel_type_name(b.as.type)) == 0;
+        case HF__CEL_OPAQUE:
+                return strcmp(a.as.opaque->type->name, b.as.opaque->type->name) == 0 &&
+                       a.as.opaque->equal(a.as.opaque, b.as.opaque);
+        default: return false;
+        }
+}
+
+struct hf__cel_value hf__cel_equal(struct hf__cel_run *run, struct hf__cel_value a,
+                                   struct hf__cel_value b) {
+        bool same = equal(run, a, b, 0);
+
+        return run->failed != 0 ? hf__cel_failure(run) : hf__cel_bool(same);
+}
+
+static int compare_bytes(struct hf__cel_value a, struct hf__cel_value b) {
+        uint32_t n = a.n < b.n ? a.n : b.n;
+        int r = n > 0 ? memcmp(a.as.text, b.as.text, n) : 0;
+
+        if (r != 0)
+                return r;
+        return (a.n > b.n) - (a.n < b.n);
+}
+
+bool hf__cel_order(struct hf__cel_run *run, struct hf__cel_value a, struct hf__cel_value b,
+                   int *ret_order, struct hf__cel_value *ret_error) {
+        *ret_error = hf__cel_error_text("no such overload");
+        if (hf__cel_is_number(a) && hf__cel_is_number(b)) {
+                *ret_error = hf__cel_error_text("NaN values cannot be ordered");
+                if ((a.kind == HF__CEL_DOUBLE && isnan(a.as.d)) ||
+                    (b.kind == HF__CEL_DOUBLE && isnan(b.as.d)))
+                        return false;
+                *ret_order = hf__cel_number_compare(a, b);
+                return true;
+        }
+        if (a.kind != b.kind)
+                return false;
+        switch (a.kind) {
+        case HF__CEL_BOOL: *ret_order = (int)a.as.boolean - (int)b.as.boolean; return true;
+        case HF__CEL_STRING:
+        case HF__CEL_BYTES:
+                hf__cel_work(run, a.n / 16);
+                *ret_order = compare_bytes(a, b);
+                return true;
+        case HF__CEL_TIMESTAMP:
+        case HF__CEL_DURATION:
+                *ret_order = (a.as.i > b.as.i) - (a.as.i < b.as.i);
+                if (*ret_order == 0)
+                        *ret_order = (a.n > b.n) - (a.n < b.n);
+                return true;
+        default: return false;
+        }
+}
+
+static uint64_t characters(const char *text, size_t n) {
+        uint64_t count = 0;
+
+        for (size_t i = 0; i < n; i++)
+                count += ((unsigned char)text[i] & 0xc0) != 0x80;
+        return count;
+}
+
+uint64_t hf__cel_size(struct hf__cel_value value) {
+        switch (value.kind) {
+        case HF__CEL_STRING: return characters(value.as.text, value.n);
+        case HF__CEL_BYTES: return value.n;
+        case HF__CEL_LIST: return value.as.list->n;
+        case HF__CEL_MAP:
+        case HF__CEL_OBJECT: return value.as.map->n;
+        case HF__CEL_OPTIONAL: return value.as.optional ? hf__cel_size(*value.as.optional) : 1;
+        default: return 1;
+        }
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * One evaluation: its memory and its limits. What bounds an evaluation is counted, never timed, so
+ * that it ends in the same way everywhere. Owner and thread: the caller's, for the time of one
+ * evaluation.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cel/value.h"
+
+struct hf__arena;
+
+struct hf__cel_run {
+        struct hf__arena *arena;
+        const struct hf__cel_value *inputs; /* of the declared variables */
+        struct hf__cel_value *locals;       /* of macros */
+        /* What Kubernetes calls cost: about one for each step. */
+        uint64_t cost;
+        uint64_t cost_limit;
+        /* Steps of work inside of single operations, for example elements that == compares. */
+        uint64_t work;
+        uint64_t work_limit;
+        size_t n_bytes;
+        size_t bytes_limit;
+        /* What the program has prepared for the call that runs now: a compiled pattern. May be
+         * NULL. */
+        const void *prepared;
+        /* Memory that the search for a pattern uses again. */
+        void *scratch;
+        size_t n_scratch;
+        /* HF_E_TOO_LARGE: a limit was exceeded, or -ENOMEM. Then the evaluation ends; no operator
+         * absorbs this. */
+        int failed;
+};
+
+/* n bytes that live as long as the arena. NULL: the run has failed. */
+void *hf__cel_alloc(struct hf__cel_run *run, size_t n);
+/* Counts n bytes that somebody else allocates from the arena. false: the run has failed. */
+bool hf__cel_reserve(struct hf__cel_run *run, size_t n);
+/* The error value of a run that has failed. */
+struct hf__cel_value hf__cel_failure(const struct hf__cel_run *run);
+/* An error with a formatted message of at most 511 bytes. */
+struct hf__cel_value hf__cel_errorf(struct hf__cel_run *run, const char *format, ...)
+        __attribute__((format(printf, 2, 3)));
+/* Charge what was or will be done. false: the run has failed. */
+bool hf__cel_spend(struct hf__cel_run *run, uint64_t cost);
+bool hf__cel_work(struct hf__cel_run *run, uint64_t steps);
+
+/* A list of n elements to fill, in *ret_items. An error value: the run has failed. */
+struct hf__cel_value hf__cel_new_list(struct hf__cel_run *run, size_t n,
+                                      struct hf__cel_value **ret_items);
+/* A map of the entries, which are in the arena. Of equal keys the last counts, as in Kubernetes. An
+ * error value: something is no key, or the run has failed. */
+struct hf__cel_value hf__cel_new_map(struct hf__cel_run *run, const struct hf__cel_entry *entries,
+                                     size_t n);
+/* n elements of a list from the first on; of a list with `items` they are shared. */
+struct hf__cel_value hf__cel_sublist(struct hf__cel_run *run, const struct hf__cel_list *list,
+                                     size_t first, size_t n);
+/* The map as an object of this type. */
+struct hf__cel_value hf__cel_object(struct hf__cel_run *run, const struct hf__cel_map *map,
+                                    const struct hf__cel_type *type);
+/* A copy of a text. */
+struct hf__cel_value hf__cel_copy_string(struct hf__cel_run *run, const char *text, size_t n);
+struct hf__cel_value hf__cel_optional_of(struct hf__cel_run *run, struct hf__cel_value value);
+struct hf__cel_value hf__cel_optional_none(void);
+
+/* Equality as `==` has it. An error value: the run has failed. */
+struct hf__cel_value hf__cel_equal(struct hf__cel_run *run, struct hf__cel_value a,
+                                   struct hf__cel_value b);
+/* Whether `<` compares the two values; then *ret_order is below, equal to or above 0. An error is
+ * put into *ret_error: they cannot be compared. */
+bool hf__cel_order(struct hf__cel_run *run, struct hf__cel_value a, struct hf__cel_value b,
+                   int *ret_order, struct hf__cel_value *ret_error);
+/* Characters of a STRING, bytes, elements or entries; 1 of anything else. */
+uint64_t hf__cel_size(struct hf__cel_value value);

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Divides an expression into tokens.
+ *
+ * Invariant: each round consumes at least one byte, so there are at most as many tokens as bytes.
+ * What a token could have been, but is not, is reported up to the byte that does not fit and
+ * skipped, as the scanner of Kubernetes does it.
+ */
+#include "cel/syntax/lexer.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/utf8.h"
+#include "cel/issues.h"
+
+struct lexer {
+        const char *text;
+        size_t n;
+        struct hf__cel_issues *issues;
+};
+
+static char at(const struct lexer *l, size_t i) { return i < l->n ? l->text[i] : 0; }
+
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+static bool is_hex(char c) {
+        return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+static bool is_letter(char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+/* Skips white space and comments. */
+static size_t skip(const struct lexer *l, size_t i) {
+        for (;;) {
+                char c = at(l, i);
+
+                if (i < l->n && (c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\f')) {
+                        i++;
+                } else if (c == '/' && at(l, i + 1) == '/') {
+                        while (i < l->n && l->text[i] != '\n')
+                                i++;
+                } else {
+                        return i;
+                }
+        }
+}
+
+/* The length of an escape sequence that begins at the backslash. 0: it is malformed, and *ret_bad
+ * is the byte that does not fit. */
+static size_t escape(const struct lexer *l, size_t i, size_t *ret_bad) {
+        char c = at(l, i + 1);
+        size_t digits = 0;
+        size_t n;
+
+        if (c != 0 && strchr("abfnrtv\"'\\?`", c))
+                return 2;
+        if (c == 'x' || c == 'X')
+                digits = 2;
+        if (c == 'u')
+                digits = 4;
+        if (c == 'U')
+                digits = 8;
+        if (c >= '0' && c <= '3') {
+                for (n = 2; n < 4 && at(l, i + n) >= '0' && at(l, i + n) <= '7';)
+                        n++;
+                *ret_bad = i + n;
+                return n == 4 ? 4 : 0;
+        }
+        for (n = 2; n < 2 + digits && is_hex(at(l, i + n));)
+                n++;
+        *ret_bad = digits == 0 ? i + 1 : i + n;
+        return digits > 0 && n == 2 + digits ? n : 0;
+}
+
+/* The end of a string literal whose first quote is at i. 0: there is none, and *ret_bad is the byte
+ * that does not fit, or the end of the text. */
+static size_t string_end(const struct lexer *l, size_t i, bool raw, size_t *ret_bad) {
+        char quote = l->text[i];
+        bool triple = at(l, i + 1) == quote && at(l, i + 2) == quote;
+        size_t k = i + (triple ? 3 : 1);
+
+        while (k < l->n) {
+                char c = l->text[k];
+
+                if (c == quote && (!triple || (at(l, k + 1) == quote && at(l, k + 2) == quote)))
+                        return k + (triple ? 3 : 1);
+                if (!triple && (c == '\n' || c == '\r'))
+                        break;
+                if (c == '\\' && !raw) {
+                        size_t n = escape(l, k, ret_bad);
+
+                        if (n == 0)
+                                return triple ? i + 2 : 0; /* the first two quotes are a string */
+                        k += n;
+                } else {
+                        k++;
+                }
+        }
+        *ret_bad = k;
+        return triple ? i + 2 : 0;
+}
+
+static size_t digits_end(const struct lexer *l, size_t i) {
+        while (is_digit(at(l, i)))
+                i++;
+        return i;
+}
+
+static size_t exponent_end(const struct lexer *l, size_t i) {
+        size_t k = i + 1;
+
+        if (at(l, i) != 'e' && at(l, i) != 'E')
+                return i;
+        if (at(l, k) == '+' || at(l, k) == '-')
+                k++;
+        return is_digit(at(l, k)) ? digits_end(l, k) : i;
+}
+
+static size_t number(const struct lexer *l, size_t i, uint8_t *ret_kind) {
+        size_t end = digits_end(l, i);
+        size_t fraction;
+
+        *ret_kind = HF__CEL_TOKEN_INT;
+        if (at(l, i) == '0' && at(l, i + 1) == 'x' && is_hex(at(l, i + 2))) {
+                end = i + 2;
+                while (is_hex(at(l, end)))
+                        end++;
+        } else {
+                fraction = end;
+                if (at(l, end) == '.' && is_digit(at(l, end + 1)))
+                        fraction = digits_end(l, end + 1);
+                fraction = exponent_end(l, fraction);
+                if (fraction > end) {
+                        *ret_kind = HF__CEL_TOKEN_FLOAT;
+                        return fraction;
+                }
+        }
+        if (at(l, end) == 'u' || at(l, end) == 'U') {
+                *ret_kind = HF__CEL_TOKEN_UINT;
+                end++;
+        }
+        return end;
+}
+
+/* A string with its prefix. 0: not a string. */
+static size_t string(const struct lexer *l, size_t i, uint8_t *ret_kind, size_t *ret_bad) {
+        bool bytes = at(l, i) == 'b' || at(l, i) == 'B';
+        size_t k = i + (bytes ? 1 : 0);
+        bool raw = at(l, k) == 'r' || at(l, k) == 'R';
+
+        k += raw ? 1 : 0;
+        if (at(l, k) != '"' && at(l, k) != '\'')
+                return 0;
+        *ret_kind = bytes ? HF__CEL_TOKEN_BYTES : HF__CEL_TOKEN_STRING;
+        return string_end(l, k, raw, ret_bad);
+}
+
+static bool is_word(const char *text, size_t n) {
+        static const char *const words[] = {"in", "true", "false", "null"};
+
+        for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+                if (strlen(words[i]) == n && memcmp(words[i], text, n) == 0)
+                        return true;
+        return false;
+}
+
+static size_t name(const struct lexer *l, size_t i, uint8_t *ret_kind) {
+        size_t end = i;
+
+        while (is_letter(at(l, end)) || is_digit(at(l, end)))
+                end++;
+        *ret_kind = is_word(l->text + i, end - i) ? HF__CEL_TOKEN_WORD : HF__CEL_TOKEN_NAME;
+        return end;
+}
+
+static size_t quoted_name(const struct lexer *l, size_t i, size_t *ret_bad) {
+        size_t k = i + 1;
+
+        while (is_letter(at(l, k)) || is_digit(at(l, k)) ||
+               (at(l, k) != 0 && strchr(".-/ ", at(l, k))))
+                k++;
+        *ret_bad = k;
+        return at(l, k) == '`' && k > i + 1 ? k + 1 : 0;
+}
+
+static size_t sign(const struct lexer *l, size_t i, size_t *ret_bad) {
+        char c = at(l, i);
+        char next = at(l, i + 1);
+
+        if ((c == '<' || c == '>' || c == '!') && next == '=')
+                return i + 2;
+        if (c == '=' || c == '&' || c == '|') {
+                *ret_bad = i + 1;
+                return next == c ? i + 2 : 0;
+        }
+        return c != 0 && strchr("<>[]{}().,-!?:+*/%", c) ? i + 1 : 0;
+}
+
+/* The end of the token at i. 0: there is none. */
+static size_t token_end(const struct lexer *l, size_t i, uint8_t *ret_kind, size_t *ret_bad) {
+        char c = at(l, i);
+        size_t end;
+
+        *ret_bad = i;
+        if (is_digit(c) || (c == '.' && is_digit(at(l, i + 1)))) {
+                return number(l, i, ret_kind);
+        }
+        if (c == '`') {
+                *ret_kind = HF__CEL_TOKEN_QUOTED_NAME;
+                return quoted_name(l, i, ret_bad);
+        }
+        end = string(l, i, ret_kind, ret_bad);
+        if (end > 0)
+                return end;
+        if (is_letter(c))
+                return name(l, i, ret_kind);
+        *ret_kind = HF__CEL_TOKEN_SIGN;
+        return c == '"' || c == '\'' ? 0 : sign(l, i, ret_bad);
+}
+
+/* Reports what is no token, and returns where to continue. */
+static size_t refuse(const struct lexer *l, size_t i, size_t bad) {
+        size_t end = bad;
+
+        if (bad < l->n) {
+                size_t length = hf__utf8_length(l->text + bad, l->n - bad);
+
+                end = bad + (length > 0 ? length : 1);
+        }
+        hf__cel_issues_add(l->issues, (uint32_t)i,
+                           "Syntax error: token recognition error at: '%.*s'",
+                           end - i > 200 ? 200 : (int)(end - i), l->text + i);
+        return end;
+}
+
+const struct hf__cel_token *hf__cel_lex(struct hf__arena *arena, struct hf__cel_issues *issues) {
+        struct lexer l = {.text = issues->text, .n = issues->n_text, .issues = issues};
+        struct hf__cel_token *tokens = hf__arena_alloc(arena, (l.n + 1) * sizeof *tokens);
+        size_t n = 0;
+        size_t i = 0;
+
+        if (!tokens)
+                return NULL;
+        for (;;) {
+                uint8_t kind = HF__CEL_TOKEN_END;
+                size_t bad;
+                size_t end;
+
+                i = skip(&l, i);
+                if (i == l.n)
+                        break;
+                end = token_end(&l, i, &kind, &bad);
+                if (end > 0)
+                        tokens[n++] = (struct hf__cel_token){.kind = kind,
+                                                             .at = (uint32_t)i,
+                                                             .n = (uint32_t)(end - i)};
+                else
+                        end = refuse(&l, i, bad);
+                i = end;
+        }
+        tokens[n] = (struct hf__cel_token){.kind = HF__CEL_TOKEN_END, .at = (uint32_t)l.n};
+        return tokens;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* What the names in an expression may be. Pure. */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cel/syntax/ast.h"
+
+/* Words that later versions of the language may use. */
+bool hf__cel_name_is_reserved(const char *name);
+/* Writes "a.b.c", without a NUL, for a chain of names that can be the name of a type. Returns its
+ * length. 0: the node is something else, or the name has more than max bytes. */
+size_t hf__cel_type_name_of(const struct hf__cel_node *node, char *out, size_t max);

@@ -1,0 +1,595 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads the tokens of an expression by recursive descent; operators by their precedence.
+ *
+ * Invariants: neither the recursion nor the tree is deeper than HF__CEL_DEPTH_MAX, so that later
+ * passes may recurse. After the first issue of the grammar the parser only unwinds: `failed` is
+ * set, and every function returns NULL.
+ */
+#include "cel/syntax/parser.h"
+
+#include <string.h>
+
+#include <holdfast/error.h>
+
+#include "base/arena.h"
+#include "cel/issues.h"
+#include "cel/syntax/lexer.h"
+#include "cel/syntax/literal.h"
+#include "cel/syntax/macro.h"
+#include "cel/syntax/names.h"
+
+#define OPERAND                                                                                    \
+        "'.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, "    \
+        "IDENTIFIER}"
+#define EXPECTED_OPERAND "{'[', '{', '(', " OPERAND
+
+struct parser {
+        struct hf__arena *arena;
+        struct hf__cel_issues *issues;
+        const char *text;
+        const struct hf__cel_token *token; /* the next one */
+        unsigned depth;
+        bool failed;
+};
+
+/* Children of a node while their number is not known. */
+struct nodes {
+        struct hf__cel_node **items;
+        uint32_t n;
+        uint32_t space;
+};
+
+static struct hf__cel_node *parse_expr(struct parser *p);
+static struct hf__cel_node *parse_unary(struct parser *p);
+
+static bool is_sign(const struct parser *p, const char *sign) {
+        const struct hf__cel_token *t = p->token;
+
+        return (t->kind == HF__CEL_TOKEN_SIGN || t->kind == HF__CEL_TOKEN_WORD) &&
+               strlen(sign) == t->n && memcmp(p->text + t->at, sign, t->n) == 0;
+}
+
+static bool accept(struct parser *p, const char *sign) {
+        if (!is_sign(p, sign))
+                return false;
+        p->token++;
+        return true;
+}
+
+/* Reports that the next token does not fit. Returns NULL. */
+static void *unexpected(struct parser *p, const char *what, const char *expected) {
+        const struct hf__cel_token *t = p->token;
+        int n = t->n > 200 ? 200 : (int)t->n;
+
+        if (!p->failed)
+                hf__cel_issues_add(p->issues, t->at, "Syntax error: %s input '%.*s' expecting %s",
+                                   what, n > 0 ? n : 5, n > 0 ? p->text + t->at : "<EOF>",
+                                   expected);
+        p->failed = true;
+        return NULL;
+}
+
+static void *too_deep(struct parser *p) {
+        if (!p->failed)
+                hf__cel_issues_add(p->issues, HF__CEL_NO_PLACE,
+                                   "expression recursion limit exceeded: %d", HF__CEL_DEPTH_MAX);
+        p->failed = true;
+        return NULL;
+}
+
+static void *out_of_memory(struct parser *p) {
+        p->failed = true;
+        return NULL;
+}
+
+/* Consumes the sign that closes what was opened. */
+static bool close(struct parser *p, const char *sign, const char *expected) {
+        struct hf__cel_token next = p->token->n > 0 ? p->token[1] : p->token[0];
+
+        if (p->failed)
+                return false;
+        if (accept(p, sign))
+                return true;
+        if (next.n == strlen(sign) && memcmp(p->text + next.at, sign, next.n) == 0) {
+                unexpected(p, "extraneous", expected);
+        } else if (p->token->n == 0 && strcmp(sign, ")") == 0) {
+                hf__cel_issues_add(p->issues, p->token->at, "Syntax error: missing ')' at '<EOF>'");
+                p->failed = true;
+        } else {
+                unexpected(p, "mismatched", expected);
+        }
+        return false;
+}
+
+static struct hf__cel_node *new_node(struct parser *p, enum hf__cel_node_kind kind, uint32_t at) {
+        struct hf__cel_node *node = hf__arena_alloc(p->arena, sizeof *node);
+
+        if (!node)
+                return out_of_memory(p);
+        memset(node, 0, sizeof *node);
+        node->kind = (uint8_t)kind;
+        node->at = at;
+        node->depth = 1;
+        return node;
+}
+
+/* Notes that the node has this child. */
+static void adopt(struct parser *p, struct hf__cel_node *node, const struct hf__cel_node *child) {
+        if (child && child->depth >= node->depth)
+                node->depth = (uint16_t)(child->depth + 1);
+        if (node->depth > HF__CEL_DEPTH_MAX)
+                too_deep(p);
+}
+
+/* Doubles an array in the arena if it is full. NULL: out of memory. */
+static void *grow(struct parser *p, void *items, uint32_t n, uint32_t *space, size_t size) {
+        uint32_t more = *space > 0 ? *space * 2 : 4;
+        void *moved;
+
+        if (n < *space)
+                return items;
+        moved = hf__arena_alloc(p->arena, more * size);
+        if (!moved)
+                return out_of_memory(p);
+        if (n > 0)
+                memcpy(moved, items, n * size);
+        *space = more;
+        return moved;
+}
+
+static bool push(struct parser *p, struct nodes *nodes, struct hf__cel_node *node) {
+        struct hf__cel_node **items;
+
+        if (!node)
+                return false;
+        items = grow(p, (void *)nodes->items, nodes->n, &nodes->space, sizeof *nodes->items);
+        if (!items)
+                return false;
+        nodes->items = items;
+        nodes->items[nodes->n++] = node;
+        return true;
+}
+
+static struct hf__cel_node *new_call(struct parser *p, const char *function, uint32_t at,
+                                     bool member, struct nodes args) {
+        struct hf__cel_node *node = new_node(p, HF__CEL_NODE_CALL, at);
+
+        if (!node)
+                return NULL;
+        node->as.call.function = function;
+        node->as.call.member = member;
+        node->as.call.args = args.items;
+        node->as.call.n_args = args.n;
+        for (uint32_t i = 0; i < args.n; i++)
+                adopt(p, node, args.items[i]);
+        return p->failed ? NULL : node;
+}
+
+static struct hf__cel_name token_name(struct parser *p, const struct hf__cel_token *t) {
+        uint32_t quote = t->kind == HF__CEL_TOKEN_QUOTED_NAME ? 1 : 0;
+        uint32_t n = t->n - 2 * quote;
+        const char *text = hf__arena_text(p->arena, p->text + t->at + quote, n);
+
+        if (!text)
+                out_of_memory(p);
+        return (struct hf__cel_name){.text = text, .n = n, .at = t->at};
+}
+
+/* The arguments of a call up to the parenthesis. */
+static bool parse_args(struct parser *p, struct nodes *args) {
+        if (accept(p, ")"))
+                return true;
+        if (p->token->n == 0)
+                return unexpected(p, "mismatched", "{'[', '{', '(', ')', " OPERAND);
+        do {
+                if (!push(p, args, parse_expr(p)))
+                        return false;
+        } while (accept(p, ","));
+        return close(p, ")", "{')', ','}");
+}
+
+/* The list after its bracket. */
+static struct hf__cel_node *parse_list(struct parser *p, uint32_t at) {
+        struct hf__cel_node *node = new_node(p, HF__CEL_NODE_LIST, at);
+        struct nodes items = {0};
+        bool *optional = NULL;
+        uint32_t space = 0;
+        bool any = false;
+
+        if (!node)
+                return NULL;
+        for (bool more = !is_sign(p, "]") && !is_sign(p, ","); more;) {
+                optional = grow(p, optional, items.n, &space, sizeof *optional);
+                if (!optional)
+                        return NULL;
+                optional[items.n] = accept(p, "?");
+                any = any || optional[items.n];
+                if (!push(p, &items, parse_expr(p)))
+                        return NULL;
+                adopt(p, node, items.items[items.n - 1]);
+                more = accept(p, ",") && !is_sign(p, "]") && !is_sign(p, ",");
+                if (!more && is_sign(p, ","))
+                        return unexpected(p, "mismatched", "']'");
+        }
+        if (items.n == 0)
+                accept(p, ",");
+        if (!close(p, "]", "{']', ','}"))
+                return NULL;
+        node->as.list.items = items.items;
+        node->as.list.optional = any ? optional : NULL;
+        node->as.list.n = items.n;
+        return node;
+}
+
+static bool parse_key(struct parser *p, struct hf__cel_node *node, struct hf__cel_pair *pair) {
+        pair->optional = accept(p, "?");
+        if (node->kind == HF__CEL_NODE_MAP) {
+                pair->key = parse_expr(p);
+                if (!pair->key)
+                        return false;
+                adopt(p, node, pair->key);
+        } else {
+                if (p->token->kind != HF__CEL_TOKEN_NAME &&
+                    p->token->kind != HF__CEL_TOKEN_QUOTED_NAME)
+                        return unexpected(p, "mismatched",
+                                          "{'}', ',', '?', IDENTIFIER, ESC_IDENTIFIER}");
+                pair->name = token_name(p, p->token++);
+        }
+        pair->at = p->token->at;
+        return close(p, ":", "':'");
+}
+
+/* The entries of a map or object after its brace. */
+static struct hf__cel_node *parse_pairs(struct parser *p, struct hf__cel_node *node) {
+        struct hf__cel_pair *pairs = NULL;
+        uint32_t n = 0;
+        uint32_t space = 0;
+
+        if (!node)
+                return NULL;
+        while (!is_sign(p, "}") && !(n == 0 && is_sign(p, ","))) {
+                pairs = grow(p, pairs, n, &space, sizeof *pairs);
+                if (!pairs)
+                        return NULL;
+                memset(&pairs[n], 0, sizeof pairs[n]);
+                if (!parse_key(p, node, &pairs[n]))
+                        return NULL;
+                pairs[n].value = parse_expr(p);
+                if (!pairs[n].value)
+                        return NULL;
+                adopt(p, node, pairs[n++].value);
+                if (!accept(p, ","))
+                        break;
+        }
+        if (n == 0)
+                accept(p, ",");
+        if (!close(p, "}", "{'}', ','}"))
+                return NULL;
+        node->as.map.pairs = pairs;
+        node->as.map.n = n;
+        return p->failed ? NULL : node;
+}
+
+/* A literal token, with a minus in front of it at `at` if it is negative. */
+static struct hf__cel_node *parse_literal(struct parser *p, uint32_t at, bool negative) {
+        struct hf__cel_node *node = new_node(p, HF__CEL_NODE_CONST, at);
+        struct hf__cel_token token = *p->token;
+        const char *message = NULL;
+        int r;
+
+        if (!node)
+                return NULL;
+        r = hf__cel_literal(p->arena, p->text, token, negative, &node->as.constant, &message);
+        if (r < 0)
+                return out_of_memory(p);
+        if (r > 0)
+                hf__cel_issues_add(p->issues, at, "%s", message);
+        if (r > 0)
+                node->as.constant = hf__cel_null();
+        p->token++;
+        return node;
+}
+
+/* A name, with what may follow it directly: the arguments of a call. */
+static struct hf__cel_node *parse_name(struct parser *p, bool leading_dot) {
+        const struct hf__cel_token *t = p->token;
+        struct hf__cel_name name;
+        struct hf__cel_node *node;
+        uint32_t open;
+
+        if (t->kind != HF__CEL_TOKEN_NAME)
+                return unexpected(p, "mismatched", "IDENTIFIER");
+        name = token_name(p, t);
+        if (!name.text)
+                return NULL;
+        if (hf__cel_name_is_reserved(name.text))
+                hf__cel_issues_add(p->issues, t->at, "reserved identifier: %s", name.text);
+        if (leading_dot) {
+                name.text = hf__arena_text(p->arena, p->text + t->at - 1, t->n + 1);
+                if (!name.text || name.text[0] != '.')
+                        return unexpected(p, "mismatched", "IDENTIFIER");
+                name.n++;
+        }
+        p->token++;
+        open = p->token->at;
+        if (accept(p, "(")) {
+                struct nodes args = {0};
+
+                if (!parse_args(p, &args))
+                        return NULL;
+                node = new_call(p, name.text + (leading_dot ? 1 : 0), open, false, args);
+                if (node)
+                        hf__cel_macro_expand(node, p->issues);
+                return node;
+        }
+        node = new_node(p, HF__CEL_NODE_NAME, t->at);
+        if (node)
+                node->as.name.name = name;
+        return node;
+}
+
+static struct hf__cel_node *parse_word(struct parser *p) {
+        struct hf__cel_node *node = new_node(p, HF__CEL_NODE_CONST, p->token->at);
+
+        if (!node)
+                return NULL;
+        if (is_sign(p, "null"))
+                node->as.constant = hf__cel_null();
+        else
+                node->as.constant = hf__cel_bool(is_sign(p, "true"));
+        p->token++;
+        return node;
+}
+
+static struct hf__cel_node *parse_primary(struct parser *p) {
+        uint32_t at = p->token->at;
+        struct hf__cel_node *node;
+
+        switch (p->token->kind) {
+        case HF__CEL_TOKEN_INT:
+        case HF__CEL_TOKEN_UINT:
+        case HF__CEL_TOKEN_FLOAT:
+        case HF__CEL_TOKEN_STRING:
+        case HF__CEL_TOKEN_BYTES: return parse_literal(p, at, false);
+        case HF__CEL_TOKEN_NAME: return parse_name(p, false);
+        default: break;
+        }
+        if (is_sign(p, "true") || is_sign(p, "false") || is_sign(p, "null"))
+                return parse_word(p);
+        if (accept(p, "."))
+                return parse_name(p, true);
+        if (accept(p, "["))
+                return parse_list(p, at);
+        if (accept(p, "{"))
+                return parse_pairs(p, new_node(p, HF__CEL_NODE_MAP, at));
+        if (!accept(p, "("))
+                return unexpected(p, "mismatched", EXPECTED_OPERAND);
+        node = parse_expr(p);
+        if (!node || !close(p, ")", "')'"))
+                return NULL;
+        node->in_parentheses = true;
+        return node;
+}
+
+/* After the dot of a member. */
+static struct hf__cel_node *parse_member(struct parser *p, struct hf__cel_node *target,
+                                         uint32_t dot) {
+        bool optional = accept(p, "?");
+        const struct hf__cel_token *t = p->token;
+        struct hf__cel_node *node;
+        struct nodes args = {0};
+        struct hf__cel_name name;
+        uint32_t open = t[0].n > 0 ? t[1].at : 0;
+
+        if (t->kind != HF__CEL_TOKEN_NAME && t->kind != HF__CEL_TOKEN_QUOTED_NAME) {
+                if (!p->failed)
+                        hf__cel_issues_add(p->issues, t->at,
+                                           "Syntax error: no viable alternative at input '.%.*s'",
+                                           t->n > 200 ? 200 : (int)t->n, p->text + t->at);
+                p->failed = true;
+                return NULL;
+        }
+        name = token_name(p, p->token++);
+        if (!name.text)
+                return NULL;
+        if (!optional && t->kind == HF__CEL_TOKEN_NAME && accept(p, "(")) {
+                if (!push(p, &args, target) || !parse_args(p, &args))
+                        return NULL;
+                node = new_call(p, name.text, open, true, args);
+                if (node)
+                        hf__cel_macro_expand(node, p->issues);
+                return node;
+        }
+        node = new_node(p, HF__CEL_NODE_SELECT, dot);
+        if (!node)
+                return NULL;
+        node->optional = optional;
+        node->as.select.operand = target;
+        node->as.select.field = name;
+        adopt(p, node, target);
+        return p->failed ? NULL : node;
+}
+
+static struct hf__cel_node *parse_index(struct parser *p, struct hf__cel_node *target,
+                                        uint32_t at) {
+        bool optional = accept(p, "?");
+        struct nodes args = {0};
+        struct hf__cel_node *index;
+
+        if (!optional && (p->token->n == 0 || is_sign(p, "]")))
+                return unexpected(p, "mismatched",
+                                  "{'[', '{', '(', '.', '-', '!', '?', 'true', 'false', 'null', "
+                                  "NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}");
+        index = parse_expr(p);
+        if (!push(p, &args, target) || !push(p, &args, index) || !close(p, "]", "']'"))
+                return NULL;
+        return new_call(p, optional ? "_[?_]" : "_[_]", at, false, args);
+}
+
+/* An object after its brace, if what stands before it is the name of a type. */
+static struct hf__cel_node *parse_object(struct parser *p, const struct hf__cel_node *type,
+                                         uint32_t at) {
+        char name[256];
+        size_t n = hf__cel_type_name_of(type, name, sizeof name);
+        struct hf__cel_node *node = new_node(p, HF__CEL_NODE_OBJECT, at);
+
+        if (!node)
+                return NULL;
+        node->as.map.name = (struct hf__cel_name){.text = hf__arena_text(p->arena, name, n),
+                                                  .n = (uint32_t)n,
+                                                  .at = type->at};
+        if (!node->as.map.name.text)
+                return out_of_memory(p);
+        return parse_pairs(p, node);
+}
+
+static struct hf__cel_node *parse_postfix(struct parser *p, struct hf__cel_node *node) {
+        char name[256];
+
+        while (node && !p->failed) {
+                uint32_t at = p->token->at;
+
+                if (accept(p, ".")) {
+                        node = parse_member(p, node, at);
+                } else if (accept(p, "[")) {
+                        node = parse_index(p, node, at);
+                } else if (is_sign(p, "{") && hf__cel_type_name_of(node, name, sizeof name) > 0) {
+                        p->token++;
+                        node = parse_object(p, node, at);
+                } else {
+                        return node;
+                }
+        }
+        return NULL;
+}
+
+/* Operators in front of an operand. A pair of the same cancels itself. */
+static struct hf__cel_node *parse_unary(struct parser *p) {
+        const char *sign = is_sign(p, "-") ? "-" : "!";
+        uint32_t at = p->token->at;
+        struct nodes args = {0};
+        struct hf__cel_node *node;
+        unsigned n = 0;
+        uint32_t last = at;
+
+        while (is_sign(p, sign)) {
+                last = p->token->at;
+                p->token++;
+                n++;
+        }
+        if (n > 0 && *sign == '-' &&
+            (p->token->kind == HF__CEL_TOKEN_INT || p->token->kind == HF__CEL_TOKEN_FLOAT)) {
+                node = parse_literal(p, last, true);
+                n--;
+        } else if (n > 0 && *sign == '!' && is_sign(p, "-") &&
+                   (p->token[1].kind == HF__CEL_TOKEN_INT ||
+                    p->token[1].kind == HF__CEL_TOKEN_FLOAT)) {
+                last = p->token->at;
+                p->token++;
+                node = parse_literal(p, last, true);
+        } else {
+                node = parse_primary(p);
+        }
+        node = parse_postfix(p, node);
+        if (!node || n % 2 == 0)
+                return node;
+        if (!push(p, &args, node))
+                return NULL;
+        return new_call(p, *sign == '-' ? "-_" : "!_", at, false, args);
+}
+
+static const struct binary {
+        const char *sign;
+        const char *function;
+        int level;
+        enum hf__cel_operator op;
+} binaries[] = {
+        {"||", "_||_", 1, HF__CEL_OP_OR},    {"&&", "_&&_", 2, HF__CEL_OP_AND},
+        {"<", "_<_", 3, HF__CEL_OP_NONE},    {"<=", "_<=_", 3, HF__CEL_OP_NONE},
+        {">=", "_>=_", 3, HF__CEL_OP_NONE},  {">", "_>_", 3, HF__CEL_OP_NONE},
+        {"==", "_==_", 3, HF__CEL_OP_EQUAL}, {"!=", "_!=_", 3, HF__CEL_OP_NOT_EQUAL},
+        {"in", "@in", 3, HF__CEL_OP_NONE},   {"+", "_+_", 4, HF__CEL_OP_NONE},
+        {"-", "_-_", 4, HF__CEL_OP_NONE},    {"*", "_*_", 5, HF__CEL_OP_NONE},
+        {"/", "_/_", 5, HF__CEL_OP_NONE},    {"%", "_%_", 5, HF__CEL_OP_NONE},
+};
+
+static const struct binary *next_binary(const struct parser *p) {
+        for (size_t i = 0; i < sizeof binaries / sizeof binaries[0]; i++)
+                if (is_sign(p, binaries[i].sign))
+                        return &binaries[i];
+        return NULL;
+}
+
+/* Operands and operators of at least this level. A chain of && or || is one node, so that it is
+ * not deep. */
+static struct hf__cel_node *parse_binary(struct parser *p, int level) {
+        struct hf__cel_node *left = parse_unary(p);
+        const struct binary *op;
+
+        while (left && (op = next_binary(p)) != NULL && op->level >= level) {
+                struct nodes args = {0};
+                uint32_t at = p->token->at;
+                bool chain = op->op == HF__CEL_OP_AND || op->op == HF__CEL_OP_OR;
+
+                if (!push(p, &args, left))
+                        return NULL;
+                do {
+                        p->token++;
+                        if (!push(p, &args, parse_binary(p, op->level + 1)))
+                                return NULL;
+                } while (chain && next_binary(p) == op);
+                left = new_call(p, op->function, at, false, args);
+                if (left)
+                        left->op = (uint8_t)op->op;
+        }
+        return left;
+}
+
+static struct hf__cel_node *parse_condition(struct parser *p) {
+        struct hf__cel_node *node = parse_binary(p, 1);
+        struct nodes args = {0};
+        uint32_t at = p->token->at;
+
+        if (!node || !accept(p, "?"))
+                return node;
+        if (!push(p, &args, node) || !push(p, &args, parse_binary(p, 1)) || !close(p, ":", "':'") ||
+            !push(p, &args, parse_expr(p)))
+                return NULL;
+        node = new_call(p, "_?_:_", at, false, args);
+        if (node)
+                node->op = HF__CEL_OP_CONDITION;
+        return node;
+}
+
+static struct hf__cel_node *parse_expr(struct parser *p) {
+        struct hf__cel_node *node;
+
+        if (p->failed)
+                return NULL;
+        if (p->depth >= HF__CEL_DEPTH_MAX)
+                return too_deep(p);
+        p->depth++;
+        node = parse_condition(p);
+        p->depth--;
+        return p->failed ? NULL : node;
+}
+
+struct hf__cel_node *hf__cel_parse(struct hf__cel_issues *issues) {
+        struct parser p = {.arena = issues->arena, .issues = issues, .text = issues->text};
+        struct hf__cel_node *node;
+
+        if (issues->n_text > HF__CEL_TEXT_MAX) {
+                hf__cel_issues_add(issues, HF__CEL_NO_PLACE,
+                                   "expression code point size exceeds limit: size: %zu, limit %d",
+                                   issues->n_text, HF__CEL_TEXT_MAX);
+                return NULL;
+        }
+        p.token = hf__cel_lex(p.arena, issues);
+        if (!p.token)
+                return NULL;
+        node = parse_expr(&p);
+        if (node && p.token->n > 0)
+                unexpected(&p, p.token[1].n == 0 ? "extraneous" : "mismatched", "<EOF>");
+        return issues->n == 0 && !p.arena->failed ? node : NULL;
+}

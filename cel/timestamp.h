@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Points in time and durations. A timestamp lies in the years 1 to 9999 and has nanoseconds; a
+ * duration is an int64_t of nanoseconds, which is about 292 years. Time zones are UTC and fixed
+ * offsets, because the names of zones need files. Pure. Thread: any.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cel/value.h"
+
+struct hf__strbuf;
+
+struct hf__cel_calendar {
+        int64_t year;
+        int month;       /* 0 to 11 */
+        int day;         /* 0 to 30 */
+        int day_of_year; /* 0 to 365 */
+        int day_of_week; /* 0 is Sunday */
+        int hour;
+        int minute;
+        int second;
+};
+
+struct hf__cel_value hf__cel_duration(int64_t nanoseconds);
+/* An error value: outside the years 1 to 9999. nanoseconds < 10^9. */
+struct hf__cel_value hf__cel_timestamp(int64_t seconds, uint32_t nanoseconds);
+struct hf__cel_value hf__cel_timestamp_add(struct hf__cel_value timestamp, int64_t nanoseconds);
+/* A duration, or an error: it is too long. */
+struct hf__cel_value hf__cel_timestamp_difference(struct hf__cel_value a, struct hf__cel_value b);
+
+/* RFC 3339. false: malformed or out of range. */
+bool hf__cel_timestamp_parse(const char *text, size_t n, struct hf__cel_value *ret_timestamp);
+void hf__cel_timestamp_print(struct hf__strbuf *out, struct hf__cel_value timestamp);
+/* As Go reads it: "1h30m", "-1.5s", "0". false: malformed or out of range. */
+bool hf__cel_duration_parse(const char *text, size_t n, int64_t *ret_nanoseconds);
+/* As seconds: "5400s", "-1.5s". */
+void hf__cel_duration_print(struct hf__strbuf *out, int64_t nanoseconds);
+
+/* The date and time in a zone with this offset from UTC, in seconds, of less than 100
+ * hours. */
+struct hf__cel_calendar hf__cel_calendar_of(struct hf__cel_value timestamp, int64_t offset);
+/* "UTC", "Z", "+02:00", "-07:30", "02:00". false: another zone. */
+bool hf__cel_zone_parse(const char *text, size_t n, int64_t *ret_offset);

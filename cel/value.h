@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Values of expressions: 16 bytes, passed by value. What a value points to belongs to the caller
+ * of an evaluation (for a variable), to the program (for a literal) or to the arena of the
+ * evaluation (for a result), and does not change. Thread: any, as long as its owner keeps it.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cel/type.h"
+
+struct hf__cel_value {
+        uint8_t kind; /* an enum hf__cel_kind; never DYN or VAR */
+        uint32_t n;   /* bytes of a STRING or BYTES; nanoseconds of a TIMESTAMP, below 10^9 */
+        union {
+                bool boolean;
+                int64_t i;        /* of a DURATION nanoseconds; of a TIMESTAMP seconds since 1970 */
+                uint64_t u;       /* of a UINT */
+                double d;         /* of a DOUBLE */
+                const char *text; /* UTF-8, or bytes; of an ERROR the message, with a NUL */
+                const struct hf__cel_list *list;
+                const struct hf__cel_map *map;        /* of a MAP or an OBJECT */
+                const struct hf__cel_value *optional; /* NULL: none */
+                const struct hf__cel_type *type;
+                const struct hf__cel_opaque *opaque;
+        } as;
+};
+
+struct hf__cel_list {
+        size_t n;
+        /* NULL: `at` makes each element. */
+        const struct hf__cel_value *items;
+        struct hf__cel_value (*at)(const struct hf__cel_list *list, size_t i);
+        const void *data; /* of `at` */
+};
+
+struct hf__cel_entry {
+        struct hf__cel_value key; /* BOOL, INT, UINT or STRING */
+        struct hf__cel_value value;
+};
+
+struct hf__cel_map {
+        size_t n;
+        /* NULL: the functions below make each entry. */
+        const struct hf__cel_entry *entries;
+        /* The indexes of the entries in the order of their keys (hf__cel_map_index). May be NULL,
+         * then a look-up goes through all entries. */
+        const uint32_t *order;
+        struct hf__cel_entry (*at)(const struct hf__cel_map *map, size_t i);
+        bool (*find)(const struct hf__cel_map *map, struct hf__cel_value key,
+                     struct hf__cel_value *ret_value);
+        const void *data;                /* of the functions */
+        const struct hf__cel_type *type; /* of an OBJECT */
+};
+
+/* A value of a type of a library, for example an address. The struct of the library begins with
+ * this one. */
+struct hf__cel_opaque {
+        const struct hf__cel_type *type;
+        /* Of two values of this type. */
+        bool (*equal)(const struct hf__cel_opaque *a, const struct hf__cel_opaque *b);
+};
+
+struct hf__cel_value hf__cel_null(void);
+struct hf__cel_value hf__cel_bool(bool value);
+struct hf__cel_value hf__cel_int(int64_t value);
+struct hf__cel_value hf__cel_uint(uint64_t value);
+struct hf__cel_value hf__cel_double(double value);
+struct hf__cel_value hf__cel_string(const char *text, size_t n); /* n < 2^32 */
+struct hf__cel_value hf__cel_bytes(const void *data, size_t n);  /* n < 2^32 */
+struct hf__cel_value hf__cel_type_value(const struct hf__cel_type *type);
+struct hf__cel_value hf__cel_list_value(const struct hf__cel_list *list);
+struct hf__cel_value hf__cel_map_value(const struct hf__cel_map *map);
+struct hf__cel_value hf__cel_opaque_value(const struct hf__cel_opaque *opaque);
+/* An error with a static message. */
+struct hf__cel_value hf__cel_error_text(const char *message);
+
+static inline bool hf__cel_is_error(struct hf__cel_value value) {
+        return value.kind == HF__CEL_ERROR;
+}
+
+struct hf__cel_value hf__cel_list_at(const struct hf__cel_list *list, size_t i);
+struct hf__cel_entry hf__cel_map_at(const struct hf__cel_map *map, size_t i);
+/* Whether the map has the key; numbers of different types are the same key if they are equal. */
+bool hf__cel_map_find(const struct hf__cel_map *map, struct hf__cel_value key,
+                      struct hf__cel_value *ret_value);
+/* Compares keys, in a total order: booleans, numbers, texts. */
+int hf__cel_key_compare(struct hf__cel_value a, struct hf__cel_value b);
+/* Sorts the indexes of n entries by their keys. Returns whether two keys are equal. */
+bool hf__cel_map_index(const struct hf__cel_entry *entries, size_t n, uint32_t *order);
+/* Compares numbers of any kinds, none of them a NaN. As the specification has it, a whole number is
+ * compared to a double as the double next to it. */
+int hf__cel_number_compare(struct hf__cel_value a, struct hf__cel_value b);
+bool hf__cel_is_number(struct hf__cel_value value);
+/* The type of a value, for `type(x)` and messages. */
+const struct hf__cel_type *hf__cel_value_type(struct hf__cel_value value);

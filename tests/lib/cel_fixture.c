@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cel_fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/arena.h"
+#include "base/strbuf.h"
+#include "cel_print.h"
+
+struct bench {
+        struct hf__cel_library *library;
+        struct hf__arena arena;
+        struct hf__cel_variable variables[5];
+        struct hf__cel_value inputs[5];
+        struct hf__cel_declarations declarations;
+};
+
+/* The values of the variables come from expressions, too; their programs stay in `kept`. */
+static struct hf__cel_program *kept[5];
+
+static void open_bench(struct bench *b) {
+        static const struct {
+                const char *name;
+                const char *type;
+                const char *expression;
+        } variables[] = {
+                {"x", "dyn", "{'a': 1, 'b': [1, 2.5, 'c']}"},
+                {"i", "int", "7"},
+                {"s", "string", "'hello'"},
+                {"l", "list(int)", "[1, 2, 3]"},
+                {"m", "map(string, int)", "{'a': 1}"},
+        };
+
+        memset(b, 0, sizeof *b);
+        hf__arena_init(&b->arena);
+        assert_int_equal(hf__cel_library_new(NULL, &b->library), 0);
+        b->declarations = (struct hf__cel_declarations){.library = b->library,
+                                                        .variables = b->variables,
+                                                        .mixed_literals = true};
+        for (size_t i = 0; i < 5; i++) {
+                const char *type = variables[i].type;
+
+                assert_int_equal(hf__cel_compile(&b->declarations, variables[i].expression,
+                                                 strlen(variables[i].expression), NULL, &kept[i]),
+                                 0);
+                assert_int_equal(hf__cel_eval(kept[i], NULL, NULL, &b->arena, &b->inputs[i], NULL),
+                                 0);
+                b->variables[i].name = variables[i].name;
+                b->variables[i].type = hf__cel_type_parse(&b->arena, &type);
+                assert_non_null(b->variables[i].type);
+        }
+        b->declarations.n_variables = 5;
+}
+
+static void close_bench(struct bench *b) {
+        for (size_t i = 0; i < 5; i++)
+                hf__cel_program_free(kept[i]);
+        hf__arena_deinit(&b->arena);
+        hf__cel_library_free(b->library);
+}
+
+static void describe(struct bench *b, const char *expression, struct hf__strbuf *out) {
+        struct hf__strbuf message = {0};
+        struct hf__cel_program *program = NULL;
+        struct hf__cel_value value;
+
+        if (hf__cel_compile(&b->declarations, expression, strlen(expression), &message, &program) !=
+            0) {
+                const char *text = message.data + strlen("ERROR: <input>:");
+
+                hf__strbuf_printf(out, "? %.*s", (int)strcspn(text, "\n"), text);
+        } else if (hf__cel_eval(program, b->inputs, NULL, &b->arena, &value, NULL) != 0) {
+                hf__strbuf_printf(out, "! %s", value.as.text);
+        } else {
+                hf__strbuf_puts(out, "= ");
+                hf__cel_print(out, value);
+        }
+        hf__cel_program_free(program);
+        hf__strbuf_done(&message);
+}
+
+static void check(const struct cel_case *cases, size_t n, bool mixed) {
+        struct bench b;
+
+        open_bench(&b);
+        b.declarations.mixed_literals = mixed;
+        for (size_t i = 0; i < n; i++) {
+                struct hf__strbuf got = {0};
+
+                describe(&b, cases[i].expression, &got);
+                if (strcmp(got.data, cases[i].outcome) != 0)
+                        fail_msg("%s\n  is     %s\n  not    %s", cases[i].expression, got.data,
+                                 cases[i].outcome);
+                hf__strbuf_done(&got);
+        }
+        close_bench(&b);
+}
+
+void cel_check(const struct cel_case *cases, size_t n) { check(cases, n, true); }
+
+void cel_check_strict(const struct cel_case *cases, size_t n) { check(cases, n, false); }
+
+static int evaluate(const char *expression, const struct hf__cel_limits *limits,
+                    uint64_t *ret_cost) {
+        struct hf__strbuf message = {0};
+        struct hf__cel_program *program = NULL;
+        struct hf__cel_value value;
+        struct bench b;
+        int r;
+
+        open_bench(&b);
+        r = hf__cel_compile(&b.declarations, expression, strlen(expression), &message, &program);
+        if (r == 0)
+                r = hf__cel_eval(program, b.inputs, limits, &b.arena, &value, ret_cost);
+        hf__cel_program_free(program);
+        hf__strbuf_done(&message);
+        close_bench(&b);
+        return r;
+}
+
+unsigned long long cel_cost(const char *expression) {
+        uint64_t cost;
+
+        assert_int_equal(evaluate(expression, NULL, &cost), 0);
+        return cost;
+}
+
+int cel_result(const char *expression, const struct hf__cel_limits *limits) {
+        return evaluate(expression, limits, NULL);
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The functions of expressions: conversions, times, strings, lists and sets. */
+#undef NDEBUG
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cel_fixture.h"
+
+static void test_conversions(void **state) {
+        static const struct cel_case cases[] = {
+                {"int(-1.9)", "= -1"},
+                {"int(9223372036854775808.0)", "! integer overflow"},
+                {"int(18446744073709551615u)", "! integer overflow"},
+                {"int('0x1')", "! type conversion error from 'string' to 'int'"},
+                {"uint(-1)", "! unsigned integer overflow"},
+                {"uint(18446744073709551616.0)", "! unsigned integer overflow"},
+                {"double('1e400')", "! type conversion error from 'string' to 'double'"},
+                {"string(1000000.0) + string(0.1) + string(-0.0)", "= '1e+060.1-0'"},
+                {"string(1.0 / 3.0)", "= '0.3333333333333333'"},
+                {"string(b'\\xff')", "! invalid UTF-8 in bytes, cannot convert to string"},
+                {"bool('TRUE') && !bool('0')", "= true"},
+                {"bool('yes')", "! type conversion error from 'string' to 'bool'"},
+                {"size('\xc3\xa9') + size(b'\xc3\xa9')", "= 3"},
+        };
+
+        CEL_CHECK(cases);
+}
+
+static void test_times(void **state) {
+        static const struct cel_case cases[] = {
+                {"timestamp('2024-02-29T23:59:60Z')", "? 1:11: invalid timestamp argument"},
+                {"timestamp('2023-02-29T00:00:00Z')", "? 1:11: invalid timestamp argument"},
+                {"timestamp('2024-02-29T01:02:03.0450Z')", "= 2024-02-29T01:02:03.045Z"},
+                {"timestamp('2024-03-01T01:30:00+02:00')", "= 2024-02-29T23:30:00Z"},
+                {"timestamp('0001-01-01T00:00:00Z') - duration('1ns')", "! timestamp overflow"},
+                {"timestamp('9999-12-31T23:59:59Z') + duration('1s')", "! timestamp overflow"},
+                {"timestamp('9999-12-31T23:59:59Z') - timestamp('0001-01-01T00:00:00Z')",
+                 "! integer overflow"},
+                {"timestamp('2009-02-13T23:31:30Z').getDayOfYear()", "= 43"},
+                {"timestamp('2009-02-13T23:31:30Z').getDayOfWeek()", "= 5"},
+                {"timestamp('2009-02-13T23:31:30Z').getDate('+02:30')", "= 14"},
+                {"timestamp('2009-02-13T23:31:30Z').getHours('-00:30')", "= 23"},
+                {"timestamp('1600-02-29T00:00:00Z').getMonth()", "= 1"},
+                {"timestamp(0).getHours('Europe/Berlin')", "! unknown time zone Europe/Berlin"},
+                {"duration('-1.5h') == -duration('90m')", "= true"},
+                {"string(duration('1h1ms1ns'))", "= '3600.001000001s'"},
+                {"duration('9223372036854775807ns') + duration('1ns')", "! integer overflow"},
+                {"duration('3h').getMinutes()", "= 180"},
+                {"timestamp(10) - timestamp(9) == duration('1s')", "= true"},
+        };
+
+        CEL_CHECK(cases);
+}
+
+static void test_strings(void **state) {
+        static const struct cel_case cases[] = {
+                {"'h\xc3\xa9llo'.charAt(1)", "= '\xc3\xa9'"},
+                {"'abc'.charAt(3)", "= ''"},
+                {"'abc'.charAt(4)", "! index out of range: 4"},
+                {"'abcabc'.indexOf('c', 3)", "= 5"},
+                {"'\xc3\xa9\xc3\xa9x'.indexOf('x')", "= 2"},
+                {"'abcabc'.lastIndexOf('bc')", "= 4"},
+                {"'abcabc'.lastIndexOf('bc', 3)", "= 1"},
+                {"'abc'.substring(1, 2)", "= 'b'"},
+                {"'abc'.substring(2, 1)", "! invalid substring range. start: 2, end: 1"},
+                {"'a,b,c'.split(',', 2)", "= ['a', 'b,c']"},
+                {"'a\xc3\xa9'.split('')", "= ['a', '\xc3\xa9']"},
+                {"''.split('')", "= []"},
+                {"['a', 'b'].join('-')", "= 'a-b'"},
+                {"'abab'.replace('b', 'x', 1)", "= 'axab'"},
+                {"'ab'.replace('', '-')", "= '-a-b-'"},
+                {"'ab'.replace('', '-', 2)", "= '-a-b'"},
+                {"' \xc2\xa0 a b\\n'.trim()", "= 'a b'"},
+                {"'A\xc3\x89'.lowerAscii() + 'z'.upperAscii()", "= 'a\xc3\x89Z'"},
+                {"strings.quote('a\\n\"')", "= '\"a\\x5cn\\x5c\"\"'"},
+                {"s.startsWith('he') && s.endsWith('lo') && s.contains('ell')", "= true"},
+        };
+
+        CEL_CHECK(cases);
+}
+
+static void test_lists_and_sets(void **state) {
+        static const struct cel_case cases[] = {
+                {"[1, 1, 2].isSorted() && !['b', 'a'].isSorted()", "= true"},
+                {"l.sum() + l.min() + l.max()", "= 10"},
+                {"[].sum() == 0", "= true"},
+                {"[0.5, 0.5].sum()", "= double 1"},
+                {"[9223372036854775807, 1].sum()", "! integer overflow"},
+                {"['a'].filter(v, false).min()", "! min called on empty list"},
+                {"[1, 2, 1].indexOf(1) + [1, 2, 1].lastIndexOf(1)", "= 2"},
+                {"sets.contains(l, [3, 1]) && !sets.contains(l, [4])", "= true"},
+                {"sets.equivalent([1, 1], [1]) && sets.intersects(l, [9, 2])", "= true"},
+        };
+
+        CEL_CHECK(cases);
+}
+
+static void test_addresses_and_blocks(void **state) {
+        static const struct cel_case cases[] = {
+                {"string(ip('2001:DB8:0:0::1'))", "= '2001:db8::1'"},
+                {"string(ip('::1.2.3.4')) + string(cidr('10.1.2.3/8').masked())",
+                 "= '::102:30410.0.0.0/8'"},
+                {"ip('1:0:0:2::3') == ip('1::2:0:0:0:3')", "= true"},
+                {"string(ip('1:0:0:2:0:0:0:3')) + string(ip('1:0:2:3:4:5:6:7'))",
+                 "= '1:0:0:2::31:0:2:3:4:5:6:7'"},
+                {"isIP('1.2.3.04') || isIP('1.2.3') || isIP('::ffff:1.2.3.4') || isIP('fe80::1%a')",
+                 "= false"},
+                {"ip('1.2.3')", "! IP Address \"1.2.3\" parse error during conversion from string"},
+                {"ip('::ffff:1.2.3.4')",
+                 "! IPv4-mapped IPv6 address \"::ffff:1.2.3.4\" is not allowed"},
+                {"ip.isCanonical('2001:DB8::1')", "= false"},
+                {"ip('::').family() + ip('1.2.3.4').family()", "= 10"},
+                {"ip('127.1.1.1').isLoopback() && ip('fe80::1').isLinkLocalUnicast()", "= true"},
+                {"ip('255.255.255.255').isGlobalUnicast()", "= false"},
+                {"cidr('10.0.0.0/9').containsIP('10.127.0.1')", "= true"},
+                {"cidr('10.0.0.0/9').containsIP(ip('10.128.0.1'))", "= false"},
+                {"cidr('10.0.0.0/8').containsCIDR('10.0.0.0/7')", "= false"},
+                {"cidr('::/0').containsIP('1.2.3.4')", "= false"},
+                {"isCIDR('10.0.0.0/33') || isCIDR('10.0.0.0/08') || isCIDR('10.0.0.0')", "= false"},
+                {"cidr('10.0.0.5/8').ip() == ip('10.0.0.5')", "= true"},
+                {"type(ip('::1')) == net.IP", "= true"},
+        };
+
+        CEL_CHECK(cases);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_conversions),
+                cmocka_unit_test(test_times),
+                cmocka_unit_test(test_strings),
+                cmocka_unit_test(test_lists_and_sets),
+                cmocka_unit_test(test_addresses_and_blocks),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

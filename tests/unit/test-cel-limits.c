@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The limits of expressions: size, depth, cost, memory, types. */
+#undef NDEBUG
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cel_fixture.h"
+
+#include <stdlib.h>
+
+#include <holdfast/error.h>
+
+/* `n` times the first text, the second, and `n` times the third. The caller frees it. */
+static char *repeat(const char *before, const char *middle, const char *after, size_t n) {
+        char *text = malloc(n * (strlen(before) + strlen(after)) + strlen(middle) + 1);
+        char *at = text;
+
+        assert_non_null(text);
+        for (size_t i = 0; i < n; i++)
+                at = stpcpy(at, before);
+        at = stpcpy(at, middle);
+        for (size_t i = 0; i < n; i++)
+                at = stpcpy(at, after);
+        return text;
+}
+
+static void assert_result(const char *before, const char *middle, const char *after, size_t n,
+                          int expected) {
+        char *text = repeat(before, middle, after, n);
+
+        assert_int_equal(cel_result(text, NULL), expected);
+        free(text);
+}
+
+static void test_deep_and_large_expressions_are_refused(void **state) {
+        assert_result("(", "1", ")", 200, 0);
+        assert_result("(", "1", ")", 250, HF_E_INVALID);
+        assert_result("[", "1", "]", 40000, HF_E_INVALID);
+        assert_result("", "1", "+1", 200, 0);
+        assert_result("", "1", "+1", 300, HF_E_INVALID);
+        assert_result("", "x", ".a", 300, HF_E_INVALID);
+        assert_result("!", "true", "", 20000, 0);
+        assert_result("", "true", " && true", 5000, 0);
+        assert_result("", "1", " ", 100001, HF_E_INVALID);
+}
+
+static void test_types_that_double_are_refused(void **state) {
+        assert_result("", "[1]", ".map(v, {v: v})", 30, HF_E_INVALID);
+        assert_result("", "[1]", ".map(v, [v, v])", 10, 0);
+}
+
+static void test_the_cost_limit_ends_an_evaluation(void **state) {
+        const char *nested = "l.all(a, l.all(b, l.all(c, a + b + c > 0)))";
+        struct hf__cel_limits limits = {.cost = 100};
+
+        assert_int_equal(cel_result(nested, NULL), 0);
+        assert_int_equal(cel_result(nested, &limits), HF_E_TOO_LARGE);
+        /* No operator absorbs this end. */
+        assert_int_equal(cel_result("l.all(a, l.all(b, l.all(c, a + b + c > 0))) || true", &limits),
+                         HF_E_TOO_LARGE);
+}
+
+static void test_large_values_are_refused(void **state) {
+        struct hf__cel_limits limits = {.bytes = 1 << 20};
+        /* Each round doubles a list that shares its parts: it is small, but not to compare. */
+        char *equal = repeat("", "[1]", ".map(v, dyn([v, v]))", 40);
+        char *both = malloc(2 * strlen(equal) + 8);
+        char *joined = repeat("", "[s]", ".map(v, v + v)", 40);
+
+        assert_non_null(both);
+        sprintf(both, "%s == %s", equal, equal);
+        assert_int_equal(cel_result(both, NULL), HF_E_TOO_LARGE);
+        assert_int_equal(cel_result(joined, &limits), HF_E_TOO_LARGE);
+        free(equal);
+        free(both);
+        free(joined);
+}
+
+static void test_costs_are_those_of_kubernetes(void **state) {
+        static const struct {
+                const char *expression;
+                unsigned long long cost;
+        } cases[] = {
+                {"1 + 2", 1},
+                {"i", 1},
+                {"x.a", 2},
+                {"i == 7 ? 1 : 2", 2},
+                {"s + s", 3},
+                {"i in l", 5},
+                {"[1, 2]", 0},
+                {"[i, 1]", 11},
+                {"{'a': i}", 31},
+                {"l.all(y, y > 0)", 17},
+                {"l.all(y, y > 1)", 9},
+                {"l.exists(y, y > 0)", 11},
+                {"l.exists(y, y > 5)", 20},
+                {"l.exists_one(y, y > 2)", 11},
+                {"l.map(y, y * 2)", 44},
+                {"l.map(y, y > 1, y * 2)", 36},
+                {"l.filter(y, y > 1)", 34},
+                {"l.transformList(k, v, v)", 41},
+                {"l.transformMap(k, v, v > 1, v)", 16},
+                {"m.transformMapEntry(k, v, {v: k})", 36},
+                {"sets.equivalent(l, [1])", 8},
+                {"s.matches('h.*o')", 2},
+                {"has(x.a)", 1},
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+                if (cel_cost(cases[i].expression) != cases[i].cost)
+                        fail_msg("%s costs %llu, not %llu", cases[i].expression,
+                                 cel_cost(cases[i].expression), cases[i].cost);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_deep_and_large_expressions_are_refused),
+                cmocka_unit_test(test_types_that_double_are_refused),
+                cmocka_unit_test(test_the_cost_limit_ends_an_evaluation),
+                cmocka_unit_test(test_large_values_are_refused),
+                cmocka_unit_test(test_costs_are_those_of_kubernetes),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Regular expressions in expressions. */
+#undef NDEBUG
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cel_fixture.h"
+
+static void test_patterns_match_as_re2_does(void **state) {
+        static const struct cel_case cases[] = {
+                {"s.matches('h.*o') && s.matches('ell') && !s.matches('^ell')", "= true"},
+                {"s.matches('^(hello|bye)$')", "= true"},
+                {"'aXb'.matches('(?i)AXB') && 'a\\nb'.matches('(?s)a.b')", "= true"},
+                {"'a\\nb'.matches('a.b') || 'a\\nb'.matches('^b')", "= false"},
+                {"'a\\nb'.matches('(?m)^b$')", "= true"},
+                {"'abc'.find('b?')", "= ''"},
+                {"'xaaay'.find('a+') + 'xaaay'.find('a+?')", "= 'aaaa'"},
+                {"'abcd'.find('ab|abcd')", "= 'ab'"},
+                {"'a1b22'.findAll('[0-9]+')", "= ['1', '22']"},
+                {"'a1b22'.findAll('[0-9]', 2)", "= ['1', '2']"},
+                {"'abc'.findAll('x*')", "= ['', '', '', '']"},
+                {"'\xc3\xa9t\xc3\xa9'.findAll('[^t]')", "= ['\xc3\xa9', '\xc3\xa9']"},
+                {"'a.b'.matches(r'^a\\.b$') && 'a b'.matches(r'\\bb\\b')", "= true"},
+                {"'aaa'.matches('^a{2,3}$') && !'a'.matches('^a{2,}$')", "= true"},
+                {"'a{,2}'.matches('^a{,2}$') && ']'.matches('^[]]$')", "= true"},
+                {"'x-1'.matches('^[[:alpha:]][^[:alpha:]]+$')", "= true"},
+                {"'a+b'.matches(r'^\\Qa+b\\E$') && 'A'.matches(r'^\\x{41}$')", "= true"},
+                {"''.matches('^(a*)*$') && ''.matches('^()*$')", "= true"},
+        };
+
+        CEL_CHECK(cases);
+}
+
+/* The pattern is not a literal, so that the message is that of the search. */
+static void test_refuses_what_re2_refuses(void **state) {
+        static const struct cel_case cases[] = {
+                {"s.matches(s + '(')", "! error parsing regexp: missing closing ): `hello(`"},
+                {"s.matches(s + ')')", "! error parsing regexp: unexpected ): `hello)`"},
+                {"s.matches(s + '[')", "! error parsing regexp: missing closing ]: `[`"},
+                {"s.matches('' + '*')",
+                 "! error parsing regexp: missing argument to repetition operator: `*`"},
+                {"s.matches(s + 'a**')",
+                 "! error parsing regexp: invalid nested repetition operator: `**`"},
+                {"s.matches(s + 'a{1001}')",
+                 "! error parsing regexp: invalid repeat count: `{1001}`"},
+                {"s.matches(s + '(?=a)')",
+                 "! error parsing regexp: invalid or unsupported Perl syntax: `(?=`"},
+                {"s.matches(s + r'(a)\\1')",
+                 "! error parsing regexp: invalid escape sequence: `\\1`"},
+                {"s.matches(s + '[b-a]')",
+                 "! error parsing regexp: invalid character class range: `b-a`"},
+                {"s.matches(s + '((a{100}){100}){100}')",
+                 "! error parsing regexp: expression too large"},
+        };
+
+        CEL_CHECK(cases);
+}
+
+static void test_hostile_patterns_end(void **state) {
+        assert_int_equal(cel_result("'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'.matches("
+                                    "'^(a?){40}(a*)*(a|aa)+$b')",
+                                    NULL),
+                         0);
+        assert_int_not_equal(cel_result("''.matches('((((){1000}){1000}){1000}){1000}')", NULL),
+                             -1);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_patterns_match_as_re2_does),
+                cmocka_unit_test(test_refuses_what_re2_refuses),
+                cmocka_unit_test(test_hostile_patterns_end),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
