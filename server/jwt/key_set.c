@@ -9,20 +9,24 @@
 #include <string.h>
 
 #include "base/strbuf.h"
+#include "server/jwt/verified.h"
 
 struct hfd_jwt_key_set {
         atomic_int refs;
         struct hfd_jwt_key *keys[HFD_JWT_KEYS_MAX]; /* owned */
         size_t n;
-        const struct hfd_jwt_key *signer; /* one of keys; NULL = none */
+        const struct hfd_jwt_key *signer;  /* one of keys; NULL = none */
+        struct hfd_jwt_verified *verified; /* owned */
 };
 
 struct hfd_jwt_key_set *hfd_jwt_key_set_new(void) {
         struct hfd_jwt_key_set *set = calloc(1, sizeof *set);
 
-        if (set)
-                atomic_init(&set->refs, 1);
-        return set;
+        if (!set)
+                return NULL;
+        atomic_init(&set->refs, 1);
+        set->verified = hfd_jwt_verified_new();
+        return set->verified ? set : hfd_jwt_key_set_unref(set);
 }
 
 struct hfd_jwt_key_set *hfd_jwt_key_set_ref(struct hfd_jwt_key_set *set) {
@@ -35,6 +39,7 @@ struct hfd_jwt_key_set *hfd_jwt_key_set_unref(struct hfd_jwt_key_set *set) {
                 return NULL;
         for (size_t i = 0; i < set->n; i++)
                 hfd_jwt_key_free(set->keys[i]);
+        hfd_jwt_verified_free(set->verified);
         free(set);
         return NULL;
 }
@@ -109,6 +114,10 @@ const struct hfd_jwt_key *hfd_jwt_key_set_signer(const struct hfd_jwt_key_set *s
 
 const struct hfd_jwt_key *hfd_jwt_key_set_at(const struct hfd_jwt_key_set *set, size_t i) {
         return i < set->n ? set->keys[i] : NULL;
+}
+
+struct hfd_jwt_verified *hfd_jwt_key_set_verified(const struct hfd_jwt_key_set *set) {
+        return set->verified;
 }
 
 void hfd_jwt_key_set_put(const struct hfd_jwt_key_set *set, struct hf__strbuf *out) {

@@ -13,6 +13,7 @@
 
 struct hf__strbuf;
 struct hfd_jwt_key_set;
+struct hfd_jwt_verified;
 
 #define HFD_JWT_KEYS_MAX 32
 
@@ -35,5 +36,8 @@ int hfd_jwt_key_set_add(struct hfd_jwt_key_set *set, const char *name, const cha
 const struct hfd_jwt_key *hfd_jwt_key_set_signer(const struct hfd_jwt_key_set *set);
 /* The keys in the order in which they were added; NULL behind the last one. Borrowed. */
 const struct hfd_jwt_key *hfd_jwt_key_set_at(const struct hfd_jwt_key_set *set, size_t i);
+/* The tokens that these keys have verified. They are part of the set, so new keys begin with none.
+ * Borrowed. */
+struct hfd_jwt_verified *hfd_jwt_key_set_verified(const struct hfd_jwt_key_set *set);
 /* Appends the JWK Set (RFC 7517) of all public keys. An error is kept in out->error. */
 void hfd_jwt_key_set_put(const struct hfd_jwt_key_set *set, struct hf__strbuf *out);

@@ -22,6 +22,7 @@
 #include "jwt_examples.h"
 #include "server/jwt/jwt.h"
 #include "server/jwt/key_set.h"
+#include "server/jwt/verified.h"
 #include "x509_identity.h"
 
 #define CLAIMS "{\"sub\":\"me\"}"
@@ -105,6 +106,50 @@ static void test_a_signed_token_is_accepted_by_its_key_only(void **state) {
                 hfd_jwt_key_set_unref(keys);
                 hfd_jwt_key_set_unref(others);
         }
+}
+
+static void test_the_signature_of_a_token_is_verified_once(void **state) {
+        struct hfd_jwt_key_set *keys = new_set(true), *others = new_set(true);
+        struct hfd_jwt_verified *verified = hfd_jwt_key_set_verified(keys);
+        char *token = sign(keys, CLAIMS), *other = sign(keys, "{\"sub\":\"you\"}");
+        struct hf__json *claims = NULL;
+
+        for (int i = 0; i < 3; i++) {
+                assert_int_equal(verify(keys, token), 0);
+                assert_int_equal(hfd_jwt_verified_added(verified), 1);
+        }
+        assert_int_equal(hfd_jwt_verify(keys, other, &claims), 0);
+        assert_string_equal(hf__json_string(claims, "sub"), "you");
+        hf__json_free(claims);
+        assert_int_equal(hfd_jwt_verified_added(verified), 2);
+        /* Other keys know nothing of it, and do not remember what they have refused. */
+        for (int i = 0; i < 2; i++)
+                assert_int_equal(verify(others, token), HF_E_UNAUTHORIZED);
+        assert_int_equal(hfd_jwt_verified_added(hfd_jwt_key_set_verified(others)), 0);
+        free(token);
+        free(other);
+        hfd_jwt_key_set_unref(keys);
+        hfd_jwt_key_set_unref(others);
+}
+
+static void test_what_is_remembered_of_tokens_is_bounded(void **state) {
+        struct hfd_jwt_verified *verified = hfd_jwt_verified_new();
+        struct hfd_jwt_digest digest;
+        size_t n = 0;
+
+        assert_non_null(verified);
+        for (int i = 0; i < 3 * HFD_JWT_VERIFIED_MAX; i++) {
+                assert_true(hfd_jwt_digest((const char *)&i, sizeof i, &digest));
+                assert_false(hfd_jwt_verified_has(verified, &digest));
+                hfd_jwt_verified_add(verified, &digest);
+                assert_true(hfd_jwt_verified_has(verified, &digest));
+        }
+        for (int i = 0; i < 3 * HFD_JWT_VERIFIED_MAX; i++) {
+                assert_true(hfd_jwt_digest((const char *)&i, sizeof i, &digest));
+                n += hfd_jwt_verified_has(verified, &digest);
+        }
+        assert_true(n > HFD_JWT_VERIFIED_MAX / 2 && n <= HFD_JWT_VERIFIED_MAX);
+        hfd_jwt_verified_free(verified);
 }
 
 static void test_a_changed_token_is_refused(void **state) {
@@ -313,6 +358,8 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_tokens_of_another_program_are_accepted),
                 cmocka_unit_test(test_a_signed_token_is_accepted_by_its_key_only),
+                cmocka_unit_test(test_the_signature_of_a_token_is_verified_once),
+                cmocka_unit_test(test_what_is_remembered_of_tokens_is_bounded),
                 cmocka_unit_test(test_a_changed_token_is_refused),
                 cmocka_unit_test(test_a_header_that_is_not_understood_is_refused),
                 cmocka_unit_test(test_claims_that_are_no_object_are_refused),

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A table of digests. A digest belongs to one row, by its first byte, and a new one replaces the
+ * oldest of its row.
+ *
+ * Invariant: a digest is added only after the signature of its token was found right by the keys
+ * that this belongs to. Those keys never change; other keys have a table of their own.
+ */
+#include "server/jwt/verified.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <openssl/err.h>
+#include <openssl/evp.h>
+
+#include "base/thread.h"
+
+#define N_ROWS 256
+#define N_WAYS (HFD_JWT_VERIFIED_MAX / N_ROWS)
+
+struct hfd_jwt_verified {
+        pthread_mutex_t mu;
+        /* Guarded by mu. All-zero = empty: nobody knows a text with that digest. */
+        struct hfd_jwt_digest rows[N_ROWS][N_WAYS];
+        uint64_t n_added;
+};
+
+struct hfd_jwt_verified *hfd_jwt_verified_new(void) {
+        struct hfd_jwt_verified *verified = calloc(1, sizeof *verified);
+
+        if (verified && hf__mutex_init(&verified->mu) != 0) {
+                free(verified);
+                return NULL;
+        }
+        return verified;
+}
+
+struct hfd_jwt_verified *hfd_jwt_verified_free(struct hfd_jwt_verified *verified) {
+        if (!verified)
+                return NULL;
+        pthread_mutex_destroy(&verified->mu);
+        free(verified);
+        return NULL;
+}
+
+bool hfd_jwt_digest(const char *token, size_t n, struct hfd_jwt_digest *ret_digest) {
+        bool ok = EVP_Digest(token, n, ret_digest->bytes, NULL, EVP_sha256(), NULL) == 1;
+
+        if (!ok)
+                ERR_clear_error();
+        return ok;
+}
+
+bool hfd_jwt_verified_has(struct hfd_jwt_verified *verified, const struct hfd_jwt_digest *digest) {
+        bool has = false;
+
+        pthread_mutex_lock(&verified->mu);
+        const struct hfd_jwt_digest *row = verified->rows[digest->bytes[0]];
+        for (size_t i = 0; i < N_WAYS && !has; i++)
+                has = memcmp(&row[i], digest, sizeof *digest) == 0;
+        pthread_mutex_unlock(&verified->mu);
+        return has;
+}
+
+void hfd_jwt_verified_add(struct hfd_jwt_verified *verified, const struct hfd_jwt_digest *digest) {
+        pthread_mutex_lock(&verified->mu);
+        struct hfd_jwt_digest *row = verified->rows[digest->bytes[0]];
+        memmove(row + 1, row, (N_WAYS - 1) * sizeof *row);
+        row[0] = *digest;
+        verified->n_added++;
+        pthread_mutex_unlock(&verified->mu);
+}
+
+uint64_t hfd_jwt_verified_added(struct hfd_jwt_verified *verified) {
+        pthread_mutex_lock(&verified->mu);
+        uint64_t n = verified->n_added;
+        pthread_mutex_unlock(&verified->mu);
+        return n;
+}

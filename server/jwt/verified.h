@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The tokens whose signatures a set of keys has verified, because a client sends the same token
+ * with every request, and a verification takes most of the time of a small one. Only the SHA-256
+ * of each token is kept. What the claims say is not: every request checks it anew.
+ *
+ * Wrong tokens are not kept: who wants to cost us a verification changes one character, and OpenSSL
+ * reports a lack of memory like a wrong signature.
+ *
+ * Thread: any. Lock: a mutex guards the digests, for a few comparisons.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* How many tokens are kept; then a new one replaces an old one. */
+#define HFD_JWT_VERIFIED_MAX 1024
+
+struct hfd_jwt_verified;
+
+struct hfd_jwt_digest {
+        unsigned char bytes[32];
+};
+
+/* NULL: out of memory. */
+struct hfd_jwt_verified *hfd_jwt_verified_new(void);
+/* Accepts NULL, returns NULL. */
+struct hfd_jwt_verified *hfd_jwt_verified_free(struct hfd_jwt_verified *verified);
+
+/* The digest of n bytes. False: OpenSSL failed. */
+bool hfd_jwt_digest(const char *token, size_t n, struct hfd_jwt_digest *ret_digest);
+bool hfd_jwt_verified_has(struct hfd_jwt_verified *verified, const struct hfd_jwt_digest *digest);
+void hfd_jwt_verified_add(struct hfd_jwt_verified *verified, const struct hfd_jwt_digest *digest);
+/* How many were added, those that were replaced since included. */
+uint64_t hfd_jwt_verified_added(struct hfd_jwt_verified *verified);
