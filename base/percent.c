@@ -7,6 +7,7 @@
 #include "base/percent.h"
 
 #include <assert.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "base/utf8.h"
@@ -24,14 +25,28 @@ static int hex_digit(char c) {
 /* Whether the character is ASCII and stands for itself, unless a '+' is a space. */
 static bool is_plain(char c) { return (signed char)c > 0 && c != '%'; }
 
+/* The same of eight characters. A subtraction sets the high bit of a zero byte. It may also change
+ * the bytes above, but then the result is decided already. */
+static bool is_plain_word(const char *text) {
+        const uint64_t ones = 0x0101010101010101u, high = 0x80 * ones;
+        uint64_t word, percent;
+
+        memcpy(&word, text, sizeof word);
+        percent = word ^ ('%' * ones);
+        return ((word | (word - ones) | (percent - ones)) & high) == 0;
+}
+
 int hf__percent_decode(const char *text, size_t n, bool plus_is_space, char *ret_text, size_t max) {
         size_t n_out = 0;
 
         assert(max > 0);
         /* Most path segments are ASCII and contain nothing to decode. */
-        if (n < max && !plus_is_space)
+        if (n < max && !plus_is_space) {
+                for (; n_out + 8 <= n && is_plain_word(text + n_out); n_out += 8)
+                        memmove(ret_text + n_out, text + n_out, 8);
                 for (; n_out < n && is_plain(text[n_out]); n_out++)
                         ret_text[n_out] = text[n_out];
+        }
         if (n_out == n) {
                 ret_text[n] = '\0';
                 return (int)n;

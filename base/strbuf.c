@@ -189,11 +189,33 @@ static void put_escape(struct hf__strbuf *s, unsigned char c, bool is_ascii) {
  * unescaped, but DEL is a control character, and a terminal may show this text. */
 static bool is_plain(unsigned char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; }
 
+/* Eight copies of a byte. */
+#define EACH(byte) (0x0101010101010101u * (uint64_t)(byte))
+
+/* Whether a byte is zero: the high bit of the lowest zero byte is set. */
+static uint64_t find_zero(uint64_t word) { return (word - EACH(1)) & ~word & EACH(0x80); }
+
+/* Whether all of the eight bytes at text are plain. */
+static bool is_plain_word(const char *text) {
+        uint64_t word;
+
+        memcpy(&word, text, sizeof word);
+        /* A high bit is set by a byte above 0x7f, and by the subtraction from one below 0x20. */
+        return ((word | (word - EACH(0x20))) & EACH(0x80)) == 0 &&
+               (find_zero(word ^ EACH('"')) | find_zero(word ^ EACH('\\')) |
+                find_zero(word ^ EACH(0x7f))) == 0;
+}
+
 /* Appends a text as a JSON string if all its characters are plain, as in most texts. False: nothing
  * was appended, because a character is not plain or there is no memory. */
 static bool put_plain(struct hf__strbuf *s, const char *text, size_t n) {
-        for (size_t i = 0; i < n; i++)
-                if (!is_plain((unsigned char)text[i]))
+        size_t at_word = 0;
+
+        for (; at_word + 8 <= n; at_word += 8)
+                if (!is_plain_word(text + at_word))
+                        return false;
+        for (; at_word < n; at_word++)
+                if (!is_plain((unsigned char)text[at_word]))
                         return false;
         if (!make_room(s, n + 2))
                 return false;

@@ -221,15 +221,13 @@ static bool run_chain(struct hfd_request_context *context, struct hfd_user *user
  * memory. */
 static bool keep_requester(struct hfd_request_context *context, const struct hfd_user *user) {
         const struct hfd_request_info *info = &context->info;
-        bool rights = strcmp(info->group, HFD_RBAC_API) == 0 ||
-                      strcmp(info->group, "certificates.k8s.io") == 0 ||
-                      strcmp(info->group, "authorization.k8s.io") == 0 ||
-                      strcmp(info->group, "authentication.k8s.io") == 0;
-
+        bool rights = info->mutating && (strcmp(info->group, HFD_RBAC_API) == 0 ||
+                                         strcmp(info->group, "certificates.k8s.io") == 0 ||
+                                         strcmp(info->group, "authorization.k8s.io") == 0 ||
+                                         strcmp(info->group, "authentication.k8s.io") == 0);
         bool patch = strcmp(info->verb, "patch") == 0 && !context->is_admin;
 
-        if ((info->watch && context->is_admin) ||
-            !(info->watch || (info->mutating && rights) || patch))
+        if ((info->watch && context->is_admin) || !(info->watch || rights || patch))
                 return true;
         context->requester = hfd_requester_new(user);
         return context->requester != NULL;

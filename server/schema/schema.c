@@ -41,7 +41,10 @@ const struct hfd_schema_field *hfd_schema_field(const struct hfd_schema *schema,
         assert(schema->type == HFD_SCHEMA_STRUCT);
         while (low < high) {
                 size_t middle = low + (high - low) / 2;
-                int order = strcmp(name, schema->fields[middle].name);
+                const char *other = schema->fields[middle].name;
+                int order = (unsigned char)name[0] - (unsigned char)other[0];
+                if (order == 0)
+                        order = strcmp(name, other);
                 if (order == 0)
                         return &schema->fields[middle];
                 if (order < 0)

@@ -98,13 +98,17 @@ struct hfd_object *hfd_sealed_value_or_get(struct hfd_cacher *cacher,
                                            bool *ret_is_sealed,
                                            struct hfd_sealed_value *ret_sealed) {
         const struct hfd_object_tree *tree = &cacher->trees[hfd_resource_index(resource)];
-        struct hfd_scope scope = {.exact = true};
+        struct hfd_scope scope;
 
-        (void)snprintf(scope.prefix, sizeof scope.prefix, "%s", path);
+        *ret_is_sealed = false;
         pthread_mutex_lock(&cacher->mu);
         struct hfd_object *object = hfd_object_ref(hfd_object_tree_find(tree, path));
-        *ret_is_sealed = !object && hfd_sealed_value_find(&cacher->unreadable, cacher->prefix,
-                                                          resource, &scope, ret_sealed);
+        if (!object && cacher->unreadable.root) {
+                scope = (struct hfd_scope){.exact = true};
+                (void)snprintf(scope.prefix, sizeof scope.prefix, "%s", path);
+                *ret_is_sealed = hfd_sealed_value_find(&cacher->unreadable, cacher->prefix,
+                                                       resource, &scope, ret_sealed);
+        }
         pthread_mutex_unlock(&cacher->mu);
         return object;
 }
