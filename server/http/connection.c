@@ -329,6 +329,10 @@ static void read_input(struct hfd_connection *connection) {
                 }
                 if (connection->protocol->input(connection, worker->in, (size_t)n) != 0)
                         connection->ending = true;
+                /* OpenSSL has nothing left. If the socket has, epoll reports it again, which costs
+                 * less than a read for each piece that finds the socket empty. */
+                if (!SSL_has_pending(connection->ssl))
+                        return;
         }
         /* OpenSSL may have more bytes in its buffer, which epoll does not report. */
         hfd_connection_mark_dirty(connection);
