@@ -187,8 +187,8 @@ static bool compare_lists(struct walk *w, const struct hfd_schema *schema,
 
 /* ---- values ---- */
 
-/* Values of different shapes: one of them at least is a leaf, and all fields of the other one come
- * or go with it. */
+/* Values of different shapes: one of them is a leaf, and all fields of the other one come or go
+ * with it. */
 static struct result compare_shapes(struct walk *w, const struct hfd_schema *schema,
                                     const struct hf__json *old, const struct hf__json *new,
                                     unsigned depth) {
@@ -230,8 +230,10 @@ static struct result compare(struct walk *w, const struct hfd_schema *schema,
         if (!new)
                 return one_sided(w, schema, old, REMOVED, depth);
         shape = hfd_shape_of(schema, old, depth);
-        if (shape != hfd_shape_of(schema, new, depth) || shape == HFD_SHAPE_LEAF)
+        if (shape != hfd_shape_of(schema, new, depth))
                 return compare_shapes(w, schema, old, new, depth);
+        if (shape == HFD_SHAPE_LEAF) /* there are no fields below */
+                return (struct result){.self = {[MODIFIED] = !hf__json_equal(old, new)}};
         return compare_contents(w, schema, old, new, shape, depth);
 }
 

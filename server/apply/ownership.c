@@ -23,12 +23,15 @@
 #include "server/apply/managers.h"
 #include "server/apply/reconcile.h"
 
+static const char *const unowned_at_top[] = {"apiVersion", "kind", "metadata"};
+
+#define N_UNOWNED_AT_TOP (sizeof unowned_at_top / sizeof unowned_at_top[0])
+
 const struct hfd_fields *hfd_ownership_unowned(struct hf__arena *scratch) {
         static const char *const in_metadata[] =
                 {"clusterName", "creationTimestamp", "generation",      "managedFields",
                  "name",        "namespace",         "resourceVersion", "selfLink",
                  "uid"};
-        static const char *const at_top[] = {"apiVersion", "kind", "metadata"};
         struct hfd_fields_builder builder = {.scratch = scratch};
         const struct hfd_fields *metadata;
 
@@ -37,11 +40,21 @@ const struct hfd_fields *hfd_ownership_unowned(struct hf__arena *scratch) {
                                &(struct hfd_step){.kind = HFD_STEP_FIELD, .name = in_metadata[i]},
                                true, NULL);
         metadata = hfd_fields_close(&builder, 0);
-        for (size_t i = 0; i < sizeof at_top / sizeof at_top[0]; i++)
+        for (size_t i = 0; i < N_UNOWNED_AT_TOP; i++)
                 hfd_fields_add(&builder,
-                               &(struct hfd_step){.kind = HFD_STEP_FIELD, .name = at_top[i]}, true,
-                               at_top[i][0] == 'm' ? metadata : NULL);
+                               &(struct hfd_step){.kind = HFD_STEP_FIELD,
+                                                  .name = unowned_at_top[i]},
+                               true, unowned_at_top[i][0] == 'm' ? metadata : NULL);
         return hfd_fields_close(&builder, 0);
+}
+
+/* Whether some of the fields may be unowned. Most updates write the spec or the status only. */
+static bool has_unowned(const struct hfd_fields *fields) {
+        for (size_t i = 0; fields && i < N_UNOWNED_AT_TOP; i++)
+                if (hfd_fields_find(fields, &(struct hfd_step){.kind = HFD_STEP_FIELD,
+                                                               .name = unowned_at_top[i]}))
+                        return true;
+        return false;
 }
 
 /* ---- which managers there are before ---- */
@@ -94,9 +107,11 @@ static int transfer(struct hf__arena *scratch, const struct hfd_schema *schema,
                                          .time = writer->now};
         const struct hfd_fields *written =
                 hfd_fields_union(scratch, changes->added, changes->modified);
-        const struct hfd_fields *gained =
-                hfd_fields_subtract(scratch, written, hfd_ownership_unowned(scratch));
+        const struct hfd_fields *gained = written;
         struct hfd_manager *found;
+
+        if (has_unowned(written))
+                gained = hfd_fields_subtract(scratch, written, hfd_ownership_unowned(scratch));
 
         if (gained && !hfd_managers_find(managers, &self) &&
             !hfd_managers_add(scratch, managers, &self))
@@ -128,7 +143,7 @@ static struct hf__json *detach_list(struct hf__json *object) {
 
 static int update(struct hf__arena *scratch, const struct hfd_schema *schema,
                   const struct hf__json *live, struct hf__json *object,
-                  const struct hfd_writer *writer, struct hf__json **list) {
+                  const struct hfd_writer *writer, struct hf__json **list, bool *ret_changed) {
         struct hfd_managers managers;
         struct hf__json *result = NULL;
         int r = find_managers(scratch, live, writer, list, &managers);
@@ -136,6 +151,7 @@ static int update(struct hf__arena *scratch, const struct hfd_schema *schema,
         if (r != 0 || (live && managers.n == 0))
                 return r;
         const struct hfd_changes changes = hfd_compare(scratch, schema, live, object);
+        *ret_changed = changes.added || changes.modified || changes.removed;
         r = transfer(scratch, schema, &changes, writer, &managers);
         if (r != 0)
                 return r;
@@ -150,13 +166,15 @@ static int update(struct hf__arena *scratch, const struct hfd_schema *schema,
 }
 
 int hfd_ownership_update(const struct hfd_schema *schema, const struct hf__json *live,
-                         struct hf__json *object, const struct hfd_writer *writer) {
+                         struct hf__json *object, const struct hfd_writer *writer,
+                         bool *ret_changed) {
         struct hf__json *list = detach_list(object);
         struct hf__arena scratch;
         int r;
 
+        *ret_changed = false;
         hf__arena_init(&scratch);
-        r = update(&scratch, schema, live, object, writer, &list);
+        r = update(&scratch, schema, live, object, writer, &list, ret_changed);
         hf__arena_deinit(&scratch);
         hf__json_free(list);
         return r;

@@ -22,10 +22,12 @@ struct hfd_writer {
  * Before, object has the list that the client sent, which counts if it is valid and not empty: `[]`
  * and `[{}]` clear the ownership. A write by a subresource never changes it in this way. An object
  * that has no managers gets none before it is applied. 0 or -ENOMEM; after a failure object is
- * valid, but may have lost its managers.
+ * valid, but may have lost its managers. *ret_changed: object is known to differ from live by more
+ * than its managers and the order of members.
  */
 int hfd_ownership_update(const struct hfd_schema *schema, const struct hf__json *live,
-                         struct hf__json *object, const struct hfd_writer *writer);
+                         struct hf__json *object, const struct hfd_writer *writer,
+                         bool *ret_changed);
 
 /* The fields that no manager owns, because the server alone decides on them. */
 const struct hfd_fields *hfd_ownership_unowned(struct hf__arena *scratch);

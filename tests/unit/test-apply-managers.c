@@ -63,7 +63,9 @@ static void update_as(const char *manager, const char *subresource, const char *
                 assert_int_equal(hf__json_set(object, "metadata.managedFields",
                                               apply_fixture_parse(list)),
                                  0);
-        assert_int_equal(hfd_ownership_update(apply_fixture_thing, live, object, &writer), 0);
+        assert_int_equal(hfd_ownership_update(apply_fixture_thing, live, object, &writer,
+                                              &(bool){false}),
+                         0);
         hf__json_free(live);
         live = object;
 }
@@ -179,7 +181,9 @@ static void test_what_the_server_sets_has_no_owner(void **state) {
                 "'uid':'u','resourceVersion':'1','generation':3,"
                 "'creationTimestamp':'2026-01-01T00:00:00Z','labels':{'l':'1'}}}");
         const struct hfd_writer writer = writer_of("", "");
-        assert_int_equal(hfd_ownership_update(apply_fixture_thing, NULL, object, &writer), 0);
+        assert_int_equal(hfd_ownership_update(apply_fixture_thing, NULL, object, &writer,
+                                              &(bool){false}),
+                         0);
         hf__json_free(live);
         live = object;
         assert_string_equal(managers(),
@@ -285,7 +289,9 @@ static void apply_by_client(const char *value) {
         assert_int_equal(hf__json_set(object, "metadata.annotations", hf__json_object()), 0);
         annotations = hf__json_path(object, "metadata.annotations");
         assert_int_equal(hf__json_put_string(annotations, LAST_APPLIED, config), 0);
-        assert_int_equal(hfd_ownership_update(apply_fixture_thing, live, object, &writer), 0);
+        assert_int_equal(hfd_ownership_update(apply_fixture_thing, live, object, &writer,
+                                              &(bool){false}),
+                         0);
         hf__json_free(live);
         live = object;
 }
@@ -308,7 +314,9 @@ static void test_kubectl_does_not_take_over_what_others_have_changed(void **stat
         struct hf__json *changed = hf__json_dup(live);
         const struct hfd_writer writer = writer_of("editor", "");
         assert_int_equal(hf__json_set_string(changed, "data.a", "3"), 0);
-        assert_int_equal(hfd_ownership_update(apply_fixture_thing, live, changed, &writer), 0);
+        assert_int_equal(hfd_ownership_update(apply_fixture_thing, live, changed, &writer,
+                                              &(bool){false}),
+                         0);
         hf__json_free(live);
         live = changed;
         assert_int_equal(apply_as("kubectl", ",'data':{'a':'2'}", false), HF_E_CONFLICT);

@@ -192,6 +192,7 @@ bool hfd_write_apply(struct hfd_write *w, const struct hf__json *old) {
 int hfd_write_apply_track(struct hfd_write *w, const struct hf__json *old) {
         struct writer writer;
 
+        w->changed = false;
         if (w->request->verb == HFD_PATCH && w->request->patch == HFD_PATCH_APPLY)
                 return 0;
         /* An object that had no owners gets none before it is applied, as in Kubernetes. */
@@ -199,5 +200,6 @@ int hfd_write_apply_track(struct hfd_write *w, const struct hf__json *old) {
             !hf__json_path(w->object, "metadata.managedFields"))
                 return 0;
         init_writer(w, &writer);
-        return hfd_ownership_update(w->request->resource->schema, old, w->object, &writer.writer);
+        return hfd_ownership_update(w->request->resource->schema, old, w->object, &writer.writer,
+                                    &w->changed);
 }

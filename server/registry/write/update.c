@@ -346,7 +346,7 @@ static void update_existing(struct hfd_write *w, struct hf__json *old) {
                 w->last = w->stored;
                 w->stored = NULL;
         } else if (!w->current->stale && (hfd_object_has_bytes(w->current, w->stored) ||
-                                          hf__json_equal(w->object, old))) {
+                                          (!w->changed && hf__json_equal(w->object, old)))) {
                 /* The same bytes, or the same members in another order: some clients sort them. A
                  * stale object is written again, which is how a key is replaced. */
                 w->unchanged = true;

@@ -83,6 +83,7 @@ struct hfd_write {
         struct hf__buf *stored; /* owned; the bytes to put */
         struct hf__buf *last;   /* owned; the last state of an object that an update deletes */
         bool unchanged;
+        bool changed;          /* of an update: object differs from current for certain (apply.h) */
         uint64_t committed_at; /* the revision of the commit, if its reply is deferred; else 0 */
         bool created;          /* the object is new */
         bool knows_default;    /* of a PriorityClass: the cache knows all earlier writes */
