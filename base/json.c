@@ -151,15 +151,13 @@ struct hf__json *hf__json_dup(const struct hf__json *json) {
  * functions below do not call cJSON, and they compare the first bytes before they call strcmp,
  * because most keys differ there. */
 
-static bool is_object(const cJSON *c) { return c && (c->type & 0xff) == cJSON_Object; }
-
 static bool key_equals(const char *string, const char *key, size_t n) {
         return string && (n == 0 || string[0] == key[0]) && strncmp(string, key, n) == 0 &&
                string[n] == '\0';
 }
 
 cJSON *hf__json_find_member(const cJSON *object, const char *key, size_t n) {
-        if (!is_object(object))
+        if (!hf__json_item_is(object, cJSON_Object))
                 return NULL;
         for (cJSON *m = object->child; m; m = m->next)
                 if (key_equals(m->string, key, n))
@@ -170,7 +168,7 @@ cJSON *hf__json_find_member(const cJSON *object, const char *key, size_t n) {
 struct hf__json *hf__json_get(const struct hf__json *object, const char *key) {
         const cJSON *c = hf__json_item(object);
 
-        for (cJSON *m = is_object(c) ? c->child : NULL; m; m = m->next)
+        for (cJSON *m = hf__json_item_is(c, cJSON_Object) ? c->child : NULL; m; m = m->next)
                 if (m->string && m->string[0] == key[0] && strcmp(m->string, key) == 0)
                         return hf__json_of(m);
         return NULL;
@@ -216,18 +214,32 @@ bool hf__json_bool(const struct hf__json *object, const char *path, bool otherwi
         return cJSON_IsBool(c) ? cJSON_IsTrue(c) : otherwise;
 }
 
-bool hf__json_is_object(const struct hf__json *json) { return cJSON_IsObject(hf__json_item(json)); }
-bool hf__json_is_array(const struct hf__json *json) { return cJSON_IsArray(hf__json_item(json)); }
-bool hf__json_is_string(const struct hf__json *json) { return cJSON_IsString(hf__json_item(json)); }
-bool hf__json_is_number(const struct hf__json *json) { return cJSON_IsNumber(hf__json_item(json)); }
+bool hf__json_is_object(const struct hf__json *json) {
+        return hf__json_item_is(hf__json_item(json), cJSON_Object);
+}
+bool hf__json_is_array(const struct hf__json *json) {
+        return hf__json_item_is(hf__json_item(json), cJSON_Array);
+}
+bool hf__json_is_string(const struct hf__json *json) {
+        return hf__json_item_is(hf__json_item(json), cJSON_String);
+}
+bool hf__json_is_number(const struct hf__json *json) {
+        return hf__json_item_is(hf__json_item(json), cJSON_Number);
+}
 bool hf__json_is_bool(const struct hf__json *json) { return cJSON_IsBool(hf__json_item(json)); }
-bool hf__json_is_null(const struct hf__json *json) { return cJSON_IsNull(hf__json_item(json)); }
+bool hf__json_is_null(const struct hf__json *json) {
+        return hf__json_item_is(hf__json_item(json), cJSON_NULL);
+}
 bool hf__json_is_true(const struct hf__json *json) { return cJSON_IsTrue(hf__json_item(json)); }
 const char *hf__json_text(const struct hf__json *json) {
-        return cJSON_IsString(hf__json_item(json)) ? hf__json_item(json)->valuestring : NULL;
+        return hf__json_item_is(hf__json_item(json), cJSON_String)
+                       ? hf__json_item(json)->valuestring
+                       : NULL;
 }
 double hf__json_number(const struct hf__json *json) {
-        return cJSON_IsNumber(hf__json_item(json)) ? hf__json_item(json)->valuedouble : 0;
+        return hf__json_item_is(hf__json_item(json), cJSON_Number)
+                       ? hf__json_item(json)->valuedouble
+                       : 0;
 }
 const char *hf__json_key(const struct hf__json *m) { return m ? hf__json_item(m)->string : NULL; }
 struct hf__json *hf__json_next(const struct hf__json *m) {

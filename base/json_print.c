@@ -58,7 +58,7 @@ static void print_item(const cJSON *c, struct hf__strbuf *out, int depth);
 
 /* Prints an array or an object. */
 static void print_container(const cJSON *c, struct hf__strbuf *out, int depth) {
-        bool is_object = cJSON_IsObject(c), pretty = depth >= 0;
+        bool is_object = hf__json_item_is(c, cJSON_Object), pretty = depth >= 0;
         int inner = pretty ? depth + 1 : depth;
 
         hf__strbuf_putc(out, is_object ? '{' : '[');
@@ -69,7 +69,9 @@ static void print_container(const cJSON *c, struct hf__strbuf *out, int depth) {
                         print_new_line(out, inner);
                 if (is_object) {
                         print_string(m->string ? m->string : "", out);
-                        hf__strbuf_puts(out, pretty ? ": " : ":");
+                        hf__strbuf_putc(out, ':');
+                        if (pretty)
+                                hf__strbuf_putc(out, ' ');
                 }
                 print_item(m, out, inner);
         }
@@ -81,18 +83,20 @@ static void print_container(const cJSON *c, struct hf__strbuf *out, int depth) {
 /* depth: the current indentation; -1 = print on one line. The recursion is as deep as the value.
  * HF__JSON_DEPTH_MAX bounds parsed values, and values built by our own code are shallow. */
 static void print_item(const cJSON *c, struct hf__strbuf *out, int depth) {
-        if (cJSON_IsString(c))
-                print_string(c->valuestring, out);
-        else if (cJSON_IsNumber(c) && c->valuestring) /* digits (json_number.c) */
-                hf__strbuf_puts(out, c->valuestring);
-        else if (cJSON_IsNumber(c))
-                print_number(c->valuedouble, out);
-        else if (cJSON_IsArray(c) || cJSON_IsObject(c))
-                print_container(c, out, depth);
-        else if (cJSON_IsBool(c))
-                hf__strbuf_puts(out, cJSON_IsTrue(c) ? "true" : "false");
-        else
-                hf__strbuf_puts(out, "null");
+        switch (c->type & 0xff) {
+        case cJSON_String: print_string(c->valuestring, out); break;
+        case cJSON_Number:
+                if (c->valuestring) /* digits (json_number.c) */
+                        hf__strbuf_puts(out, c->valuestring);
+                else
+                        print_number(c->valuedouble, out);
+                break;
+        case cJSON_Array:
+        case cJSON_Object: print_container(c, out, depth); break;
+        case cJSON_True: hf__strbuf_puts(out, "true"); break;
+        case cJSON_False: hf__strbuf_puts(out, "false"); break;
+        default: hf__strbuf_puts(out, "null");
+        }
 }
 
 void hf__json_print(const struct hf__json *json, struct hf__strbuf *out) {

@@ -44,6 +44,27 @@ static void test_escapes_are_decoded(void **state) {
         }
 }
 
+/* Texts are looked at eight bytes at a time. */
+static void test_a_character_is_decoded_at_every_place(void **state) {
+        for (int n = 1; n < 20; n++)
+                for (int at = 0; at < n; at++) {
+                        char text[32], expected[32], out[32];
+
+                        memset(expected, 'a', (size_t)n);
+                        expected[n] = '\0';
+                        memcpy(text, expected, (size_t)at);
+                        memcpy(text + at, "%61", 3);
+                        memcpy(text + at + 3, expected + at + 1, (size_t)(n - at));
+                        assert_int_equal(decode(text, false, out, sizeof out), n);
+                        assert_string_equal(out, expected);
+                        expected[at] = '\xff'; /* is not UTF-8 */
+                        assert_int_equal(decode(expected, false, out, sizeof out), -1);
+                        expected[at] = '\0';
+                        int r = hf__percent_decode(expected, (size_t)n, false, out, sizeof out);
+                        assert_int_equal(r, -1);
+                }
+}
+
 static void test_refuses_bad_encodings(void **state) {
         static const char *const bad[] = {
                 "%",     "a%",  "%4",    "%g1",       "%1g",    "%%41",
@@ -102,6 +123,7 @@ static void test_decodes_in_place(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_escapes_are_decoded),
+                cmocka_unit_test(test_a_character_is_decoded_at_every_place),
                 cmocka_unit_test(test_refuses_bad_encodings),
                 cmocka_unit_test(test_refuses_what_does_not_fit),
                 cmocka_unit_test(test_decodes_in_place),

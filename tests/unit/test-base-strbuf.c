@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -39,6 +40,31 @@ static void test_text_is_appended(void **state) {
         hf__strbuf_done(&s);
 }
 
+/* Texts are looked at eight bytes at a time. */
+static void test_a_byte_is_escaped_at_every_place(void **state) {
+        for (size_t n = 1; n < 20; n++)
+                for (size_t at = 0; at < n; at++)
+                        for (int c = 0; c < 256; c++) {
+                                char text[20], expected[22];
+                                struct hf__strbuf s = {0};
+                                bool plain = c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+
+                                memset(text, '~', n);
+                                text[at] = (char)c;
+                                expected[0] = '"';
+                                memcpy(expected + 1, text, n);
+                                expected[n + 1] = '"';
+                                hf__strbuf_json(&s, text, n);
+                                assert_memory_equal(s.data, expected, at + 1);
+                                assert_int_equal(s.n == n + 2, plain);
+                                if (plain)
+                                        assert_memory_equal(s.data, expected, n + 2);
+                                else
+                                        assert_int_equal(s.data[at + 1], '\\');
+                                hf__strbuf_done(&s);
+                        }
+}
+
 static void test_numbers_and_joined_text_fit_their_arrays(void **state) {
         char digits[HF__U64_TEXT_MAX], text[8];
         assert_int_equal(hf__u64_text(UINT64_MAX, digits), 20);
@@ -66,10 +92,11 @@ static void test_a_reached_limit_refuses_further_text(void **state) {
 }
 
 int main(void) {
-        const struct CMUnitTest tests[] = {cmocka_unit_test(test_text_is_appended),
-                                           cmocka_unit_test(
-                                                   test_numbers_and_joined_text_fit_their_arrays),
-                                           cmocka_unit_test(
-                                                   test_a_reached_limit_refuses_further_text)};
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_text_is_appended),
+                cmocka_unit_test(test_a_byte_is_escaped_at_every_place),
+                cmocka_unit_test(test_numbers_and_joined_text_fit_their_arrays),
+                cmocka_unit_test(test_a_reached_limit_refuses_further_text),
+        };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
