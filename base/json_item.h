@@ -5,6 +5,7 @@
  * this header, so that the rest of the project does not depend on cJSON. Pure. Thread: as json.h.
  */
 #include <cjson/cJSON.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
