@@ -15,7 +15,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,12 +24,13 @@
 #define DEFAULT_STACK ((size_t)256 * 1024)
 #define MIN_STACK     ((size_t)64 * 1024)
 
-/* What a thread was started with, and what it leaves. Its result for pthread_join is this struct,
- * which hf__thread_join frees. */
+/* What a thread was started with, and what it leaves. It lies above the stack in the same mapping,
+ * so a thread that is never joined, because it is stuck, has nothing of the heap. Its result for
+ * pthread_join is this struct; hf__thread_join unmaps it. */
 struct started {
         void *(*fn)(void *ctx);
         void *ctx, *result;
-        char *mapping; /* a guard page, then the stack */
+        char *mapping; /* a guard page, then the stack, then this struct */
         size_t n_mapping;
         char name[16];
 };
@@ -44,27 +44,32 @@ static void *thread_main(void *ctx) {
         return started;
 }
 
-/* Maps the stack, and below it a page that cannot be used, so that an overflow ends the process. */
-static int map_stack(struct started *started, size_t stack, pthread_attr_t *attr) {
-        size_t page = (size_t)sysconf(_SC_PAGESIZE);
-        size_t n = (stack + page - 1) / page * page;
+/* Maps the stack, below it a page that cannot be used, so that an overflow ends the process, and
+ * above it the struct. */
+static int map_stack(size_t stack, pthread_attr_t *attr, struct started **ret_started) {
+        const size_t page = (size_t)sysconf(_SC_PAGESIZE), alignment = 64;
+        const size_t top = (sizeof(struct started) + alignment - 1) / alignment * alignment;
+        size_t n = (stack + top + page - 1) / page * page;
         char *mapping =
                 mmap(NULL, page + n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+        int r = 0;
 
         if (mapping == MAP_FAILED)
                 return -errno;
-        started->mapping = mapping;
-        started->n_mapping = page + n;
         if (mprotect(mapping + page, n, PROT_READ | PROT_WRITE) != 0)
-                return -errno;
-        return -pthread_attr_setstack(attr, mapping + page, n);
+                r = -errno;
+        if (r == 0)
+                r = -pthread_attr_setstack(attr, mapping + page, n - top);
+        if (r != 0) {
+                (void)munmap(mapping, page + n);
+                return r;
+        }
+        *ret_started = (struct started *)(void *)(mapping + page + n - top);
+        **ret_started = (struct started){.mapping = mapping, .n_mapping = page + n};
+        return 0;
 }
 
-static void free_started(struct started *started) {
-        if (started->mapping)
-                (void)munmap(started->mapping, started->n_mapping);
-        free(started);
-}
+static void unmap(struct started *started) { (void)munmap(started->mapping, started->n_mapping); }
 
 int hf__thread_start(const struct hf_host *host, const char *name, void *(*fn)(void *ctx),
                      void *ctx, pthread_t *ret_thread) {
@@ -76,30 +81,27 @@ int hf__thread_start(const struct hf_host *host, const char *name, void *(*fn)(v
         assert(fn);
         if (stack < MIN_STACK)
                 return -EINVAL;
-        struct started *started = malloc(sizeof *started);
-        if (!started)
-                return -ENOMEM;
-        *started = (struct started){.fn = fn, .ctx = ctx};
-        (void)snprintf(started->name, sizeof started->name, "%s", name);
+        struct started *started = NULL;
         int r = -pthread_attr_init(&attr);
-        if (r != 0) {
-                free_started(started);
+        if (r != 0)
                 return r;
-        }
-        r = map_stack(started, stack, &attr);
+        r = map_stack(stack, &attr, &started);
         if (r == 0) {
+                started->fn = fn;
+                started->ctx = ctx;
+                (void)snprintf(started->name, sizeof started->name, "%s", name);
                 /* Block all signals here, because the new thread inherits the mask of this
                  * thread. */
                 sigfillset(&all);
                 pthread_sigmask(SIG_SETMASK, &all, &previous);
                 r = -pthread_create(&thread, &attr, thread_main, started);
                 pthread_sigmask(SIG_SETMASK, &previous, NULL);
+                if (r != 0)
+                        unmap(started);
         }
         pthread_attr_destroy(&attr);
-        if (r != 0) {
-                free_started(started);
+        if (r != 0)
                 return r;
-        }
         *ret_thread = thread;
         return 0;
 }
@@ -112,7 +114,7 @@ void *hf__thread_join(pthread_t thread) {
         assert(error == 0 && started); /* a thread of hf__thread_start, which nobody has joined */
         (void)error;
         void *result = started->result;
-        free_started(started);
+        unmap(started);
         return result;
 }
 
