@@ -18,7 +18,7 @@ from holdfastd import Cluster, leaderless, wait_until
 
 LIMIT = 2.5
 DOUBLINGS = 4
-REPEATS = 3
+REPEATS, MOST_REPEATS = 3, 12
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
 ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
 TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
@@ -77,19 +77,28 @@ def growth(costs):
     return math.sqrt(costs[-1] / costs[-3])
 
 
+def least_cost(sample):
+    """The least cost that sample() returns. It repeats until the least two agree, so that none of them is of a moment in which a neighbour
+    had the caches."""
+    costs = []
+    while len(costs) < REPEATS or (len(costs) < MOST_REPEATS and costs[1] > costs[0] * 1.1):
+        costs = sorted([*costs, sample()])
+    return costs[0]
+
+
 def measure(client, sizes, prepare, act, times=1):
     """The least cost of act(size), in ms, for each size."""
     least = []
     for size in sizes:
         prepared = prepare(size)
-        costs = []
-        for i in range(REPEATS + 1):
+
+        def sample(size=size, prepared=prepared):
             before = quiet_cpu_ns(client.pid)
             for _ in range(times):
                 act(size, prepared)
-            if i > 0:  # the first one warms up
-                costs.append((quiet_cpu_ns(client.pid) - before) / 1e6)
-        least.append(min(costs))
+            return (quiet_cpu_ns(client.pid) - before) / 1e6
+        sample()  # warms up
+        least.append(least_cost(sample))
     return least
 
 
@@ -301,19 +310,14 @@ def test_requirements_of_a_selector(client):
 def test_deleted_collections(client):
     objects, sizes = Objects(client, "growth-deleted"), doubled(1600)
 
-    def act(n, _prepared):
+    def sample(n):
         objects.n = 0
         objects.grow(n)
         before = quiet_cpu_ns(client.pid)
         client.ask("DELETE", objects.path)
-        costs.append((quiet_cpu_ns(client.pid) - before) / 1e6)
+        return (quiet_cpu_ns(client.pid) - before) / 1e6
 
-    least = []
-    for n in sizes:
-        costs = []
-        for _ in range(REPEATS):
-            act(n, None)
-        least.append(min(costs))
+    least = [least_cost(lambda n=n: sample(n)) for n in sizes]
     judge("objects in a deleted collection", sizes, least)
 
 
