@@ -11,15 +11,24 @@
 #include <stdio.h>
 #include <string.h>
 
+/* How many bytes at the beginning are a scheme with its "://"; a password may contain "://", too.
+ */
+static size_t scheme_bytes(const char *text) {
+        size_t n =
+                strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+.-");
+
+        return n > 0 && strncmp(text + n, "://", 3) == 0 ? n + 3 : 0;
+}
+
 const char *hf__redact(const char *text, char *shown, size_t max) {
-        const char *at = strrchr(text, '@'), *scheme = strstr(text, "://");
+        const char *at = strrchr(text, '@');
 
         assert(max > 0);
         if (!at || !memchr(text, ':', (size_t)(at - text))) {
                 (void)snprintf(shown, max, "%s", text);
                 return shown;
         }
-        int n_kept = scheme && scheme < at ? (int)(scheme - text) + 3 : 0;
-        (void)snprintf(shown, max, "%.*s***%s", n_kept, text, at);
+        size_t n_kept = scheme_bytes(text); /* at is behind it: no scheme contains an '@' */
+        (void)snprintf(shown, max, "%.*s***%s", (int)n_kept, text, at);
         return shown;
 }

@@ -22,6 +22,7 @@ static void test_a_password_is_hidden(void **state) {
                 {"http://a,http://me:secret@b,http://c", "http://***@b,http://c"},
                 {"http://@host", "http://***@host"},
                 {"a:b@c://d", "***@c://d"},
+                {"me:se://cret@host", "***@host"},
         };
 
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
