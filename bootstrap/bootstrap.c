@@ -25,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/host.h"
 #include "base/sized_struct.h"
 #include "base/thread.h"
 #include "bootstrap/ledger_wait.h"
@@ -186,8 +187,10 @@ int hf_bootstrap_new(const struct hf_host *host, const struct hf_bootstrap_confi
                      struct hf_bootstrap **ret_bootstrap, struct hf_status *reterr_status) {
         struct hf_bootstrap_config config;
         struct hf_bootstrap_phase phases[HF_BOOTSTRAP_PHASES_MAX];
-        int r = hf__sized_copy(&sized_config, &config, given, reterr_status);
+        int r = hf__host_check(host, reterr_status);
 
+        if (r == 0)
+                r = hf__sized_copy(&sized_config, &config, given, reterr_status);
         if (r == 0)
                 r = copy_phases(&config, phases, reterr_status);
         if (r == 0)

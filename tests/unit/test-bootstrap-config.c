@@ -2,6 +2,7 @@
 /* What hf_bootstrap_new and hf_bootstrap_install accept, refuse and say. */
 #undef NDEBUG
 #include <assert.h>
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,6 +63,16 @@ static void test_a_phase_has_a_dns_label_as_its_name(void **state) {
                 struct hf_bootstrap_config config = config_of(&phase, 1);
                 assert_new(&config, HF_E_INVALID, "is not a name for a phase");
         }
+}
+
+static void test_a_host_is_required(void **state) {
+        struct hf_bootstrap_phase phase = {.size = sizeof phase, .name = "a"};
+        struct hf_bootstrap_config config = config_of(&phase, 1);
+        const struct hf_host unsized = {0};
+        struct hf_bootstrap *bootstrap;
+
+        assert_int_equal(hf_bootstrap_new(NULL, &config, &bootstrap, NULL), -EINVAL);
+        assert_int_equal(hf_bootstrap_new(&unsized, &config, &bootstrap, NULL), -EINVAL);
 }
 
 static void test_there_are_one_to_eight_phases(void **state) {
@@ -268,6 +279,7 @@ static void test_readiness_depends_only_on_phases_without_patience(void **state)
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_phase_has_a_dns_label_as_its_name),
+                cmocka_unit_test(test_a_host_is_required),
                 cmocka_unit_test(test_there_are_one_to_eight_phases),
                 cmocka_unit_test(test_the_name_of_the_ledger_has_a_limit),
                 cmocka_unit_test(test_an_object_belongs_to_one_manifest_of_one_phase),
