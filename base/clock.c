@@ -6,11 +6,11 @@
  * time, which stands still while the machine is suspended. So no wait with a deadline is longer
  * than SLICE. After the machine resumes, a passed deadline is noticed within one slice.
  *
- * A slice is long, because each one wakes the processor. Only the end of a pause may be that late:
- * a retry, the next renewal of an identity Lease, the time limit of a request. What protects a term
- * does not wait here. The gate compares boot time whenever it is asked, and the elector loop waits
- * with a timerfd on boot time. When that loop ends a term, it fires tokens, and these wake the
- * threads that wait here.
+ * A slice is long, because each one wakes the processor. After a suspend, the waits that end here
+ * may be that late: a retry, the next renewal of an identity Lease, the time limit of a request.
+ * The protection of a term does not depend on these waits. The gate compares boot time whenever it
+ * is asked, and the elector loop waits with a timerfd on boot time. When that loop ends a term, it
+ * fires tokens, and these wake the threads that wait here.
  */
 #include <holdfast/clock.h>
 #include <holdfast/error.h>

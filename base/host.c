@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the library reads of a host. A host is checked once, when an object is made with it. */
+/* Reads the struct of a host. It is checked once, when an object is made with it. */
 #include "base/host.h"
 
 #include "base/sized_struct.h"

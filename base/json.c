@@ -126,7 +126,7 @@ struct hf__json *hf__json_free(struct hf__json *json) {
         return NULL;
 }
 
-/* The nesting is limited when the text is parsed. */
+/* The recursion is bounded, because the parser limits the nesting. */
 static void wipe_strings(cJSON *c) {
         for (; c; c = c->next) {
                 if (c->valuestring)

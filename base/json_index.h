@@ -12,7 +12,8 @@
  *
  * The index contains the children that existed when it was built, and borrows their texts: the
  * caller must not free these before hf__json_index_done. A child may be moved, and others may be
- * added. Thread: an index belongs to one thread.
+ * added. The index itself must not be copied or moved, because `entries` may point to `few`.
+ * Thread: an index belongs to one thread.
  */
 #include <stddef.h>
 

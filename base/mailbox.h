@@ -34,11 +34,12 @@ void hf__mailbox_post(struct hf__mailbox *mailbox, struct hf__message *message);
 /*
  * Waking an owner costs several system calls. An owner that is woken for each message also takes
  * the messages one at a time. A thread that posts many messages in one go can delay its wakes until
- * it has posted them: between the two functions below, hf__mailbox_post_lazily wakes nobody. It
- * wakes the owners after 16 messages all the same, and any other thread that posts meanwhile wakes
- * the owner at once.
+ * it has posted them: between hf__mailbox_delay_wakes and hf__mailbox_wake_delayed,
+ * hf__mailbox_post_lazily wakes owners only after every 16th message, or at once if it delays the
+ * wakes of 4 other mailboxes already. A thread that posts without a delay wakes the owner at once,
+ * also for the messages of others.
  *
- * The mailbox must exist until hf__mailbox_wake_delayed has returned. Outside of the two functions
+ * The mailbox must exist until hf__mailbox_wake_delayed has returned. Elsewhere
  * hf__mailbox_post_lazily is the same as hf__mailbox_post. Thread: any.
  */
 void hf__mailbox_delay_wakes(void);

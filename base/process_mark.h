@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The process mark: a number that a process does not share with the processes that it was forked
- * from. State that must not be used after a fork records the mark, and compares it at each use.
+ * The process mark: a number that differs from every mark in the memory that a process inherited
+ * from the processes it was forked from. State that must not be used after a fork records the mark,
+ * and compares it at each use.
  *
  * The process id is no such number: if a process is the first of its pid namespace, and so is a
  * child that it makes with CLONE_NEWPID, both have the id 1. A child that shares its parent's

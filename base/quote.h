@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* About Go's unicode.IsPrint: false for controls, formats, private characters, and every space but
- * ' '. */
+/* Approximates Go's unicode.IsPrint: false for control, format and private-use characters, and for
+ * every space but ' '. */
 bool hf__is_printable(uint32_t character);
 /* Writes text in quotes, with Go's escapes, and the NUL. At most n bytes of text are quoted, and
  * fewer if max_out is too small. max_out >= 3. */

@@ -44,6 +44,6 @@ int hf__sized_copy(const struct hf__sized *type, void *to, const void *from,
 int hf__sized_copy_at(const struct hf__sized *type, void *to, const void *first, size_t i,
                       struct hf_status *reterr_status);
 /* Fills the caller's struct, whose size the caller has set, from ours: as much as it has room for,
- * then zeros. Its size stays. Returns 0 or -EINVAL: as hf__sized_check, but what it contains does
- * not matter. */
+ * then zeros. Its size stays. 0, or -EINVAL: it is NULL, or its size is too small or too large. Its
+ * other members are not checked. */
 int hf__sized_fill(const struct hf__sized *type, void *to, const void *from);

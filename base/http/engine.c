@@ -13,15 +13,15 @@
  *
  * The deadlines of requests come before their sockets: whenever curl may be about to send, the loop
  * first ends the requests whose deadline has passed. After a suspend of the machine a connection
- * may be ready for a request that must not be sent any more. The price: a response that arrived in
- * time is not read if the loop comes too late to it.
+ * may be ready for a request that must not be sent any more. The price is that a response that
+ * arrived in time is lost if the loop reaches it after the deadline.
  *
  * The loop sleeps in epoll_wait until one of curl's sockets, the mailbox or a boot-time timer wakes
  * it. The timer expires no later than the earliest of the lanes' timers (hf__lanes_due), the
  * requests' timers and the scheduled calls. It is set again only if it is not armed or must expire
  * earlier. If it expires too early, that costs one empty iteration, which is cheaper than a system
  * call per request. If the host provides its own clock, that clock may jump when the system's does
- * not. So the loop reads such a clock once a second while something is due by it.
+ * not. So the loop reads such a clock once a second while a timer is set.
  *
  * After hf__http_engine_stop, submissions are refused. The thread takes the remaining commands from
  * the mailbox, ends every remaining request with HF_E_CANCELED, calls every remaining scheduled

@@ -118,9 +118,9 @@ int hf__http_submit_again(struct hf__http_engine *engine, const struct hf__http_
  * nothing if it has ended already. Never blocks, cannot fail. Thread: any. */
 void hf__http_cancel(struct hf__http_engine *engine, uint64_t id);
 /*
- * Calls fn on the engine's thread, at boot time `when` or soon if that has passed; when the engine
- * stops, it calls a function that is not due as well. 0; -ENOMEM or HF_E_CLOSED: fn is never
- * called. Thread: any.
+ * Calls fn once on the engine's thread: at boot time `when`, soon if that has passed, or when the
+ * engine stops, even if fn is not due yet. 0; -ENOMEM or HF_E_CLOSED: fn is never called. Thread:
+ * any.
  */
 int hf__http_schedule(struct hf__http_engine *engine, hf_nsec when, void (*fn)(void *ctx),
                       void *ctx);

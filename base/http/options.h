@@ -15,7 +15,7 @@ struct hf__http_request;
 
 #define HF__HTTP_N_IDLE 64
 
-/* Handles that no request uses at the moment, and that have no options. */
+/* Handles that no request uses at the moment. Their only option is NOSIGNAL (options.c). */
 struct hf__options {
         CURL *idle[HF__HTTP_N_IDLE]; /* owned */
         size_t n_idle;

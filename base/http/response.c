@@ -3,9 +3,8 @@
  * The response to one request. curl passes each header line, then the pieces of the body.
  *
  * A response may have several header blocks: interim ones with 1xx status codes, the final one, and
- * trailers, which have no status line. gRPC's status is in the trailers, or in the final block if
- * there is no body. block_code is the status of the block that is being received. head_done is set
- * when the final block is complete. Headers of 1xx blocks are ignored.
+ * trailers, which have no status line. block_code is the status of the block that is being
+ * received. head_done is set when the final block is complete. Headers of 1xx blocks are ignored.
  *
  * When a callback ends the request, or the body exceeds its limit, forced_outcome is set and curl
  * is made to fail the transfer. The first forced_outcome is kept.
@@ -28,7 +27,7 @@ static void force_outcome(struct hf__exchange *x, int outcome) {
                 x->forced_outcome = outcome;
 }
 
-/* Whether the line has the form "name: value". If so, returns the value without surrounding white
+/* Whether the line is the header `name`. If so, *ret_value is its value without surrounding white
  * space. */
 static bool match_header(const char *line, size_t n, const char *name, const char **ret_value,
                          size_t *ret_n) {

@@ -12,11 +12,11 @@
  *  - It begins with `size`. The program sets `size` to the sizeof of the struct, and every member
  *    that it does not use to zero. New members come at the end. The library neither reads nor
  *    writes what lies beyond `size`; it counts as zero. With -EINVAL the library refuses a size
- *    that no release had, and a member that is set although the library does not know it. If the
- *    function has a message, that names the struct. All elements of an array have the same size,
- *    which is also the distance between two. If the library fills the struct (ret_info), the
- *    program sets `size` before the call. A program that copies a struct from a callback sets
- *    `size` to the sizeof of its copy.
+ *    below that of the first release or above 4096, and a member that is set although the library
+ *    does not know it. A function with a reterr_status names the struct in its message. All
+ *    elements of an array have the same size, which is also the distance between two. If the
+ *    library fills the struct (ret_info), the program sets `size` before the call. A program that
+ *    copies a struct from a callback sets `size` to the sizeof of its copy.
  *  - Its comment says "Frozen", and why: it never gets another member.
  */
 

@@ -9,7 +9,7 @@
  * work.
  *
  * Firing blocks only on mutexes that are held for a short time. It calls the wakers of the token
- * and of its descendants, which only wake threads up: they signal a condition variable, for
+ * and of its descendants. A waker only wakes a thread up: it signals a condition variable, for
  * example. When a deadline passes, nothing happens by itself: wakers are not called. Code that
  * tests the token, or waits with it, notices the passed deadline.
  *

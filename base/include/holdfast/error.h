@@ -12,7 +12,7 @@
  *
  * The two signs let a function return both without a translation: numbers of errno differ between
  * systems and would collide with ours. `r < 0` asks whether this process is in trouble, `r > 0`
- * whether the request was answered with a no.
+ * whether the function ended in one of the failures that its contract names.
  *
  * Unless a function's comment says otherwise, outputs named ret_x are valid on success only, and
  * outputs named reterr_x on failure only. The caller logs an error that the library returns, if it

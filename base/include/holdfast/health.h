@@ -27,7 +27,8 @@ extern "C" {
 
 struct hf_health;
 
-/* Returns true when healthy; otherwise writes one line into reason. Must not block. */
+/* Returns true when healthy; otherwise writes one line into reason, which has room for max_reason
+ * bytes with the NUL. Must not block. */
 typedef bool (*hf_health_fn)(void *ctx, char *reason, size_t max_reason);
 
 /* 0 or -errno. The caller owns the registry. */

@@ -11,7 +11,7 @@
  *      the end of a stop     hf_electors_stop_begin, <holdfast/leader.h>
  *      anything else         hf_loop_post, for example in a handler of an informer
  *
- * Order of calls: hf_loop_new; the objects that use it; the objects are freed; hf_loop_free.
+ * Order of calls: hf_loop_new; create the objects that use it; free these; hf_loop_free.
  */
 #include <stddef.h>
 
@@ -23,7 +23,7 @@ extern "C" {
 
 struct hf_loop;
 
-/* 0 or -errno. */
+/* 0 or -errno. Thread: any. */
 HF_MUST_CHECK int hf_loop_new(struct hf_loop **ret_loop);
 /* Calls the functions that still wait, then frees the loop. All objects that use it must have been
  * freed. Accepts NULL, returns NULL. Thread: the loop's. */
