@@ -5,9 +5,9 @@
  *
  * The model. plan.c makes all decisions. It is pure, as are ledger.c, steps.c and content.c. In
  * each term, one thread per phase carries the decisions out (phase_run.c). Terms do not overlap,
- * and usually a phase begins after the previous one is complete. Phases can also run in parallel:
- * when one fails that some version has completed already, and when one writes a deleted ledger
- * again. Then the ledger's resourceVersion prevents that one phase overwrites the other's record.
+ * and usually a phase begins after the previous one is complete. Two phases run in parallel if the
+ * earlier one fails but some version has completed it already, or if it writes a deleted ledger
+ * again. Then the ledger's resourceVersion keeps each from overwriting the other's record.
  * The hooks (ledger_wait.c) only watch the ledger. Controllers and hooks publish their state in the
  * `info` of the phase, under one lock (report.c).
  *

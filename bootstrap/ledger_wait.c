@@ -25,7 +25,8 @@ struct wait {
         struct hf__phase *phase; /* borrowed; immutable */
         pthread_mutex_t mu;
         pthread_cond_t changed; /* signals that a flag below was set */
-        /* guarded by mu */
+        /* guarded by mu; between two watches no callback sets the first two, and the hook's thread
+         * uses them without it */
         bool complete; /* the ledger shows the phase as complete; stays true */
         bool ended;    /* the current watch has ended */
         bool canceled; /* the hooks shut down; stays true */

@@ -22,7 +22,7 @@ struct hf__phase_metrics {
 };
 
 struct hf__phase {
-        /* immutable after new */
+        /* immutable once the elector and the hooks run */
         struct hf_bootstrap *bootstrap; /* borrowed; owns the phase */
         char name[48];
         char full_name[64];   /* "bootstrap-<name>": controller, hook and check */
@@ -30,7 +30,7 @@ struct hf__phase {
         struct hf__steps steps;
         hf_nsec hook_patience;
         struct hf__phase_metrics metrics;
-        bool has_check; /* the readiness check is registered */
+        bool has_check; /* the readiness check is registered; set by hf_bootstrap_install */
 
         /* used only by the phase's thread in the current term; terms do not overlap */
         hf_nsec give_way_after;

@@ -10,6 +10,6 @@
 
 int hf__phase_object_create(struct hf__phase_run *run, struct hf_status *why);
 int hf__phase_object_read(struct hf__phase_run *run, struct hf_status *why);
-/* Replaces the content at the resourceVersion that was read. If the object has changed since, the
- * known state of it is discarded. */
+/* Replaces the content at the resourceVersion that was read, which run->present contains.
+ * HF_E_CONFLICT: the object has changed since. */
 int hf__phase_object_replace(struct hf__phase_run *run, bool dry_run, struct hf_status *why);

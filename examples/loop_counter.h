@@ -82,7 +82,7 @@ static void loop_counter_begin(void *ctx, struct hf_loop_run *run) {
         counter->count = 0;
         if (hf_loop_client_new(counter->loop, hf_term_client(hf_loop_run_term(run)),
                                &counter->term_client) != 0)
-                hf_loop_run_done(run, -ENOMEM); /* again after a pause */
+                hf_loop_run_done(run, -ENOMEM); /* begin is called again after a pause */
         else
                 counter->run = run;
 }
@@ -169,7 +169,7 @@ static void loop_counter_stop(struct loop_counter *counter, void (*stopped)(void
                 fprintf(stderr, "stop: no thread, try again\n");
 }
 
-/* Only if the result of the stop is not HF_E_STUCK. */
+/* Do not call it after a stop with HF_E_STUCK, because a thread still uses the objects. */
 static void loop_counter_free(struct loop_counter *counter) {
         counter->electors = hf_electors_free(counter->electors);
         counter->client = hf_client_free(counter->client);

@@ -276,7 +276,7 @@ static int lead(const struct hf_host *host, struct hf_client *client, const sigs
                 (void)sigwait(mask, &number);
                 r = hf_electors_stop(electors, status);
         }
-        if (r != HF_E_STUCK) /* then a controller still uses them */
+        if (r != HF_E_STUCK) /* a controller that is stuck still uses them */
                 hf_electors_free(electors);
         return r;
 }
