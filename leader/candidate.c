@@ -41,7 +41,7 @@ struct hf_candidate {
         const struct hf_host *host;        /* borrowed */
         struct hf_candidate_config config; /* its strings are owned */
         struct hf_cancel *stop;            /* owned */
-        pthread_t thread;
+        pthread_t thread;                  /* set by hf_candidate_start */
 
         pthread_mutex_t mu;
         pthread_cond_t changed;

@@ -4,8 +4,8 @@
  * mistake that shows up only when a term begins would stop a running system. It copies what it
  * keeps.
  *
- * Invariant: within one set of electors no two contend for the same Lease (an elector that migrates
- * has two): with the same identity, each would see the other's record as a collision. Controllers'
+ * Invariants: no two electors of a set contend for the same Lease (an elector that migrates has two
+ * Leases). With the same identity, each would see the other's record as a collision. Controllers'
  * names are unique within a cluster, because metrics and log lines identify a controller by its
  * name.
  */
@@ -201,9 +201,9 @@ static void copy_text(char *to, size_t max, const char *from) {
 }
 
 /*
- * Divides the renewals of a set evenly over the retry period, however many electors follow: the
- * multiples of the golden ratio, of which only the fraction counts, never cluster. The beginning is
- * random, because several processes may start at once. There are 128 places: renewals that are a
+ * Divides the renewals of a set evenly over the retry period, however many electors are added
+ * later: the fractional parts of the multiples of the golden ratio never cluster. The first phase
+ * is random, because several processes may start at once. There are 128 places: renewals that are a
  * few milliseconds apart may as well go together, which halves their CPU time here and at the
  * server.
  */

@@ -218,8 +218,8 @@ struct hf__core_term_record {
         int64_t gap_us;
 };
 
-/* What the last write has of its own. The rest of its record is that of `observed`; see
- * hf__core_op_record. Thousands of cores wait for their replies at a time. */
+/* What the core keeps of the last write. hf__core_op_record rebuilds the whole record from it and
+ * `observed`. A record is large, and a process may have thousands of cores. */
 struct hf__core_write {
         bool exists, has_holder;
         int64_t duration_s, acquire_us, renew_us, transitions, gap_us;
@@ -301,7 +301,8 @@ struct hf__core {
         int64_t last_acquire_us; /* the newest of them; later ones are always greater */
 };
 
-/* The record of the write that was requested last, which no event has followed. */
+/* Rebuilds the record of the write under way. Call it in the step that requested the write, because
+ * the next event may change `observed`. */
 void hf__core_op_record(const struct hf__core *core, struct hf__record *ret_record);
 
 void hf__core_init(struct hf__core *core, const struct hf__core_config *config,

@@ -4,7 +4,8 @@
  * election itself is in elector_loop.c (the thread) and elector_core.c (the decisions).
  *
  *      NEW --start--> STARTING --> RUNNING --stop--> STOPPING --> STOPPED
- *       +--stop--------------------------------------------------->
+ *       |                +--the start failed--------------------->
+ *       +--stop-------------------------------------------------->
  *
  * HUNG replaces STOPPED if the loop's thread did not end in time.
  *

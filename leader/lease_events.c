@@ -9,12 +9,13 @@
  * An entry holds one Event that must be written. The number of entries is fixed. The owner (the
  * elector loop) fills and sends them. The response, on any thread, frees an entry or sets it back
  * to WAITING with a later time. If no entry is free, a new Event replaces the oldest waiting one.
+ * If all entries are UNDER_WAY, it is dropped.
  *
  * Invariants:
  *  - Only the response to its request changes an entry that is UNDER_WAY. The entry then holds a
  *    reference, so the owner may free the struct hf__lease_events at any time.
- *  - A response does not use the host after that, because the host may be freed already. It reads
- *    the clock under the lock, and leaves logging to the owner.
+ *  - After the owner has freed the struct, a response does not use the host, which may be freed
+ *    already. So a response reads the clock under the lock, and leaves logging to the owner.
  *  - The number of Event objects per Lease is bounded, even on a server that never deletes Events:
  *    an Event's name consists of the Lease's name, its transitions modulo KEPT_TERMS, and whether
  *    the term began or ended, so the newest Event overwrites the oldest. Therefore an Event is

@@ -16,8 +16,8 @@
  *
  * Invariants:
  *  - no lock is held while the client or the elector is called;
- *  - a write is reported as failed only if the server certainly did not apply it, or with
- *    HF_E_UNAVAILABLE. Every other failure (canceled, a local failure after sending, an unreadable
+ *  - a write is reported as failed only if the server certainly did not apply it, as its error
+ *    proves (error.h). Every other failure (canceled, a local failure after sending, an unreadable
  *    response) is reported as HF_E_TIMEOUT: outcome unknown.
  */
 #include "leader/lease_lock.h"

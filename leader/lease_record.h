@@ -24,7 +24,7 @@ int hf__lease_read(const struct hf__json *lease, struct hf__record *ret_record);
 /*
  * Prints the Lease to write. last: the object as last seen; NULL = none was ever seen. If
  * record.exists is true, the result is last with the record's fields; else it is a new object that
- * only continues last's history. In the first case last becomes the result. A record that begins a
+ * only continues last's history. In the first case last itself is changed. A record that begins a
  * term (record.cause) adds an entry to the history. labels: "key=value", NULL-terminated, added;
  * may be NULL. process: describes this process in a record that begins a term; NULL = no
  * description. -ENOMEM is left in out->error.

@@ -5,13 +5,15 @@
  * passes each event on by the name of the Lease. A set of ten thousand electors would otherwise
  * need as many requests, of 40 KiB each in libcurl.
  *
- * A collection is shared when at least HF__LEASE_WATCHES_SHARED Leases of it are expected, and
- * until the server forbids it: a role may allow the Leases by their names only. Then each lock
- * opens a watch of its own with hf_client_watch.
+ * The Leases of a namespace are watched together if at least HF__LEASE_WATCHES_SHARED of them are
+ * expected, until the server forbids it: a role may allow the Leases by their names only. Otherwise
+ * each lock opens a watch of its own with hf_client_watch.
  *
- * Differences from hf_client_watch. If the shared watch is open already, a new subscription does
- * not begin with the present Lease, only with the next event. Events of one Lease come one at a
- * time and in order. Thread: any. Nothing blocks.
+ * Unlike hf_client_watch, a new subscription does not begin with the present Lease if the shared
+ * watch is open already, only with the next event. Events of one Lease come one at a time and in
+ * order.
+ *
+ * Thread: any, but opens and closes must come one at a time. Nothing blocks.
  */
 #include <holdfast/client.h>
 

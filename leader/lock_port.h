@@ -4,10 +4,10 @@
  * The lock port: how an elector reads, writes and watches its record. lease_lock.c implements it
  * with one Lease behind an API client, two_lease_lock.c with two such locks.
  *
- * All operations are asynchronous. The elector loop starts them and they never block. Callbacks
- * come on any thread, possibly before the starting function has returned: exactly one reply to each
- * read or write (none once the lock is freed), and any number of records from a watch. They must
- * not block. (The elector's callbacks only post a message to its loop.)
+ * All operations are asynchronous. The elector loop starts them, and they never block (`free` waits
+ * for callbacks). Callbacks come on any thread, possibly before the starting function has returned:
+ * exactly one reply to each read or write (none once the lock is freed), and any number of records
+ * from a watch. They must not block. (The elector's callbacks only post a message to its loop.)
  */
 #include <holdfast/error.h>
 #include <holdfast/host.h>
@@ -34,7 +34,8 @@ struct hf__lock_ops {
         /* Opens the watch. A watch that is already open is replaced and reports nothing more. */
         void (*watch)(struct hf__lock *lock);
         void (*unwatch)(struct hf__lock *lock);
-        /* Cancels everything under way. After it has returned no callback runs. */
+        /* Cancels everything under way, and waits for the callbacks that run at this moment. After
+         * it has returned no callback runs. Thread: the one that frees the electors. */
         void (*free)(struct hf__lock *lock);
         /*
          * Called after a successful acquire, if not NULL. For a lock of two Leases: adds the second

@@ -11,7 +11,8 @@
  * turn comes, its core learns that its operation was not sent (hf__core_event.op_unsent), and
  * requests the operation that is due then.
  *
- * Thread: the elector loop's. Nothing blocks or allocates.
+ * Thread: the elector loop's. hf__op_queues_get and hf__op_queues_done are for the owner of the
+ * electors, before the loop starts and after it has ended. Nothing blocks.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,7 +4,7 @@
  *
  * Threads: an informer's thread adds keys to the queue. If there is no memory for a key, the thread
  * waits and tries again: it is the only one that has the event, and for a deleted object there is
- * no other. Later events wait behind it, those of other informers of the thread, too. Workers
+ * no other. Later events wait meanwhile, also those of other informers on the same thread. Workers
  * remove keys and reconcile them. The wakers of drain and abort only close the queue.
  *
  * The number of workers depends on the load. The calling thread is a worker from beginning to end.
@@ -206,7 +206,8 @@ static int wait_for_key(struct run *run, const char **ret_key, bool lingers) {
 }
 
 /* The caller has counted this worker in n_waiting. The worker removes itself from the count before
- * it returns. may_leave: before the term ends. The worker that may not joins the others. */
+ * it returns. may_leave: it may return before the term ends. Only the calling thread of the run may
+ * not, and it joins the others. */
 static void run_worker(struct run *run, bool may_leave) {
         bool stays = true, has_others = false;
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A Lease record: the part of a Lease that the election decides on. Plain data, but for one text;
- * lease_record.h converts it from and to the wire form. Thread: owner only.
+ * A Lease record: the part of a Lease that the election decides on. Plain data, except for the
+ * pointer `previous`. lease_record.h converts a record from and to the wire form. Thread: owner
+ * only.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -357,7 +357,7 @@ static int check(const struct hf_shards_config *config, const struct hf_elector_
                        elector->name ? elector->name : "", wrong);
 }
 
-/* The electors own the shards from here on, also after a failure. */
+/* Gives the shards to the electors, which own them also after a failure. */
 static int make_shards(struct hf_electors *electors, const struct hf_shards_config *config,
                        const struct hf_elector_config *elector, struct hf_shards **ret_shards) {
         struct hf_shards *shards = calloc(1, sizeof *shards);

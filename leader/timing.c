@@ -128,10 +128,10 @@ static hf_nsec longer(hf_nsec a, hf_nsec b) { return a > b ? a : b; }
  *  2. A reply or event from just before that reaches the standby another T later. Then its watch is
  *     silent, so that it reads the Lease after half a lease duration; without a watch, after a
  *     retry period with jitter.
- *  3. Before the reply to that read has come, the Lease has expired by what the standby knew
- * before. So it tries to acquire it: up to T after it sent the read, or, if that is longer, half a
- *     retry period after it. The acquire conflicts after T, and the read that follows shows the
- *     renewal after another T.
+ *  3. Before the reply to that read has come, the Lease expires by what the standby knew before the
+ *     read. So it sends an acquire, at most T after the read, or half a retry period after it if
+ *     that is longer. The acquire conflicts after T, and the read that follows shows the renewal
+ *     after another T.
  *  4. From then on the standby waits for the lease duration. Its acquire is applied T later, but
  *     another standby's was applied just before. The reply to that one takes T, too.
  */

@@ -130,6 +130,7 @@ void hf__two_lease_write(struct hf__two_lease *two, uint32_t op_id, const struct
 void hf__two_lease_response(struct hf__two_lease *two, enum hf__two_lease_side side, uint32_t op_id,
                             int result, hf_nsec retry_after, const struct hf__record *record,
                             struct hf__core_time now, struct hf__two_lease_commands *ret_commands);
+/* A watch event of one Lease. record.exists = false: the Lease was deleted. */
 void hf__two_lease_watched(struct hf__two_lease *two, enum hf__two_lease_side side,
                            const struct hf__record *record, struct hf__core_time now,
                            struct hf__two_lease_commands *ret_commands);

@@ -90,8 +90,8 @@ enum hf_controller_class {
 
 struct hf_controller {
         size_t size;      /* sizeof(struct hf_controller) */
-        const char *name; /* required; unique among the set's electors of a cluster;
-                             copied */
+        const char *name; /* required; copied. In a struct hf_electors, no other controller of
+                             this cluster has the name */
         enum hf_controller_class runs;
         /*
          * Required. Called on a separate thread when a term begins (HF_EVERY_INSTANCE: when the
@@ -269,8 +269,7 @@ HF_MUST_CHECK int hf_electors_use_lock_file(struct hf_electors *electors, const 
  * broken rule (for `after`: the controller and the unknown name, or the cycle). HF_E_EXISTS:
  * another elector of this cluster has the same Lease, or another controller the same name.
  * HF_E_CLOSED: already started or stopped. -EINVAL: the size of config or of a controller is wrong,
- * or there is no client.
- * Another -errno. *ret_elector (may be NULL) is owned by electors.
+ * or there is no client. Another -errno. *ret_elector (may be NULL) is owned by electors.
  */
 HF_MUST_CHECK int hf_electors_add(struct hf_electors *electors,
                                   const struct hf_elector_config *config,
@@ -299,8 +298,9 @@ HF_MUST_CHECK int hf_electors_stop(struct hf_electors *electors, struct hf_statu
 /*
  * The same for an event loop, which must not block. Begins the stop and returns at once. A thread
  * ("hf-stop") runs hf_electors_stop; when it has ended, done (NULL = none) is called with its
- * result: in `loop`, or on that thread if loop is NULL. status is borrowed for the call. 0;
- * HF_E_CLOSED: a stop was begun already; -errno: there is no thread, so nothing has begun.
+ * result: in `loop`, or on that thread if loop is NULL. On that thread it must not call
+ * hf_electors_free, which joins the thread. status is borrowed for the call. 0; HF_E_CLOSED: a stop
+ * was begun already; -errno: there is no thread, so nothing has begun.
  */
 HF_MUST_CHECK int hf_electors_stop_begin(struct hf_electors *electors, struct hf_loop *loop,
                                          void (*done)(void *ctx, int result,

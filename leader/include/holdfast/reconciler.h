@@ -7,8 +7,8 @@
  *
  * What a run does:
  *
- *   1. It waits until every informer has reached the revision of the write that began the term, as
- *      hf_informer_wait does (HF_EVERY_INSTANCE: until it has its first list).
+ *   1. It waits until every informer has everything that was written before the term began, as
+ *      hf_informer_wait_term does (HF_EVERY_INSTANCE: until it has its first list).
  *   2. It adds a handler to each informer. The handler enqueues a key for every object in the
  *      cache, and then for every change. So a change made while no process led reaches the next
  *      leader. The controller now counts as started (hf_term_started).
@@ -80,8 +80,8 @@ struct hf_reconciler {
 /*
  * Blocks until the term ends, then returns 0. An error means that the loop could not be set up; the
  * controller's run() should return it, and is then called again with backoff. -EINVAL: a `size` is
- * wrong, a required member is missing, n_workers is too large, or an informer with one_revision
- * cannot wait for the term because its revision is not a number. Thread: the controller's own.
+ * wrong, a required member is missing, n_workers is too large, or an informer has one_revision but
+ * hf_term_acquired_at is not a number. Thread: the controller's own.
  */
 HF_MUST_CHECK int hf_reconciler_run(const struct hf_reconciler *reconciler, struct hf_term *term);
 

@@ -15,7 +15,7 @@
  *  - An instance that stops releases its shards; the others take them at once. The shards of one
  *    that crashed are taken when its Leases expire. No other shard moves.
  *  - If the Leases cannot be watched, the shards keep their holders. An instance takes a shard that
- *    is free for three retry periods even if it is not its turn.
+ *    has been free for three retry periods even if it is not its turn.
  *
  * All instances must have the same name and the same n. To change n, use another name. The client
  * needs get, list, watch, create, update and delete of Leases in the namespace.
@@ -48,10 +48,10 @@ struct hf_shard_controller {
 struct hf_shards_config {
         size_t size; /* sizeof(struct hf_shards_config) */
         /*
-         * What all the electors have in common; required; borrowed for the call, and what it points
-         * to as hf_electors_add says. `name` is the group's name. `controllers`, `migrate_from` and
-         * `coordinated` must not be set. on_change is called for the shards; info->name is the
-         * Lease.
+         * What all the electors have in common; required; borrowed for the call. Its members are
+         * copied or borrowed as struct hf_elector_config says. `name` is the group's name.
+         * `controllers`, `migrate_from` and `coordinated` must not be set. on_change is called for
+         * the shards; info->name is the Lease.
          */
         const struct hf_elector_config *elector;
         unsigned n_shards;                             /* 1 to HF_SHARDS_MAX */
