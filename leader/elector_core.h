@@ -59,8 +59,8 @@
  *
  *  5. A standby waits for the recorded lease duration, counted from the moment at which it saw the
  *     holder's fields change last. It never compares another machine's timestamps with its own
- *     clock. It takes a Lease without a holder, or a deleted one, at once, unless rule 9, 10 or 12
- *     makes it wait.
+ *     clock. It takes a Lease without a holder, or a deleted one, at once, unless rule 9, 10, 12,
+ *     13 or 15 makes it wait.
  *
  *  6. A standby that watches the Lease acquires it without reading it first. Shortly before a Lease
  *     expires it reads once more (the final read), as late as the reply can still arrive in time,

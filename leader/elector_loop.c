@@ -3,9 +3,10 @@
  * The elector loop: one thread that runs the cores of all electors of a process.
  *
  * The inputs of the loop are replies of the lock, watch events, requests of the embedder, the
- * return of controllers, and deadlines. They arrive as a message in the mailbox, as a flag together
- * with a wake-up, or through the timer. The loop turns each input into an event, steps the
- * elector's core, and carries out the core's actions at once (elector_actions.c).
+ * return of controllers, deadlines, and the end of a process that holds a Lease (if lock files are
+ * used). They arrive as a message in the mailbox, as a flag together with a wake-up, through the
+ * timer, or through a pidfd. The loop turns each input into an event, steps the elector's core, and
+ * carries out the core's actions at once (elector_actions.c).
  *
  * Invariants:
  *  - While electors run, the loop waits only in epoll_wait. Operations on the Lease are

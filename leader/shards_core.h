@@ -34,7 +34,7 @@ struct hf__shards_member {
         int64_t renew_us; /* what the record says; only compared for equality */
         hf_nsec seen_at;  /* boot time at which the record last changed */
         bool held;        /* the Lease was not released */
-        bool live;
+        bool live;        /* rule 1 */
         hf_nsec tried_at; /* boot time at which its Lease was last found as garbage; 0 = never */
         unsigned n_held, quota; /* only while deciding */
 };
@@ -49,7 +49,7 @@ struct hf__shards_shard {
 };
 
 struct hf__shards_core {
-        uint64_t self;
+        uint64_t self; /* this process's key */
         hf_nsec lease_duration, retry_period;
         hf_nsec joined_at;                 /* boot time at which a member last became live */
         struct hf__shards_member *members; /* owned; sorted by key */
