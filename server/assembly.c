@@ -2,12 +2,15 @@
 /*
  * Creates and frees the objects of a server.
  *
- * Invariants. An object is created after the objects that it borrows, and freed before them. The
- * bootstrap is the exception: it gets the elector later, and is freed after it, because the
- * elector's controllers use it. Manifests are checked before anything is written or locked. An
- * unreadable certificate, a port in use or a second process on one data directory is reported as
- * one line, before the first request to the store. Only a fault that may pass by itself, such as a
- * port in use or a full disk, ends with status 1.
+ * Invariants. An object is created after the objects that it borrows, and freed before them. There
+ * are two exceptions. The bootstrap gets the elector later, and is freed after it, because the
+ * elector's controllers use it. The authorizer and the service accounts stop using the cacher
+ * before it is freed, but are freed after it, because it calls on_observed until then.
+ *
+ * Manifests are checked before anything is written or locked. An unreadable certificate, a port in
+ * use or a second process on one data directory is reported as one line, before the first request
+ * to the store. Only a fault that may pass by itself, such as a port in use or a full disk, ends
+ * with status 1.
  */
 #include "server/assembly.h"
 
@@ -173,9 +176,7 @@ static int make_service_accounts(struct hfd_server *server, struct hf_status *re
         return note_mistake(server, hfd_certificates_read_account_keys(server, reterr_status));
 }
 
-/* The cacher, the registry and their helpers, which execute requests. They send nothing to the
- * store before hfd_boot_run. */
-/* Thread: the store's. */
+/* Called when `holdfastd store copy` begins to write to the store. Thread: the store's. */
 static void on_copy_begun(void *ctx) {
         struct hfd_server *server = ctx;
 
@@ -183,6 +184,8 @@ static void on_copy_begun(void *ctx) {
         hfd_server_wake(server);
 }
 
+/* The cacher, the registry and their helpers, which execute requests. They send nothing to the
+ * store before hfd_boot_run. */
 static int make_api(struct hfd_server *server, struct hf_status *reterr_status) {
         const struct hfd_cacher_config cacher = {.store = server->store,
                                                  .prefix = server->config->etcd_prefix,

@@ -96,7 +96,7 @@ static bool is_running(const struct main_loop *m) { return m->ready_sent && !m->
 
 static void wake_main(void *ctx) { hfd_server_wake(ctx); }
 
-/* Plans to look at the other instances by then, or earlier if that is already planned. */
+/* Plans to look at the other instances at the time `at`, or earlier if that is already planned. */
 static void plan_kubeconfig(struct main_loop *m, hf_nsec at) {
         if (m->peers_at == 0 || at < m->peers_at)
                 m->peers_at = at;

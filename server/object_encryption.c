@@ -2,9 +2,9 @@
 /*
  * The keys of the objects in the store (object_encryption.h).
  *
- * Invariant: the store gets new keys before the cache is filled again, so that every value in the
- * cache was decrypted by them, and is known to be stale or not. A reload has ended when that is so:
- * then a write of an object that does not change encrypts it anew.
+ * Invariant: the store gets new keys before the cache is filled again. So when a reload has ended,
+ * every value in the cache was decrypted by the new keys, and it is known which objects are still
+ * stored under an old key. A client can then write such an object unchanged to encrypt it anew.
  */
 #include "server/object_encryption.h"
 

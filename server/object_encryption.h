@@ -3,7 +3,7 @@
 /*
  * The file of --encryption-provider-config: read when the server starts, and at each reload.
  *
- * Thread: of the start, and of the reload. Both functions block on the file.
+ * Threads: main calls the first function, the reload's thread the second. Both block on the file.
  */
 #include <holdfast/error.h>
 

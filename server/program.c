@@ -112,7 +112,8 @@ int hfd_program_main(int argc, char **argv, const struct hfd_extra *extra) {
         hfd_process_limits_hide_memory(); /* before any key or token is read */
         int r = parse_command_line(argc, argv, &config, &status);
         if (r != 0) {
-                /* The flags of a unit are those of the server and of the release after it. */
+                /* A systemd unit runs `release` with the server's flags after the server has ended,
+                 * so the server has already reported the same mistake. */
                 if (argc < 2 || strcmp(argv[1], "release") != 0 || !hfd_release_after_mistake())
                         (void)fprintf(stderr, "holdfastd: %s\n", status.message);
                 return r == HF_E_INVALID ? 2 : 1;

@@ -6,8 +6,8 @@
  *      boot --ready--> wait for the stop token --> shut down --> end
  *        +-------------failed or stopped-------------^
  *
- * Exit status: 0 after a requested stop; 1 after a failed boot, or 2 if a flag caused it; 70 if a
- * controller does not stop.
+ * Exit status: 0 after a requested stop; 1 after a failed boot, or 2 if a flag caused it; 1 if main
+ * stops the server because of a copy into its store; 70 if a controller does not stop.
  *
  * Invariant: with status 70 the process ends at once, by _exit. The controller's thread still uses
  * the objects, so nothing may be freed. And the Lease is not released, because the controller may

@@ -8,7 +8,8 @@
  *
  *      server            the struct; init, done, wake
  *      configured_store, certificates, health_checks, leadership, bootstrap_phases, hooks,
- *      debug_leader, status_line, reload, object_encryption      one task each
+ *      debug_leader, status_line, object_encryption      one task each
+ *      election, reload  the controllers and the elector; reading files again
  *      assembly          creates all objects, frees all objects
  *      boot, shutdown    start serving; stop gracefully
  *      sequence          boot, wait for the stop, shut down: one thread
@@ -70,8 +71,8 @@ struct hfd_server {
         struct hf_cancel *stop;          /* owned; main fires it to begin the shutdown */
         int event_fd;                    /* owned; an eventfd on which main waits */
 
-        /* ---- immutable between hfd_assembly_make and hfd_assembly_free; owned, in the order of
-         * their creation. host.metrics, host.health and router come first. ---- */
+        /* ---- immutable between hfd_assembly_make and hfd_assembly_free; owned, in about the
+         * order of their creation. host.metrics, host.health and router come first. ---- */
         struct hfd_router *router;
         char advertised[INET6_ADDRSTRLEN]; /* the address to publish (advertise.h) */
         struct hfd_identity identity;      /* its endpoint is set once the port is known */
