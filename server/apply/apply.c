@@ -7,8 +7,8 @@
  * Invariants:
  *
  *  - The sets borrow texts from live's list of managers, live, config and the new object. All of
- *    them live until the end, and what is removed from the new object is removed before sets are
- *    made of it.
+ *    them live until the end. Only the sets made of `changes` borrow from the new object. It
+ *    changes before hfd_compare makes them, and in remove_emptied, after their last use.
  *  - An apply that changes neither the object nor anybody's fields keeps all times, so that it is
  *    no write.
  */

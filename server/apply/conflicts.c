@@ -80,7 +80,7 @@ struct place {
 /* The report of all conflicts while it is being written. */
 struct report {
         struct hfd_apply_failure *failure;
-        const char *manager; /* the words for it */
+        const char *manager; /* whose conflicts are listed now, as put_manager writes it */
         size_t n_listed;
         bool one; /* there is one conflict, and the message is one line */
         int error;

@@ -16,10 +16,11 @@ struct hfd_apply_failure {
 struct hfd_conflicts {
         struct hfd_manager *at; /* of the scratch: managers, with the fields in conflict */
         size_t n;
-        size_t n_fields;
+        size_t n_fields; /* of all of them together */
 };
 
-/* The fields among `changed` that others than `self` own. Failures are in scratch. */
+/* The fields among `changed` that others than `self` own. When memory is exhausted, scratch->failed
+ * is set; the same holds for the next function. */
 struct hfd_conflicts hfd_conflicts_find(struct hf__arena *scratch,
                                         const struct hfd_managers *managers,
                                         const struct hfd_manager *self,

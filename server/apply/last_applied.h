@@ -15,8 +15,8 @@ struct hfd_schema;
 
 /*
  * The fields in live that still have the values that the annotation says. NULL: there are none. The
- * set borrows texts from *ret_parsed, which the caller frees after the set's last use. Failures are
- * in scratch.
+ * set borrows texts from *ret_parsed, which the caller frees after the set's last use. When memory
+ * is exhausted, scratch->failed is set.
  */
 const struct hfd_fields *hfd_last_applied_fields(struct hf__arena *scratch,
                                                  const struct hfd_schema *schema,

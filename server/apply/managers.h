@@ -49,8 +49,8 @@ void hfd_managers_drop_empty(struct hfd_managers *managers);
 int hfd_managers_order_of_times(const struct hfd_manager *a, const struct hfd_manager *b);
 /*
  * Makes the list for metadata.managedFields, in Kubernetes' order. Entries that are not outdated
- * are moved from `list`, of which managers was decoded; NULL = there is none. *ret_list NULL: there
- * are no managers. 0 or -ENOMEM. The caller frees both.
+ * are moved from `list`, from which managers was decoded; NULL = there is none. *ret_list NULL:
+ * there are no managers. 0 or -ENOMEM. The caller frees both.
  */
 int hfd_managers_encode(struct hfd_managers *managers, struct hf__json *list,
                         struct hf__json **ret_list);

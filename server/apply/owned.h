@@ -8,9 +8,10 @@ struct hf__strbuf;
 struct hfd_schema;
 
 /*
- * The set that a manager owns who applies value: leaves, the elements of lists, the keys of maps,
- * and objects without members. Not those objects that are fields with a name and have members:
- * owning a part does not own the whole. The set borrows texts from value and schema.
+ * The set of fields that a manager owns after it has applied value: leaves, the elements of lists,
+ * the keys of maps, and objects without members. Any other field that the schema declares, such as
+ * `spec`, is not in the set itself: the manager owns parts of it, but not the whole. The set
+ * borrows texts from value and schema.
  *
  * 0; -ENOMEM; HF_E_INVALID: a list has two elements with the same keys, or one without keys. Then
  * reason gets the path and Kubernetes' words.
@@ -21,7 +22,7 @@ int hfd_owned_by_applier(struct hf__arena *scratch, const struct hfd_schema *sch
 /*
  * The set of every field of value, with objects and their parts alike: what is added where there
  * was nothing, or removed where nothing remains. depth: as in shape.h. Elements of a list that
- * share a step are one field.
+ * share a step are one field. When memory is exhausted, scratch->failed is set.
  */
 const struct hfd_fields *hfd_owned_everything(struct hf__arena *scratch,
                                               const struct hfd_schema *schema,

@@ -19,11 +19,13 @@ struct hfd_writer {
 
 /*
  * Sets metadata.managedFields of object, the new version of `live`; live NULL = object is created.
- * Before, object has the list that the client sent, which counts if it is valid and not empty: `[]`
- * and `[{}]` clear the ownership. A write by a subresource never changes it in this way. An object
- * that has no managers gets none before it is applied. 0 or -ENOMEM; after a failure object is
- * valid, but may have lost its managers. *ret_changed: object is known to differ from live by more
- * than its managers and the order of members.
+ * The caller passes object with the list that the client sent. A valid list with managers replaces
+ * that of live; `[]` and `[{}]` clear it. A write of a subresource cannot change the list in these
+ * ways. An object that existed before and has no managers then gets none: only an apply adds the
+ * first ones.
+ *
+ * 0 or -ENOMEM; after a failure object is valid, but may have lost its managers. *ret_changed:
+ * object is known to differ from live by more than its managers and the order of members.
  */
 int hfd_ownership_update(const struct hfd_schema *schema, const struct hf__json *live,
                          struct hf__json *object, const struct hfd_writer *writer,

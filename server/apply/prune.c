@@ -10,7 +10,7 @@
  *      data.k, data.k.x     data.k.y      data.k, with all that is in it
  *
  * Invariant: the walk goes down only where the manager owned fields, so it takes time in proportion
- * to the objects and lists that it has a part in.
+ * to the sizes of the objects and lists in which the manager owned something.
  */
 #include "server/apply/prune.h"
 

@@ -37,8 +37,8 @@ struct hfd_elements {
 /* depth: the number of steps that lead to the value; see HFD_FIELDS_DEPTH. Takes constant time. */
 enum hfd_shape hfd_shape_of(const struct hfd_schema *schema, const struct hf__json *value,
                             unsigned depth);
-/* Whether the members of this schema's objects have names of their own, so that an object owns such
- * a member by the fields in it. Keys of a map have not. */
+/* Whether key is the name of a field that this schema declares. Whoever owns a part of such a field
+ * owns the field too; this does not hold for a key of a map. */
 bool hfd_shape_is_named(const struct hfd_schema *schema, const char *key);
 /*
  * The elements of a list whose shape is LIST. 0; -ENOMEM; HF_E_INVALID: an element has no step, and

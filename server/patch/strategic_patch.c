@@ -15,7 +15,7 @@
  *
  * Invariants: no directive gets into a document, and no null that removes a member. Apart from
  * sorting, the work is proportional to the sizes of document and patch: an index finds members, and
- * an object of the patch may have ORDERS_MAX directives that search the patch itself.
+ * an object of the patch may have at most ORDERS_MAX directives that search the patch itself.
  */
 #include "server/patch/strategic_patch.h"
 

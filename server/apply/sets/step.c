@@ -182,7 +182,7 @@ int hfd_step_parse(struct hf__arena *scratch, const char *text, struct hfd_step 
 
 /* ---- printing ---- */
 
-/* The fewest digits from which the same number is read. */
+/* 15 digits if the same number is read from them, otherwise 17, which always suffice. */
 static void put_double(double number, struct hf__strbuf *out) {
         char text[32];
 
