@@ -5,8 +5,7 @@
  *
  *      name                      runs on           files
  *      namespace-lifecycle       the leader        namespace_lifecycle, namespace_report
- *      garbage-collector         the leader        garbage_collector, gc_graph, gc_owners, gc_core,
- *                                                  gc_notice
+ *      garbage-collector         the leader        garbage/
  *      resourcequota             the leader        quota/
  *      workspace-initializer     the leader        workspace_initializer, workspace_core
  *      cluster-roles             the leader        roles/
@@ -18,7 +17,7 @@
  *      certificate-cleaner       the leader        certificates/request_cleaner, request_core
  *      event-expiry              the leader        event_expiry, event_time
  *      identity-lease-collector  the leader        lease_collector
- *      identity-lease            every instance    identity_lease
+ *      identity-lease            every instance    instances/identity_lease
  *
  * Each leader-only controller is a reconciler (holdfast/reconciler.h): informers add keys to a
  * queue, and workers process them. A new controller is a file with a function of the type of
@@ -74,7 +73,7 @@ struct hfd_controllers_config {
 int hfd_controllers_new(const struct hf_host *host, const struct hfd_controllers_config *config,
                         struct hfd_controllers **ret_controllers);
 
-/* Starts the informers. The controllers themselves are started by the elector. */
+/* Starts the informers; the elector starts the controllers themselves. 0 or -errno. */
 int hfd_controllers_start(struct hfd_controllers *controllers);
 
 /*

@@ -3,8 +3,8 @@
  * The time at which an Event was last reported.
  *
  * Invariant: a time that a client set is ignored if it lies in the future. Otherwise an Event with
- * a wrong time would never expire. The creationTimestamp is always accepted: a server set it, whose
- * clock may be slightly ahead of this machine's clock.
+ * a wrong time would never expire. The creationTimestamp is always accepted: a server set it, and
+ * the clock of that server may be slightly ahead of this machine's clock.
  */
 #include "server/controllers/event_time.h"
 

@@ -7,7 +7,7 @@
  * Invariants. The informer has the Secrets of this type only, with an index by account, so that the
  * change of an account costs a look-up. A Secret is deleted only if a consistent read has shown
  * that its account does not exist: the caches may be behind. It is written at the resourceVersion
- * that was read, so two writers never leave a token that nobody knows.
+ * that was read, so a token that another writer has added meanwhile is not replaced.
  */
 #include "server/controllers/accounts/token_secrets.h"
 
@@ -28,7 +28,7 @@
 
 #define N_WORKERS 4
 #define KEY_MAX   400 /* bytes of "namespace/name", with the NUL */
-/* A reload may have replaced the CA, which no event tells. */
+/* A reload may have replaced the CA, and no event reports that. */
 #define RECHECK_DELAY (300 * HF_NSEC_PER_SEC)
 
 static const struct hf_resource secrets = {"", "v1", "secrets"};

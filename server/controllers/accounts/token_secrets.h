@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The controller that fills Secrets with the tokens of service accounts, and deletes them with
- * their account. */
+/* The leader-only controller service-account-tokens: fills Secrets with the tokens of service
+ * accounts, and deletes them with their account. */
 #include <holdfast/informer.h>
 #include <holdfast/leader.h>
 
@@ -13,5 +13,8 @@
 void hfd_token_secrets_index(void *ctx, const char *ns, const char *name, const char *object,
                              size_t n, struct hf_informer_values *values);
 
-/* hf_controller.run; ctx is the struct hfd_controller_context. */
+/*
+ * hf_controller.run; ctx is the struct hfd_controller_context, which is borrowed. Thread: the
+ * term's thread for this controller. Blocks until the term drains or aborts.
+ */
 int hfd_token_secrets_run(struct hf_term *term, void *ctx);

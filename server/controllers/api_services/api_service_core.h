@@ -14,19 +14,20 @@ struct hfd_api_version {
 
 #define HFD_API_SERVICE_NAME_MAX 256 /* bytes, with the NUL */
 
-/* The name of its APIService: "v1.", "v1.coordination.k8s.io". */
+/* The name of the APIService of a group version: "v1.", "v1.coordination.k8s.io". */
 void hfd_api_service_name(const struct hfd_api_version *version,
                           char name[HFD_API_SERVICE_NAME_MAX]);
-/* The APIService that stands for it; the caller frees. NULL = out of memory. */
+/* A new APIService for this group version; the caller frees it. NULL = out of memory. */
 struct hf__json *hfd_api_service_make(const struct hfd_api_version *version);
 /*
- * Brings a stored APIService of the name up to date, unless a user has taken it over: then it has
- * not the label that marks those which the server keeps. 0 or -ENOMEM.
+ * Brings the stored APIService of this group version up to date, unless it lacks the label that
+ * marks the APIServices that the server maintains: then a user has taken it over. 0 or -ENOMEM.
  */
 int hfd_api_service_restore(struct hf__json *service, const struct hfd_api_version *version,
                             bool *ret_changed);
 /*
- * Sets the condition Available: a service cannot be reached, everything else is served here. now: a
- * Time, for a change. 0 or -ENOMEM.
+ * Sets the condition Available. It is False if the APIService names a Service, because this server
+ * reaches no Services, and otherwise True. now: a metav1.Time, for a change of the status. 0 or
+ * -ENOMEM.
  */
 int hfd_api_service_set_available(struct hf__json *service, const char *now, bool *ret_changed);

@@ -21,7 +21,7 @@
 #include "server/controllers/controller_context.h"
 #include "server/controllers/object_client.h"
 
-#define FAR_AWAY (INT64_C(7) * 24 * 3600) /* seconds; it is then decided again */
+#define FAR_AWAY (INT64_C(7) * 24 * 3600) /* seconds; the longest delay until the next check */
 
 static const struct hf_resource requests = {"certificates.k8s.io", "v1",
                                             "certificatesigningrequests"};

@@ -16,13 +16,14 @@ struct hf__json;
 enum hfd_request_step {
         HFD_REQUEST_NOTHING, /* of another signer, not approved, or already answered */
         HFD_REQUEST_SIGN,
-        HFD_REQUEST_FAIL /* it asks for what the signer never gives; why says what */
+        HFD_REQUEST_FAIL /* it asks for what the signer never gives */
 };
+/* Decides the next step. With HFD_REQUEST_FAIL, why is the reason. */
 enum hfd_request_step hfd_request_next(const struct hf__json *request,
                                        char why[HFD_REQUEST_WHY_MAX]);
 /* How long the certificate is to be valid. */
 int64_t hfd_request_seconds(const struct hf__json *request);
-/* Adds the condition Failed. now: as in objects. 0 or -ENOMEM. */
+/* Adds the condition Failed. now: a metav1.Time. 0 or -ENOMEM. */
 int hfd_request_fail(struct hf__json *request, const char *why, const char *now);
 
 #define HFD_REQUEST_KEPT INT64_MAX /* for ever */

@@ -16,6 +16,7 @@
  *  - Each write sets all that the Lease says of this instance. Somebody else may have changed it,
  *    and clients follow the address in it. What others have added stays.
  *  - Each request has its own deadline: a store that does not respond must not delay the shutdown.
+ *  - Requests use the ungated client, because an instance that does not lead has a Lease too.
  */
 #include "server/controllers/instances/identity_lease.h"
 
@@ -111,8 +112,8 @@ static int set_own(struct hf__json *lease, const struct hfd_controller_context *
 }
 
 /*
- * Sets a new renewTime and what is of this instance, then creates or updates the Lease. Replaces
- * *lease by the object that the server returns. On failure *lease is NULL.
+ * Sets a new renewTime and what the Lease says of this instance, then creates or updates the Lease.
+ * Replaces *lease by the object that the server returns. On failure *lease is NULL.
  */
 static int send_lease(struct hf_term *term, const struct hfd_controller_context *context,
                       enum hf_verb verb, struct hf__json **lease) {

@@ -9,8 +9,10 @@
  *
  * Instances that crashed leave Leases behind, which must not take the places of live instances. A
  * Lease is live while its renewals are seen on this machine's boot clock; clocks of two machines
- * are never compared. So a Lease that was only found, and not seen to be renewed yet, is in
- * between.
+ * are never compared.
+ *
+ *      FOUND --renewTime changes--> LIVE
+ *      FOUND, LIVE --no change for its duration--> EXPIRED --renewTime changes--> LIVE
  */
 #include "server/controllers/instances/peers.h"
 
@@ -26,7 +28,7 @@
 #include "base/thread.h"
 #include "server/controllers/identity.h"
 
-#define ENTRIES_MAX 128 /* further Leases are ignored until they change, or others expire */
+#define ENTRIES_MAX 128 /* a further Lease is ignored; its next change tries to add it again */
 
 /* In the order of preference. */
 enum state { LIVE, FOUND, EXPIRED };

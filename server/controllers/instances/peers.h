@@ -49,7 +49,7 @@ void hfd_peers_on_lease(void *ctx, enum hf_event_type type, const char *ns, cons
                         const char *object, size_t n);
 
 /* The other instances of the CA. The address of this instance is left out, as an earlier process
- * may have left its Lease behind, and so are loopback addresses of other hosts. If there are too
- * many, those whose Leases are renewed have the places. Of two with the same name, the one whose
- * Lease is renewed is first. Call it when own has its endpoint. */
+ * may have left its Lease behind, and so are loopback addresses of other hosts. Instances whose
+ * Leases are renewed are preferred: they are listed if there are too many instances, and come first
+ * among instances of the same name. Call it when own has its endpoint. */
 void hfd_peers_list(struct hfd_peers *peers, struct hfd_peer_list *ret_list);

@@ -22,7 +22,7 @@
 #include "server/controllers/object_client.h"
 
 #define N_WORKERS 8
-/* A reload may have replaced the CA, which no event tells. */
+/* A reload may have replaced the CA, and no event reports that. */
 #define RECHECK_DELAY (300 * HF_NSEC_PER_SEC)
 
 static const struct hf_resource configmaps = {"", "v1", "configmaps"};

@@ -17,7 +17,7 @@ typedef const char *(*hfd_default_role_fn)(size_t i, size_t *ret_n);
  * request. Thread: the controller's. */
 int hfd_role_defaults_apply(struct hf_term *term, hfd_default_role_fn default_role);
 
-/* Adds to object what the default has and it does not. *ret_changed: it was changed. Pure. 0 or
- * -ENOMEM. */
+/* Adds to object what the default has and it does not. Sets *ret_changed to true if this changes
+ * object, and otherwise leaves it alone. Pure. 0 or -ENOMEM. */
 int hfd_role_defaults_merge(struct hf__json *object, const struct hf__json *wanted,
                             bool *ret_changed);
