@@ -103,7 +103,7 @@ struct hfd_server {
 
         /* ---- the certificates as last read (certificates.h): written by main before the sequence
          * thread starts and after it has ended, read by the boot, and used by the reload's thread
-         * only once the boot is done ---- */
+         * only once the boot is done. The boot also writes kubeconfig_peers. ---- */
         struct hfd_pki pki;
         char *server_cert_pem, *server_key_pem, *client_ca_pem; /* owned */
         struct hfd_peer_list kubeconfig_peers; /* those in the kubeconfig that was written last */
