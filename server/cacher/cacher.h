@@ -17,7 +17,7 @@
  * together with another lock.
  *
  * Threads: the cacher has one thread, a timer. The store's threads deliver replies and events. Any
- * thread may call the functions below. Only wait_synced and free block.
+ * thread may call the functions below. Only wait_synced, refill and free block.
  *
  * Invariants: the trees contain every change up to `revision` and no later one. The history of a
  * resource contains every change after its floor. Until it ends, a watcher gets each change that it
@@ -70,8 +70,9 @@ int hfd_cacher_new(const struct hf_host *host, const struct hfd_cacher_config *c
 int hfd_cacher_start(struct hfd_cacher *cacher);
 /*
  * Fills the cache again, because the store delivers other values from now on: other keys decrypt
- * them. Until then the old contents are served. Then all watches end with 410. Blocks until it is
- * done: 0; or HF_E_CANCELED: token has fired, and it will be done later. Call it after start.
+ * them. The old contents are served until the new ones are complete; then all watches end with 410.
+ * Blocks until that is done (0), or until token fires (HF_E_CANCELED: it will be done later). Call
+ * it after start.
  */
 int hfd_cacher_refill(struct hfd_cacher *cacher, struct hf_cancel *token);
 /*
@@ -93,8 +94,8 @@ bool hfd_cacher_synced(struct hfd_cacher *cacher);
 /*
  * Blocks until the cache is filled or token fires. 0: the cache is filled. -EBADMSG: it is not,
  * and the store is damaged, so there is no use in waiting again. HF_E_CANCELED: it is not, for
- * another reason. reterr_status then contains the store's most recent failure, if there was one, or
- * how far the filling has come.
+ * another reason. reterr_status then says how many objects the running listing has received, or, if
+ * it has received none, the store's most recent failure.
  */
 int hfd_cacher_wait_synced(struct hfd_cacher *cacher, struct hf_cancel *token,
                            struct hf_status *reterr_status);

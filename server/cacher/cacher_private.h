@@ -36,7 +36,8 @@ struct hfd_cacher {
 
         /* guarded by mu */
         pthread_mutex_t mu;
-        pthread_cond_t cond; /* broadcast; timer, wait_synced, reflector_stop and free wait on it */
+        /* broadcast; the timer, wait_synced, refill, reflector_stop and free wait on it */
+        pthread_cond_t cond;
         /* What the last listing contained, changed by the events of the store's watch. */
         struct hfd_object_tree trees[HFD_RESOURCES_MAX];
         /*
@@ -50,7 +51,7 @@ struct hfd_cacher {
          * (stored_value.h). They are not served, but the audit needs them.
          */
         struct hfd_object_tree unreadable;
-        atomic_uint n_sealed_logged; /* since the last filling; not guarded */
+        atomic_uint n_sealed_logged; /* sealed values, since the last filling; not guarded */
         uint64_t revision;
         uint64_t n_fills; /* how often the cache was filled */
         bool synced;      /* the trees have been filled at least once */

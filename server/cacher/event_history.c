@@ -9,9 +9,8 @@
  * one.
  *
  * Dropping the oldest change raises the floor to its revision. The changes of one revision may then
- * be dropped one by one: none of them is needed, because no watch from a revision below
- * the floor is accepted. The floor may be above changes that are still in the ring, after an
- * interruption.
+ * be dropped one by one: none of them is needed, because no watch from a revision below the floor
+ * is accepted. After an interruption, changes up to the floor may still be in the ring.
  */
 #include "server/cacher/event_history.h"
 
@@ -322,7 +321,7 @@ bool hfd_event_history_resume(const struct hfd_event_history *history, uint64_t 
         while (first > 0 && entry_at(history, first - 1)->change.object->revision == revision)
                 first--;
         *ret_i = after - first > 1 ? first : after;
-        /* The floor is then the revision of a change that was dropped. */
+        /* At the floor itself, other changes of the same revision may have been dropped. */
         return first == after || revision > history->floor;
 }
 

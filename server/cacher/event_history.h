@@ -93,14 +93,14 @@ void hfd_event_history_add(struct hfd_event_histories *histories, struct hfd_cha
                            const struct hfd_object_tree *tree, hf_nsec now,
                            struct hfd_history_garbage *garbage);
 /*
- * Begins the history anew after `revision`, which has a change that is not in it. The earlier
- * changes are dropped with time.
+ * Begins the history anew after `revision`: it lacks a change of that revision, or the states
+ * before it must not be served. The earlier changes are dropped with time.
  */
 void hfd_event_history_interrupt(struct hfd_event_history *history, uint64_t revision);
 /*
- * Drops changes whose bytes exceed the limit and, if `due` is reached, those that are older than
- * the window. False: garbage is full, so the caller frees it and calls again. Call it after
- * hfd_event_history_add, and when `due` is reached.
+ * Drops the oldest changes until the rest is within the limit of bytes and, if `due` is reached,
+ * those that are older than the window. False: garbage is full, so the caller frees it and calls
+ * again. Call it after hfd_event_history_add, and when `due` is reached.
  */
 bool hfd_event_histories_trim(struct hfd_event_histories *histories, hf_nsec now,
                               struct hfd_history_garbage *garbage);
@@ -119,10 +119,10 @@ const struct hfd_change *hfd_event_history_at(const struct hfd_event_history *hi
 /* Returns the number of the first change after revision, n if there is none. Logarithmic. */
 size_t hfd_event_history_after(const struct hfd_event_history *history, uint64_t revision);
 /*
- * Returns the number of the first change that a watch from revision begins with. Normally the same.
- * But if one transaction has changed several objects of the resource, a client may have seen some
- * of these changes when its connection broke, so all of them are repeated. False: some of them are
- * no longer in the ring, so the watch cannot be served.
+ * Sets *ret_i to the number of the first change that a watch from revision gets: normally the first
+ * one after it. But if one transaction has changed several objects of the resource, a client may
+ * have seen only some of these changes when its connection broke, so all of them are repeated.
+ * False: some of them may no longer be in the ring, so the watch cannot be served.
  */
 bool hfd_event_history_resume(const struct hfd_event_history *history, uint64_t revision,
                               size_t *ret_i);

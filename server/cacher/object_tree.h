@@ -34,8 +34,7 @@ struct hfd_object *hfd_object_tree_find(const struct hfd_object_tree *tree, cons
 int hfd_object_tree_put(struct hfd_object_tree *tree, struct hfd_object *object,
                         struct hfd_object **ret_old);
 /*
- * The same, faster if the object sorts after all others. *ret_old as above. It then compares only
- * one path.
+ * The same, but faster if the object sorts after all others: then only one path is compared.
  */
 int hfd_object_tree_append(struct hfd_object_tree *tree, struct hfd_object *object,
                            struct hfd_object **ret_old);

@@ -7,8 +7,9 @@
  * one that is kept because a client pages through it; or the current one with the changes since
  * undone, newest first.
  *
- * A state does not say which values are unreadable (sealed.h). Whenever that changes, the history
- * begins anew, so the unreadable values of today are those of every state that it reaches back to.
+ * A state does not say which values are sealed (sync/stored_value.h). Whenever that changes, the
+ * history begins anew, so the sealed values of today are those of every state that it reaches back
+ * to.
  *
  * Invariant: a state of an earlier filling of the cache is not kept. The store may have been
  * restored since, and then the same revisions mean other states.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The life of a watch: what it gets, when it ends, and the lists in which it is meanwhile.
+ * The life of a watch: what it gets, when it ends, and which lists contain it until then.
  * delivery.c has its queue, and passes the events to its sink.
  *
  * Under the lock, a change is queued for every watcher with a matching resource, namespace and name

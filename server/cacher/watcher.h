@@ -49,8 +49,9 @@ struct hfd_watcher_sink {
 };
 
 /*
- * The parameters of a watch. Strings are copied. The contents of the selectors are moved to the
- * watcher, which leaves them empty, also if the watch cannot begin for another reason than memory.
+ * The parameters of a watch. Strings are copied. hfd_watcher_new moves the contents of the
+ * selectors to the watcher, and leaves the selectors empty, even if the watch cannot begin. If
+ * memory runs out, they may keep their contents.
  */
 struct hfd_watcher_spec {
         const struct hfd_resource *resource;
@@ -81,6 +82,7 @@ struct hfd_watchers {
 bool hfd_watcher_new(struct hfd_cacher *cacher, const struct hfd_watcher_spec *spec,
                      const struct hfd_watcher_sink *sink, void *ctx, struct hfd_response *response,
                      struct hfd_watcher **ret_watcher);
+/* From now on the sink gets events, perhaps before this returns. Thread: any. */
 void hfd_watcher_start(struct hfd_watcher *watcher);
 /*
  * Before start, for an owner that first sends the snapshot: from now on sink.end may be called also
@@ -101,8 +103,8 @@ void hfd_watcher_resume(struct hfd_watcher *watcher);
 /* Ends the watch: sink.end is called soon with HF_E_CANCELED, perhaps before this returns, unless
  * the watch has already ended. Idempotent. Thread: any. */
 void hfd_watcher_cancel(struct hfd_watcher *watcher);
-/* Bytes of the changes that wait for the sink: of each the object before and after it, which other
- * watches and the history may share. Thread: any. */
+/* Returns the bytes of the changes that wait for the sink. Each counts its object before and after
+ * the change, although other watches and the history may share them. Thread: any. */
 size_t hfd_watcher_waiting(const struct hfd_watcher *watcher);
 /* Drops the caller's reference, and does not end the watch: the cacher keeps it until sink.end.
  * Accepts NULL, returns NULL. */

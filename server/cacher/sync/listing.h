@@ -41,7 +41,7 @@ struct hfd_listing {
         bool requesting;                /* a request is running or about to start */
         bool waiting;                   /* the next page is requested when `first` is built */
         bool requested_all;             /* no request follows */
-        int error;                      /* the reason for the failure */
+        int error;                      /* the reason for the failure; 0 = none so far */
         struct hf_status status;
 };
 

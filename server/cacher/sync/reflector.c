@@ -5,6 +5,8 @@
  *
  *      IDLE --run--> RUNNING: read the epoch, [list,] watch --failure--> BACKOFF --timer--> RUNNING
  *
+ * After hfd_reflector_stop, BACKOFF and the end of RUNNING lead to IDLE.
+ *
  * Reading the epoch, listing and watching are a chain of operations: the callback of each one
  * starts the next. If the watch ends because the store is unavailable, the next watch resumes at
  * `revision` + 1. If the store has compacted that revision or was replaced, if memory ran out, or

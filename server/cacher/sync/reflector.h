@@ -37,7 +37,7 @@ void hfd_reflector_run(struct hfd_cacher *cacher);
  * must cancel after it has released the lock; 0 = none.
  */
 void hfd_reflector_relist_locked(struct hfd_cacher *cacher, uint64_t *ret_cancel);
-/* A listing has received n objects so far. */
+/* A listing has received n objects so far. Thread: any; not under the lock. */
 void hfd_reflector_progress(struct hfd_cacher *cacher, size_t n);
 /* Stops the reflector permanently. Blocks until its running operation has ended. */
 void hfd_reflector_stop(struct hfd_cacher *cacher);

@@ -22,7 +22,7 @@ struct hfd_prepared_event {
         const struct hfd_resource *resource; /* NULL: the event does not concern an object */
         const char *path;                    /* borrowed from the event */
         struct hfd_object *object;           /* owned; the new version; NULL = none */
-        struct hfd_object *placeholder;      /* owned; the new value is not a valid object */
+        struct hfd_object *placeholder;      /* owned; the new value is invalid or sealed */
         /* Owned; several watchers get this object, so its frames are shared while delivering. */
         struct hfd_object *delivered;
 };
@@ -131,9 +131,9 @@ static bool remove_locked(struct hfd_object_tree *tree, const char *path, uint64
 }
 
 /*
- * The new value of an object cannot be decrypted. Nobody may take it for deleted: so there is no
- * change, and the watches of the resource end, because there are changes from now on that they
- * cannot get. A new one is refused where the value matters. False: out of memory.
+ * The new value of an object cannot be decrypted. Nobody may take the object for deleted, so no
+ * change is queued. The watches of the resource end, because from now on there are changes that
+ * they cannot get. A new watch whose range has this value is refused. False: out of memory.
  */
 static bool seal_locked(struct hfd_cacher *cacher, const struct hfd_prepared_event *prepared,
                         uint64_t revision, struct hfd_watcher **dirty) {
@@ -185,7 +185,7 @@ static bool apply_event_locked(struct hfd_cacher *cacher, const struct hfd_watch
                 good = seal_locked(cacher, prepared, event->kv.mod_revision, dirty);
         else
                 good = remove_locked(tree, prepared->path, event->kv.mod_revision, &change);
-        /* The state in between is not an earlier one, which a list may ask for. */
+        /* The states so far lack the object that was sealed, so no list may get one of them. */
         if (was_sealed)
                 hfd_event_history_interrupt(&cacher->histories.of[index], event->kv.mod_revision);
         if (!good || !change.object)

@@ -3,13 +3,16 @@
  * Notices that the store was replaced: a backup was restored, or another cluster uses the same
  * address. There are three signs of it: a reply has another cluster ID; a reply has a revision
  * below the highest that was known when its request was sent; the epoch key has another value. A
- * restore procedure changes this key. It is watched, and read before each new watch. A sign alone
- * is not believed, because a member that lags behind, or a late event, may show an old state: a
- * linearizable read must confirm it. A leader's write does not rely on that: its transaction
- * compares the epoch in addition to the fence. So even if the backup contains the leader's term,
- * the leader's first write after a restore that has changed the epoch fails and ends the term.
- * Every replacement has the same consequences: on_replaced is called so that a leader stops
- * leading, watches end with 410, and the cache is filled again.
+ * restore procedure changes this key, which is watched, and read before each new watch.
+ *
+ * A sign alone is not believed, because a member that lags behind, or a late event, may show an old
+ * state: a linearizable read must confirm it. Every replacement has the same consequences:
+ * on_replaced is called so that a leader stops leading, watches end with 410, and the cache is
+ * filled again.
+ *
+ * A leader's write does not rely on this: its transaction compares the epoch in addition to the
+ * fence. So even if the backup contains the leader's term, the leader's first write after a restore
+ * that has changed the epoch fails and ends the term.
  *
  * Invariant: the revision in a reply is compared with the snapshot from the time when its request
  * was sent, never with the state when the reply arrives, because replies may arrive in any order. A

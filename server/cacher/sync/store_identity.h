@@ -28,8 +28,8 @@ struct hfd_store_identity {
         /* guarded by the cacher's lock */
 
         /*
-         * Number of replacements of the store that were detected, and of its keys of encryption. A
-         * result is discarded if its operation began before the newest replacement.
+         * How often a replacement of the store was detected, or its encryption keys were replaced
+         * (hfd_cacher_refill). A result is discarded if its operation began before the newest one.
          */
         unsigned long replacement_epoch;
         uint64_t known_revision; /* the highest revision in any reply; 0 = none */

@@ -3,8 +3,8 @@
  * Placeholders for stored values that are not valid objects, or that cannot be decrypted. The
  * placeholder of a sealed value has the reason as its bytes.
  *
- * Invariant: every invalid value has a placeholder, under its key. Without it the audit would take
- * the missing object for a lost event, and fill the cache again after every audit.
+ * Invariant: every invalid or sealed value has a placeholder, under its key. Without it the audit
+ * would take the missing object for a lost event, and fill the cache again after every audit.
  */
 #include "server/cacher/sync/stored_value.h"
 
@@ -14,7 +14,7 @@
 #include "server/cacher/cacher_private.h"
 #include "server/storage/sealed.h"
 
-/* Sealed values that are logged after a filling of the cache: all objects may be sealed. */
+/* How many sealed values are logged between two fillings of the cache: all may be sealed. */
 #define LOGGED_MAX 10
 
 static struct hfd_object *sealed_placeholder(struct hfd_cacher *cacher,
