@@ -6,5 +6,5 @@
 
 #define HFD_BODY_SUMMARY_MAX 72 /* bytes, with the NUL */
 
-/* The first 30 bytes: an object of JSON as it is, anything else as hexadecimal digits. */
+/* Writes the first 30 bytes: of a JSON object as text, of anything else as hexadecimal digits. */
 void hfd_body_summary(const char *body, size_t n, char out[HFD_BODY_SUMMARY_MAX]);

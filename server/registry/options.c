@@ -4,8 +4,8 @@
  * combination. A table contains each parameter with the function that sets its option.
  *
  * Invariants: if a parameter is repeated, its first value is used, even if it is empty, because the
- * filters authorize by the first value. hf__percent_decode refuses what is not valid UTF-8, because
- * responses repeat it.
+ * filters authorize by the first value. (Only dryRun is a list, whose values are all checked.)
+ * hf__percent_decode refuses what is not valid UTF-8, because responses repeat it.
  */
 #include "server/registry/options.h"
 
@@ -119,7 +119,7 @@ static bool set_field_selector(struct hfd_request *request, const char *name, co
         return set_selector(request, true, value, response);
 }
 
-/* A list is 400, and a watch is 422. Kubernetes fails with 500 for a get, which is 400 here. */
+/* Responds 400 to a list, 422 to a watch, and 400 to a get, for which Kubernetes fails with 500. */
 static bool refuse_revision(const struct hfd_request *request, const char *value,
                             struct hfd_response *response) {
         struct hfd_resource by_plural = *request->resource;

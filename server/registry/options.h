@@ -55,8 +55,9 @@ struct hfd_options {
  * watch. False: response contains the failure (400, 422, 500). The caller calls hfd_options_done in
  * any case.
  *
- * Unknown parameters are ignored, as in Kubernetes. If a parameter is repeated, its first value is
- * used. The filters authorize the first value, so the registry must use the same.
+ * Unknown parameters are ignored, as in Kubernetes. If a parameter other than dryRun is repeated,
+ * its first value is used. The filters authorize the first value, so the registry must use the
+ * same.
  */
 bool hfd_options_parse(struct hfd_request *request, const char *query,
                        struct hfd_response *response);

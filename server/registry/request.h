@@ -62,7 +62,7 @@ struct hfd_request {
          * done. */
         struct hfd_authorizer *authorizer;
         const struct hfd_requester *requester;
-        bool in_process; /* the request is from the loopback client */
+        bool in_process; /* for a watch: it is from the loopback client */
         /* A get without a resourceVersion reads the store, not the cache: an elector must not wait
          * for the watch that brings everybody's objects. */
         bool from_store;

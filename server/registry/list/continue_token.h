@@ -11,7 +11,7 @@
 
 struct hf__strbuf;
 
-/* As a revision in a token: the first page's state is compacted; continue with the current one. */
+/* A token with this revision continues with the current state: that of the first page is gone. */
 #define HFD_CONTINUE_CURRENT UINT64_MAX
 
 /* Appends a token. A failure sets out->error. */

@@ -26,7 +26,7 @@ static void put_text(struct hf__strbuf *s, const char *text, size_t n) {
         hf__strbuf_json(s, text, n);
 }
 
-/* The first of the texts that is not empty. */
+/* Returns a, or b if a is empty. */
 static const char *first_of(const char *a, const char *b) { return *a ? a : b; }
 
 static void put_since(struct hf__strbuf *s, const char *time, int64_t now_s) {
@@ -82,7 +82,7 @@ static void put_source(struct hf__strbuf *s, const struct hf__json *event) {
         put_text(s, text, strlen(text));
 }
 
-/* Without the white space around it. */
+/* Appends the message without the white space around it. */
 static void put_message(struct hf__strbuf *s, const struct hf__json *event) {
         const char *text = text_of(event, "message");
         size_t n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The list verb collects objects, applies the selectors, and renders the rest as one body. read.c
+ * The list verb collects the objects that the selectors match, and renders them as one body. read.c
  * describes which state a list may see, except for two cases, which are handled here: all pages of
  * a list show the state of its first page, and a client may ask for exactly one revision. If the
  * store no longer has the state of the first page, the client gets a token for the current state.
@@ -95,7 +95,7 @@ static void finish_with_body(struct hfd_read *read, const struct hf__strbuf *met
         hfd_read_finish(read, &response);
 }
 
-/* The page's objects as a body. They move to it. */
+/* Ends the read with a body to which the page's objects move. */
 static void finish_page_with_body(struct hfd_read *read, struct hfd_list_page *page,
                                   const struct hf__strbuf *meta) {
         const struct hfd_rendering_spec spec = {.request = read->request};

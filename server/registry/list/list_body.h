@@ -19,7 +19,7 @@ int hfd_list_body_new(const struct hfd_request *request, const char *meta,
 /* Accepts NULL; returns NULL. */
 struct hfd_list_body *hfd_list_body_free(struct hfd_list_body *body);
 /*
- * The next piece, a new reference. NULL: this step has found nothing to send, and the caller
- * continues, unless *ret_ended is set. 0 or -ENOMEM.
+ * Sets *ret_piece to a reference to the next piece. NULL: this step has found nothing to send, and
+ * the caller continues, unless *ret_ended is set. 0 or -ENOMEM.
  */
 int hfd_list_body_next(struct hfd_list_body *body, struct hf__buf **ret_piece, bool *ret_ended);

@@ -61,9 +61,10 @@ struct hfd_rendering *hfd_rendering_ref(struct hfd_rendering *rendering);
 struct hfd_rendering *hfd_rendering_unref(struct hfd_rendering *rendering);
 
 /*
- * The next chunk, a new reference, and moves the cursor behind it. In JSON each item of a list
- * begins with a comma, also the first one, and an event is a line. NULL: nothing was selected among
- * the objects that this call has examined, or cursor->ended was already set. 0 or -ENOMEM.
+ * Sets *ret_chunk to a reference to the next chunk, and moves the cursor behind it. In JSON each
+ * item of a list begins with a comma, also the first one, and an event is a line. NULL: nothing was
+ * selected among the objects that this call has examined, or cursor->ended was already set. 0 or
+ * -ENOMEM.
  */
 int hfd_rendering_next(struct hfd_rendering *rendering, struct hfd_rendering_cursor *cursor,
                        struct hf__buf **ret_chunk);

@@ -16,7 +16,7 @@ bool hfd_write_apply_accept(struct hfd_write *w, struct hfd_response *response);
  */
 bool hfd_write_apply(struct hfd_write *w, const struct hf__json *old);
 /*
- * For a write that is no apply: sets who owns the fields of w->object, the new version of old; NULL
- * = a create. Sets w->changed. 0 or -ENOMEM.
+ * For a write that is no apply: sets in w->object, the new version of old, who owns its fields. old
+ * NULL = a create. Sets w->changed. 0 or -ENOMEM.
  */
 int hfd_write_apply_track(struct hfd_write *w, const struct hf__json *old);

@@ -112,8 +112,8 @@ static void refuse_number(const struct hfd_request *request, const char *type, s
                                  type, request->resource->version, type, (int)n, number);
 }
 
-/* json: the value, which is not an object; NULL = the body is not JSON. Go's own message about the
- * latter names the character and what precedes it. */
+/* json: the value, which is not an object; NULL = the body is not JSON. In the latter case the
+ * message names an offset; Kubernetes' names the character and what precedes it. */
 static void refuse_body(const struct hfd_request *request, const char *type,
                         const struct hf__json *json, size_t offset, struct hfd_response *response) {
         const char *body = request->body ? request->body : "";

@@ -286,8 +286,8 @@ static int replace_part(struct hf__json *object, const char *path, const struct 
 }
 
 /*
- * For a subresource of a kind like a custom resource: makes w->object a copy of old in which only
- * the subresource's part is from the client. 0 or -ENOMEM.
+ * For a kind whose subresources write no metadata, as those of custom resources: makes w->object a
+ * copy of old in which only the subresource's part is from the client. 0 or -ENOMEM.
  */
 static int merge_subresource(struct hfd_write *w, const struct hf__json *old) {
         const char *part = w->request->subresource == HFD_SUB_STATUS ? "status" : "spec.finalizers";
@@ -309,7 +309,7 @@ static int merge_subresource(struct hfd_write *w, const struct hf__json *old) {
 static int merge_parts(struct hfd_write *w, const struct hf__json *old) {
         const struct hfd_resource *resource = w->request->resource;
         unsigned subresources = resource->subresources;
-        /* Of /approval, certificate.c keeps what it must not write. */
+        /* For /approval, certificate.c also restores the certificate, which it must not write. */
         bool is_status = w->request->subresource == HFD_SUB_STATUS ||
                          w->request->subresource == HFD_SUB_APPROVAL;
         int r = 0;

@@ -19,7 +19,7 @@
  *      patch.c             applies a patch to the current object
  *      apply.c             server-side apply, and the owners of fields
  *      delete.c            an attempt of a delete
- *      checks/             what a write must pass beside the rules of its kind:
+ *      checks/             what a write must pass besides the rules of its kind:
  *        namespace.c         a create: whether its namespace accepts new objects
  *        grant.c             a role or binding: whether its user may grant what it grants
  *        certificate.c       a certificate request: who asks, and who may approve or sign

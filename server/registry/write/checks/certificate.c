@@ -7,9 +7,10 @@
  *      /approval    metadata, conditions; needs the verb `approve` on the signer
  *      /status      metadata, certificate, conditions except Approved and Denied; needs `sign`
  *
- * Invariants. Who has asked is what the server knows of the user, never what the client says. A
- * request whose certificate would be of system:masters is never stored for the signer that this
- * server serves itself: whoever may approve would otherwise give away all rights.
+ * Invariants: the user in spec is the one whom the server has authenticated, whatever the client
+ * writes there. A request whose certificate would be of system:masters is never stored for the
+ * signer that this server serves itself: anybody who may approve could otherwise give away all
+ * rights.
  *
  * Requests from inside the process have no requester, and may do everything: that is how the
  * controllers sign.
@@ -71,7 +72,7 @@ static int set_extra(struct hf__json *spec, const struct hfd_requester *user) {
         return r;
 }
 
-/* Writes who asks. 0 or -ENOMEM. */
+/* Writes the user into spec; NULL = a request from inside the process. 0 or -ENOMEM. */
 static int stamp_user(struct hf__json *object, const struct hfd_requester *user) {
         static const char *const parts[] = {"username", "uid", "groups", "extra"};
         static const char *const masters[] = {HFD_GROUP_MASTERS};
@@ -131,7 +132,7 @@ static int keep_decision(struct hf__json *object, const struct hf__json *old, co
         return r;
 }
 
-/* Since when the condition has its status, by the old object; NULL = it is new. */
+/* Returns the lastTransitionTime of the same condition with the same status in old; NULL = none. */
 static const char *transition_time(const struct hf__json *condition, const struct hf__json *old) {
         const char *type = hf__json_string(condition, "type"),
                    *status = hf__json_string(condition, "status");

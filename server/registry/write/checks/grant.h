@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Rights that a write needs beside that to make the request. Thread: that of the write (write.h).
- * Nothing blocks. */
+/* Rights that a write needs in addition to the right to make the request. Thread: that of the write
+ * (write.h). Nothing blocks. */
 #include "server/registry/write/write.h"
 
 struct hf__json;
 
 /*
  * Whether the user may grant what the role or binding w->object grants. w->object is valid; other
- * kinds pass. old NULL = a create. False: the response was sent, or another
- * attempt was started.
+ * kinds pass. old NULL = a create. False: the response was sent, or another attempt was started.
  */
 bool hfd_write_may_grant(struct hfd_write *w, const struct hf__json *old);
 /*

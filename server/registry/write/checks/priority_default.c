@@ -2,7 +2,7 @@
 /*
  * Looks for another PriorityClass that is the default. There are few classes, and only a write of a
  * default looks at them. It first waits until the cache has every write that was acknowledged
- * before, so that writes one after another make one default.
+ * before, so that of several writes one after another only the first makes a default.
  */
 #include "server/registry/write/checks/priority_default.h"
 

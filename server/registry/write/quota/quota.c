@@ -6,7 +6,7 @@
  *      charge    what each quota decides
  *      turn      of the creates of this instance in the namespace, one is charged at a time
  *      confirm   before a refusal: are the versions current?
- *      commit    commit.c; after a conflict it goes on with `charge`
+ *      commit    commit.c; after a conflict the write goes on with `charge`
  *
  * Invariants: a refusal is based on versions that the store has returned or confirmed (a dry run is
  * the exception). Every quota that counts the create, or will count it, is compared and written in

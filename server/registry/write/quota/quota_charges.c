@@ -2,8 +2,8 @@
 /*
  * What the quotas of a namespace decide about a create, and the versions that this is based on.
  *
- * Invariant: a quota has a key if it counts the create, or will count it; and then a new version to
- * be stored, unless it refuses.
+ * Invariant: a quota that counts the create, or will count it, has a key and, unless it refuses, a
+ * new version to be stored. Other quotas have neither.
  */
 #include "server/registry/write/quota/quota_charges.h"
 

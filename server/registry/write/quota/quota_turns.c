@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The queues of turns. The list of holders is as long as there are namespaces in which creates are
- * charged at this moment, so it is searched from its begin.
+ * The queues of turns. The list of holders has one entry for each namespace in which a create is
+ * being charged. These are few, so a linear search is fast enough.
  *
  * Invariant: the deadlines of a queue never decrease.
  */

@@ -7,8 +7,8 @@
  * compares of the transaction.
  *
  * There is one queue for each namespace. A turn waits only behind turns whose deadline is not later
- * than its own; otherwise it is not queued, and competes. A turn ends at its deadline at the
- * latest, so no wait exceeds the deadline of the one who waits.
+ * than its own; otherwise it is not queued, and its write competes with the others. A turn ends at
+ * its deadline at the latest, so no turn waits beyond its own deadline.
  *
  * Thread: any; a turn belongs to its write. The lock is never held during a callback.
  */
@@ -21,7 +21,7 @@ struct hfd_quota_turn {
         hf_nsec deadline;             /* boot time */
         struct hfd_quota_turn *next;  /* the next one of the same namespace */
         struct hfd_quota_turn *last;  /* of the holder: the end of the queue, itself included */
-        struct hfd_quota_turn *other; /* of the holder: that of another namespace */
+        struct hfd_quota_turn *other; /* of the holder: the holder of another namespace */
 };
 
 struct hfd_quota_turns {
@@ -31,7 +31,7 @@ struct hfd_quota_turns {
 
 enum hfd_quota_turn_state {
         HFD_TURN_HELD,   /* the caller goes on, and leaves at the end */
-        HFD_TURN_WAITS,  /* whoever leaves before it gets it from hfd_quota_turns_leave */
+        HFD_TURN_WAITS,  /* the caller of a later hfd_quota_turns_leave resumes it */
         HFD_TURN_PASSED, /* not queued: the caller goes on without a turn */
 };
 
