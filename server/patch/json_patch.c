@@ -360,6 +360,14 @@ static int apply_move(struct patching *p, const struct operation *operation) {
         return r == 0 ? add_value(p, "destination path", path, depth, value) : r;
 }
 
+/* A test for null is also right for a key that an object does not have, as in kube-apiserver:
+ * clients ask so whether a field is absent. */
+static bool is_as_tested(const struct location *location, const struct hf__json *value) {
+        if (!location->place.member)
+                return hf__json_is_object(location->container) && hf__json_is_null(value);
+        return hf__json_equal(location->place.member, value);
+}
+
 /* The comparison ends with the smaller of the two values, so it costs no more than the patch. */
 static int apply_test(struct patching *p, const struct operation *operation) {
         struct measure m = {0};
@@ -369,8 +377,7 @@ static int apply_test(struct patching *p, const struct operation *operation) {
         measure_value(operation->value, 0, &m);
         if (r == 0)
                 r = hfd_patch_spend(p->outcome, m.nodes);
-        if (r == 0 &&
-            (!location.place.member || !hf__json_equal(location.place.member, operation->value)))
+        if (r == 0 && !is_as_tested(&location, operation->value))
                 r = hfd_patch_refuse(p->outcome, "testing value %.120s failed: test failed",
                                      operation->path);
         free_location(&location);
