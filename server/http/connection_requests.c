@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The requests on a connection, for its protocol: counts their memory, has their heads decided
- * about, and dispatches or refuses them. The functions are declared in connection.h.
+ * The requests on a connection, for its protocol. This file counts their memory, asks on_head about
+ * each of them, and dispatches or refuses them. The functions are declared in connection.h.
  *
  * Invariant: what a request holds is counted until it is detached, and it is always detached by
  * hfd_connection_detach. So a connection without requests holds nothing.

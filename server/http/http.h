@@ -124,8 +124,9 @@ size_t hfd_http_n_connections(struct hfd_http *http);
  * last increase. Thread: any, but always the same one. */
 uint64_t hfd_http_iterations(struct hfd_http *http);
 
-/* ---- the request; everything returned is borrowed until the last unref. Only the headers of a
- * request that on_head has refused are freed earlier, when on_head has returned. ---- */
+/* ---- the request; everything returned is borrowed until the last unref. Only the headers and the
+ * body of a refused request are freed earlier, when on_head has returned or when the server itself
+ * refuses the request (413, for example). From then on they count as absent. ---- */
 
 /* Thread: any. ref returns request, unref returns NULL; both accept NULL. */
 struct hfd_http_request *hfd_http_request_ref(struct hfd_http_request *request);
@@ -152,7 +153,7 @@ const char *hfd_http_request_body(struct hfd_http_request *request, size_t *ret_
 const char *hfd_http_request_protocol(struct hfd_http_request *request);
 /* "127.0.0.1:40112", "[::1]:40112", "local" */
 const char *hfd_http_request_remote(struct hfd_http_request *request);
-/* The boot time at which the handler was called. */
+/* The boot time at which the handler was called; 0 = it was not called. */
 hf_nsec hfd_http_request_received_at(struct hfd_http_request *request);
 
 enum hfd_peer_cert {

@@ -75,8 +75,8 @@ static bool is_key_cheap(X509 *cert) {
  * client is a stranger until then, and each certificate that it sends may cost a signature check,
  * so their number and their keys are limited first. Verification ends at the first failure.
  *
- * Returns 0, which ends the handshake, only for certificates beyond the limits: TLS itself would go
- * on to use the client's key.
+ * Returns 0, which ends the handshake, only for certificates beyond the limits: if the handshake
+ * went on, TLS would check a signature with the client's key, which may be the expensive one.
  */
 static int verify_client(X509_STORE_CTX *store, void *ctx) {
         SSL *ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());

@@ -4,7 +4,7 @@
  * TLS settings and the client certificate. One immutable context holds one set of certificates; a
  * reload creates a new one. It is reference counted by OpenSSL.
  *
- * Threads: any for hfd_tls_new, the connection's worker for the others. No lock.
+ * Threads: any for hfd_tls_new and the two checks, the connection's worker for the others. No lock.
  */
 #include <stdbool.h>
 
@@ -26,9 +26,10 @@ int hfd_tls_check_client_ca(const char *client_ca_pem, struct hf_status *reterr_
 SSL *hfd_tls_accept(SSL_CTX *ctx, int fd, bool *bad_cert);
 /* Empties OpenSSL's error queue of this thread. */
 void hfd_tls_clear_errors(void);
-/* OpenSSL allocates two buffers of 17 KB for each read and each write, and frees them afterwards.
- * After hfd_tls_keep_buffers it keeps them until hfd_tls_free_buffers, which is for connections
- * that may be idle; the next read or write allocates them again. */
+/* OpenSSL has a buffer of 17 KB for reads and another one for writes. It allocates them when they
+ * are needed and frees them afterwards. After hfd_tls_keep_buffers it keeps them until
+ * hfd_tls_free_buffers, which is for connections that may be idle; the next read or write allocates
+ * its buffer again. */
 void hfd_tls_keep_buffers(SSL *ssl);
 void hfd_tls_free_buffers(SSL *ssl);
 /* Whether ALPN chose HTTP/2. Call after the handshake. */

@@ -214,7 +214,8 @@ static void handle_local_messages(struct hfd_worker *worker) {
 
 /* ---- the loop ---- */
 
-/* The requests that arrive in one piece wake the store's thread together. */
+/* One read may contain many requests, and most of them post to the store's thread. Delayed wakes
+ * let it wake once for all of them. */
 static void serve_connection(struct hfd_connection *connection, uint32_t events) {
         hf__mailbox_delay_wakes();
         hfd_connection_serve(connection, events);

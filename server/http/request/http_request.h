@@ -44,7 +44,7 @@ struct hfd_http_request {
         size_t header_bytes;                  /* seen so far, stored or not */
         size_t accounted;                     /* bytes of it in the connection's account */
         hf_nsec progress_at; /* HTTP/2: start of its time limit (reset_stalled_streams) */
-        bool head_done;      /* the head is complete */
+        bool head_done;      /* the head is complete; HTTP/1.1: and a body follows */
         bool received;       /* HTTP/2: the whole request is complete */
         bool dispatched;     /* the handler was called */
         void (*on_gone)(void *ctx);
