@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The audit filter. The sender decides what the policy says of a request, not the user that it
- * impersonates, as in kube-apiserver.
+ * The audit filter. As in kube-apiserver, the policy is asked about the sender of a request, not
+ * about the user that the sender impersonates.
  *
  * Invariant: impersonation and decision are set on the worker before the handler is called, and so
  * before the second event (record.h).
@@ -38,7 +38,7 @@ static const char *header(struct hfd_request_context *context, const char *name)
         return value ? value : "";
 }
 
-/* 0, or why there is no record. */
+/* 0, or an error: there is no record. */
 static int make_record(struct hfd_request_context *context, const struct hfd_user *user,
                        const struct hfd_attributes *attributes,
                        struct hfd_audit_decision decision) {

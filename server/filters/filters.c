@@ -112,8 +112,8 @@ static void on_finished(void *ctx, int code, size_t n_bytes) {
         hfd_audit_filter_end(context, code);
         hfd_inflight_release(filters->inflight, &context->place);
         hfd_unsent_remove(filters->unsent, &context->unsent);
-        /* 0: no handler was called, because the request was refused at its head, or its client left
-         * while it was sending. Then there is no duration. */
+        /* The time is 0 if no handler was called: the request was refused, or its client left
+         * before it had sent all of it. Then there is no duration. */
         hf_nsec received = hfd_http_request_received_at(request);
         hf_nsec duration = received ? hf_now(hf_host_clock(filters->host)) - received : 0;
         hfd_request_metrics_count(filters->metrics, context->labels, code,
@@ -217,7 +217,8 @@ static bool run_chain(struct hfd_request_context *context, struct hfd_user *user
 
 /* A watch needs its user again when rights change. Reviews, and writes of roles and of certificate
  * requests, need the user when they are carried out, and so does a patch, which may be an apply
- * that creates an object. Other requests do not, and so cost no memory for it. False: out of
+ * that creates an object. Other requests do not, and so cost no memory for it. An administrator has
+ * all rights for ever, so its watches and patches do not need the user either. False: out of
  * memory. */
 static bool keep_requester(struct hfd_request_context *context, const struct hfd_user *user) {
         const struct hfd_request_info *info = &context->info;

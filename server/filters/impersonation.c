@@ -41,7 +41,8 @@ static bool check(const struct sender *sender, const char *group, const char *re
         return false;
 }
 
-/* Groups that the server adds are not checked: every user has them. */
+/* Whether the server itself puts users, or the service accounts of ns, into the group. Such a group
+ * needs no right. */
 static bool is_implied(const struct hfd_user *requested, const char *group, const char *ns) {
         size_t n = strlen("system:serviceaccounts");
 

@@ -15,7 +15,7 @@
 
 static char *skip_spaces(char *text) { return text + strspn(text, " "); }
 
-/* As Go reads it: what is no number counts as 0. */
+/* As in Go, a text that is not a number counts as 0. */
 static double parse_quality(const char *text) {
         char *end;
         double quality = strtod(text, &end);
@@ -72,8 +72,8 @@ size_t hfd_media_types_parse(char *accept, struct hfd_media_type types[HFD_ACCEP
         for (char *e = strtok_r(accept, ",", &save); e && n < HFD_ACCEPT_TYPES;
              e = strtok_r(NULL, ",", &save))
                 n += hfd_media_type_parse(e, &types[n]);
-        /* Insertion, as Go sorts few elements: is_before is no order, so the result depends on it.
-         */
+        /* An insertion sort, as Go's for few elements. is_before is not a consistent order, so the
+         * result depends on the algorithm. */
         for (size_t i = 1; i < n; i++)
                 for (size_t j = i; j > 0 && is_before(&types[j], &types[j - 1]); j--) {
                         struct hfd_media_type swapped = types[j];

@@ -45,7 +45,7 @@ struct hfd_unsent_entry {
         size_t bytes;
 };
 
-/* A watch with less waiting bytes is not charged. Its client is served as fast as it reads. */
+/* A watch with fewer waiting bytes is not charged. Its client is served as fast as it reads. */
 #define HFD_UNSENT_WATCH ((size_t)16 << 10)
 
 /* The unread bytes of a watch. Begins with the immutable members set and all others zero. */

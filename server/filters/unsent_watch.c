@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the watches of slow clients are charged for, and which one ends when there is no room.
+ * Charges the watches of slow clients to the accounts of their users, and chooses the one that ends
+ * when there is no room.
  *
- * A watch that has just come behind is in its account's list, in the order of `since`. Each charge
- * moves a few that have been behind for HFD_UNSENT_STALL from there to the order by bytes, whose
- * first one ends. So the work of a charge does not grow with the number of watches. The list is in
- * the order of time, and each charge adds one watch to it at most, so none stays there for long.
+ * A watch that has just fallen behind is in its account's list, in the order of `since`. Each
+ * charge moves a few that have been behind for HFD_UNSENT_STALL from there to the order by bytes,
+ * whose first one ends. So the work of a charge does not grow with the number of watches. The list
+ * is in the order of time, and each charge adds one watch to it at most, so none stays there for
+ * long.
  *
- * A watch is measured under the lock, after `charged` was set. Whoever makes fewer bytes wait looks
- * at `charged` afterwards. So either the measure has seen that, or the watch is measured again, and
- * the last measure is right.
+ * A watch is measured under the lock, after `charged` was set. Code that makes fewer bytes wait
+ * reads `charged` afterwards. So either the measurement has seen the change, or the watch is
+ * measured again. In both cases the last measurement is right.
  *
  * Invariants: watch_bytes and n_watches of an account are the sums of its watches, and the total is
  * the sum of the accounts. A watch that is charged is either in the list or in the order.
@@ -46,7 +48,7 @@ static void unlink_watch_locked(struct hfd_unsent_account *account,
                 account->last_behind = watch->older;
 }
 
-/* Makes it one that has just come behind. */
+/* Puts the watch into the list of those that have just fallen behind. */
 static void make_young_locked(struct hfd_unsent_watch *watch, hf_nsec now) {
         hf__timer_heap_remove(&watch->account->late, &watch->by_bytes);
         watch->since = now;
@@ -122,7 +124,8 @@ static void find_late_locked(struct hfd_unsent_account *account, hf_nsec now) {
         }
 }
 
-/* Takes a reference to the request of the watch that must end. NULL: there is none. */
+/* Returns the watch that must end, with a reference to its request. NULL: there is none.
+ * *ret_again: it was ended before, so its response must be cut. */
 static struct hfd_unsent_watch *take_largest_locked(struct hfd_unsent_account *account, hf_nsec now,
                                                     bool *ret_again) {
         if (account)
