@@ -15,7 +15,7 @@
 
 #include "base/strbuf.h"
 
-#define WINDOW_BITS (14 + 16) /* 16 KiB; + 16 = with the head and the end of gzip */
+#define WINDOW_BITS (14 + 16) /* 16 KiB; + 16 = with gzip's header and trailer */
 #define MEMORY      7
 #define OUT_MAX     ((size_t)16 << 10)
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Answers compressed with gzip. As in kube-apiserver, those of HFD_GZIP_MIN bytes and more are, for
- * clients that accept it: a list of many objects is mostly repetition. Thread: owner only.
+ * Compresses answers with gzip, because a list of many objects is mostly repetition. As in
+ * kube-apiserver, an answer is compressed if it has HFD_GZIP_MIN bytes or more and the client
+ * accepts it. Thread: owner only.
  */
 #include <stdbool.h>
 #include <stddef.h>

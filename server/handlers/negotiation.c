@@ -67,7 +67,8 @@ static bool accept_type(struct hfd_request *request, const struct hfd_media_type
         return true;
 }
 
-/* As in Kubernetes, those of a watch have a parameter. */
+/* Makes response a 406 that names the supported media types. As in Kubernetes, those of a watch
+ * have a parameter. */
 static void refuse_format(const struct hfd_request *request, struct hfd_response *response) {
         const char *stream = request->verb == HFD_WATCH ? ";stream=watch" : "";
         bool protobuf = hfd_protobuf_has_form(request->resource);

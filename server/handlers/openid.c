@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The two documents. They are made for each request, because they are small, rarely asked for, and
- * change when the keys are read again. Who verifies tokens asks for them once an hour.
+ * Makes the two documents for each request, because they are small, rarely requested, and change
+ * when the keys are read again. A verifier of tokens requests them once an hour, as Cache-Control
+ * allows.
  */
 #include "server/handlers/openid.h"
 

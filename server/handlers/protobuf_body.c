@@ -3,7 +3,7 @@
  * Decodes protobuf by the schema of the kind. The result means the same as the JSON that the same
  * client would have sent: a zero, an empty string or an empty message becomes an absent member,
  * except where the two differ in meaning (HFD_FIELD_POINTER). Fields that the schema does not have
- * are ignored, so that newer clients can send them. Refused are a text with a NUL, which hf__json
+ * are ignored, so that newer clients can send them. It refuses a text with a NUL, which hf__json
  * cannot store; times before the year 1 and after 9999; and what Kubernetes does not use: field
  * numbers above 2^20, and the wire types fixed32, fixed64 and group.
  *
@@ -90,8 +90,8 @@ static bool has_nul(const struct slice *data) {
         return data->end > data->at && memchr(data->at, 0, (size_t)(data->end - data->at));
 }
 
-/* {1: seconds, 2: nanoseconds}. An empty message is Go's zero time, and so is its second: the
- * member stays absent. */
+/* {1: seconds, 2: nanoseconds}. An empty message and TIME_MIN are Go's zero time: then the member
+ * stays absent. */
 static int put_time(struct hf__json *object, const struct hfd_schema_field *f, struct slice in) {
         char text[HF__MICROTIME_MAX];
         int64_t seconds = 0, nanos = 0;

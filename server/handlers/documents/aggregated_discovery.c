@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Aggregated discovery: one document with all groups, versions and resources. As in kube-apiserver
- * the group and the version of a responseKind are empty: clients then take those of the resource.
+ * Aggregated discovery: one document with all groups, versions and resources. As in kube-apiserver,
+ * a responseKind of the resource's own group and version leaves them empty: clients then take those
+ * of the resource.
  */
 #include "server/handlers/documents/aggregated_discovery.h"
 
@@ -10,7 +11,7 @@
 #include "base/strbuf.h"
 #include "server/handlers/documents/discovery.h"
 
-/* other: the row of another kind than that of the resource; NULL = it is that one. */
+/* other: the row of the kind in the response; NULL = it is the kind of the resource. */
 static void put_response_kind(struct hf__strbuf *s, const struct hfd_resource *row,
                               const struct hfd_resource *other) {
         hf__strbuf_printf(s,

@@ -8,6 +8,6 @@
 
 #include "base/buf.h"
 
-/* The apidiscovery.k8s.io APIGroupDiscoveryList. version: "v2" or "v2beta1", which have the same
- * content. NULL = out of memory. */
+/* The apidiscovery.k8s.io APIGroupDiscoveryList. core: the document at /api, otherwise the one at
+ * /apis. version: "v2" or "v2beta1", which have the same content. NULL = out of memory. */
 struct hf__buf *hfd_aggregated_discovery(bool core, const char *version);

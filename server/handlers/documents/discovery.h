@@ -15,9 +15,9 @@
 struct hf__strbuf;
 
 /*
- * Returns the JSON document at path: /api, /api/v1, /apis, /apis/GROUP, /apis/GROUP/VERSION or
- * /openapi/v3... A slash at the end is ignored. *ret_code is 200. NULL: *ret_code is 404 (there is
- * no document at path) or 500 (out of memory). Pure.
+ * Returns the JSON document at path: /api, /api/v1, /apis, /apis/GROUP, /apis/GROUP/VERSION,
+ * /openapi/v2 or /openapi/v3... Slashes at the end are ignored. *ret_code is 200. NULL: *ret_code
+ * is 404 (there is no document at path) or 500 (out of memory). Pure.
  */
 struct hf__buf *hfd_discovery(const char *path, int *ret_code);
 
@@ -26,8 +26,8 @@ struct hf__buf *hfd_discovery(const char *path, int *ret_code);
 /* The first row of the group that is listed at position i, in kube-apiserver's order and without
  * the core group. NULL: there are not so many. */
 const struct hfd_resource *hfd_discovery_group(size_t i);
-/* Appends the versions of the group that row is the first row of: put appends one, between
- * commas. */
+/* Appends the versions of a group, whose first row is row, with commas between them. put appends
+ * one version. */
 void hfd_discovery_put_versions(struct hf__strbuf *s, const struct hfd_resource *row,
                                 void (*put)(struct hf__strbuf *s, const struct hfd_resource *row));
 /* The verbs of a resource, as a JSON array. */

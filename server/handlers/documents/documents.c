@@ -2,8 +2,8 @@
 /*
  * Chooses the form of a document by the header Accept, and sends it.
  *
- * Invariant: an element of Accept that the document cannot be sent as is skipped; only if no
- * element is left, the answer is 406.
+ * Invariant: an element of Accept that does not fit the document is skipped. The response is a 406
+ * only if no element fits.
  */
 #include "server/handlers/documents/documents.h"
 
@@ -172,7 +172,7 @@ static bool add_path(char **paths, size_t *n, const struct hfd_resource *row, bo
         return true;
 }
 
-/* Adds the paths of the groups and versions, which are at most four for each row. */
+/* Adds the paths of the groups and versions, which are at most three for each row. */
 static bool add_api_paths(char **paths, size_t *n) {
         size_t n_rows;
         const struct hfd_resource *rows = hfd_resources(&n_rows);

@@ -112,7 +112,7 @@ static void put_members(const struct writer *w, const struct hfd_schema *schema,
         }
 }
 
-/* Appends the members of a schema, each with a comma. field: where it is used; NULL = elsewhere. */
+/* Appends the members of a schema, each with a comma. field: the field that has it; NULL = none. */
 static void put_schema(const struct writer *w, const struct hfd_schema *schema,
                        const struct hfd_schema_field *field) {
         put_text(w->s, "description", field ? field->description : NULL);
@@ -190,7 +190,7 @@ static void put_path(const struct writer *w, const struct hfd_resource *resource
         hf__strbuf_putc(w->s, ',');
 }
 
-/* The create of a token: its kind is another one than that of the path. */
+/* The path that creates a token, whose kind is not that of the resource in the path. */
 static void put_token_path(const struct writer *w, const struct hfd_resource *resource) {
         hf__strbuf_putc(w->s, '"');
         hfd_openapi_put_path(w->s, resource, false);

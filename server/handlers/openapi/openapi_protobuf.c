@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * OpenAPI v2 as protobuf: gnostic's openapi_v2.Document. Clients that ask for it are old: kubectl
- * 1.20 needs it for every create, to validate the object, and for `kubectl explain`. By the patch
- * strategy and merge key of a list, `kubectl apply` computes patches.
+ * 1.20 needs it for every create, to validate the object, and for `kubectl explain`. `kubectl
+ * apply` computes patches with the patch strategy and merge key of a list.
  */
 #include <stdio.h>
 #include <string.h>
@@ -147,7 +147,7 @@ static void put_properties(struct hf__strbuf *s, const struct hfd_schema *schema
         put_message(s, SCHEMA_PROPERTIES, &properties);
 }
 
-/* What a schema contains that is not a reference. */
+/* The members of a schema that is not a reference. */
 static void put_members(struct hf__strbuf *s, const struct hfd_schema *schema,
                         const struct hfd_schema_field *field) {
         struct hf__strbuf type = {0};
@@ -170,7 +170,7 @@ static void put_members(struct hf__strbuf *s, const struct hfd_schema *schema,
                 put_text_extension(s, "x-kubernetes-patch-merge-key", field->merge_key);
 }
 
-/* field: where the schema is used; NULL = elsewhere. */
+/* field: the field that has the schema; NULL = none. */
 static void put_schema(struct hf__strbuf *s, const struct hfd_schema *schema,
                        const struct hfd_schema_field *field) {
         char reference[200];
