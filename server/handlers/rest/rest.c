@@ -107,8 +107,8 @@ static bool set_verb(struct hfd_request *request, const char *verb) {
 }
 
 /* Whether the path allows the verb: only a list or a watch may span namespaces; a create has no
- * name, unless it is that of a token; an update or patch of an object needs one; and another
- * subresource can only be read, updated or patched. */
+ * name, unless it is that of a token; an update or patch of an object needs one; another
+ * subresource can only be read, updated or patched; and a review can only be created. */
 static bool is_verb_allowed(const struct hfd_request *request,
                             const struct hfd_request_info *info) {
         if (request->subresource == HFD_SUB_TOKEN)

@@ -2,8 +2,8 @@
 /*
  * Converts bodies to JSON.
  *
- * Invariant: the JSON is at most as large as a body may be, so that a small text in YAML cannot
- * become a large one.
+ * Invariant: the JSON of a YAML body is at most as large as a body may be, because aliases could
+ * make a small text in YAML very large.
  */
 #include "server/handlers/rest/rest_body.h"
 
@@ -45,7 +45,8 @@ static bool decode_protobuf(struct hfd_rest_request *rest, bool is_delete,
         return r == 0;
 }
 
-/* The words of Kubernetes: those of DeleteOptions have nothing around the decoder's. */
+/* The messages are those of Kubernetes, which adds nothing to the decoder's message for
+ * DeleteOptions. */
 static void refuse_yaml(const struct hfd_rest_request *rest, bool is_delete, int r,
                         const struct hf_status *status, struct hfd_response *response) {
         const struct hfd_request *request = &rest->request;

@@ -78,8 +78,8 @@ static void on_gone(void *ctx) {
 
 /* ---- steps ---- */
 
-/* The end, in either way. The last reference to the HTTP request may go here, and the stream with
- * it. */
+/* Ends the list, whether it was sent or not. This may drop the last reference to the HTTP request,
+ * and so free the stream. */
 static enum hfd_work_result finish(struct hfd_rest_list *list) {
         struct hfd_rest_request *rest = list->rest;
 

@@ -66,8 +66,8 @@ static size_t add_warnings(const char *lines, char text[WARNINGS_MAX][WARNING_MA
         return n;
 }
 
-/* Makes a compressed copy, if the client and the body are such. NULL (also if memory is short): the
- * caller sends the body unchanged. */
+/* Makes a compressed copy, if the client accepts one and the body is large enough for it. NULL
+ * (also if memory is short): the caller sends the body unchanged. */
 static struct hf__buf *pack(struct hfd_http_request *http_request, const struct hf__buf *body) {
         if (!body || body->n < HFD_GZIP_MIN || body->n > HFD_REST_PRETTY_MAX ||
             !hfd_gzip_is_accepted(http_request))

@@ -317,8 +317,8 @@ static size_t measure_unsent(void *ctx) {
                (watcher ? hfd_watcher_waiting(watcher) : 0);
 }
 
-/* The account is full, and this watch has to end. The client watches again from the last event
- * that it got. Something is charged, so there is a watcher, or the client gets its first events. */
+/* The account is full, and this watch has to end. The client watches again from the last event that
+ * it got. Nothing is charged before there is a watcher. */
 static void end_slow(void *ctx) {
         struct stream *stream = ctx;
         struct hfd_watcher *watcher = atomic_load(&stream->watcher);

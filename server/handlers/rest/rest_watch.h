@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A watch over HTTP: a response that stays open, with one JSON object per line for each event
+ * A watch over HTTP: a response that stays open and has one frame for each event, a line of JSON or
+ * a protobuf message
  * (https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes).
  */
 #include "server/handlers/rest/rest_request.h"

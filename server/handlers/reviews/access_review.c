@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The questions are answered by the same function that authorizes requests, so that an answer and
- * the request that follows it cannot differ.
+ * Answers reviews of access. hfd_access_review asks the function that authorizes requests, so that
+ * an answer and the request that follows it cannot differ.
  */
 #include "server/handlers/reviews/access_review.h"
 
@@ -176,7 +176,7 @@ static int add_rule(struct hf__json *rules, const char *verbs, const char *key) 
         return r;
 }
 
-/* Moves rules into the two lists of the status. A rule is for resources, for URLs or for both. */
+/* Copies rules into the two lists of the status. A rule is for resources, for URLs or for both. */
 static int split_rules(const struct hf__json *rules, struct hf__json *resource_rules,
                        struct hf__json *url_rules) {
         int r = 0;

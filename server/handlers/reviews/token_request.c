@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The steps, of which each one may fail with a response:
+ * Issues a token in these steps, each of which may end with a failure as the response:
  *
- *      parse -> get the account -> check the wishes -> get the Secret, if one is named -> issue
+ *      parse -> get the account -> check the request -> get the Secret, if one is named -> issue
  *
  * Their order is that of kube-apiserver, because a client sees the first failure only. The token is
  * signed on the pool of threads: with a long RSA key that takes many milliseconds. The job owns the
@@ -179,8 +179,8 @@ static void get_object(struct job *job, const char *plural, const char *name,
         hfd_registry_serve(job->request.registry, &job->get);
 }
 
-/* Takes the uid from an object that was read. False: the read has failed, and the client gets its
- * response; or the object has no uid. */
+/* Takes the uid from an object that was read. False: the job has ended with a failure, because the
+ * read has failed or the object has no uid. */
 static bool take_uid(struct job *job, const struct hfd_response *response, char uid[64]) {
         struct hf__span text = {0};
         bool ok = response->status.error == 0 && response->body;
@@ -193,7 +193,7 @@ static bool take_uid(struct job *job, const struct hfd_response *response, char 
                 return true;
         }
         if (ok) {
-                finish_no_memory(job); /* an object of another program: a 500 too */
+                finish_no_memory(job); /* only another program stores such an object: 500 */
                 return false;
         }
         job->request.done(job->request.ctx, response);
@@ -246,7 +246,7 @@ static void bind(struct job *job) {
         finish(job, &response);
 }
 
-/* ---- the wishes ---- */
+/* ---- what the client requests ---- */
 
 static void check_seconds(const struct job *job, struct hfd_causes *causes) {
         int64_t seconds = wanted_seconds(job);

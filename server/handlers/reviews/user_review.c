@@ -96,7 +96,7 @@ static int set_token_status(const struct hfd_review_context *context, struct hf_
         return r;
 }
 
-/* Each one is compared with each of the token. */
+/* Limits the audiences, because each one is compared with each audience of the token. */
 static bool check_audiences(const struct hfd_review_context *context,
                             const struct hf__json *audiences, struct hfd_response *response) {
         struct hfd_causes causes;
