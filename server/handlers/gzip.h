@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Compresses answers with gzip, because a list of many objects is mostly repetition. As in
- * kube-apiserver, an answer is compressed if it has HFD_GZIP_MIN bytes or more and the client
+ * Compresses responses with gzip, because a list of many objects is mostly repetition. As in
+ * kube-apiserver, a response is compressed if it has HFD_GZIP_MIN bytes or more and the client
  * accepts it. Thread: owner only.
  */
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 
 struct hfd_gzip;
 
-/* The headers that say that an answer is compressed, and that it depends on the request. */
+/* The headers that say that a response is compressed, and that it depends on the request. */
 #define HFD_GZIP_HEADERS                                                                           \
         {"content-encoding", "gzip"}, { "vary", "Accept-Encoding" }
 
@@ -24,7 +24,7 @@ bool hfd_gzip_is_accepted(struct hfd_http_request *http_request);
 /* The whole text, compressed. NULL = out of memory. */
 struct hf__buf *hfd_gzip_pack(const struct hf__buf *text);
 
-/* ---- an answer in pieces ---- */
+/* ---- a response in pieces ---- */
 
 /* About 130 KiB of memory. 0 or -ENOMEM. */
 int hfd_gzip_new(struct hfd_gzip **ret_gzip);

@@ -35,7 +35,7 @@ static bool find_format(const char *as, enum hfd_verb verb, enum hfd_format *ret
         return true;
 }
 
-/* Whether the answer can be protobuf. The metadata of every kind can. */
+/* Whether the response can be protobuf. The metadata of every kind can. */
 static bool has_protobuf(const struct hfd_request *request, enum hfd_format format) {
         if (format == HFD_AS_JSON)
                 return hfd_protobuf_has_form(request->resource);

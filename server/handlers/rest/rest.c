@@ -61,7 +61,7 @@ static enum hfd_work_result answer_step(struct hfd_work_task *task) {
         return HFD_WORK_DONE;
 }
 
-/* Converts and sends a large answer on the pool of threads. False: the pool has stopped. */
+/* Converts and sends a large response on the pool of threads. False: the pool has stopped. */
 static bool answer_on_pool(struct hfd_rest_request *rest, const struct hfd_response *response) {
         rest->answer = *response;
         hf__buf_ref(rest->answer.body);

@@ -42,7 +42,7 @@ struct hfd_rest_request {
         struct hf__strbuf translated; /* owned; the body as JSON, if it was not */
         struct hfd_work_task task;    /* for a large body: decodes and serves it */
         struct hfd_rest_list *list;   /* a list; the HTTP request owns it; NULL = another verb */
-        /* A large answer that is to become protobuf: converted and sent by a task of its own. */
+        /* A large response that is to become protobuf. A task of its own converts and sends it. */
         struct hfd_work_task answer_task;
         struct hfd_response answer; /* owned */
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What somebody may do. Both functions add the status to the object, which stays the caller's.
- * False: response is filled.
+ * The reviews that say what a user may do. Both functions add the status to the object, which stays
+ * the caller's. False: response is filled.
  *
  * Thread: any. Nothing blocks: the authorizer decides by what is in memory.
  */

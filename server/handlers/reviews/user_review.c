@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answers SelfSubjectReviews and TokenReviews: who the requester is, or whose a token is.
+ * SelfSubjectReviews, which say who the requester is, and TokenReviews, which say whose a token is.
  *
- * A TokenReview names the user of any token, so only users with the right to create one get an
- * answer. An unknown token is not a failure of the request: the answer says that it is unknown.
+ * A TokenReview names the user of any token, so only users with the right to create one get a
+ * result. An unknown token is not a failure of the request: the response says that it is unknown.
  */
 #include "server/handlers/reviews/user_review.h"
 

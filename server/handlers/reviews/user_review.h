@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Who somebody is. Both functions add the status to the object, which stays the caller's. False:
- * response is filled.
+ * The reviews that say who a user is. Both functions add the status to the object, which stays the
+ * caller's. False: response is filled.
  *
  * Thread: any. Nothing blocks.
  */
