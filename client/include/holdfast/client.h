@@ -63,7 +63,7 @@ enum hf_patch {
         HF_PATCH_JSON,      /* a list of operations, RFC 6902 */
         HF_PATCH_STRATEGIC, /* strategic merge patch, for the built-in kinds */
         /* Server-side apply: creates the object if it does not exist. hf_request.query needs
-         * fieldManager=NAME. holdfastd refuses it. */
+         * fieldManager=NAME. The loopback client inside holdfastd refuses it. */
         HF_PATCH_APPLY
 };
 
@@ -85,7 +85,7 @@ struct hf_request {
         const char *ns;
         /* the object's name: required for get, update, patch and delete */
         const char *name;
-        /* for get and update: "status", "finalize"; NULL = the object itself */
+        /* for get, update and patch: "status", "finalize"; NULL = the object itself */
         const char *subresource;
         /* further query parameters, already encoded: "labelSelector=a%3Db"; NULL = none */
         const char *query;
@@ -198,12 +198,12 @@ HF_MUST_CHECK int hf_client_do(struct hf_client *client, const struct hf_request
 
 /*
  * Creates a client whose callbacks run in `loop`. It passes its requests on to `inner`. Both are
- * borrowed. When a watch's events wait for the loop with more than 64 MiB, it ends with
- * HF_E_TOO_LARGE. hf_client_free of this client may only be called on the loop's thread; it waits
- * until `inner` has canceled the requests, which does not take long, and calls hf_loop_dispatch
- * until the callbacks were called, so that other functions that wait in the loop are called, too.
- * Do not use it for functions that block the loop's thread, such as hf_client_do. 0, -EINVAL,
- * -ENOMEM.
+ * borrowed. If more than 64 MiB of a watch's events wait for the loop, the watch ends with
+ * HF_E_TOO_LARGE. hf_client_free of this client may only be called on the loop's thread. It waits
+ * until `inner` has canceled the requests, which does not take long. Then it calls hf_loop_dispatch
+ * until all callbacks have been called, which calls other functions that wait in the loop, too. Do
+ * not use this client for functions that block the loop's thread, such as hf_client_do. Returns 0
+ * or -errno.
  */
 HF_MUST_CHECK int hf_loop_client_new(struct hf_loop *loop, struct hf_client *inner,
                                      struct hf_client **ret_client);
@@ -221,7 +221,7 @@ HF_MUST_CHECK int hf_loop_client_new(struct hf_loop *loop, struct hf_client *inn
  * codes except 504 it retries reads. It never does this in HF_LANE_LEASE. If the request still
  * fails, the response has hf_status.retry_after_s. After a 401 the client reads the token file
  * again, and repeats the request if the token has changed. It repeats a write in no other case,
- * except after a 503 that proves that nothing was written:
+ * except after a 503 that proves that nothing was written.
  *
  * What a failed write means: a 503 to a write is HF_E_TIMEOUT, an unknown outcome, because a proxy
  * may answer so after it has forwarded the write. Only a 503 with the cause NotApplied in its
@@ -250,8 +250,9 @@ struct hf_rest_config {
          * all https or all http. Each may answer any request. A request begins at the server that
          * answered last. If that one cannot be reached, refuses the connection, or breaks it before
          * the request was sent, the request goes to the next server at once, within its deadline. A
-         * read does so also after 502 and 503, and when its connection breaks later. A write that
-         * may have been processed is not sent to a second server.
+         * read does so also after 502 and 503, and when its connection breaks later. A request in
+         * HF_LANE_LEASE does so also after 429. A write that may have been processed is not sent to
+         * a second server.
          */
         const char *const *other_servers;
         size_t n_other_servers; /* less than HF_REST_SERVERS_MAX */
@@ -274,8 +275,8 @@ HF_MUST_CHECK int hf_rest_client_new(const struct hf_host *host,
  *
  * path NULL = the files of $KUBECONFIG, merged as kubectl merges them (the first file that defines
  * a name wins), else ~/.kube/config. Returns HF_E_NOT_FOUND if path is NULL and there is no such
- * file or setting; HF_E_UNAVAILABLE if a file is YAML and libyaml is missing; HF_E_TOO_LARGE;
- * otherwise as hf_rest_client_new. Blocks on the file system.
+ * file or setting; HF_E_UNAVAILABLE if a file is YAML and libyaml is missing; HF_E_TOO_LARGE if a
+ * file is too large as JSON; otherwise as hf_rest_client_new. Blocks on the file system.
  */
 HF_MUST_CHECK int hf_rest_client_from_kubeconfig(const struct hf_host *host, const char *path,
                                                  struct hf_client **ret_client,

@@ -12,7 +12,8 @@
  *
  * Sizes: what an operation gets has the size of the library, which may be newer than the
  * implementation. Pass the pointer on to another client, or set the `size` of a copy to its sizeof.
- * A response needs the `size` of the implementation; with another one hf_client_do returns -EINVAL.
+ * In a response, set `size` to sizeof(struct hf_response); if it is 0, for example, hf_client_do
+ * returns -EINVAL.
  */
 #include <stddef.h>
 
@@ -34,8 +35,8 @@ struct hf_client_ops {
                      hf_watch_end_fn on_end, void *ctx, uint64_t *ret_id);
         /* As hf_client_watch_cancel. Must ignore an id that it does not know. */
         void (*watch_cancel)(struct hf_client *self, uint64_t id);
-        /* As hf_client_free; self is not NULL. Ends all requests and watches, then frees self. NULL
-         * = nothing to free */
+        /* As hf_client_free; self is not NULL. Ends all requests and watches, then frees self. This
+         * member may be NULL if there is nothing to free. */
         void (*free)(struct hf_client *self);
 };
 

@@ -18,12 +18,14 @@ extern "C" {
 
 /* Borrowed for the call. */
 struct hf_condition {
-        size_t size;                 /* sizeof(struct hf_condition) */
-        const char *type;            /* required: "Ready" */
-        const char *status;          /* required: "True", "False" or "Unknown" */
-        const char *reason;          /* required: one word in CamelCase */
-        const char *message;         /* for people; NULL = "" */
-        int64_t observed_generation; /* the metadata.generation this is about; 0 = left out */
+        size_t size;         /* sizeof(struct hf_condition) */
+        const char *type;    /* required: "Ready" */
+        const char *status;  /* required: "True", "False" or "Unknown" */
+        const char *reason;  /* required: one word in CamelCase */
+        const char *message; /* for people; NULL = "" */
+        /* The metadata.generation that this is about. 0 = not set: an existing condition keeps its
+         * observedGeneration. */
+        int64_t observed_generation;
 };
 
 /*

@@ -19,8 +19,8 @@
  * Order of calls: hf_informer_new; hf_informer_add_index for each index; hf_informer_start once;
  * then any function, in any order; hf_informer_free. Before the start, reads find nothing, waits
  * block, and handlers may be added, which are called after the start. An informer that was never
- * started may be freed at once. Remove handlers, or let the functions that they call outlive the
- * informer.
+ * started may be freed at once. Remove a handler before you free what it uses, or free the informer
+ * first.
  *
  * Thread: any, except where a function states otherwise. Handlers and index functions run on the
  * reflector's thread. They must be quick: put a key into a queue and return. They must not add or
@@ -93,9 +93,9 @@ HF_MUST_CHECK int hf_informer_new(const struct hf_host *host,
  * returns at once, before the first list. Returns 0, -errno, or -EINVAL: it has already been
  * started. Thread: the owner's. */
 HF_MUST_CHECK int hf_informer_start(struct hf_informer *informer);
-/* Cancels the current list and watch, waits for their end (so it blocks while a handler runs, with
- * a shared thread also one of another informer), joins the informer's own thread, and frees the
- * informer with its handlers and indexes. No other thread may be in a function with this informer.
+/* Cancels the current list and watch, waits for their end, joins the informer's own thread, and
+ * frees the informer with its handlers and indexes. So it blocks while a handler runs, even one of
+ * another informer on the same thread. No other thread may be in a function with this informer.
  * Must not be called on an informer's thread. Accepts NULL; returns NULL. */
 struct hf_informer *hf_informer_free(struct hf_informer *informer);
 
@@ -106,8 +106,8 @@ bool hf_informer_synced(struct hf_informer *informer);
 /*
  * Blocks until the informer has seen all changes up to resource_version, and its handlers have been
  * called for them. (A handler that was just added may still wait for its first events.) Returns 0;
- * HF_E_CANCELED: token fired first; -EINVAL: an argument is NULL, or resource_version is not a
- * number above 0.
+ * HF_E_CANCELED: token fired first; -EINVAL: informer or token is NULL, or resource_version is
+ * neither NULL nor a number above 0.
  *
  * resource_version: a number that the server issued for an object of this collection (with
  * one_revision: of any collection); NULL = only wait for the first list. If the collection is idle

@@ -23,16 +23,16 @@ extern "C" {
  * informer are as the server sent them.)
  *
  * *ret_object is the changed object, malloc'ed and NUL-terminated, and the caller frees it. Returns
- * 0, -ENOMEM, HF_E_CONFLICT (another owner is the controller), or HF_E_INVALID (a text is not such
- * an object, the object's metadata is no object or its owner references are no list, or the owner
- * has a namespace and the object has none or another one).
+ * 0, -ENOMEM, -EINVAL (an argument is NULL), HF_E_CONFLICT (another owner is the controller), or
+ * HF_E_INVALID (a text is not such an object, the object's metadata is no object or its owner
+ * references are no list, or the owner has a namespace and the object has none or another one).
  */
 HF_MUST_CHECK int hf_owner_set(const char *object, size_t n, const char *owner, size_t n_owner,
                                char **ret_object);
 /*
- * Looks whether the object with this uid is the controller of `object`. Returns 0, -ENOMEM, or
- * HF_E_INVALID: `object` is not JSON. Check it before you change or delete an object that has the
- * name of one of yours.
+ * Finds out whether the object with this uid is the controller of `object`, which is JSON of n
+ * bytes. Call it before you change or delete an object that has the name of one of yours. Returns
+ * 0, -ENOMEM, -EINVAL (an argument is NULL), or HF_E_INVALID: `object` is not JSON.
  */
 HF_MUST_CHECK int hf_owner_check(const char *object, size_t n, const char *uid,
                                  bool *ret_is_controller);

@@ -8,7 +8,8 @@
  * The same Event (object, type, reason, message) has one object on the server. A repetition raises
  * its count. It is written when the last write of the same Event is at least 10 s old and has been
  * answered; until then it is only counted. A recorder keeps 64 Events; a new one replaces the one
- * that has not been seen for longest. If all 64 are being written, it is left out.
+ * that has not been seen for longest. If all 64 are being written, the new one is not recorded. The
+ * count starts at 1 again for an Event that was replaced, and in another recorder.
  *
  * Thread: any, for each function but new and free.
  */

@@ -34,7 +34,7 @@ enum hf_upsert_result { HF_UPSERT_UNCHANGED = 0, HF_UPSERT_CREATED, HF_UPSERT_UP
  * the object first, everything begins again, up to 5 times. If the body has a
  * metadata.resourceVersion or metadata.uid, it must be that of the object, or nothing is written;
  * such a body never creates an object. The deadline, if it is given, holds for each request;
- * `token` ends the whole.
+ * `token` ends all attempts.
  *
  * ret_result and ret_object may be NULL; *ret_object is the object as the server returned it,
  * malloc'ed and NUL-terminated, and the caller frees it. Returns 0 or an error of hf_client_do;

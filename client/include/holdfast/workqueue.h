@@ -16,8 +16,9 @@
  * again. hf_reconciler_run does so for the events of its informers.
  *
  * Thread: any, for every function except new and free. Only hf_workqueue_take waits for keys; the
- * others wait for short mutexes at most, and free also for a reader of the metrics. A queue
- * belongs to one term of a leader; create a new one for the next term.
+ * others wait at most for mutexes that are held for a short time. hf_workqueue_free also waits for
+ * a thread that is reading the metrics. A queue belongs to one term of a leader; create a new one
+ * for the next term.
  */
 #include <stddef.h>
 
