@@ -4,14 +4,14 @@
  *
  * A waiting thread adds a waiter to the informer's list, with the revision that the thread needs
  * and the number of consistent lists begun so far. The wait ends when the informer has seen that
- * revision. If the server does not use one revision counter for all collections, a list that begins
- * after the call is sufficient too: it contains everything that was written before the call. The
- * reflector checks the waiting threads at probe_at and sends such a list request in parallel to the
+ * revision. If the server does not use one revision counter for all collections, a consistent list
+ * that begins after the call is sufficient too: it contains everything that was written before the
+ * call. If a thread still waits at probe_at, the reflector sends a list request in parallel to the
  * watch; reflector_list.c calls it a probe.
  *
  * At the beginning of a term the revision comes from the Lease. Without one_revision the informer's
  * collection may have another counter, which may be far ahead of the Lease's. Then its revisions
- * prove nothing, and only such a list ends the wait.
+ * prove nothing, and only a consistent list ends the wait.
  *
  * Invariant: each waiter is removed from the list by its own thread before that thread's call of
  * the barrier returns, because the call owns the waiter's memory.

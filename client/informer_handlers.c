@@ -2,10 +2,10 @@
 /*
  * Calls the handlers of an informer.
  *
- * A handler has one of three states: new (it is not replayed), active (it gets events), removed.
- * The reflector's thread marks a handler as running while it calls it. A thread that removes a
- * handler first marks it removed and waits until it is not running. Only then does that thread
- * unlink the handler and free it.
+ * A handler has one of three states: new (not replayed: it has not got the existing objects yet),
+ * active (it gets events), removed. The reflector's thread marks a handler as running while it
+ * calls it. A thread that removes a handler first marks it removed and waits until it is not
+ * running. Only then does that thread unlink the handler and free it.
  *
  * Invariant: a handler is unlinked only under the lock and only while it does not run. Therefore
  * the reflector can continue with the next handler after it has called one and taken the lock

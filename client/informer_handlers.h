@@ -12,8 +12,8 @@ struct hf__buf;
 struct hf__informer_entry;
 
 struct hf_informer_handler {
-        struct hf_informer_handler *next;
-        hf_informer_handler_fn fn;
+        struct hf_informer_handler *next; /* guarded by the informer's mu */
+        hf_informer_handler_fn fn;        /* immutable, as ctx is */
         void *ctx;
         /* guarded by the informer's mu */
         bool replayed; /* the handler got the initial objects; from now on it gets events */

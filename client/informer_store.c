@@ -56,7 +56,8 @@ static int read_text(struct metadata *metadata, size_t index, struct hf__span va
 }
 
 /* Reads the texts that the store needs, and nothing else, because parsing all of the metadata would
- * be slow for large lists. 0, -ENOMEM or -EPROTO; then metadata_done has been called. */
+ * be slow for large lists. 0: the caller calls metadata_done. -ENOMEM or -EPROTO: there is nothing
+ * to free. */
 static int parse_metadata(struct hf__span object, struct metadata *ret_metadata) {
         static const char *const names[] = {"namespace", "name", "resourceVersion", "uid"};
         const char **texts[] = {&ret_metadata->ns, &ret_metadata->name,
@@ -138,7 +139,7 @@ int hf__informer_store_transform(const struct hf_informer *informer, const char 
 
 /* ---- changes ---- */
 
-/* Adds a new entry to the store, and updates the entry's place in the indexes. 0, or -ENOMEM:
+/* Adds the entry to the store if it is new, and updates its place in the indexes. 0, or -ENOMEM:
  * nothing has changed. */
 static int set_entry_locked(struct hf_informer *informer, struct hf__informer_entry *entry,
                             bool is_new, const struct hf_informer_values *values) {

@@ -78,7 +78,7 @@ static void remove_locked(struct hf_informer_thread *thread, struct hf_informer 
 
 /* ---- the thread ---- */
 
-/* NULL: nobody is ready before due_at. */
+/* NULL: no informer is ready before due_at. */
 static struct hf_informer *next_locked(struct hf_informer_thread *thread) {
         hf_nsec now = hf_now(thread->clock);
 

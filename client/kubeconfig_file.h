@@ -20,7 +20,8 @@ struct hf__kubeconfig_file {
 
 /*
  * Parses n bytes of text, YAML or JSON. Relative paths in it are relative to `dir`, and `source`
- * names it in messages. 0 or an error, as hf__kubeconfig_parse; then there is nothing to free.
+ * names it in messages. 0 or an error, as hf__kubeconfig_parse; after an error there is nothing to
+ * free.
  */
 int hf__kubeconfig_file_parse(const char *text, size_t n, const char *dir, const char *source,
                               struct hf__kubeconfig_file *file, struct hf_status *reterr_status);
@@ -29,8 +30,9 @@ int hf__kubeconfig_file_read(const char *path, struct hf__kubeconfig_file *file,
                              struct hf_status *reterr_status);
 /*
  * Reads the files that kubectl reads when it is called without --kubeconfig: those of $KUBECONFIG,
- * or ~/.kube/config. files has HF__KUBECONFIG_FILES_MAX places. The caller frees *n_files of them,
- * also after an error. HF_E_NOT_FOUND: there is no such file or setting. Blocks on the file system.
+ * or ~/.kube/config. files has HF__KUBECONFIG_FILES_MAX places, and *n_files is 0 before the call.
+ * The caller frees *n_files of them, even after an error. HF_E_NOT_FOUND: there is no such file or
+ * setting. Blocks on the file system.
  */
 int hf__kubeconfig_files_read(struct hf__kubeconfig_file *files, size_t *n_files,
                               struct hf_status *reterr_status);

@@ -3,10 +3,10 @@
  * A client whose callbacks run in the host's event loop. It passes requests on to another client,
  * copies what that client's callbacks get, and queues it for the loop.
  *
- * Invariants: every operation is on one of the two lists, and its final task is queued exactly
- * once, when the inner client has ended it. Its task needs no memory that is not there from the
- * start: if an event cannot be copied, or too many bytes wait, the watch ends with an error. No
- * lock is held while the inner client or a callback is called.
+ * Invariants: every operation (a request or a watch) is on one of the lists `ops` and `canceled`.
+ * Its final task is queued exactly once, when the inner client has ended it. The task is part of
+ * the operation, so queuing it cannot fail. If an event cannot be copied, or too many bytes wait,
+ * the watch ends with an error. No lock is held while the inner client or a callback is called.
  */
 #include <holdfast/client_port.h>
 
@@ -20,7 +20,7 @@
 #include "base/sized_struct.h"
 #include "base/thread.h"
 
-/* Events that wait in the loop, of one watch. */
+/* The limit on the events of one watch that wait in the loop. */
 #define MAX_QUEUED_BYTES ((size_t)64 << 20)
 
 static const struct hf__sized sized_response = HF__SIZED(struct hf_response, status);

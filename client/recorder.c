@@ -4,9 +4,10 @@
  *
  *      FREE --recorded--> UNDER_WAY --answered--> KEPT --recorded again--> UNDER_WAY
  *
- * An entry holds one Event. It is written with PUT, under a name that is a hash of what makes the
- * Event the same, so that the number of objects does not grow with repetitions, also of other
- * processes. If the server does not create objects on PUT, it is written with POST.
+ * An entry holds one Event. Its name on the server ends with a hash of the object, type, reason and
+ * message. A repetition is written with PUT to the same name, even by another process, so that the
+ * number of objects does not grow. If the server does not create objects on PUT, the first write is
+ * a POST.
  *
  * Invariants: only the response to its request changes the state of an entry that is UNDER_WAY. The
  * entry then holds a reference, so the owner may free the recorder at any time. After that a
@@ -35,9 +36,9 @@
 #define MAX_ATTEMPTS    3 /* PUT, POST, and PUT again if another process was first */
 #define WRITE_EVERY     (10 * HF_NSEC_PER_SEC)
 #define REQUEST_TIMEOUT (10 * HF_NSEC_PER_SEC)
-#define N_HASH          16 /* digits in an Event's name */
-#define MAX_REASON      129
-#define MAX_MESSAGE     1025
+#define N_HASH          16   /* digits in an Event's name */
+#define MAX_REASON      129  /* bytes, with the NUL */
+#define MAX_MESSAGE     1025 /* bytes, with the NUL */
 
 enum entry_state { FREE = 0, KEPT, UNDER_WAY };
 
@@ -49,7 +50,7 @@ struct entry {
         bool create; /* send a POST */
         uint64_t count;
         hf_nsec seen_at, written_at; /* boot time */
-        int64_t last_s;              /* since 1970 */
+        int64_t last_s;              /* when it was last seen, in seconds since 1970 */
         char ns[HF_NAME_MAX + 1], name[HF_NAME_MAX + 1];
         struct hf__strbuf text; /* the Event up to the members that change with each repetition */
 };
@@ -136,7 +137,8 @@ struct hf_recorder *hf_recorder_free(struct hf_recorder *recorder) {
 
 static void on_response(void *ctx, const struct hf_response *reply);
 
-/* Prints the Event and starts its request. Requires UNDER_WAY. A failure to start is a response. */
+/* Prints the Event and starts its request. The entry must be UNDER_WAY. A failure to start is
+ * handled like a response. */
 static void send_entry(struct entry *entry) {
         struct hf_recorder *recorder = entry->recorder;
         struct hf__strbuf body = {0};
@@ -251,7 +253,7 @@ static void print_event(const struct hf_recorder *recorder, const struct record 
         put_member(out, "firstTimestamp", at);
 }
 
-/* The Event's name: the object's, and a hash of all that makes two Events the same. 0 or
+/* Sets the Event's name: the object's name, and a hash of all that distinguishes two Events. 0 or
  * -ENOMEM. */
 static int name_event(const struct hf_recorder *recorder, struct record *record) {
         const char *uid = hf__json_string(record->object, "metadata.uid");
@@ -274,7 +276,8 @@ static int name_event(const struct hf_recorder *recorder, struct record *record)
         return r;
 }
 
-/* The entry of this Event; else a free one, or the one not seen for longest. NULL: none. */
+/* The entry of this Event; else a free one, or the one not seen for longest. NULL: all are
+ * UNDER_WAY. */
 static struct entry *find_entry_locked(struct hf_recorder *recorder, const struct record *record) {
         hf__mutex_assert_held(&recorder->mu);
         struct entry *found = NULL;

@@ -2,10 +2,10 @@
 /*
  * The sources of the reflector, and the queue between the client's threads and the reflector's.
  *
- * Invariants: a callback blocks only for the informer's lock, and never calls functions of the
- * user. If an event cannot be queued (it is malformed, memory is exhausted, or MAX_QUEUED_BYTES are
- * reached), its watch is marked as lost, and the reflector lists again. So no event is lost
- * unnoticed.
+ * Invariants: a callback blocks only for the locks of the informer and of its thread, and never
+ * calls functions of the user. If an event cannot be queued (it is malformed, memory is exhausted,
+ * or MAX_QUEUED_BYTES are reached), its watch is marked as lost, and the reflector lists again. So
+ * no event is lost unnoticed.
  */
 #include "client/reflector_source.h"
 

@@ -105,7 +105,7 @@ static hf_nsec time_left(const struct rest_request *request) {
         return request->deadline - hf_now(hf_host_clock(request->rest->base.host));
 }
 
-/* The time from the begin of a try to the deadline. The try begins at `not_before`, or now if that
+/* The time from the start of a try to the deadline. The try starts at `not_before`, or now if that
  * has passed. */
 static hf_nsec time_left_at(const struct rest_request *request, hf_nsec not_before) {
         hf_nsec left = time_left(request), left_then = request->deadline - not_before;

@@ -4,7 +4,8 @@
  * The servers of a REST client, and the order in which a request tries them.
  *
  * All servers are instances of one API server, so each can answer every request. A request begins
- * at the server that answered last. When a try fails, the request may go to the next server that it
+ * at the server `current`. When that server fails, `current` moves to the next one, so it is
+ * usually the server that answered last. The request that failed may go to the next server that it
  * has not tried yet; rest_servers.c has the rules.
  *
  * Thread: any. The list is immutable; `current` is atomic. A route belongs to one request.
@@ -20,9 +21,9 @@ struct hf__http_result;
 struct hf__rest_servers {
         char **urls; /* owned; "https://host:port/prefix", without a slash at the end */
         size_t n;
-        size_t max_url; /* length of the longest, in bytes */
-        bool over_tls;  /* all of them or none */
-        atomic_size_t current;
+        size_t max_url;        /* length of the longest, in bytes */
+        bool over_tls;         /* all of them or none */
+        atomic_size_t current; /* index of the server at which requests begin */
 };
 
 /* Checks and copies the URLs: `first`, and n_others further ones. 0, -ENOMEM, or HF_E_INVALID with
@@ -38,7 +39,7 @@ struct hf__rest_route {
         unsigned tried; /* one bit per server */
 };
 
-/* Begins at the server that answered last. */
+/* Begins at the server `current`, and forgets which servers were tried. */
 void hf__rest_route_begin(struct hf__rest_route *route, struct hf__rest_servers *servers);
 /* Goes to a server that the route has not tried. False: there is none. */
 bool hf__rest_route_next(struct hf__rest_route *route, struct hf__rest_servers *servers);

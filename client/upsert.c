@@ -105,7 +105,8 @@ static int update(struct upsert *upsert, bool *ret_again) {
         }
         before = hf__json_dup(object);
         r = before ? merge(object, upsert->body) : -ENOMEM;
-        /* The body may have an empty one, which would overwrite changes made since the read. */
+        /* The body may have an empty resourceVersion. With that, the server would overwrite changes
+         * made since the read. */
         const char *version = hf__json_string(before, "metadata.resourceVersion");
         if (r == 0 && version)
                 r = hf__json_set_string(object, "metadata.resourceVersion", version);

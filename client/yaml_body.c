@@ -30,7 +30,7 @@
 struct anchor {
         char *name;        /* owned */
         size_t start, end; /* of the node in the output; end 0 = the node is still open */
-        size_t height;     /* containers that are nested in the node, with itself */
+        size_t height;     /* levels of containers, with the node itself; 0 = a scalar */
 };
 
 /* An open mapping or sequence. */
@@ -93,7 +93,7 @@ static struct anchor *find_anchor(struct converter *c, const char *name) {
         return NULL;
 }
 
-/* Names the node that begins here. name NULL = it has no anchor. *ret_anchor may be NULL then. */
+/* Names the node that begins here. name NULL = it has no anchor, and *ret_anchor becomes NULL. */
 static int add_anchor(struct converter *c, const yaml_event_t *event, const yaml_char_t *name,
                       struct anchor **ret_anchor) {
         struct anchor *anchor = name ? find_anchor(c, (const char *)name) : NULL;
@@ -182,7 +182,7 @@ static int put_binary(struct converter *c, const yaml_event_t *event) {
         return r;
 }
 
-/* Writes a scalar that is to be resolved, which a key is, too. */
+/* Writes a scalar whose text decides its type. A key is resolved too, and written as a string. */
 static int put_resolved(struct converter *c, const yaml_event_t *event, bool key) {
         const char *text = (const char *)event->data.scalar.value;
         size_t n = event->data.scalar.length;
@@ -202,8 +202,8 @@ static int put_resolved(struct converter *c, const yaml_event_t *event, bool key
         return 0;
 }
 
-/* Writes a scalar as its tag says. The tags of the core schema are resolved, whatever the
- * quotes. */
+/* Writes a scalar as its tag says. A scalar with a tag of the core schema is resolved even if it is
+ * quoted. */
 static int put_tagged(struct converter *c, const yaml_event_t *event, bool key) {
         static const char *const resolved[] = {YAML_INT_TAG, YAML_FLOAT_TAG, YAML_BOOL_TAG,
                                                YAML_NULL_TAG};
