@@ -2,7 +2,8 @@
 /*
  * Arithmetic, and what + joins. Every overflow is an error.
  *
- * Invariant: no signed operation can overflow in C: each is done by a builtin that reports it.
+ * Invariant: no signed operation can overflow in C: a builtin reports it, or the operands are
+ * checked before.
  */
 #include <string.h>
 

@@ -54,7 +54,7 @@ static struct hf__cel_value sum_ints(struct hf__cel_run *run, const struct hf__c
                                      unsigned n) {
         struct hf__cel_value zero = hf__cel_int(0);
 
-        /* The elements of a list of dyn decide. */
+        /* The checker chose this overload for a list of dyn, too: its first element decides. */
         if (args[0].as.list->n > 0 && hf__cel_list_at(args[0].as.list, 0).kind != HF__CEL_INT) {
                 zero.kind = hf__cel_list_at(args[0].as.list, 0).kind;
                 zero.as.u = 0;

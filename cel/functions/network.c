@@ -214,7 +214,7 @@ static struct hf__cel_value family(struct hf__cel_run *run, const struct hf__cel
         return hf__cel_int(network_of(args[0])->n_bytes == 16 ? 6 : 4);
 }
 
-/* Whether all bytes from the first on are zero but the last, which is `last`. */
+/* Whether the last byte is `last`, and all others are zero. */
 static bool is_zero_but(const struct network *network, unsigned char last) {
         for (unsigned i = 0; i + 1 < network->n_bytes; i++)
                 if (network->bytes[i] != 0)

@@ -240,7 +240,8 @@ static struct hf__cel_value split(struct hf__cel_run *run, const struct hf__cel_
         return list;
 }
 
-/* The text of n bytes that a function fills. NULL: the run has failed. */
+/* The text of n bytes that a function fills. NULL: the run has failed. No limit allows SIZE_MAX / 4
+ * bytes, so asking for them makes the run fail. */
 static char *new_text(struct hf__cel_run *run, size_t n) {
         if (n >= UINT32_MAX || !hf__cel_work(run, n / 16))
                 return hf__cel_alloc(run, SIZE_MAX / 4);
@@ -290,7 +291,8 @@ static struct hf__cel_value replace(struct hf__cel_run *run, const struct hf__ce
                 return args[0];
         if (!hf__cel_work(run, args[0].n / 4))
                 return hf__cel_failure(run);
-        /* An empty text is found before each character and at the end. */
+        /* k matches make k + 1 parts. An empty text is found before each character and at the end:
+         * there an empty part leads, and counts as the one more. */
         if (limit < 0 || limit > (int64_t)args[0].n)
                 limit = -1;
         else if (!lead)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What timestamps and durations tell of themselves.
+ * The parts of timestamps and durations: getFullYear, getHours and so on.
  *
  * Invariant: a zone is UTC, or an offset that the expression states.
  */

@@ -24,5 +24,5 @@ struct hf__cel_instruction {
 struct hf__cel_regex {
         struct hf__cel_instruction *instructions;
         uint32_t n;
-        bool anchored; /* a match begins at the begin of the text */
+        bool anchored; /* a match can begin only at the beginning of the text */
 };

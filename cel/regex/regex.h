@@ -27,9 +27,9 @@ int hf__cel_regex_compile(struct hf__arena *arena, const char *text, size_t n,
                           size_t max_message);
 
 /*
- * Finds the leftmost match at or after byte `from`, the first that the alternatives allow. Without
- * ret_start and ret_end it only tells whether there is one, which is quicker. false also if the run
- * has failed.
+ * Finds the leftmost match at or after byte `from`; of those that begin at the same place, the one
+ * that the order of the alternatives prefers. Without ret_start and ret_end it only tells whether
+ * there is one, which is quicker. false also if the run has failed.
  */
 bool hf__cel_regex_find(const struct hf__cel_regex *regex, struct hf__cel_run *run,
                         const char *text, size_t n, size_t from, size_t *ret_start,

@@ -76,8 +76,9 @@ static size_t escape(const struct lexer *l, size_t i, size_t *ret_bad) {
         return digits > 0 && n == 2 + digits ? n : 0;
 }
 
-/* The end of a string literal whose first quote is at i. 0: there is none, and *ret_bad is the byte
- * that does not fit, or the end of the text. */
+/* The end of a string literal whose first quote is at i. The first two of three quotes are an empty
+ * string if the closing three are missing. 0: there is no end, and *ret_bad is the byte that does
+ * not fit, or the end of the text. */
 static size_t string_end(const struct lexer *l, size_t i, bool raw, size_t *ret_bad) {
         char quote = l->text[i];
         bool triple = at(l, i + 1) == quote && at(l, i + 2) == quote;
@@ -94,7 +95,7 @@ static size_t string_end(const struct lexer *l, size_t i, bool raw, size_t *ret_
                         size_t n = escape(l, k, ret_bad);
 
                         if (n == 0)
-                                return triple ? i + 2 : 0; /* the first two quotes are a string */
+                                return triple ? i + 2 : 0;
                         k += n;
                 } else {
                         k++;

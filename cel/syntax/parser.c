@@ -2,9 +2,9 @@
 /*
  * Reads the tokens of an expression by recursive descent; operators by their precedence.
  *
- * Invariants: neither the recursion nor the tree is deeper than HF__CEL_DEPTH_MAX, so that later
- * passes may recurse. After the first issue of the grammar the parser only unwinds: `failed` is
- * set, and every function returns NULL.
+ * Invariants: at most HF__CEL_DEPTH_MAX calls of parse_expr are nested, each with up to ten frames
+ * on the stack. The tree is not deeper either, so that later passes may recurse. After the first
+ * issue of the grammar the parser only unwinds: `failed` is set, and every function returns NULL.
  */
 #include "cel/syntax/parser.h"
 
@@ -114,7 +114,7 @@ static struct hf__cel_node *new_node(struct parser *p, enum hf__cel_node_kind ki
         return node;
 }
 
-/* Notes that the node has this child. */
+/* Makes the node deeper than this child. */
 static void adopt(struct parser *p, struct hf__cel_node *node, const struct hf__cel_node *child) {
         if (child && child->depth >= node->depth)
                 node->depth = (uint16_t)(child->depth + 1);
@@ -464,7 +464,7 @@ static struct hf__cel_node *parse_postfix(struct parser *p, struct hf__cel_node 
         return NULL;
 }
 
-/* Operators in front of an operand. A pair of the same cancels itself. */
+/* Operators in front of an operand. Two of the same cancel each other out. */
 static struct hf__cel_node *parse_unary(struct parser *p) {
         const char *sign = is_sign(p, "-") ? "-" : "!";
         uint32_t at = p->token->at;
