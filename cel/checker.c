@@ -282,8 +282,9 @@ static void check_pair(struct checker *c, struct hf__cel_node *node) {
         node->type = condition ? hf__cel_substitute(&c->in, var, false) : boolean;
 }
 
-/* Makes a call like sets.contains(a, b), which looks like a member of `sets`, a call of the
- * function with the long name. */
+/* A call like sets.contains(a, b) was parsed as a call of a member of `sets`. Turns it into a call
+ * of the function with this long name. Returns the number of overloads; 0: there are none, and
+ * nothing has changed. */
 static size_t resolve_qualified(struct checker *c, struct hf__cel_node *node,
                                 const struct hf__cel_overload *const **ret_overloads) {
         char name[NAME_MAX_BYTES];
@@ -473,8 +474,8 @@ static void range_types(struct checker *c, const struct hf__cel_node *node,
         }
 }
 
-/* The type of what a macro accumulates while it has not ended, which is the type of its result
- * except for the number of exists_one. */
+/* The type of what a macro accumulates. That is the type of its result, except in exists_one, which
+ * counts. */
 static const struct hf__cel_type *fold_type(struct checker *c, const struct hf__cel_node *node,
                                             const struct hf__cel_type *element) {
         const struct hf__cel_node *result = node->as.fold.result;

@@ -10,8 +10,8 @@
 
 struct hf__cel_issues;
 
-/* Checks the tree. *ret_n_locals: how many local variables an evaluation needs. The type of the
- * result; NULL: out of memory, or issues were added. */
+/* Checks the tree. *ret_n_locals: how many local variables an evaluation needs. Returns the type of
+ * the result. NULL: out of memory, or issues were added. */
 const struct hf__cel_type *hf__cel_check(struct hf__cel_node *root,
                                          const struct hf__cel_declarations *declarations,
                                          struct hf__cel_issues *issues, uint32_t *ret_n_locals);

@@ -177,8 +177,8 @@ static struct hf__cel_value eval_call(struct hf__cel_run *run, const struct hf__
         return eval_function(run, node);
 }
 
-/* Whether an element marked as optional is there; then *value is what it holds. An error replaces
- * the value if it is not optional. */
+/* Whether an element that is marked as optional is there; then *value becomes what it holds. A
+ * *value that is not an optional becomes an error, which counts as there. */
 static bool unwrap(struct hf__cel_run *run, struct hf__cel_value *value) {
         if (hf__cel_is_error(*value))
                 return true;

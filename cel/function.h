@@ -11,18 +11,20 @@
 /* What a call costs; sizes are characters, bytes or elements. */
 enum hf__cel_cost {
         HF__CEL_COST_ONE,
-        HF__CEL_COST_FIRST,    /* a tenth of the first argument */
-        HF__CEL_COST_SHORTER,  /* a tenth of the shorter argument */
-        HF__CEL_COST_BOTH,     /* a tenth of both */
-        HF__CEL_COST_CONTAINS, /* a tenth of the first times a tenth of the second */
-        HF__CEL_COST_MATCHES,  /* a tenth of the first times a quarter of the second */
-        HF__CEL_COST_ELEMENTS, /* the elements of the first argument */
-        HF__CEL_COST_IN,       /* the elements of the second argument */
-        HF__CEL_COST_SETS,     /* 1, and the product of both sizes */
-        HF__CEL_COST_SETS_TWICE,
+        HF__CEL_COST_FIRST,      /* a tenth of the first argument */
+        HF__CEL_COST_SHORTER,    /* a tenth of the shorter argument */
+        HF__CEL_COST_BOTH,       /* a tenth of both */
+        HF__CEL_COST_CONTAINS,   /* a tenth of the first times a tenth of the second */
+        HF__CEL_COST_MATCHES,    /* a tenth of the first times a quarter of the second */
+        HF__CEL_COST_ELEMENTS,   /* the elements of the first argument */
+        HF__CEL_COST_IN,         /* the elements of the second argument */
+        HF__CEL_COST_SETS,       /* 1, and the product of both sizes */
+        HF__CEL_COST_SETS_TWICE, /* 1, and twice that product */
 };
 
-/* A function never sees an error among its arguments. It may allocate from the run. */
+/* Each argument has the kind that the signature names, but a dyn or a parameter may be of any kind,
+ * and so may an element of a list or a map. A function never sees an error among its arguments. It
+ * may allocate from the run. */
 typedef struct hf__cel_value hf__cel_function(struct hf__cel_run *run,
                                               const struct hf__cel_value *args, unsigned n_args);
 

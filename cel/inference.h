@@ -20,7 +20,7 @@ struct hf__cel_inference {
         struct hf__cel_change *trail; /* what to undo, the last first */
         size_t n_trail;
         size_t trail_space;
-        uint32_t steps;
+        uint32_t steps; /* of all walks over types in this check; their number is limited */
         /* The types are too large, or memory ran out. Then every answer is no. */
         bool failed;
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The functions that expressions may call: the index that is made of the tables of rows. Owner: who
- * makes it. Thread: any, once made, because it does not change.
+ * The functions that expressions may call: the index that is made of the tables of rows. Owner:
+ * whoever makes it. Thread: any, once made, because it does not change.
  */
 #include <stdbool.h>
 #include <stddef.h>

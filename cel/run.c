@@ -4,7 +4,7 @@
  * maps, equality and order.
  *
  * Invariants: every byte that an evaluation allocates is counted. Equality counts each element that
- * it visits, because a value can contain itself many times over and still be small.
+ * it visits, because lists can share their parts: a few small ones may stand for a huge tree.
  */
 #include "cel/run.h"
 
@@ -124,7 +124,8 @@ static bool is_key(struct hf__cel_value key) {
                key.kind == HF__CEL_STRING;
 }
 
-/* Leaves of equal keys only the last. Returns how many entries there are, in *ret_entries. */
+/* Copies the entries to *ret_entries. Of those with equal keys only the last remains, at the place
+ * of the first. Returns how many remain. */
 static size_t without_repeated(struct hf__cel_run *run, const struct hf__cel_entry *entries,
                                size_t n, struct hf__cel_entry **ret_entries) {
         struct hf__cel_entry *kept = hf__cel_alloc(run, n * sizeof *kept);

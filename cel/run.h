@@ -45,7 +45,8 @@ struct hf__cel_value hf__cel_failure(const struct hf__cel_run *run);
 /* An error with a formatted message of at most 511 bytes. */
 struct hf__cel_value hf__cel_errorf(struct hf__cel_run *run, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
-/* Charge what was or will be done. false: the run has failed. */
+/* Charge what was or will be done: spend what Kubernetes counts too, work what only this counts.
+ * false: the run has failed. */
 bool hf__cel_spend(struct hf__cel_run *run, uint64_t cost);
 bool hf__cel_work(struct hf__cel_run *run, uint64_t steps);
 
@@ -71,8 +72,9 @@ struct hf__cel_value hf__cel_optional_none(void);
 struct hf__cel_value hf__cel_equal(struct hf__cel_run *run, struct hf__cel_value a,
                                    struct hf__cel_value b);
 /* Whether `<` compares the two values; then *ret_order is below, equal to or above 0. An error is
- * put into *ret_error: they cannot be compared. */
+ * put into *ret_error: they cannot be compared. If the run has failed, the order means nothing. */
 bool hf__cel_order(struct hf__cel_run *run, struct hf__cel_value a, struct hf__cel_value b,
                    int *ret_order, struct hf__cel_value *ret_error);
-/* Characters of a STRING, bytes, elements or entries; 1 of anything else. */
+/* Characters of a STRING, bytes, elements or entries; 1 of anything else. Counting characters takes
+ * linear time, and is not charged. */
 uint64_t hf__cel_size(struct hf__cel_value value);

@@ -50,7 +50,8 @@ struct hf__cel_value hf__cel_timestamp_difference(struct hf__cel_value a, struct
         int64_t seconds = a.as.i - b.as.i;
         int64_t nanoseconds = (int64_t)a.n - (int64_t)b.n;
 
-        /* Both parts get the same sign, so that a part alone overflows only if the sum does. */
+        /* If the seconds are negative, both parts get their sign, so that the product alone
+         * overflows only if the sum does. */
         if (seconds < 0 && nanoseconds > 0) {
                 seconds++;
                 nanoseconds -= NANOSECONDS;

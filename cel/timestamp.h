@@ -31,7 +31,7 @@ struct hf__cel_value hf__cel_timestamp_add(struct hf__cel_value timestamp, int64
 /* A duration, or an error: it is too long. */
 struct hf__cel_value hf__cel_timestamp_difference(struct hf__cel_value a, struct hf__cel_value b);
 
-/* RFC 3339. false: malformed or out of range. */
+/* RFC 3339. false: malformed, or out of range; in the second case *ret_timestamp is the error. */
 bool hf__cel_timestamp_parse(const char *text, size_t n, struct hf__cel_value *ret_timestamp);
 void hf__cel_timestamp_print(struct hf__strbuf *out, struct hf__cel_value timestamp);
 /* As Go reads it: "1h30m", "-1.5s", "0". false: malformed or out of range. */
@@ -42,5 +42,5 @@ void hf__cel_duration_print(struct hf__strbuf *out, int64_t nanoseconds);
 /* The date and time in a zone with this offset from UTC, in seconds, of less than 100
  * hours. */
 struct hf__cel_calendar hf__cel_calendar_of(struct hf__cel_value timestamp, int64_t offset);
-/* "UTC", "Z", "+02:00", "-07:30", "02:00". false: another zone. */
+/* "", "UTC", "Z", "+02:00", "-07:30", "02:00". false: another zone. */
 bool hf__cel_zone_parse(const char *text, size_t n, int64_t *ret_offset);

@@ -71,7 +71,7 @@ bool hf__cel_is_number(struct hf__cel_value value) {
 
 static int compare_doubles(double a, double b) { return (a > b) - (a < b); }
 
-/* The whole part of d decides, then its fraction. */
+/* exact: the whole part of d decides, then its fraction. Otherwise i is rounded to a double. */
 static int compare_int_double(int64_t i, double d, bool exact) {
         double whole;
 

@@ -30,7 +30,8 @@ struct hf__cel_value {
 
 struct hf__cel_list {
         size_t n;
-        /* NULL: `at` makes each element. */
+        /* NULL: `at` makes each element. It must be pure: several evaluations may call it at
+         * once. */
         const struct hf__cel_value *items;
         struct hf__cel_value (*at)(const struct hf__cel_list *list, size_t i);
         const void *data; /* of `at` */
@@ -43,10 +44,10 @@ struct hf__cel_entry {
 
 struct hf__cel_map {
         size_t n;
-        /* NULL: the functions below make each entry. */
+        /* NULL: the functions below make and find entries. They must be pure, too. */
         const struct hf__cel_entry *entries;
-        /* The indexes of the entries in the order of their keys (hf__cel_map_index). May be NULL,
-         * then a look-up goes through all entries. */
+        /* The indexes of the entries in the order of their keys (hf__cel_map_index). May be NULL:
+         * then a look-up goes through all entries, and nothing charges that. */
         const uint32_t *order;
         struct hf__cel_entry (*at)(const struct hf__cel_map *map, size_t i);
         bool (*find)(const struct hf__cel_map *map, struct hf__cel_value key,
