@@ -38,7 +38,7 @@ const char *hfd_jwt_key_id(const struct hfd_jwt_key *key);
 /* Signs n bytes with a private key. 0, or -EIO: OpenSSL failed. */
 int hfd_jwt_key_sign(const struct hfd_jwt_key *key, const void *data, size_t n,
                      unsigned char signature[HFD_JWT_SIGNATURE_MAX], size_t *ret_n_signature);
-/* Whether it is the signature of these bytes. */
+/* Whether it is the signature of these bytes. False also if OpenSSL fails, as without memory. */
 bool hfd_jwt_key_verify(const struct hfd_jwt_key *key, const void *data, size_t n,
                         const unsigned char *signature, size_t n_signature);
 /* Appends the public key as a JWK (RFC 7517). An error is kept in out->error. */

@@ -54,8 +54,8 @@ static size_t find_key(const struct hfd_jwt_key_set *set, const char *id) {
 }
 
 /*
- * Takes ownership of key. A private key replaces its public one, so that a file may come before
- * that of the key that signs.
+ * Takes ownership of key. The private key that signs replaces its public key, so that the file with
+ * the public key may be added first.
  */
 static int add_key(struct hfd_jwt_key_set *set, struct hfd_jwt_key *key, bool signs,
                    const char *name, struct hf_status *reterr_status) {

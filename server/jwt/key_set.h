@@ -2,7 +2,7 @@
 #pragma once
 /*
  * The keys of an issuer: one that signs, and all whose signatures are accepted. It is filled by its
- * maker; once it is shared, it is immutable and reference-counted. Thread: any then.
+ * maker; once it is shared, it is reference-counted, and its keys do not change. Thread: any then.
  */
 #include <stdbool.h>
 #include <stddef.h>

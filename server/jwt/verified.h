@@ -5,8 +5,8 @@
  * with every request, and a verification takes most of the time of a small one. Only the SHA-256
  * of each token is kept. What the claims say is not: every request checks it anew.
  *
- * Wrong tokens are not kept: who wants to cost us a verification changes one character, and OpenSSL
- * reports a lack of memory like a wrong signature.
+ * Wrong tokens are not kept. That would save nothing, because an attacker changes one character for
+ * each request; and OpenSSL reports a lack of memory like a wrong signature.
  *
  * Thread: any. Lock: a mutex guards the digests, for a few comparisons.
  */

@@ -7,8 +7,8 @@
  * Invariants. A watch is in the list before its token is checked for the first time, so no change
  * is missed in between. While the thread asks about a watch, the watch is not in the list, and a
  * reference to its request keeps it alive; if its owner lets go of it meanwhile, `watches` is NULL,
- * and the thread forgets it. The thread sleeps without a time limit while nothing is tracked. It
- * works for at most a fifth of the time.
+ * and the thread forgets it. The thread sleeps without a time limit while nothing is tracked. After
+ * a round it pauses PAUSE_FACTOR times as long as the round took, but at most PAUSE_MAX.
  */
 #include "server/service_accounts/account_watches.h"
 
@@ -23,8 +23,8 @@
 #define CHECKS       32 /* watches that are asked about at a time */
 #define PAUSE_FACTOR 4
 #define PAUSE_MAX    (500 * HF_NSEC_PER_MSEC)
-/* The clock of the wall may be set, and an object that is being deleted counts for a minute: so all
- * are checked again after this. */
+/* All are checked again after this, because the wall clock may be set, and because an account stops
+ * counting a minute after its deletion began, which is no change in the cacher. */
 #define ROUND_MAX (60 * HF_NSEC_PER_SEC)
 
 struct hfd_account_watches {

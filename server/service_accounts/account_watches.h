@@ -35,8 +35,10 @@ void hfd_account_watches_changed(struct hfd_account_watches *watches);
 struct hfd_account_watch {
         /* Set by the owner, and borrowed until untrack. */
         const struct hfd_credential *credential;
-        struct hfd_http_request *request; /* it owns this; referenced while end runs */
-        void (*end)(void *ctx);           /* called without a lock, once at most; must not block */
+        /* Owns this struct. The thread has a reference while it asks the cacher, and while end
+         * runs. */
+        struct hfd_http_request *request;
+        void (*end)(void *ctx); /* called without a lock, once at most; must not block */
         void *ctx;
         /* Guarded by the lock. */
         struct hfd_account_watches *watches; /* NULL = not tracked */

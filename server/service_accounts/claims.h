@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The claims of a service account's token, as kube-apiserver has them: of whom it is, for whom, how
- * long, and the object that it is bound to. Pure. Thread: any.
+ * The claims of a service account's token, as kube-apiserver has them: whose token it is, for which
+ * audiences, how long it is valid, and the object that it is bound to. Pure. Thread: any.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,7 +32,7 @@ void hfd_account_claims_put(const struct hfd_account_claims *claims, const char 
  * Takes the parts from the claims of a token; they are borrowed from json. issuers: those that are
  * accepted, NULL-terminated; that of tokens in Secrets is known. 0, or HF_E_UNAUTHORIZED: they are
  * of another issuer (without a message), or incomplete, or bound to an object of a kind that is not
- * served. hfd_account_claims_ check_time must follow.
+ * served. Unless of_secret is set, hfd_account_claims_check_time must follow.
  */
 int hfd_account_claims_read(const struct hf__json *json, const char *const *issuers,
                             struct hfd_account_claims *ret_claims, struct hf_status *reterr_status);

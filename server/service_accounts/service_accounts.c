@@ -28,7 +28,7 @@
 #include "server/service_accounts/account_watches.h"
 #include "server/service_accounts/lookup.h"
 
-/* The key under which kube-apiserver tells by which token a user is known. */
+/* The key of a user's extra that names the token, as in kube-apiserver. */
 #define CREDENTIAL_ID "authentication.kubernetes.io/credential-id"
 
 struct hfd_service_accounts {

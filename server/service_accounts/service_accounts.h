@@ -25,8 +25,8 @@ struct hfd_service_accounts;
 
 struct hfd_service_accounts_config {
         struct hfd_cacher *cacher; /* borrowed until stop */
-        /* Both lists are borrowed and NULL-terminated. The first issuer issues, all are accepted.
-         * No audiences = those of the issuers. */
+        /* Both lists are borrowed and NULL-terminated. There is at least one issuer; the first one
+         * issues, all are accepted. Without audiences, the issuers are the audiences. */
         const char *const *issuers, *const *audiences;
 };
 
@@ -41,16 +41,17 @@ void hfd_service_accounts_stop(struct hfd_service_accounts *accounts);
 /* Stops. Accepts NULL, returns NULL. */
 struct hfd_service_accounts *hfd_service_accounts_free(struct hfd_service_accounts *accounts);
 
-/* Replaces the keys. Before the first call no token is accepted, and none can be issued. */
+/* Replaces the keys, and takes a reference. Before the first call no token is accepted, and none
+ * can be issued. */
 void hfd_service_accounts_set_keys(struct hfd_service_accounts *accounts,
                                    struct hfd_jwt_key_set *keys);
 /* A reference to the keys; NULL = none. */
 struct hfd_jwt_key_set *hfd_service_accounts_keys(struct hfd_service_accounts *accounts);
 
-/* For hfd_auth_use; as old as accounts. */
+/* For hfd_auth_use. It is part of accounts. */
 const struct hfd_token_authenticator *
 hfd_service_accounts_authenticator(const struct hfd_service_accounts *accounts);
-/* An array of texts. */
+/* The audiences that a token may be for: an array of texts. Borrowed. */
 const struct hf__json *hfd_service_accounts_audiences(const struct hfd_service_accounts *accounts);
 /* The issuer of new tokens. */
 const char *hfd_service_accounts_issuer(const struct hfd_service_accounts *accounts);
