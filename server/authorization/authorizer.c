@@ -27,7 +27,7 @@
 #define CHECKS 32 /* watches that are checked under one lock */
 
 struct hfd_authorizer {
-        /* Immutable after new. */
+        /* Immutable after start. */
         const struct hf_host *host; /* borrowed */
         unsigned modes;
         struct hfd_index_feed *feed; /* owned; NULL = not started */

@@ -60,7 +60,7 @@ struct hfd_watch_right {
         void (*end)(void *ctx);           /* called without a lock, once at most; must not block */
         void *ctx;
         /* Guarded by the lock. */
-        struct hfd_authorizer *authorizer; /* NULL = not tracked */
+        struct hfd_authorizer *authorizer; /* NULL = was never tracked */
         struct hfd_watch_right *older, *newer;
         const struct hfd_rbac_index *checked; /* the index that allowed it; only compared */
 };

@@ -3,9 +3,9 @@
  * The feed takes a snapshot of each of the four resources, and builds an index from them. A change
  * between two snapshots wakes the thread again, so the last index has the last state.
  *
- * Invariants: the thread sleeps without a time limit while nothing changes. It builds for at most a
- * fifth of the time, and waits for at most PAUSE_MAX, so that many roles and frequent changes
- * neither cost a processor nor delay a change for long.
+ * Invariants: the thread sleeps without a time limit while nothing changes. After building it
+ * pauses PAUSE_FACTOR times as long as that took, so that frequent changes do not cost a processor,
+ * but at most PAUSE_MAX, so that no change is delayed for long.
  */
 #include "server/authorization/index_feed.h"
 

@@ -3,9 +3,9 @@
  * Builds an index from roles and bindings. While it is being built, grants are in the order of the
  * bindings, and bindings name their roles; finish sorts both and connects them.
  *
- * Invariant: a member that has another type than it should is read as absent. An absent list
- * matches nothing, except for the list of names, whose absence means all names: so a rule with a
- * malformed list of names is left out as a whole.
+ * Invariant: a malformed part grants nothing. A rule with a malformed list is left out as a whole,
+ * because a list of names that is read as absent would mean all names. Any other member that has
+ * another type than it should is read as absent.
  */
 #include <assert.h>
 #include <errno.h>

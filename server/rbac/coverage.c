@@ -4,7 +4,7 @@
  * any; or one verb for one URL. Some rule of the user must give each right as a whole.
  *
  * Invariant: the work is bounded, because any client that may write roles chooses the rules. A rule
- * with more than RIGHTS_MAX rights is covered only by one of the user's rules as a whole.
+ * with more than RIGHTS_MAX rights is covered only if one rule of the user gives everything.
  */
 #include "server/rbac/coverage.h"
 
@@ -20,7 +20,7 @@
 #define RIGHTS_MAX  5000 /* of one rule that is taken apart */
 #define MISSING_MAX 200  /* lines */
 
-/* One right, or with NULLs a part of one. verb is never NULL. */
+/* One right. verb is never NULL; group and resource are NULL in a right for a URL. */
 struct right {
         const char *verb, *group, *resource;
         const char *name; /* NULL = any name */

@@ -11,7 +11,7 @@ struct hf__strbuf;
 /*
  * rules: a list of PolicyRules. The rights that the user has in the namespace ns count; "" = only
  * those that hold everywhere. *ret_covered false: missing gets one line for each part that the user
- * does not hold, in the words of Kubernetes, sorted. 0 or -ENOMEM.
+ * does not hold, in the words of Kubernetes, sorted, but at most 200. 0 or -ENOMEM.
  */
 int hfd_rbac_covers(const struct hfd_rbac_index *index, const struct hfd_subject *subject,
                     const char *ns, const struct hf__json *rules, bool *ret_covered,

@@ -43,7 +43,7 @@ bool hfd_subject_in_group(const struct hfd_subject *subject, const char *group) 
 
 /* ---- the grants of a user ---- */
 
-/* HFD_TEXT_NONE: no binding has this subject. prefix: 'u' or 'g'. */
+/* HFD_TEXT_NONE: no binding has this subject, or its name is too long. prefix: 'u' or 'g'. */
 static uint32_t find_subject(const struct hfd_rbac_index *index, char prefix, const char *name) {
         char text[512];
         int n = snprintf(text, sizeof text, "%c:%s", prefix, name);

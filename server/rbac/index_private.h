@@ -62,7 +62,8 @@ struct hfd_rbac_index {
         size_t n_numbers, n_rules, n_roles, n_bindings, n_grants;
 };
 
-#define HFD_RBAC_SUBJECTS_MAX 256 /* the name and the groups of a user */
+/* The name and the groups of a user; further groups grant nothing. */
+#define HFD_RBAC_SUBJECTS_MAX 256
 
 /* The grants of a subject that count in a namespace, one after the other. */
 struct hfd_rbac_grants {

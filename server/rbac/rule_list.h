@@ -11,8 +11,8 @@ int hfd_rbac_index_role_rules(const struct hfd_rbac_index *index, const char *ki
                               const char *name, struct hf__json **ret_rules);
 /*
  * The rules that bindings give to subject in the namespace ns; "" = cluster-wide only. As above;
- * *ret_missing describes the roles that are bound and do not exist; the caller frees it, and NULL =
- * none.
+ * *ret_missing describes the roles that are bound and do not exist; the caller frees it. NULL =
+ * none (or out of memory).
  */
 int hfd_rbac_index_rules_of(const struct hfd_rbac_index *index, const struct hfd_subject *subject,
                             const char *ns, struct hf__json **ret_rules, char **ret_missing);
