@@ -39,8 +39,8 @@ struct hfd_result {
 int hfd_waiter_init(struct hfd_waiter *waiter, const struct hf_host *host);
 void hfd_waiter_deinit(struct hfd_waiter *waiter);
 
-/* Call it before the operation is started. Frees what the result has of an operation that has
- * ended.
+/* Call it before the operation is started. Frees what the result has of an earlier operation,
+ * which must have ended.
  */
 void hfd_waiter_begin(struct hfd_waiter *waiter, struct hfd_result *result);
 /* The callback to start the operation with; ctx is the result. */

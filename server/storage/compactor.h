@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The compactor removes old history from the store, once in each interval. While the store is
- * available, the history of about the last one to two intervals stays, or of somewhat more after
- * the instance that added the steps has ended. Every instance runs a compactor, but at most one of
- * them adds each step.
+ * The compactor removes old history from the store, once in each interval. An interval has
+ * HFD_COMPACT_N_STEPS steps of equal length, which are counted in the store. Every instance runs a
+ * compactor, but at most one of them adds each step. While the store is available, the history of
+ * about the last one to two intervals stays, or of somewhat more after the instance that added the
+ * steps has ended.
  *
- * The value of the compact key (keys.h) is the revision of the next compaction, and how many steps
- * it has waited. Once per step each instance reads the key. If no instance has written it since
- * this one read it a step ago, this one tries to add a step. Whoever adds the last step compacts at
- * that revision, and the store's current revision is the next target.
+ * The value of the compact key (keys.h) has two numbers: the target, which is the revision of the
+ * next compaction, and how many steps it has waited. Once per step each instance reads the key. If
+ * no instance has written it since this one read it a step ago, this one tries to add a step.
+ * Whoever adds the last step compacts at the target, and the store's current revision is the next
+ * target.
  *
  * The steps are in the store, so an instance that starts goes on where others, or itself before a
  * restart, have stopped. Instances that run for little more than one step at a time compact too. No
@@ -21,7 +23,7 @@
  */
 #include "server/storage/store.h"
 
-#define HFD_COMPACT_N_STEPS 10 /* until a target is compacted */
+#define HFD_COMPACT_N_STEPS 10 /* from the choice of a target to its compaction */
 
 struct hfd_compactor;
 

@@ -60,8 +60,8 @@ static int fail_op(struct run *run, const struct hfd_store *store, int error,
                        result->status.message[0] ? result->status.message : hf_strerror(error));
 }
 
-/* Whether to repeat an operation that has failed with this error. If so, waits before. *give_up:
- * the boot time at which not to repeat it any more; 0 before the first failure. */
+/* Whether to repeat an operation that has failed with this error. If so, waits first. *give_up: the
+ * boot time from which on it is not repeated; 0 before the first failure, which sets it. */
 static bool may_repeat(struct run *run, int error, hf_nsec *give_up) {
         if (error != HF_E_UNAVAILABLE && error != HF_E_TIMEOUT)
                 return false;
@@ -192,9 +192,9 @@ static int add_entry(struct run *run, struct hfd_kv *kv) {
         return 0;
 }
 
-/* A look at all keys of a store that are copied. */
+/* A look at the keys of a store that a copy includes: how to look, and what was found. */
 struct survey {
-        uint64_t revision; /* the revision to read at. If 0, the survey sets the current one. */
+        uint64_t revision; /* the revision to read at; 0 = the current one, which is then set */
         size_t n_keys;
         uint64_t last_write; /* the highest mod revision of a key */
         bool remember;       /* add the keys to run->entries */

@@ -37,9 +37,10 @@ struct hfd_copy_result {
 
 /*
  * 0, HF_E_EXISTS (the target is not empty; it was not changed), HF_E_NOT_FOUND (the source has no
- * such keys), HF_E_CONFLICT (the source or the target was written to meanwhile), HF_E_INVALID (the
- * source is an incomplete copy itself), HF_E_TOO_LARGE (the prefix, or a value for the target), the
- * error of a store that did not work for 20 s, or -errno.
+ * such keys), HF_E_CONFLICT (the source or the target was written to meanwhile), HF_E_GONE (the
+ * source was compacted meanwhile), HF_E_INVALID (the source is an incomplete copy itself),
+ * HF_E_TOO_LARGE (the prefix, or a value for the target), the error of a store that did not work
+ * for 20 s, or -errno.
  */
 int hfd_copy_run(const struct hfd_copy *copy, struct hfd_copy_result *ret_result,
                  struct hf_status *reterr_status);

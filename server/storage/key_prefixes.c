@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Finds the prefixes of keys. What precedes ".holdfast/" is one: every instance that serves a
- * prefix writes such keys, and no object has one, because its namespace cannot contain a dot.
+ * prefix writes such keys. No object has one, because a namespace cannot contain a dot, and no API
+ * group ends in ".holdfast".
  */
 #include "server/storage/key_prefixes.h"
 

@@ -22,8 +22,8 @@
  * until none was necessary for REOPEN_CALM. So if reopening does not help, the member does not
  * change too often.
  *
- * A mark is the highest known revision at the time when it was set, so it is not moved by later
- * replies: under a constant load every reply is slightly ahead of a healthy watch.
+ * A mark keeps the highest revision that was known when it was set. Later replies do not move it,
+ * because under a constant load every reply is slightly ahead of a healthy watch.
  */
 #include "server/storage/watch_lag.h"
 

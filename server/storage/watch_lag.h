@@ -22,11 +22,11 @@ struct hfd_watch_lag {
         uint64_t cached;                  /* the cache's revision */
         uint64_t written;                 /* the highest that certainly changed a watched key */
         uint64_t reported;                /* the highest in any reply */
-        struct hfd_watch_lag_mark behind; /* of the written ones */
-        struct hfd_watch_lag_mark ahead;  /* of the reported ones */
+        struct hfd_watch_lag_mark behind; /* set from `written` */
+        struct hfd_watch_lag_mark ahead;  /* set from `reported` */
         bool is_open;                     /* there is a watch */
-        hf_nsec heard_at;   /* the last time that a watch was opened, a REOPEN, or progress of the
-                               cache */
+        hf_nsec heard_at;   /* when a watch was last opened, a REOPEN was last due, or the cache
+                               last advanced */
         hf_nsec replied_at; /* the last reply or probe */
         hf_nsec progress_at,
                 progress_wait;            /* the last WRITE_PROGRESS; the time until the next one */

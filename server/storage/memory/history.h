@@ -6,7 +6,7 @@
  *
  * The contents of a version are immutable once it is in the log. Its key, the log, and replies and
  * events until they are delivered share it. Pure: no lock, no thread, no clock. The owner
- * serializes all calls. Meanwhile a callback may read the versions in its reply or events.
+ * serializes all calls. A callback may read the versions in its reply or events at the same time.
  */
 #include <stdbool.h>
 #include <stddef.h>
