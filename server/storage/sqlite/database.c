@@ -204,7 +204,8 @@ static int exec(struct hfd_sqlite_db *db, const char *text) {
         return sqlite3_exec(db->handle, text, NULL, NULL, NULL);
 }
 
-/* Creates the tables of an empty file. Two processes may try at once: the second finds them. */
+/* Creates the tables of an empty file. Looks at the version inside the transaction, so that only
+ * one of two processes creates them. */
 static int create_schema(struct hfd_sqlite_db *db) {
         int64_t version = 0;
         uint64_t history = 0;

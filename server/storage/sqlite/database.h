@@ -7,7 +7,8 @@
  * The schema:
  *
  *      versions(id, previous, created, key, value)   one row for each write of a key; never updated
- *      meta(name, value)                             "history", "compacted", "swept"
+ *      meta(name, value)                             "history", a number that identifies it;
+ *                                                    "compacted", a revision; "swept", an id
  *
  * id is revision * HFD_TXN_MAX + the number of the write within its transaction, so that rows are
  * in the order of the writes. previous is the id of the key's previous row, 0 if there was none.
@@ -42,7 +43,7 @@ enum hfd_sqlite_statement {
         HFD_SQL_LOG,         /* first id, limit -> id, created, key, value, in order */
         HFD_SQL_SWEEP,       /* after id, to id, limit -> id, previous, whether it is a deletion */
         HFD_SQL_DELETE,      /* id */
-        HFD_SQL_VACUUM,      /* gives free pages at the end of the file back */
+        HFD_SQL_VACUUM,      /* gives some free pages back to the file system */
         HFD_SQL_CHANGES,     /* -> a number that changes when another connection commits */
         HFD_SQL_N,
 };
@@ -67,7 +68,8 @@ int hfd_sqlite_db_fill(struct hfd_sqlite_db *db, const char *path, struct hf_sta
 /* Accepts a zeroed struct that was not opened. */
 void hfd_sqlite_db_close(struct hfd_sqlite_db *db);
 
-/* The statement, reset and without values. NULL: it could not be prepared, see _fail. */
+/* The statement, reset. It may have the values of its last use: bind all of them. NULL: it could
+ * not be prepared, see _fail. */
 sqlite3_stmt *hfd_sqlite_db_statement(struct hfd_sqlite_db *db, enum hfd_sqlite_statement which);
 /* Runs a statement without values to its end. 0 or an error as hfd_sqlite_db_fail returns it. */
 int hfd_sqlite_db_run(struct hfd_sqlite_db *db, enum hfd_sqlite_statement which,

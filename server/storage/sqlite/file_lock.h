@@ -8,7 +8,7 @@
  *
  * SQLite has locks of its own, and writers wait for each other with those alone. But Debian 12's
  * version 3.40 has a fault that can damage the file: it may lose a commit when one connection
- * starts the log anew while another one copies the log into the file
+ * starts the WAL anew while another one copies the WAL into the file
  * (https://sqlite.org/wal.html#walresetbug). Both happen only in what this lock covers: commits,
  * and the close of the last connection.
  *

@@ -11,7 +11,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* A network file system has no locks and no shared memory that other hosts would see. */
+/* On a network file system locks may not hold, and hosts do not share the memory of the WAL. */
 static const char *network_file_system(const char *path) {
         static const struct {
                 long type;
@@ -67,7 +67,7 @@ static uint32_t read_u32(const unsigned char *bytes) {
                bytes[3];
 }
 
-/* A file whose first tables are still in the log has a header without an owner, and one page. */
+/* A file whose first tables are still in the WAL has a header without an owner, and one page. */
 static int check_owner(const unsigned char header[HEADER_BYTES], const char *path,
                        struct hf_status *reterr_status) {
         uint32_t application = read_u32(header + APPLICATION_AT);

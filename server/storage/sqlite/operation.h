@@ -34,11 +34,11 @@ struct hfd_sqlite_op {
         void *ctx;
         struct hfd_sqlite_op *next;
         /* Guarded by the store's mu. */
-        struct hf__timer deadline; /* first to last while it is not answered */
+        struct hf__timer deadline; /* in the store's heap until it is answered */
         bool running;
-        atomic_bool answered; /* set under mu; a list that is being read looks at it without */
-        /* What was asked; immutable, in the block of the operation itself, except for the
-         * values. */
+        atomic_bool answered; /* set under mu; the read of a list looks at it without mu */
+        /* The arguments; immutable. The pointers refer to copies in the operation's own block of
+         * memory, except for the values of txn's ops, which are references. */
         const char *key, *start; /* get: key; list: the prefix, and where to begin */
         uint64_t revision;       /* of a list or a compaction */
         size_t limit;

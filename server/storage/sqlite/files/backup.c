@@ -212,7 +212,7 @@ static int check_prefix(const char *path, const char *prefix, struct hf_status *
         while (r == 0 && !prefixes.has_wanted && (step = sqlite3_step(statement)) == SQLITE_ROW) {
                 const unsigned char *key = sqlite3_column_text(statement, 0);
 
-                if (key) /* the column is NOT NULL, so memory has run out: step reports it */
+                if (key) /* NULL: memory has run out, which the next step reports */
                         hfd_key_prefixes_add(&prefixes, (const char *)key);
         }
         if (r == 0 && step != SQLITE_DONE && step != SQLITE_ROW)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Backups of the file of a SQLite store. A backup is a file of the same format, without a log
+ * Backups of the file of a SQLite store. A backup is a file of the same format, without a WAL
  * beside it.
  *
  * Both functions write a temporary file beside the target, check it (check.h), sync it, and rename

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Connections to a file without a store.
+ * Connections to the file of a store, for code that runs no store.
  *
- * Invariant: a connection that reads cannot write. So it copies nothing from the log into the file
- * when it is closed either, and cannot disturb an instance that does so.
+ * Invariant: a connection of HFD_SQLITE_READ cannot write. So it does not copy the WAL into the
+ * file when it is closed either, and cannot disturb an instance that does so.
  */
 #include "server/storage/sqlite/files/plain.h"
 

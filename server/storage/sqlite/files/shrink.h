@@ -9,7 +9,7 @@
 struct hfd_sqlite_shrunk {
         uint64_t revision;                      /* the compacted one */
         uint64_t n_removed;                     /* versions */
-        uint64_t n_bytes_before, n_bytes_after; /* of the file and SQLite's log */
+        uint64_t n_bytes_before, n_bytes_after; /* of the file and its WAL */
 };
 
 /*
