@@ -6,7 +6,7 @@
  * fail at the same time, they must not skip a working endpoint. So a request switches to the next
  * endpoint only if the endpoint that it used is still the one in use. Watches have an endpoint of
  * their own, by the same rule, because a watch may hang on an endpoint where operations work. When
- * a watch fails, both are switched; when it hangs, only that of the watches.
+ * the stream of a watch fails, both are switched; when it hangs, only that of the watches.
  */
 #include "server/storage/etcd/etcd.h"
 

@@ -21,6 +21,7 @@ struct hf__buf *hfd_etcd_pack_txn(const struct hfd_txn *txn);
 struct hf__buf *hfd_etcd_pack_compact(uint64_t revision);
 /* A linearizable read that returns no keys: only the header of the response is used. */
 struct hf__buf *hfd_etcd_pack_revision(void);
+/* Also asks for progress notifications. revision 0 = from the next write on. */
 struct hf__buf *hfd_etcd_pack_watch(const char *begin, const char *end, uint64_t revision);
 /* Asks for the progress of all watches of a stream; etcd responds at once. */
 struct hf__buf *hfd_etcd_pack_watch_progress(void);

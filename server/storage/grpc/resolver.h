@@ -2,7 +2,7 @@
 #pragma once
 /*
  * Looks up a host name on a separate thread, because getaddrinfo blocks. Private to
- * server/storage/grpc.
+ * server/storage/grpc. Thread: the channel's, for all functions.
  */
 #include <netdb.h>
 

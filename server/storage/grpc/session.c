@@ -2,9 +2,10 @@
 /*
  * HTTP/2 on a connection.
  *
- * A call is its stream's user data. Its request is a HEADERS frame and DATA frames; the last one
- * ends our side if the call is unary. The output position after that frame is kept in written_at:
- * until the socket has accepted all bytes before it, the peer cannot have executed the call.
+ * A call is the user data of its stream in nghttp2. Its request is a HEADERS frame and DATA frames;
+ * the last one ends our side if the call is unary. The output position after that frame is kept in
+ * written_at: until the socket has accepted all bytes before it, the peer cannot have executed the
+ * call.
  *
  * Windows. Received data is copied or passed to on_message at once, and nghttp2 opens the windows
  * again automatically. So windows only limit how much is in flight. They are large, because a list

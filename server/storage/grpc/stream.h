@@ -15,8 +15,8 @@
  *   was not written to its end, or the peer says that it has refused the stream. A call with
  *   on_message never ends its request, so it gets this also when a working connection breaks.
  * - HF_E_UNAUTHORIZED: one side's TLS certificate was refused, before any request was read.
- * - HF_E_TIMEOUT: the deadline has passed or the connection broke after the request was written.
- *   It is unknown whether it was executed. Or there was no response to a probe.
+ * - HF_E_TIMEOUT: after the request was written, the deadline or head_timeout has passed, or the
+ *   connection broke. It is unknown whether it was executed. Or there was no response to a probe.
  * - HF_E_CANCELED: it was canceled, on_message ended it, or the channel was stopped.
  * - HF_E_TOO_LARGE: a message is longer than max_message.
  * - -errno: a local failure, or -EPROTO: what the peer sent is not a gRPC message. It is unknown
@@ -105,7 +105,7 @@ struct hfd_grpc_stream {
 
 /* ---- for server/storage/grpc only; the channel's thread ---- */
 
-/* Initializes a stream that is about to be started. */
+/* Initializes a stream that is about to be started. Thread: that which starts it. */
 void hfd_grpc_stream_init(struct hfd_grpc_stream *stream, const struct hfd_grpc_request *request,
                           hf_nsec now);
 /* Handles a piece of the response's body. 0, or the outcome with which the stream must end. */
