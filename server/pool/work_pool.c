@@ -47,7 +47,7 @@ struct hfd_work_pool {
         size_t n_queued;     /* tasks in all queues */
         size_t pending;
 
-        /* the thread that creates and stops the pool only */
+        /* only for the thread that creates and stops the pool */
         pthread_t threads[MAX_THREADS];
         bool joined;
 };

@@ -52,7 +52,7 @@ int hfd_configured_store_new(const struct hf_host *host, const struct hfd_config
                 int r = hfd_memory_store_new(host, ret_store);
                 return r == 0 ? 0 : hf_fail(reterr_status, r, "%s", hf_strerror(r));
         }
-        /* `release` must not leave an empty file where it was given a wrong name. */
+        /* Only the server makes the file: `release` must not leave one under a wrong name. */
         if (config->n_etcd_servers == 0) {
                 int r = hfd_sqlite_store_new(host, config->store_file,
                                              config->command == HFD_COMMAND_SERVE, ret_store,

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The store that the command line names: the file of --store, or etcd at --etcd-servers, with the
- * files of --etcd-cafile, --etcd-certfile and --etcd-keyfile. The server and `holdfastd release`
- * open it in the same way. Thread: any.
+ * The store that the command line names: the file of --store, memory with --storage=memory, or etcd
+ * at --etcd-servers, with the files of --etcd-cafile, --etcd-certfile and --etcd-keyfile. Only the
+ * server makes the file of --store if there is none. Thread: any.
  */
 #include "server/config/config.h"
 #include "server/storage/store.h"
 
 /*
- * Reads the files and creates the store, but does not connect yet. host is borrowed until the store
- * is freed; config is used during this call only. Blocks on the files. 0, -errno, or
+ * Reads the files and creates the store, but does not connect to etcd yet. host is borrowed until
+ * the store is freed; config is used during this call only. Blocks on the files. 0, -errno,
+ * HF_E_UNAVAILABLE (another process holds the file of --store locked for too long), or
  * HF_E_NOT_FOUND, HF_E_TOO_LARGE or HF_E_INVALID, whose message names the flag and the file or the
  * URL. The caller frees the store with store->ops->free.
  */

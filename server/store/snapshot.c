@@ -193,7 +193,7 @@ static bool has_ended(struct stamping *stamping, int *ret_exit_status) {
         return true;
 }
 
-/* Runs etcdctl until the private etcd responds. Its output is in the file run.log. */
+/* Runs etcdctl until the private etcd responds. The output of etcdctl is in the file run.log. */
 static int ask_etcd(struct stamping *stamping, const char *what, const char *const argv[]) {
         hf_nsec give_up = now() + START_TIMEOUT;
 

@@ -2,8 +2,8 @@
 /*
  * Writes log lines to the journal, with fields (log_sink.h), or to stderr.
  *
- * Invariants. A line that the journal does not accept is written to stderr, so that it is not lost.
- * And a failed write is ignored, because a full disk or a closed pipe must not stop the server.
+ * Invariants: a line that the journal does not accept is written to stderr, so that it is not lost.
+ * A failed write is ignored, because a full disk or a closed pipe must not stop the server.
  *
  * A line on stderr begins with its priority ("<5>") if stderr is connected to the journal, which
  * stores the priority and removes it from the text. In a terminal or file the line begins with time

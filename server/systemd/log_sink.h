@@ -19,9 +19,9 @@
  * components that have nothing to do with the election. The sink has no lock and allocates nothing.
  * One system call writes each entry or line, so lines of different threads do not mix.
  *
- * The sub-commands (release, status) always write to stderr. The journal finds the unit of an entry
- * through its sender's pid. A short process may have ended by then, and the entry would belong to
- * no unit. For lines on stderr the journal knows the unit from the start.
+ * The sub-commands always write to stderr. The journal finds the unit of an entry through its
+ * sender's pid. A short process may have ended by then, and the entry would belong to no unit. For
+ * lines on stderr the journal knows the unit from the start.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
