@@ -159,8 +159,8 @@ struct hfd_watch_handler {
 
 /* The functions that a store implements. Thread: any, except for free. */
 struct hfd_store_ops {
-        /* urgent: for Leases, whose values are small. A store with several threads and connections
-         * uses some for urgent operations only, so that they wait for nothing else. */
+        /* urgent: for Leases, whose values are small. A store does urgent operations before the
+         * others, or with a thread and connections of their own, so that they wait for little. */
         int (*get)(struct hfd_store *store, const char *key, bool urgent, hf_nsec deadline,
                    hfd_store_fn done, void *ctx);
         /* Lists the keys with the prefix, from start_key (NULL = the first) on, as they were at
