@@ -17,9 +17,9 @@
  *                                                                      was submitted meanwhile)
  *                                                    running --DONE--> over: a submit has no effect
  *
- * Invariants: the steps of one task never overlap. If a task whose submit was accepted is not over
- * and does not end with its running step, it gets at least one more step, even if it is cancelled
- * or the pool stops. So a step can always send the response.
+ * Invariants: the steps of one task never overlap. After an accepted submit a task gets at least
+ * one more step, even if it is cancelled or the pool stops, unless it is over or its running step
+ * ends it (DONE). So a step can always send the response.
  *
  * Lock: one mutex guards the queues and the state of every task. No step runs under it. Thread:
  * any, for every function that does not say otherwise.

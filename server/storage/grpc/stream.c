@@ -4,9 +4,10 @@
  * timer must run, and reports its end. connection.c and session.c drive it. This file knows neither
  * sockets nor HTTP/2.
  *
- * A gRPC body is a sequence of messages, each with a prefix, in pieces of any size. on_message gets
- * a message that is complete in one piece in place. Every other one is copied once, into memory of
- * its size: a unary message must be kept until the trailers say that it is good.
+ * A gRPC body is a sequence of messages, each with a prefix, in pieces of any size. If a call has
+ * on_message and a message is complete in one piece, it is passed on in place. Every other one is
+ * copied once, into memory of its size: a unary message must be kept until the trailers say that it
+ * is good.
  *
  * Invariant: once on_done is called, nothing here refers to the stream, so that on_done may free it
  * or start it again. Only a stream with on_release stays valid longer, because its cancel command
