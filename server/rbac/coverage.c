@@ -3,8 +3,9 @@
  * Each rule is taken apart into rights: one verb for one resource, of one group, with one name or
  * any; or one verb for one URL. Some rule of the user must give each right as a whole.
  *
- * Invariant: the work is bounded, because any client that may write roles chooses the rules. A rule
- * with more than RIGHTS_MAX rights is covered only if one rule of the user gives everything.
+ * Invariant: the work and the message are bounded, because any client that may write roles chooses
+ * the rules. A rule with more than RIGHTS_MAX rights, and every rule after those that have
+ * TAKEN_MAX together, is covered only if one rule of the user gives everything.
  */
 #include "server/rbac/coverage.h"
 
@@ -17,8 +18,11 @@
 #include "server/rbac/decision.h"
 #include "server/rbac/index_private.h"
 
-#define RIGHTS_MAX  5000 /* of one rule that is taken apart */
-#define MISSING_MAX 200  /* lines */
+#define RIGHTS_MAX  5000  /* of one rule that is taken apart */
+#define TAKEN_MAX   50000 /* of all rules that are taken apart */
+#define MISSING_MAX 200   /* lines */
+#define TEXT_MAX    256   /* bytes of a text that are shown: no name is longer */
+#define VERBS_MAX   2048  /* bytes of the verbs of a line */
 
 /* One right. verb is never NULL; group and resource are NULL in a right for a URL. */
 struct right {
@@ -39,6 +43,7 @@ struct check {
         size_t n_held;
         struct line *lines; /* owned; MISSING_MAX of them, in use: n_lines */
         size_t n_lines;
+        size_t n_taken; /* rights of the rules that were taken apart */
         bool covered;
 };
 
@@ -130,9 +135,14 @@ static bool texts_equal(const char *a, const char *b) {
         return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* Appends text in quotes, as Go's %q quotes it in the usual cases. */
+/* Appends the beginning of text in quotes, as Go's %q quotes it in the usual cases. */
 static void put_quoted(struct hf__strbuf *out, const char *text) {
-        hf__strbuf_json(out, text, strlen(text));
+        size_t n = strnlen(text, TEXT_MAX + 1);
+
+        if (n > TEXT_MAX)
+                for (n = TEXT_MAX; n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80;)
+                        n--; /* not within a character of UTF-8 */
+        hf__strbuf_json(out, text, n);
 }
 
 /* As in Kubernetes, rights for one resource that differ in their verb share a line, and each right
@@ -154,6 +164,8 @@ static void note_missing(struct check *check, const struct right *right) {
                 line = &check->lines[check->n_lines++];
                 *line = (struct line){.right = *right};
         }
+        if (line->verbs.n > VERBS_MAX)
+                return;
         if (line->verbs.n > 0)
                 hf__strbuf_putc(&line->verbs, ' ');
         put_quoted(&line->verbs, right->verb);
@@ -280,7 +292,10 @@ static void check_rule(struct check *check, const struct hf__json *rule) {
 
         if ((n == 0 || holds_all(check, false)) && (n_urls == 0 || holds_all(check, true)))
                 return;
-        if (n + times(n_urls, count(rule, "verbs")) > RIGHTS_MAX)
+        n += times(n_urls, count(rule, "verbs"));
+        if (n <= RIGHTS_MAX)
+                check->n_taken += n;
+        if (n > RIGHTS_MAX || check->n_taken > TAKEN_MAX)
                 note_missing(check, &(struct right){.verb = "*", .group = "*", .resource = "*"});
         else
                 check_parts(check, rule);

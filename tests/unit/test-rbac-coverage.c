@@ -143,10 +143,39 @@ static void test_a_rule_with_very_many_rights_is_not_taken_apart(void **state) {
         hfd_rbac_index_unref(index);
 }
 
+/* Each rule is small, but together they have 50 million rights, and each right has a long verb. */
+static void test_very_many_rules_give_a_short_message(void **state) {
+        struct hfd_rbac_index *index = rbac_fixture_index(objects, N(objects));
+        struct hf__strbuf text = {0}, missing = {0};
+        bool covered;
+
+        hf__strbuf_putc(&text, '[');
+        for (int i = 0; i < 10000; i++) {
+                hf__strbuf_printf(&text, "%s{'verbs':['%0*d'],'apiGroups':", i ? "," : "",
+                                  i ? 1 : 1000000, i);
+                put_texts(&text, 70);
+                hf__strbuf_puts(&text, ",'resources':");
+                put_texts(&text, 70);
+                hf__strbuf_putc(&text, '}');
+        }
+        hf__strbuf_putc(&text, ']');
+        struct hf__json *rules = rbac_fixture_json(text.data);
+        hf__strbuf_done(&text);
+        assert_int_equal(hfd_rbac_covers(index, rbac_fixture_subject("alice"), "", rules, &covered,
+                                         &missing),
+                         0);
+        assert_false(covered);
+        assert_true(missing.n < 1000000);
+        hf__strbuf_done(&missing);
+        hf__json_free(rules);
+        hfd_rbac_index_unref(index);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_what_a_user_does_not_hold_is_missing),
                 cmocka_unit_test(test_a_rule_with_very_many_rights_is_not_taken_apart),
+                cmocka_unit_test(test_very_many_rules_give_a_short_message),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
