@@ -164,8 +164,9 @@ const char *hfd_request_verb(const char *method, const struct hfd_request_path *
                         return methods[i].lower;
                 if (path->name[0])
                         return methods[i].on_object;
-                bool reads = strcmp(methods[i].on_collection, "list") == 0;
-                return reads && hfd_query_bool(query, "watch") ? "watch" : methods[i].on_collection;
+                /* A HEAD has no body, so it cannot watch: nothing would ever end the watch. */
+                bool watches = strcmp(method, "GET") == 0 && hfd_query_bool(query, "watch");
+                return watches ? "watch" : methods[i].on_collection;
         }
         return "";
 }

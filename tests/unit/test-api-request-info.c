@@ -104,6 +104,7 @@ static void test_method_and_query_determine_the_verb(void **state) {
         assert_string_equal(hfd_request_verb("GET", &object, "watch=1"), "get");
         assert_string_equal(hfd_request_verb("GET", &collection, ""), "list");
         assert_string_equal(hfd_request_verb("HEAD", &collection, ""), "list");
+        assert_string_equal(hfd_request_verb("HEAD", &collection, "watch=1"), "list");
         assert_string_equal(hfd_request_verb("GET", &collection, "limit=5&watch=true"), "watch");
         assert_string_equal(hfd_request_verb("GET", &collection, "watch"), "watch");
         assert_string_equal(hfd_request_verb("GET", &collection, "watch=0"), "list");
