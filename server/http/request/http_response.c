@@ -165,7 +165,7 @@ static void start_response(struct hfd_http_request *request, int code, const cha
                 response->close_after = has_connection_close(headers, n_headers);
                 response->headers = block;
                 response->n_headers_bytes = n;
-                response->sent_at = request->received_at;
+                response->sent_at = 0; /* the worker has not tried to send it yet */
                 response->content_length = body ? body->n : 0;
                 if (!block || (body && body->n > 0 && append_locked(response, body) != 0))
                         response->cut = true;
@@ -249,7 +249,7 @@ bool hfd_http_request_cut_stalled(struct hfd_http_request *request, hf_nsec sinc
 
         pthread_mutex_lock(&response->mu);
         bool stalled = !response->gone && !response->cut && response->ring_n > 0 &&
-                       response->sent_at < since;
+                       response->sent_at > 0 && response->sent_at < since;
         if (stalled) {
                 response->cut = true;
                 post_locked(request);
@@ -271,10 +271,17 @@ void hfd_http_request_cut(struct hfd_http_request *request) {
 
 /* ---- sending: the worker ---- */
 
+static void note_sent_locked(struct hfd_http_request *request) {
+        if (request->worker)
+                request->response.sent_at = request->worker->now;
+}
+
 void hfd_http_response_clear_posted(struct hfd_http_request *request) {
         pthread_mutex_lock(&request->response.mu);
         assert(request->response.posted);
         request->response.posted = false;
+        if (request->response.sent_at == 0)
+                note_sent_locked(request);
         pthread_mutex_unlock(&request->response.mu);
 }
 
@@ -304,11 +311,6 @@ static struct hf__buf *first_piece(struct hfd_http_response *response) {
                 piece = response->ring[response->ring_head];
         pthread_mutex_unlock(&response->mu);
         return piece;
-}
-
-static void note_sent_locked(struct hfd_http_request *request) {
-        if (request->worker)
-                request->response.sent_at = request->worker->now;
 }
 
 /* The first piece was sent. Returns the bytes that remain in the queue. */

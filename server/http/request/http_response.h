@@ -44,8 +44,8 @@ struct hfd_http_response {
         size_t ring_bytes;     /* of all pieces, including bytes already read of the first one */
         size_t ring_uncounted; /* size of the first piece if it alone exceeds the limit, else 0 */
 
-        /* Boot time when the worker last read bytes, or when the handler was called. Guarded by
-         * mu. */
+        /* Boot time when the worker last read bytes, or first learned of the response; 0 = it has
+         * not yet. Guarded by mu. */
         hf_nsec sent_at;
 
         /* The worker only. */
