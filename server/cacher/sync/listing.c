@@ -300,9 +300,13 @@ void hfd_listing_step(struct hfd_cacher *cacher) {
         if (cacher->stopping && listing->error == 0)
                 listing->error = HF_E_CANCELED;
         bool end = listing->error != 0 || !page;
-        if (end)
+        /* The stop may have come after the caller looked: the request that runs still uses this. */
+        bool later = end && listing->requesting;
+        if (end && !later)
                 cacher->filling = NULL;
         pthread_mutex_unlock(&cacher->mu);
+        if (later)
+                return;
         if (end) {
                 assert(!listing->requesting);
                 listing->done(listing, listing->error, listing->error ? &listing->status : NULL);
