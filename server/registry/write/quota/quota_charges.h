@@ -38,9 +38,9 @@ void hfd_quota_charges_clear(struct hfd_quota_charges *charges);
 void hfd_quota_charges_set(struct hfd_quota_charges *charges, struct hfd_object *const *objects,
                            size_t n);
 /*
- * Decides for all quotas, and stops at the first that refuses. path is that of the new object: if
- * it is one of the quotas, the create will fail, because the name exists. 0, -ENOMEM or
- * HF_E_TOO_LARGE.
+ * Decides for all quotas, and stops at the first that refuses. path is that of a new
+ * quota, "" for other objects: if it is one of the quotas, the create will fail, because the name
+ * exists. 0, -ENOMEM or HF_E_TOO_LARGE.
  */
 int hfd_quota_charges_decide(struct hfd_quota_charges *charges, const char *prefix,
                              const char *path, struct hfd_quota_decision *decision);
