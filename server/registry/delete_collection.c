@@ -223,7 +223,9 @@ static struct slot *next_slot_locked(struct sweep *sweep) {
         slot->index = sweep->next++;
         object = sweep->objects[slot->index];
         request = &slot->request;
-        request->options = (struct hfd_options){.dry_run = o->dry_run,
+        /* The client was told of mistakes in the body when the collection's request was read. */
+        request->options = (struct hfd_options){.field_validation = HFD_FIELDS_IGNORE,
+                                                .dry_run = o->dry_run,
                                                 .propagation = o->propagation,
                                                 .has_orphan = o->has_orphan,
                                                 .orphan = o->orphan};
