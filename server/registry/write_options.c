@@ -30,7 +30,8 @@ bool hfd_write_options_note(struct hfd_write_options *options, const char *name,
                 if (!options->field_validation)
                         options->field_validation = value;
         } else if (strcmp(name, "force") == 0) {
-                options->force = strcmp(value, "0") != 0 && strcasecmp(value, "false") != 0;
+                if (!options->has_force)
+                        options->force = strcmp(value, "0") != 0 && strcasecmp(value, "false") != 0;
                 options->has_force = true;
         } else {
                 return false;
