@@ -189,6 +189,7 @@ static void test_damage_of_the_contents_is_found(void **state) {
                 {"UPDATE versions SET value = 'text' WHERE id = 32", "wrong type or size"},
                 {"UPDATE versions SET key = '' WHERE id = 32", "wrong type or size"},
                 {"UPDATE versions SET key = x'00' WHERE id = 32", "wrong type or size"},
+                {"UPDATE versions SET key = x'2f61' WHERE key = '/a'", "wrong type or size"},
                 {"UPDATE versions SET id = 3 WHERE id = 32", "has the revision 0"},
                 {"UPDATE versions SET key = '/registry.holdfast/copying' WHERE key = '/a'",
                  "not completed"},

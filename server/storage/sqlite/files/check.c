@@ -185,11 +185,13 @@ static void check_last(struct check *check, const char *key, const struct versio
 
 /* Whether the column has a key of a type and size that a store writes. */
 static bool is_key(sqlite3_stmt *statement, int column) {
+        /* Before the text is asked for, which turns a BLOB into one. */
+        if (sqlite3_column_type(statement, column) != SQLITE_TEXT)
+                return false;
         const char *key = (const char *)sqlite3_column_text(statement, column);
         size_t n = (size_t)sqlite3_column_bytes(statement, column);
 
-        return key && sqlite3_column_type(statement, column) == SQLITE_TEXT && n > 0 &&
-               n < HFD_KEY_MAX && strlen(key) == n;
+        return key && n > 0 && n < HFD_KEY_MAX && strlen(key) == n;
 }
 
 /* Reads the versions in the order of their keys, and those of each key from the oldest on. */
