@@ -22,11 +22,7 @@ FLOOR = holdfastd.BUILD / "tests" / "bench" / "library-floor"
 
 
 def precise_cpu_ms(pid):
-    """CPU time of all threads with nanosecond precision, where the kernel provides it."""
-    total = 0
-    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
-        total += int((task / "schedstat").read_text().split()[0])
-    return total / 1e6
+    return holdfastd.cpu_ns(pid) / 1e6
 
 
 def resident_kib(pid, field="VmRSS"):

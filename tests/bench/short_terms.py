@@ -22,7 +22,7 @@ COST_SECONDS = 20
 
 
 def cpu_ms(pid):
-    return sum(int((task / "schedstat").read_text().split()[0]) for task in pathlib.Path(f"/proc/{pid}/task").iterdir()) / 1e6
+    return holdfastd.cpu_ns(pid) / 1e6
 
 
 class Load:

@@ -26,10 +26,7 @@ REQUESTS = 100
 
 
 def cpu_ms(pid):
-    """Nanosecond accounting of all threads of the process, those that have ended included."""
-    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    running = sum(int((t / "schedstat").read_text().split()[0]) for t in pathlib.Path(f"/proc/{pid}/task").iterdir())
-    return max(running / 1e6, (int(fields[11]) + int(fields[12])) * 10.0)
+    return holdfastd.cpu_ns(pid) / 1e6
 
 
 def memory_mb(pid, field):

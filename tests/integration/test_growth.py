@@ -2,19 +2,18 @@
 """Nothing is quadratic. Each input is doubled, and the processor time that the server takes for it must not grow by more than
 2.5 times per doubling at the large end. (Linear is 2, sorting 2.2, quadratic 4.)
 
-The time is the kernel's accounting of the server's threads, so that what else the machine does weighs little. Each size is measured
+The time is the kernel's accounting of the server, so that what else the machine does weighs little. Each size is measured
 several times, and the least counts, because whatever else the machine does can only add to it. A small input costs next to nothing beside the request itself; so only the last two doublings
 are judged, by their mean.
 """
 import http.client
 import json
 import math
-import pathlib
 import selectors
 import urllib.parse
 
 import pytest
-from holdfastd import Cluster, leaderless, wait_until
+from holdfastd import Cluster, cpu_ns, leaderless, wait_until
 
 LIMIT = 2.5
 DOUBLINGS = 4
@@ -22,10 +21,6 @@ REPEATS, MOST_REPEATS = 3, 12
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
 ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
 TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
-
-
-def cpu_ns(pid):
-    return sum(int((task / "schedstat").read_text().split()[0]) for task in pathlib.Path(f"/proc/{pid}/task").iterdir())
 
 
 def quiet_cpu_ns(pid):

@@ -78,6 +78,11 @@ def wait_until(what, condition, limit=LIMIT, every=0.02):
         time.sleep(every)
 
 
+def cpu_ns(pid):
+    """The processor time of the process by the kernel's accounting, that of threads that have ended included."""
+    return time.clock_gettime_ns((~pid << 3) | 2)  # as clock_getcpuclockid makes it
+
+
 class Process:
     """A child process that is always ended and reaped.
 
