@@ -94,7 +94,7 @@ static void check_kubeconfig(struct check *check) {
 /* ---- certificates and tokens ---- */
 
 /* Reads the file of a flag. NULL: the flag was not given, or the file cannot be read, which is
- * reported. The caller frees the text with free_text. */
+ * reported. The caller frees the text with hfd_secret_free, because it may be a key. */
 static char *read_text(struct check *check, const char *flag, const char *path) {
         struct hf_status status = {0};
         char *text = NULL;
@@ -233,7 +233,8 @@ static void check_manifests(struct check *check, const struct hfd_extra *extra) 
         hfd_server_done(&server);
 }
 
-/* Binds port 0 of the address, which no other process can want. */
+/* Binds a free port of the address, which the kernel chooses: a running server may use
+ * --secure-port. */
 static void check_bind_address(struct check *check) {
         const char *text = check->config->bind_address;
         struct sockaddr_in v4 = {.sin_family = AF_INET};

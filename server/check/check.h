@@ -2,7 +2,7 @@
 #pragma once
 /*
  * `holdfastd --check`: checks what the flags name, as the start of the server would, and changes
- * nothing: no file is written, no lock taken, no port bound for others, no request sent to the
+ * nothing: no file is written, no lock taken, no connection accepted, no request sent to the
  * store. So it may run beside a server with the same flags. What only shows when the server runs is
  * not checked: whether the port is free, whether the store responds, whether another process uses
  * the data directory.
@@ -13,5 +13,6 @@ struct hfd_config;
 struct hfd_extra;
 
 /* Prints "ok" to stdout, or a line to stderr for each fault. Returns the exit status: 0; 2: there
- * is a fault; 1: the output cannot be written. config is checked already (hfd_flags_parse). */
+ * is a fault; 1: the output cannot be written. config is checked already (hfd_flags_parse). Both
+ * are borrowed until the call returns. */
 int hfd_check_main(const struct hfd_config *config, const struct hfd_extra *extra);

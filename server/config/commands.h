@@ -11,7 +11,7 @@
 
 struct hfd_command_info {
         const char *suffix;       /* as written after "holdfastd" */
-        const char *arguments[3]; /* the names of those without a flag; NULL-terminated */
+        const char *arguments[3]; /* what its words without a flag are; NULL-terminated */
         const char *intro;        /* of its --help; NULL: it has none of its own */
 };
 extern const struct hfd_command_info hfd_commands[HFD_COMMAND_VERSION + 1];

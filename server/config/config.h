@@ -24,12 +24,12 @@ enum hfd_command {
         HFD_COMMAND_SERVE, /* holdfastd [flags] */
         HFD_COMMAND_RELEASE,
         HFD_COMMAND_STATUS,
-        HFD_COMMAND_PKI, /* holdfastd pki, likewise */
+        HFD_COMMAND_PKI, /* holdfastd pki, without the name of one of the next commands */
         HFD_COMMAND_PKI_INIT,
         HFD_COMMAND_PKI_SHOW,
         HFD_COMMAND_PKI_EXPORT,
         HFD_COMMAND_PKI_JOIN,
-        HFD_COMMAND_STORE, /* holdfastd store, without the name of one of the next commands */
+        HFD_COMMAND_STORE, /* holdfastd store, likewise */
         HFD_COMMAND_STORE_COPY,
         HFD_COMMAND_STORE_BACKUP,
         HFD_COMMAND_STORE_RESTORE,
@@ -42,9 +42,10 @@ enum hfd_command {
 enum hfd_output { HFD_OUTPUT_TEXT, HFD_OUTPUT_JSON }; /* in the order of --output */
 
 /*
- * All strings are owned. After hfd_flags_parse no string is NULL (except for the commands version
- * and help); "" = the flag was not given and has no default. The comments below give the defaults
- * that are not in the table of flags, because they are derived at run time.
+ * All strings are owned. After hfd_flags_parse no string of a flag is NULL (except for the commands
+ * version and help, which parse no flags); "" = the flag was not given and has no default. The
+ * comments below give the defaults that are not in the table of flags, because they are derived at
+ * run time.
  */
 struct hfd_config {
         enum hfd_command command;
@@ -55,7 +56,7 @@ struct hfd_config {
         char *etcd_servers_text;                      /* as given: comma separated */
         char *etcd_servers[HFD_MAX_ETCD_SERVERS + 1]; /* NULL-terminated */
         size_t n_etcd_servers;
-        char *store_file; /* the file of SQLite; used if etcd_servers is empty */
+        char *store_file; /* the file of SQLite: <shared-dir>/store.db; "" with etcd or in memory */
         char *etcd_prefix;
         char *etcd_ca_file, *etcd_cert_file, *etcd_key_file;
         char *encryption_config;
@@ -117,7 +118,7 @@ struct hfd_config {
         hf_nsec shutdown_delay;
         bool shutdown_send_retry_after;
 
-        char *ignored_flags; /* those of kube-apiserver, comma separated; NULL = none */
+        char *ignored_flags; /* those of kube-apiserver, comma separated; NULL or "" = none */
         bool check;          /* check the flags and what they name, and exit */
 
         int64_t v; /* log verbosity. Up to 1: notices; 2 and 3: information; 4 and more: debug */
@@ -130,7 +131,7 @@ struct hfd_config {
         /* holdfastd store ... */
         char *copy_from, *copy_to;          /* sqlite:FILE or etcd:URL[,URL] */
         bool etcd_snapshot;                 /* restore: the files are snapshots of etcd */
-        char *arguments[HFD_MAX_ARGUMENTS]; /* those without a flag, in order; else NULL */
+        char *arguments[HFD_MAX_ARGUMENTS]; /* the words that are no flags, in order; then NULL */
         size_t n_arguments;
 };
 
@@ -138,7 +139,8 @@ struct hfd_config {
  * other members. Splits the lists. HF_E_INVALID: a list is malformed; the message names the flag.
  * Or -errno. Call once. */
 int hfd_config_complete(struct hfd_config *config, struct hf_status *reterr_status);
-/* Where the objects are, for messages: "etcd at <first URL>" or "the store <file>". */
+/* Where the objects are, for messages: "etcd at <first URL>", "the store <file>" or "the store in
+ * memory". */
 #define HFD_STORE_NAME_MAX 256
 void hfd_config_store_name(const struct hfd_config *config, char name[HFD_STORE_NAME_MAX]);
 /* Whether nothing is to be kept outside this process (--storage=memory). */

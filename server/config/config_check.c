@@ -16,7 +16,7 @@
 #include "base/redact.h"
 #include "server/resources/validation/names.h"
 
-#define TOKEN_TEXT_MAX 512 /* bytes of an issuer */
+#define TOKEN_TEXT_MAX 512 /* bytes of an issuer; an audience has at most a quarter of it */
 
 #define DNS_LABEL_RULE                                                                             \
         "is not a DNS label: at most 63 lower case letters, digits and '-', with a letter or "     \
@@ -56,7 +56,8 @@ static bool is_http_url(const char *text) {
         return false;
 }
 
-/* What is kept nowhere needs no place, and a flag that has no effect is a mistake. */
+/* With --storage=memory nothing is kept, so a flag that says where to keep it has no effect: that
+ * is a mistake. */
 static int check_storage(const struct hfd_config *config, struct hf_status *reterr_status) {
         const struct {
                 const char *flag, *value;
@@ -119,7 +120,7 @@ static int check_store(const struct hfd_config *config, struct hf_status *reterr
         return 0;
 }
 
-/* Whether text is an IP address, and neither a wildcard nor of a group. */
+/* Whether text is an IP address, and neither a wildcard nor a multicast or broadcast address. */
 static bool is_unicast(const char *text) {
         struct in_addr v4;
         struct in6_addr v6;
@@ -131,7 +132,8 @@ static bool is_unicast(const char *text) {
                !IN6_IS_ADDR_MULTICAST(&v6);
 }
 
-/* Also checks --instance, which all commands have. */
+/* Also checks --instance, for each command: its default is derived even where the flag is not
+ * accepted. */
 static int check_serving(const struct hfd_config *config, struct hf_status *reterr_status) {
         unsigned char address[sizeof(struct in6_addr)];
         bool cert = is_set(config->tls_cert_file), key = is_set(config->tls_key_file);
@@ -162,8 +164,8 @@ static int check_serving(const struct hfd_config *config, struct hf_status *rete
                             "must be a list of different modes, of RBAC and AlwaysAllow");
 }
 
-/* Issuers and audiences are in each token, whose length is limited. And kube-apiserver refuses an
- * issuer with a colon that is no URL. */
+/* Issuers and audiences are in each token, whose length is limited. As in kube-apiserver, an issuer
+ * with a colon must be a URL. */
 static int check_tokens(const struct hfd_config *config, struct hf_status *reterr_status) {
         for (size_t i = 0; i < config->n_issuers; i++) {
                 const char *issuer = config->issuers[i];

@@ -11,6 +11,8 @@
 
 #define HFD_FLAGS_MAX 128 /* at least the number of rows */
 
+/* The member of a flag of the first three kinds is a string. They come first, because set_defaults
+ * (flags_parse.c) compares with HFD_FLAG_DIRECTORY. */
 enum hfd_flag_kind {
         HFD_FLAG_TEXT,
         HFD_FLAG_FILE,

@@ -26,9 +26,9 @@
 #define COPY    (1u << HFD_COMMAND_STORE_COPY)
 #define RESTORE (1u << HFD_COMMAND_STORE_RESTORE)
 #define COMPACT (1u << HFD_COMMAND_STORE_COMPACT)
-#define STORE   (SERVE | RELEASE) /* the commands that open the store */
+#define STORE   (SERVE | RELEASE) /* the commands that open the instance's own store */
 #define ETCD    (STORE | COPY | COMPACT)
-#define ALL     (SERVE | RELEASE | STATUS)
+#define ALL     (SERVE | RELEASE | STATUS) /* the commands about an instance */
 #define HOUR    (3600 * HF_NSEC_PER_SEC)
 
 /* Short names, which keep a row of the table short. */

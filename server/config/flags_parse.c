@@ -2,9 +2,9 @@
 /*
  * Parses the command line (hfd_flags_parse in flags.h) by the table of flags.
  *
- * Invariant: unless --help or --version is given, a mistake is never ignored. An unknown flag, a
- * second value (except of a list that may be repeated) or a flag of another command is an error,
- * because a misspelt flag would otherwise have no effect.
+ * Invariant: a mistake is never ignored, unless the user asks for help or the version. An unknown
+ * flag, a second value (except of a list that may be repeated) or a flag of another command is an
+ * error, because a misspelt flag would otherwise have no effect.
  */
 #include "server/config/flags.h"
 
@@ -54,8 +54,8 @@ static const char *read_value(struct arguments *arguments, const struct hfd_flag
         return arguments->next < arguments->argc ? arguments->argv[arguments->next++] : NULL;
 }
 
-/* The word after `command` that argument may have meant. NULL: none is near, or a command is
- * complete before the argument. */
+/* The word after `command` that argument may have meant. NULL: none is near, or a flag or a
+ * complete command comes before the argument. */
 static const char *near_command(const struct arguments *arguments, const char *argument,
                                 enum hfd_command command) {
         const char *begin = hfd_commands[command].suffix, *best = NULL;
@@ -169,7 +169,7 @@ static bool is_help(const char *argument) {
         return strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0;
 }
 
-/* Whether the arguments begin with this command. Moves past it then. */
+/* Whether the arguments begin with this command. If so, moves past it. */
 static bool take_command(struct arguments *arguments, enum hfd_command command) {
         const char *rest = hfd_commands[command].suffix;
         int next = arguments->next;
@@ -187,10 +187,10 @@ static bool take_command(struct arguments *arguments, enum hfd_command command) 
         return true;
 }
 
-/* Finds the sub-command, which must come first. --help and --version may be any argument and take
- * precedence, so that they work on a command line with mistakes too. */
+/* Finds the sub-command, which must come first; `help` may follow it. --help and --version may be
+ * any argument and take precedence, so that they work on a command line with mistakes too. */
 static void find_command(struct arguments *arguments, struct hfd_config *config) {
-        /* From the last one on: "store" must come after those that begin with it. */
+        /* Tries the last one first: "store" must be tried after "store copy" and the like. */
         for (int i = HFD_COMMAND_VERSION; i > HFD_COMMAND_SERVE; i--)
                 if (take_command(arguments, (enum hfd_command)i)) {
                         config->command = (enum hfd_command)i;
@@ -212,7 +212,7 @@ static void find_command(struct arguments *arguments, struct hfd_config *config)
         }
 }
 
-/* Refuses a command line that lacks what its command needs, or has a URL for a file. */
+/* Refuses a command line that lacks what its command needs, or has a URL in place of a file. */
 static int check_complete(const struct hfd_config *config, struct hf_status *reterr_status) {
         const struct hfd_command_info *command = &hfd_commands[config->command];
         const char *missing = command->arguments[config->n_arguments];

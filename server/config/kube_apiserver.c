@@ -20,7 +20,7 @@
 /* Arguments that are added: --data-dir, --tls-cert-file, --tls-private-key-file. */
 #define ADDED_MAX 3
 
-/* boolean: the flag takes no second word. */
+/* The flags that are left out (kube_apiserver.h). boolean: the value is never the next argument. */
 static const struct ignored {
         const char *name;
         bool boolean;
@@ -97,7 +97,7 @@ static void note_flag(struct rewrite *rewrite, const char *argument, const char 
         rewrite->has_tls_files = rewrite->has_tls_files || is_flag(argument, "tls-cert-file");
 }
 
-/* Copies the arguments that holdfastd has too. */
+/* Copies all arguments but the ignored flags with their values. */
 static void copy_arguments(struct rewrite *rewrite, int argc, char *const argv[]) {
         rewrite->argv[rewrite->argc++] = argv[0];
         for (int i = 1; i < argc; i++) {
@@ -138,6 +138,7 @@ static bool has_file(const char *directory, const char *file) {
         return n > 0 && (size_t)n < sizeof path && access(path, F_OK) == 0;
 }
 
+/* Adds what --cert-dir implies (kube_apiserver.h). 0 or -ENOMEM. */
 static int add_arguments(struct rewrite *rewrite) {
         int r = 0;
 

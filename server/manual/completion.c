@@ -4,7 +4,8 @@
  * directories, true and false.
  *
  * Invariant: names of commands and flags, which the scripts contain without quotes, consist of
- * letters, digits, '-' and, between the words of a command, spaces. Texts are quoted by add_quoted.
+ * letters, digits, '-' and, between the words of a command, spaces. So do the words of a choice.
+ * add_quoted quotes all other texts.
  */
 #include <string.h>
 
@@ -19,7 +20,7 @@ static const char *name_of(enum hfd_command command) {
         return name + (name[0] == ' ');
 }
 
-/* Appends the pattern that all commands match. */
+/* Appends the shell pattern that matches each command with flags. */
 static void add_names(struct hf__strbuf *out) {
         for (int i = 1; i < HFD_COMMAND_VERSION; i++)
                 hf__strbuf_printf(out, "%s'%s'", i > 1 ? "|" : "", name_of((enum hfd_command)i));
@@ -191,7 +192,8 @@ void hfd_manual_bash(struct hf__strbuf *out) {
 
 /* ---- zsh ---- */
 
-/* Appends n bytes of text for the inside of single quotes and of a specification of _arguments. */
+/* Appends n bytes of text. Escapes what ends single quotes, and what _arguments and _describe would
+ * take for a separator. */
 static void add_quoted(struct hf__strbuf *out, const char *text, size_t n) {
         for (size_t i = 0; i < n; i++) {
                 if (text[i] == '\'')
@@ -203,7 +205,8 @@ static void add_quoted(struct hf__strbuf *out, const char *text, size_t n) {
         }
 }
 
-/* A specification of a flag. "=-" with an optional value: a boolean's value only follows a '='. */
+/* Appends the specification of a flag for _arguments. A boolean has "=-" and an optional value: the
+ * value may follow a '=', but is never the next word. */
 static void add_zsh_flag(struct hf__strbuf *out, const struct hfd_flag_info *flag) {
         const char *action = "";
 

@@ -37,7 +37,9 @@ bool hfd_manual_is_below(enum hfd_command command, enum hfd_command parent);
 /* Whether the command is followed by arguments that are not flags. */
 bool hfd_manual_has_arguments(enum hfd_command command);
 
-/* Appends the manual page of a command of at most one word, in the macros of man(7). */
+/* Appends the manual page of a command of at most one word, in the macros of man(7). An error is
+ * recorded in out->error, also by the next two. */
 void hfd_manual_man_page(enum hfd_command command, struct hf__strbuf *out);
+/* Appends the completion script of a shell. */
 void hfd_manual_bash(struct hf__strbuf *out);
 void hfd_manual_zsh(struct hf__strbuf *out);
