@@ -26,11 +26,11 @@ struct hfd_flag_pem {
         enum hfd_pem_kind kind;
 };
 
-/* Reads the file and checks its text. The caller overwrites a key before it frees it. *ret_text is
- * NULL if the flag is not given. Errors of hfd_read_file and hfd_pem_check. */
+/* Reads the file and checks its text. The caller frees *ret_text, a key with hfd_secret_free. It is
+ * NULL if the flag is not given, and after an error. Errors of hfd_read_file and hfd_pem_check. */
 int hfd_flag_read_pem(const struct hfd_flag_pem *file, char **ret_text,
                       struct hf_status *reterr_status);
-/* Checks that the two belong together; both texts have been read. 0 or HF_E_INVALID. */
+/* Checks that the key is that of the certificate; neither text is NULL. 0 or HF_E_INVALID. */
 int hfd_flag_check_pair(const struct hfd_flag_pem *cert, const char *cert_pem,
                         const struct hfd_flag_pem *key, const char *key_pem,
                         struct hf_status *reterr_status);

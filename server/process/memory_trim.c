@@ -2,7 +2,7 @@
 /*
  * Compares the process's resident memory with the memory that it has allocated. The difference is
  * about what malloc_trim could give back, except for free memory on pages with used memory.
- * What a trim could not give back is tolerated, and the next trim waits until there is more.
+ * What a trim could not give back is tolerated: the next trim comes only when there is more.
  *
  * mallinfo2 visits all free blocks, under the allocator's locks. So it is only called if the
  * process is large enough for a trim to be worth it.
@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* Less is not worth the page faults when the memory is needed again. */
+/* If the waste is less, a trim is not worth the page faults when the memory is needed again. */
 #define WASTE_MIN ((size_t)64 << 20)
 
 bool hfd_memory_trim_is_due(struct hfd_memory_trim *trim, size_t resident, size_t used) {
@@ -40,8 +40,8 @@ static size_t read_resident(void) {
                                            : 0;
 }
 
-/* The second check comes when what began at the start has come to rest. A large process keeps what
- * it has: a trim holds up the threads that allocate, and there it would take long. True: it has
+/* Trims once, at the second check: by then the work of the start has ended. Does not trim a large
+ * process, because that takes long and holds up the threads that allocate. Returns whether it has
  * trimmed. */
 static bool trim_after_start(struct hfd_memory_trim *trim, size_t resident) {
         bool is_time = trim->phase == HFD_MEMORY_TRIM_STARTED && resident < WASTE_MIN;

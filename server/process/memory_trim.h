@@ -5,7 +5,7 @@
  * needed again: after a burst of large requests the process would keep its largest size. The start
  * is such a peak, too: certificates are made, manifests are applied, caches are filled.
  *
- * Thread: one thread that serves no requests: trimming a gigabyte may take 100 ms.
+ * Thread: only one thread, and one that serves no requests: trimming a gigabyte may take 100 ms.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@
 /* Begins as {0}. */
 struct hfd_memory_trim {
         hf_nsec next;     /* boot time of the next check */
-        size_t waste;     /* bytes at the previous check; see below */
+        size_t waste;     /* bytes at the previous check; see hfd_memory_trim_is_due */
         size_t tolerated; /* waste that the last trim could not give back */
         /* What to do about the peak of the start. */
         enum {
@@ -31,7 +31,8 @@ struct hfd_memory_trim {
 /*
  * Decides whether to trim. resident: bytes of the process in memory; used: bytes that it has
  * allocated. Their difference is the waste. True: the waste is large, and almost the same as at the
- * previous check. If it changes, requests are using that memory and would soon need it again. Pure.
+ * previous check. If it changes, requests are using that memory and would soon need it again.
+ * Updates trim for the next check. No I/O.
  */
 bool hfd_memory_trim_is_due(struct hfd_memory_trim *trim, size_t resident, size_t used);
 /* Checks once per interval, and trims if it is due. The first call is when the start is complete.

@@ -3,8 +3,8 @@
  * The limits of this process (process_limits.h).
  *
  * A process that is not dumpable is protected as a whole, with the copies of keys in OpenSSL's
- * memory. MADV_DONTDUMP on single pages would miss those. The service manager is not hindered: it
- * reads /proc as root.
+ * memory, which MADV_DONTDUMP on our own pages would miss. systemd can still supervise the process,
+ * because it reads /proc as root.
  */
 #include "server/process/process_limits.h"
 
@@ -33,7 +33,7 @@ void hfd_process_limits_hide_memory(void) {
 
         if (allow && allow[0])
                 return;
-        /* Fails only for another value. */
+        /* Fails only for values other than 0 and 1. */
         (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 

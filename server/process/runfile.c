@@ -49,7 +49,7 @@ static int make_path(const char *runtime_dir, const char *instance, char path[PA
 }
 
 /* Reads the whole content into text, which has MAX_BYTES bytes. HF_E_INVALID: the content is larger
- * than a run file can be. */
+ * than a run file can be. Or -errno. */
 static int read_content(int fd, char *text, size_t *ret_n) {
         size_t n = 0;
         while (n < MAX_BYTES) {

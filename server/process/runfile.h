@@ -10,7 +10,7 @@
  * so that the instance cannot start during the release. holdfastd never removes the file: otherwise
  * a process that still has it open could lock a file which other processes cannot find.
  *
- * Thread: any, but one at a time for one object. Every function blocks on file I/O, shortly.
+ * Thread: any, but one at a time for one object. Every function blocks briefly on file I/O.
  */
 #include <stdint.h>
 #include <sys/types.h>
@@ -31,7 +31,7 @@ int hfd_runfile_lock(const char *runtime_dir, const char *instance,
 /*
  * Records what this process leads: the Lease, the identity and the term; in a migration also the
  * second Lease. NULL: it leads nothing. leadership is copied. 0 or -errno; after an error the
- * record may be unreadable, and a release then does nothing.
+ * previous record may remain, or the record is unreadable, and a release then does nothing.
  */
 int hfd_runfile_write(struct hfd_runfile *runfile, const struct hf_fence *leadership);
 /* Unlocks and closes the file. Its content stays. Accepts NULL, returns NULL. */

@@ -52,10 +52,8 @@ bool hfd_quota_names(const char *group, const char *plural, struct hfd_quota_nam
         return true;
 }
 
-/*
- * The kind that a name counts: group and plural are buffers. False: it counts no objects, but for
- * example processor time.
- */
+/* Sets group and plural to the kind that a name counts. False: the name counts no objects, but for
+ * example processor time. */
 static bool kind_of(const char *name, char group[HFD_QUOTA_NAME_MAX],
                     char plural[HFD_QUOTA_NAME_MAX]) {
         bool plain = has_plain_name("", name);
@@ -213,8 +211,12 @@ int hfd_quota_charge(struct hf__json *quota, const struct hfd_quota_names *names
 
 /* ---- a recount ---- */
 
-/* Adds what is used of one name. Of what is counted in another way nothing is used, because pods,
- * services and volume claims are not served. Of a kind that is not served nothing is known. */
+/*
+ * Adds what is used of one name in spec.hard. A name that counts no objects, such as requests.cpu,
+ * gets 0, and so does a kind without "count/" that is not served, such as pods: there are none.
+ * "count/..." of a kind that is not served gets no entry, because nothing is known about it. Events
+ * get none either.
+ */
 static int add_used(struct hf__json *used, const char *name, bool scoped, hfd_quota_count_fn count,
                     void *ctx) {
         char group[HFD_QUOTA_NAME_MAX], plural[HFD_QUOTA_NAME_MAX], text[HFD_QUANTITY_TEXT_MAX];

@@ -2,18 +2,20 @@
 #pragma once
 /*
  * What a ResourceQuota decides. A quota limits how many objects of a kind its namespace may have.
- * It names a kind "count/<plural>.<group>", and some of the core group also by their plural.
+ * It names a kind "count/<plural>.<group>", a kind of the core group "count/<plural>", and some of
+ * the latter also by the plural alone.
  *
  *      create    is held against status.hard and status.used, and adds 1 to status.used. The
  *                registry writes both in one transaction (server/registry/write/quota/quota.h)
- *      recount   sets status.hard to spec.hard, and status.used to what there is. A controller does
- *                it after every change (server/controllers/quota/quota_controller.h)
+ *      recount   sets status.hard to spec.hard, and status.used to the number of objects. A
+ *                controller does it after every change
+ *                (server/controllers/quota/quota_controller.h)
  *
  * Two facts keep a namespace within its limits. Each create that a quota counts, or will count,
  * writes the quota in the same transaction, which compares the version that the decision was based
  * on. And a recount counts at a revision that is not older than the version of the quota that it
- * replaces. So status.used is never less than what there is; deletes only make it too large, until
- * the recount.
+ * replaces. So status.used is never less than the number of objects; after a delete it is too large
+ * until the recount.
  *
  * Quotas with scopes count pods of some kinds only, so here they limit nothing.
  *
@@ -28,12 +30,13 @@ struct hf__strbuf;
 
 #define HFD_QUOTA_NAME_MAX 320 /* bytes of the name of a counted kind, with the NUL */
 
-/* The names under which a quota may count a kind: sorted; the second is "" if there is one only. */
+/* The names under which a quota may count a kind, sorted. The second is "" if there is only one. */
 struct hfd_quota_names {
         char of[2][HFD_QUOTA_NAME_MAX];
 };
 
-/* False: objects of the kind are never counted (Events, which the system itself writes). */
+/* False: objects of the kind are never counted. They are Events, which the system itself writes, or
+ * the names would be too long. */
 bool hfd_quota_names(const char *group, const char *plural, struct hfd_quota_names *ret_names);
 
 enum hfd_quota_verdict {
@@ -43,7 +46,7 @@ enum hfd_quota_verdict {
          * way, its write then conflicts. */
         HFD_QUOTA_PENDING,
         HFD_QUOTA_CHARGED, /* one more object is within the limit; status.used includes it now */
-        HFD_QUOTA_REFUSED, /* it is not, or status.used is not known */
+        HFD_QUOTA_REFUSED, /* one more object exceeds the limit, or status.used is not known */
 };
 
 /*
@@ -59,8 +62,8 @@ typedef int (*hfd_quota_count_fn)(void *ctx, const char *group, const char *plur
                                   bool *ret_served);
 
 /*
- * Sets the status of quota. *ret_changed: it was different. 0, -ENOMEM or the error of count; the
- * quota must then not be used.
+ * Sets the status of quota. *ret_changed: it was different. 0; after -ENOMEM or an error of count
+ * the quota must not be used any more.
  */
 int hfd_quota_recount(struct hf__json *quota, hfd_quota_count_fn count, void *ctx,
                       bool *ret_changed);

@@ -138,7 +138,7 @@ static int read_term(struct release *release, struct hf_fence *fence) {
         return 0;
 }
 
-/* Reads and releases the Lease. Results as run_release. */
+/* Reads and releases the Lease. Returns what run_release returns. */
 static int release_in_store(struct release *release, struct hf_fence *fence) {
         char key[HFD_KEY_MAX];
         int n = snprintf(key, sizeof key, "%s/leases/%s/%s", release->prefix, fence->ns,

@@ -6,15 +6,17 @@
  *
  *      IDLE --requested, may begin--> RUNNING (RELOADING=1) --work returned--> IDLE (READY=1)
  *
- * A minor work, which the service manager is not told of, may be requested too: it has the same
- * thread, so that it never runs together with a reload.
+ * There may be minor work too; in holdfastd it writes the kubeconfig. It begins and ends likewise,
+ * but the service manager is not told of it. It never runs at the same time as a reload, because
+ * both write the kubeconfig.
  *
- * At most one reload runs at a time. Requests during a reload cause together one more reload after
- * it, because the running one may have read the files already. Once the server stops, no reload
- * begins and READY=1 is not sent. The work has its own thread because it may block on a lock or a
- * slow disk, and main must feed the watchdog.
+ * At most one reload runs at a time. All requests during a reload together cause one more reload
+ * after it, because the running one may have read the files already. Once the server stops, no
+ * reload begins and READY=1 is not sent. The work has its own thread because it may block on a lock
+ * or a slow disk, and main must feed the watchdog.
  *
- * Thread: main for all functions. `work` and `wake` are called on the reload's thread.
+ * Thread: main for all functions. `work`, `minor_work` and `wake` are called on the reload's
+ * thread.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -57,11 +59,11 @@ void hfd_reload_step(struct hfd_reload *reload, bool may_begin);
  * which would contradict STOPPING=1. Idempotent.
  */
 void hfd_reload_disable(struct hfd_reload *reload);
-/* Whether a reload has begun and hfd_reload_step has not ended it yet. */
+/* Whether a reload or the minor work has begun and hfd_reload_step has not ended it yet. */
 bool hfd_reload_is_running(const struct hfd_reload *reload);
 /* Whether neither a reload nor the minor work runs or is requested. */
 bool hfd_reload_is_idle(const struct hfd_reload *reload);
 /* Blocks until the running work, if any, has returned. Call after hfd_reload_disable, and after the
- * token that ends the waits of the work has fired. For tests: holdfastd itself exits without a
- * reload that hangs. */
+ * token that ends the waits of the work has fired. For tests: holdfastd itself does not wait for a
+ * reload that hangs, but exits. */
 void hfd_reload_join(struct hfd_reload *reload);

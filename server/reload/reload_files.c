@@ -17,6 +17,7 @@ static void log_reload(struct hfd_server *server, const char *what, int r,
         if (r == HF_E_CANCELED)
                 hf_log(&server->host.log, HF_LOG_NOTICE, "holdfastd",
                        "reload: canceled because the server stops: %s", status->message);
+        /* The new keys of the store are in use already, so the previous ones are not kept. */
         else if (r == HF_E_TIMEOUT)
                 hf_log(&server->host.log, HF_LOG_ERROR, "holdfastd", "reload: %s", status->message);
         else if (r != 0)

@@ -49,9 +49,9 @@ struct hfd_status_collector {
         struct hf__kubeconfig config;   /* owned */
         struct hf__http_engine *engine; /* owned */
         struct hf__http_tls *tls;       /* owned; NULL = plain http: no instance is queried */
-        char *authorization; /* owned; a header line. NULL = no bearer token, or it is in a
-                              * tokenFile: that one is sent to the server only, because it
-                              * may be meant for that server alone */
+        char *authorization; /* owned; a header line for all instances. NULL = no bearer token,
+                              * or may_send_token forbids it, or it is in a tokenFile: only
+                              * client uses that one */
         /* the calling thread only */
         char server[160];         /* URL of the server that client talks to */
         struct hf_client *client; /* owned */

@@ -37,8 +37,8 @@ static void copy_printable(char *to, size_t size, const char *from) {
         replace_unprintable(to);
 }
 
-/* Annotations and labels have dots in their keys, which the paths of hf__json_string separate at.
- * So they are read by key. NULL: the member is missing or not a string. */
+/* Reads one key of annotations or labels. hf__json_string would split it at its dots, as a path.
+ * NULL: the member is missing or not a string. */
 static const char *string_member(const struct hf__json *map, const char *key) {
         const struct hf__json *value = hf__json_get(map, key);
         return hf__json_is_string(value) ? hf__json_text(value) : NULL;

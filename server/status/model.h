@@ -4,8 +4,8 @@
  * What `holdfastd status` knows: the instances, and the Leases with their holders. Pure.
  *
  * A model has two sources:
- * - the list of Leases of one API server. The identity Leases of holdfastds name the instances.
- *   Those of kube-apiservers and the Leases of nodes are ignored; all others are of elections.
+ * - the list of Leases of one API server. The identity Leases of holdfastd name the instances.
+ *   Those of kube-apiserver and the Leases of nodes are ignored; all others are of elections.
  * - the response of each instance to GET /debug/leader, which has its state and its term.
  *
  * All texts in a model are printable ASCII, apart from the URL that the user's kubeconfig gives.

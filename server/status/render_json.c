@@ -16,7 +16,7 @@ static void add_name(struct hf__strbuf *out, const char *name) {
         hf__strbuf_printf(out, "\"%s\":", name);
 }
 
-/* "" is null. */
+/* Adds a text; "" becomes null. */
 static void add_text(struct hf__strbuf *out, const char *name, const char *value) {
         add_name(out, name);
         if (value[0])
@@ -25,7 +25,7 @@ static void add_text(struct hf__strbuf *out, const char *name, const char *value
                 hf__strbuf_puts(out, "null");
 }
 
-/* 0 is null. */
+/* Adds a time; 0 becomes null. */
 static void add_time(struct hf__strbuf *out, const char *name, int64_t us) {
         char text[HF__MICROTIME_MAX] = "";
 
@@ -39,7 +39,7 @@ static void add_number(struct hf__strbuf *out, const char *name, int64_t value) 
         hf__strbuf_printf(out, "%" PRId64, value);
 }
 
-/* 0 is null. */
+/* Adds a number; 0 becomes null. */
 static void add_known_number(struct hf__strbuf *out, const char *name, int64_t value) {
         if (value != 0)
                 add_number(out, name, value);

@@ -5,8 +5,8 @@
  *
  * The live mode refreshes once a second, and sooner when the watch reports a change of a Lease. A
  * refresh reads the Leases again if they may have changed, and queries the instances in any case.
- * On a terminal it draws over its previous output. In a pipe or file it prints the model only when
- * facts have changed, so that the output is a record of what happened; so it does with JSON. A
+ * On a terminal it draws over its previous output. In a pipe or file, and always with JSON, it
+ * prints the model only when facts have changed, so that the output is a record of what happened. A
  * server that stops responding does not end the live mode: the previous model stays, marked as not
  * fresh, and the collector tries the other instances.
  *
@@ -15,8 +15,8 @@
  * until its output is written.
  *
  * Threads. The command's thread does everything. In the live mode a second thread waits for SIGINT
- * and SIGTERM and fires a token. The callbacks of the watch and of the token at most set a flag
- * under `mu`, and wake the command's thread.
+ * and SIGTERM and fires a token. The callbacks of the watch and of the token only wake the
+ * command's thread; before that, the callback of the watch sets a flag under `mu`.
  */
 #include "server/status/status.h"
 
@@ -170,8 +170,8 @@ static void on_stop(void *ctx) {
         (void)pthread_mutex_unlock(&live->mu);
 }
 
-/* Waits until a Lease changes, the stop token fires or boot time `until`. Returns whether a Lease
- * may have changed. */
+/* Waits until a Lease changes, the stop token fires, or the boot time is `until`. Returns whether a
+ * Lease may have changed. */
 static bool wait_for_change(struct live *live, hf_nsec until) {
         struct hf_cancel_waker waker = {0};
 

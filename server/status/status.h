@@ -2,7 +2,7 @@
 #pragma once
 /*
  * The sub-command `holdfastd status`: which instances there are, which of them leads what and since
- * when, and the latest hand-overs.
+ * when, and the latest hand-overs. Thread: main.
  */
 #include <stdbool.h>
 
