@@ -3,8 +3,8 @@
 /*
  * The audit log: a policy and a writer. server/filters/audit.c asks it for each request.
  *
- * Threads: any, except for new and free. Only new and reload block; they read a file. A lock guards
- * the pointer to the policy.
+ * Threads: any, except for new and free. new, reload and read_policy block on files, and free waits
+ * for the writer. Nothing else blocks. A lock guards the pointer to the policy.
  */
 #include "server/audit/policy.h"
 #include "server/audit/writer.h"
@@ -24,7 +24,8 @@ int hfd_audit_new(const struct hf_host *host, const struct hfd_audit_config *con
                   struct hfd_audit **ret_audit, struct hf_status *reterr_status);
 /* Writes what is queued. No record may be left. Accepts NULL, returns NULL. */
 struct hfd_audit *hfd_audit_free(struct hfd_audit *audit);
-/* Reads the policy and opens the log again. After an error the previous policy stays. */
+/* Reads the policy, and makes the thread open the log again. After an error the previous policy
+ * stays, but the log is opened again all the same. */
 int hfd_audit_reload(struct hfd_audit *audit, struct hf_status *reterr_status);
 
 /* Reads and parses a policy; as hfd_audit_new, which uses it. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Invariant: only a name that hfd_audit_backup_name can make is one of an old file, because such
- * files are removed. */
+/* Makes and recognises the names of old log files.
+ *
+ * Invariant: only a name that hfd_audit_backup_name can make counts as that of an old file, because
+ * such files are removed. */
 #include "server/audit/backups.h"
 
 #include <stdio.h>

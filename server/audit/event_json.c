@@ -102,7 +102,7 @@ static void put_user(struct hf__strbuf *out, const char *key, const struct hfd_r
 
 /* ---- objects ---- */
 
-/* The text of a body, in one piece. NULL: there is none. The caller frees json with it. */
+/* The body as JSON, which the caller frees. NULL: there is none, or it cannot be parsed. */
 static struct hf__json *parse_body(const struct hfd_audit_body *body) {
         struct hf__strbuf joined = {0};
         struct hf__json *json = NULL;

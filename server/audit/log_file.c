@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Writes and rotates the file of the audit log.
+ *
  * Invariants. A line is never split between two files. A file that cannot be rotated is continued:
  * a file that is too large is better than lost events. `fd` is -1 after a failure to open, and the
  * next write tries again.
@@ -46,7 +48,7 @@ static int64_t now_ms(const struct hfd_audit_file *file) {
 
 /* ---- opening ---- */
 
-/* 0 or -errno. O_NONBLOCK is for a FIFO, which nobody may have opened for reading. */
+/* The descriptor or -errno. With O_NONBLOCK the open of a FIFO without a reader fails at once. */
 static int open_path(const char *path) {
         int fd =
                 open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);

@@ -19,7 +19,7 @@
 #define AGENT_MAX   1024 /* bytes of User-Agent, as in kube-apiserver */
 #define TRUNCATED   "...TRUNCATED"
 #define PIECES_STEP 8
-#define USER_BYTES  512 /* of a usual user; the texts of a request may be much longer */
+#define USER_BYTES  512 /* an estimate for a user; the texts of a request may be longer */
 
 /* ---- the budget ---- */
 

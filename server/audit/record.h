@@ -44,7 +44,7 @@ struct hfd_audit_body {
 struct hfd_audit_record {
         atomic_int refs;
         struct hfd_audit_budget *budget; /* borrowed */
-        size_t n_bytes;                  /* that each event of it counts */
+        size_t n_bytes;                  /* each of its events takes from it */
         /* Immutable after new. The texts are in `text`, and "" if they do not apply. */
         struct hfd_audit_decision decision;
         int64_t received_at;        /* microseconds since 1970 UTC */

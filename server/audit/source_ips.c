@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Only the last address is certain: a client may write anything into the headers. So the number of
+/* Collects the addresses of a request.
+ *
+ * Only the last address is certain: a client may write anything into the headers. So the number of
  * addresses is limited, and what is no address is left out. */
 #include "server/audit/source_ips.h"
 

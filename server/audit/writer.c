@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * The queue of audit events and its thread.
+ *
  * The thread takes the whole queue at once, prints the events into one buffer and writes it when it
  * is large enough or the queue is empty. So a busy server makes few system calls, and an idle one
  * has each event in the file at once.

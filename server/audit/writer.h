@@ -18,7 +18,7 @@ int hfd_audit_writer_new(const struct hf_host *host, const struct hfd_audit_file
                          struct hfd_audit_writer **ret_writer, struct hf_status *reterr_status);
 /*
  * Writes what is queued, for two seconds at most, and joins the thread. All records of the budget
- * must be gone but those of queued events. Accepts NULL, returns NULL.
+ * must be gone, except for those of queued events. Accepts NULL, returns NULL.
  */
 struct hfd_audit_writer *hfd_audit_writer_free(struct hfd_audit_writer *writer);
 

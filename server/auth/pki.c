@@ -330,7 +330,8 @@ int hfd_pki_ca_read(const char *cert_dir, struct hfd_pki_ca *ret_ca,
         return r;
 }
 
-/* Refuses a CA that is there already. Its key alone may be left of a CA too. */
+/* Refuses if the directory has another CA. A key without a certificate counts too: a crash may have
+ * left it. */
 static int check_same_ca(const struct directory *dir, const struct pair *here,
                          const struct hfd_pki_ca *ca) {
         char one[HFD_PKI_FINGERPRINT_MAX], other[HFD_PKI_FINGERPRINT_MAX];

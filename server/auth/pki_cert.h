@@ -3,9 +3,8 @@
 /*
  * Creates and checks certificates. Input is PEM text; output is PEM text, malloc'ed and owned by
  * the caller. Apart from random numbers and the current time, results depend on the arguments only.
- * Private to server/auth, with these exceptions: server/certificates/certificate_expiry.c uses the
- * functions and constants of the expiry, server/certificates/certificates.c the fingerprint, and
- * server/pki the description.
+ * Private to server/auth, except for the expiry, the fingerprint and the description:
+ * server/certificates and server/pki use these too.
  *
  * Threads: any, no lock.
  */

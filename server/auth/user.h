@@ -32,7 +32,8 @@ bool hfd_user_add_group(struct hfd_user *user, const char *group);
 /* False: there is no room for another extra value. */
 bool hfd_user_add_extra(struct hfd_user *user, const char *key, const char *value);
 
-/* What of the user decides about rights, borrowed from user and from groups. */
+/* The name and the groups, which decide about rights. The result borrows user, and groups, which is
+ * filled. */
 struct hfd_subject hfd_user_subject(const struct hfd_user *user,
                                     const char *groups[HFD_MAX_GROUPS]);
 

@@ -4,7 +4,7 @@
  *
  * Invariants. The key of the CA is read for each signature and overwritten afterwards, so that it
  * is in memory only while it is used. A certificate is issued only by the CA that this server
- * trusts for its clients: another one would give its owner nothing.
+ * trusts for its clients: nobody would accept a certificate of another one.
  */
 #include "server/certificates/cluster_ca.h"
 

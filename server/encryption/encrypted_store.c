@@ -169,7 +169,7 @@ static int seal_op(struct encrypted *e, const struct hfd_covered *covered, struc
         return r == 0 ? hfd_encryption_seal(rule, op->key, nonce, plain, &op->value) : r;
 }
 
-/* Starts the transaction with encrypted values. ops: room for those of the transaction. */
+/* Starts the transaction with encrypted values. After an error on_reply is not called. */
 static int start_sealed(struct encrypted *e, const struct hfd_covered *covered,
                         const struct hfd_txn *txn, hf_nsec deadline, struct forward *forward) {
         struct hfd_op ops[HFD_TXN_MAX];

@@ -47,8 +47,8 @@ int hfd_encryption_add_key(struct hfd_encryption_rule *rule, enum hfd_cipher_kin
                            const char *name, const void *key, size_t n_key);
 /* Adds the provider identity. 0 or HF_E_TOO_LARGE. */
 int hfd_encryption_add_identity(struct hfd_encryption_rule *rule);
-/* The entry of an earlier or this rule that contains the resource already, as it was written; NULL
- * = none. It lives as long as the encryption. */
+/* The first entry of the rules so far that covers the resource, as it was written; NULL = none. It
+ * lives as long as the encryption. */
 const char *hfd_encryption_find_entry(const struct hfd_encryption *encryption, const char *plural,
                                       const char *group);
 

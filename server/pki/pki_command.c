@@ -64,8 +64,8 @@ int hfd_pki_init_main(const struct hfd_config *config) {
 
 /* ---- export ---- */
 
-/* The certificate and the key as one text, which the caller frees with free_secret. NULL: out of
- * memory. */
+/* The certificate and the key as one text, which the caller frees with hfd_secret_free. NULL:
+ * out of memory. */
 static char *join_texts(const struct hfd_pki_ca *ca) {
         size_t n_cert = strlen(ca->cert_pem), n_key = strlen(ca->key_pem);
         char *text = malloc(n_cert + n_key + 2);

@@ -29,11 +29,11 @@ struct hfd_pki_issue {
         size_t n_request;
         bool digital_signature, key_encipherment; /* the usages of the key */
         int64_t now;     /* seconds since 1970; it is valid from a little earlier on */
-        int64_t seconds; /* how long from now on */
+        int64_t seconds; /* its lifetime; from 8 hours on it includes the time before now */
 };
 /*
- * Issues a certificate for a client, with the subject and the names of the request, or until the CA
- * expires if that is sooner. 0, -ENOMEM, -EIO (OpenSSL failed), or HF_E_INVALID: the CA has
- * expired, or the CA or the request cannot be used.
+ * Issues a certificate for a client, with the subject and the names of the request. It is valid for
+ * the lifetime, or until the CA expires if that is sooner. 0, -ENOMEM, -EIO (OpenSSL failed), or
+ * HF_E_INVALID: the CA has expired, or the CA or the request cannot be used.
  */
 int hfd_pki_issue(const struct hfd_pki_issue *issue, char **ret_cert_pem);
