@@ -11,8 +11,8 @@
  *    MicroTime has a fraction, of whole microseconds.
  *
  * The length of a message precedes it. The message is appended first, and then moved by the bytes
- * that its length needs. Messages are nested a dozen deep at most, so this is cheaper than to
- * compute all lengths before.
+ * that its length needs. Messages are nested a dozen deep at most, so this is cheaper than a first
+ * pass that computes all lengths.
  */
 #include "server/schema/protobuf_encode.h"
 
@@ -95,7 +95,7 @@ static void put_base64(struct hf__strbuf *s, unsigned number, const char *text) 
         free(data);
 }
 
-/* False: it is none, or Go's zero time. */
+/* False: text is no time, or Go's zero time. */
 static bool parse_time(const struct hfd_schema *schema, const char *text, int64_t *ret_usec) {
         int64_t seconds;
 

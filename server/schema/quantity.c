@@ -6,7 +6,8 @@
  * doubles the digits ten times for each step. So the value is exact until it is rounded once, at
  * the end.
  *
- * Invariant: the canonical text of a quantity parses to the same quantity.
+ * Invariant: the canonical text of a quantity parses to the same value. The form may differ, as in
+ * Kubernetes: "0.5Ki" is written as "512", which is decimal.
  */
 #include "server/schema/quantity.h"
 
@@ -22,7 +23,7 @@
 #define DIGITS       "0123456789"
 /* Room for the input, for the 18 digits more that doubling 60 times makes, and for a carry. */
 #define DIGITS_MAX (HFD_QUANTITY_INPUT_MAX + 40)
-/* Exponents beyond this make every value the maximum or the minimum. */
+/* Exponents beyond this make every value but zero the maximum, or 10^-9. */
 #define EXPONENT_MAX 1000
 
 static const char wrong_format[] = "quantities must match the regular expression "
@@ -143,8 +144,9 @@ static bool parse_suffix(const char *text, struct suffix *ret_suffix) {
         return (*text == 'e' || *text == 'E') && parse_exponent(text + 1, &ret_suffix->exponent);
 }
 
-/* Whether the text has the form of the regular expression, with one point at most. On success
- * *ret_number is the length of the number behind the sign. */
+/* Whether the text behind the sign has the form of the regular expression, with one point at most.
+ * Like Kubernetes, it accepts a text without digits, as zero. *ret_number: the length up to the
+ * suffix. */
 static bool has_form(const char *text, size_t *ret_number) {
         size_t n = strspn(text, DIGITS);
         const char *at;
@@ -211,7 +213,7 @@ static int put_digits(const struct hfd_quantity *quantity, char text[DECIMALS_MA
         return snprintf(text, DECIMALS_MAX, "%" PRIu32, quantity->nano);
 }
 
-/* The largest power of 1000 of which the value is a multiple. */
+/* Writes the value with the largest power of 1000 of which it is a multiple. */
 static void format_decimal(const struct hfd_quantity *quantity, bool with_exponent,
                            char text[HFD_QUANTITY_TEXT_MAX]) {
         static const char *const suffixes[] = {"n", "u", "m", "", "k", "M", "G", "T", "P", "E"},

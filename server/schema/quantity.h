@@ -2,9 +2,9 @@
 #pragma once
 /*
  * Quantities: the numbers of Kubernetes' resources, "500m", "2", "1k", "64Mi", "1e3". A value has
- * at most nine digits behind the point, and is at most 2^63-1. One that needs more digits is
- * rounded away from zero, and a larger one becomes the maximum, as in Kubernetes. Pure. Thread:
- * any.
+ * at most nine digits behind the point, and lies between -(2^63-1) and 2^63-1. One that needs more
+ * digits is rounded away from zero, and one outside becomes the nearest bound, as in Kubernetes.
+ * Pure. Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,7 +40,7 @@ void hfd_quantity_format(const struct hfd_quantity *quantity, char text[HFD_QUAN
 int hfd_quantity_compare(const struct hfd_quantity *a, const struct hfd_quantity *b);
 /* Adds 1 to a quantity that is not negative; the maximum stays. It keeps its form. */
 void hfd_quantity_increment(struct hfd_quantity *quantity);
-/* Whether its thousandths, rounded away from zero, are a whole number. */
+/* Whether the value is a whole number after it is rounded away from zero to thousandths. */
 bool hfd_quantity_is_whole(const struct hfd_quantity *quantity);
 /* The nearest double, for ratios. */
 double hfd_quantity_number(const struct hfd_quantity *quantity);

@@ -47,8 +47,8 @@ enum {
         /* In protobuf a zero, "" or empty message differs from an absent one: the field is a
          * pointer in Kubernetes' Go. Lists, maps and BYTES do not need it. */
         HFD_FIELD_POINTER = 4,
-        /* With HFD_FIELD_MERGE: a patch names the members of an element that stay ($retainKeys), as
-         * its members exclude each other. */
+        /* With HFD_FIELD_MERGE: the members of an element exclude each other, so a patch names
+         * those that stay ($retainKeys). */
         HFD_FIELD_RETAIN_KEYS = 8
 };
 
@@ -64,8 +64,8 @@ struct hfd_schema_field {
         /* In protobuf the field is not in the message of the struct, but in an inner message with
          * this number: Go's embedded struct. 0 = it is in the message itself. */
         unsigned char embedded_tag;
-        /* Of a key of a list (HFD_LIST_MAP): the text that an element has which omits it; NULL =
-         * none. A container's port without a protocol is the same as one with "TCP". */
+        /* Of a key of a list (HFD_LIST_MAP): the value of the key in an element that omits it;
+         * NULL = none. A container's port without a protocol is the same as one with "TCP". */
         const char *key_default;
 };
 
@@ -95,7 +95,8 @@ const struct hfd_schema_field *hfd_schema_field_by_tag(const struct hfd_schema *
                                                        unsigned embedded_tag, unsigned tag);
 /* Whether the number is that of an inner message. */
 bool hfd_schema_embeds(const struct hfd_schema *schema, unsigned tag);
-/* The schema of the value under a key of a STRUCT or a MAP. NULL: not known, or any value. */
+/* The schema of the value under a key of a STRUCT or a MAP. NULL: not known, or any value. schema
+ * may be NULL, so that a walk by keys needs no check at each step. */
 const struct hfd_schema *hfd_schema_of_member(const struct hfd_schema *schema, const char *key);
 /* "v1.ConfigMap", "map[string]string", "[]v1.PolicyRule": as Go prints the type. */
 #define HFD_GO_TYPE_MAX 120 /* bytes, with the NUL */
@@ -116,6 +117,7 @@ extern const struct hfd_schema hfd_schema_any, hfd_schema_text, hfd_schema_boole
 #define HFD_STRUCT(name, table)                                                                    \
         .type = HFD_SCHEMA_STRUCT, .definition = (name), .fields = (table),                        \
         .n_fields = HFD_N_FIELDS(table)
-/* The address of a list with these elements. Further arguments set other members. */
+/* The address of a LIST with these elements. Further arguments set other members. For tables at
+ * file scope: in a function the schema would not outlive the block. */
 #define HFD_LIST_OF(element, ...)                                                                  \
         (&(const struct hfd_schema){.type = HFD_SCHEMA_LIST, .items = (element), __VA_ARGS__})

@@ -14,7 +14,8 @@ struct hfd_place;
 
 #define HFD_STRICT_MAX 100 /* mistakes that are reported, as in Kubernetes */
 
-/* Zero = nothing found. `lines`: one line for each mistake, `unknown field "spec.x"`. */
+/* All zero = nothing found. `lines`: one line for each mistake, `unknown field "spec.x"`. The owner
+ * checks lines.error once it is complete, and frees it with hf__strbuf_done. */
 struct hfd_strict {
         struct hf__strbuf lines;
         size_t n;

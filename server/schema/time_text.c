@@ -52,7 +52,8 @@ static bool explain(const char *sent, bool micro, char *reason, size_t max_reaso
         }
         if (*at != 'Z' && *at != '+' && *at != '-')
                 return cannot_parse(sent, layout, at, "Z07:00", reason, max_reason);
-        /* Every part has its form, so a number is too large. */
+        /* The date and the time have their form. So a number is too large, or the offset is wrong,
+         * for which Go has messages of its own. */
         (void)snprintf(reason, max_reason, "parsing time \"%.*s\": out of range", SHOWN_MAX, sent);
         return false;
 }
