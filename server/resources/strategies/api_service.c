@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * APIServices: one for each group version. The server keeps those of its own (a controller,
- * server/controllers/api_services). One that names a service is stored, but no request is passed to
- * a service, so its group is not available (handlers/rest/remote_group.c).
+ * APIServices: one for each group version. A controller (server/controllers/api_services) creates
+ * those of the groups that this server serves. One that names a service is stored, but requests are
+ * never passed to a service, so its group is not available (handlers/rest/remote_group.c).
  */
 #include <errno.h>
 #include <stdint.h>
@@ -92,7 +92,7 @@ const struct hfd_schema hfd_api_service_schema =
 
 /* ---- defaults ---- */
 
-/* A group version of this server is available from the start. 0 or -ENOMEM. */
+/* An APIService that names no service is local, and available from the start. 0 or -ENOMEM. */
 static int set_available(struct hf__json *object) {
         static const char *const members[][2] = {{"type", "Available"},
                                                  {"status", "True"},

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * CertificateSigningRequests: a client asks for a certificate, somebody approves, a signer signs.
- * What depends on the user, on the path of the request and on X.509 is in
- * registry/write/certificate.c.
+ * registry/write/checks/certificate.c has the rules that depend on the user, on the path of the
+ * request and on X.509.
  *
  * Invariant: the conditions Approved, Denied and Failed are never removed, and Approved and Denied
  * exclude each other. Signers and the cleaner rely on it.

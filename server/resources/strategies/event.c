@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules for Events. Both versions have the rules of v1: an Event with an eventTime is of the
- * newer kind, which names its reporter and its action; an older one is in the namespace of its
- * object. A write by events.k8s.io/v1 is strict in addition: it makes Events of the newer kind
- * only, and changes nothing but their series.
+ * The rules for Events. Both versions have the rules of v1. An Event with an eventTime is of the
+ * newer kind, and must name its reporter and its action. An Event without one is older, and must
+ * be in the namespace of its object ("default" if that has none). A write through events.k8s.io/v1
+ * is also checked strictly: it may only create Events of the newer kind, and of the Event's own
+ * fields it may only change the series.
  *
  * In causes, fields have the names of Kubernetes' internal type, whatever the version.
  */

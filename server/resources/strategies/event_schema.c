@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The fields of Events, in both versions: v1 stores them, events.k8s.io/v1 gives most of them other
- * names. event.c has their rules.
+ * The fields of Events in both versions. Events are stored as v1; events.k8s.io/v1 has other names
+ * for some fields. event.c has their rules.
  */
 #include "server/resources/resource.h"
 #include "server/resources/strategies/strategies.h"

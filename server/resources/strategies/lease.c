@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Leases. Numbers and the member `strategy` (of a coordinated election) are validated. Times are
- * compared neither with each other nor with this server's clock: the holders set them by their own
- * clocks, and a renewal must not fail because a clock is wrong.
+ * Leases. Numbers are validated, and what coordinated elections use: `strategy` and
+ * `preferredHolder`. Times are compared neither with each other nor with this server's clock: the
+ * holders set them by their own clocks, and a renewal must not fail because a clock is wrong.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -103,7 +103,7 @@ static bool is_standard_finalizer(const char *name) {
                strcmp(name, "foregroundDeletion") == 0;
 }
 
-/* Only a deletion ends a Namespace. The phase of an object that is not written is not checked. */
+/* Only a deletion makes a Namespace Terminating. An unchanged status is not checked. */
 static void validate_phase(const struct hf__json *object, const struct hf__json *old,
                            struct hfd_causes *causes) {
         bool deleting = hf__json_string(object, "metadata.deletionTimestamp") != NULL;

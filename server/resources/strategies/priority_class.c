@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PriorityClasses. There are no pods here, so the classes are data for those who schedule: the
- * rules keep them as kube-apiserver does.
+ * PriorityClasses. Pods are not served, so nothing here reads the classes: they are stored for
+ * schedulers. The rules are those of kube-apiserver.
  *
  * Names that begin with "system-" belong to the two classes that every cluster has. The server
- * creates them at its start (server/manifests/phase-0), and write.c refuses to delete them. That
- * only one class is the default depends on other objects, so registry/write/priority_default.c
- * checks it.
+ * creates them at its start (server/manifests/phase-0), and registry/write/write.c refuses to
+ * delete them. registry/write/checks/priority_default.c checks that only one class is the default,
+ * because this depends on other objects.
  */
 #include <assert.h>
 #include <stdint.h>

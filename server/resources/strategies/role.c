@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Roles and ClusterRoles. They are validated as in Kubernetes. server/authorization/ reads what
- * they grant, and checks that who writes one may grant it.
+ * they grant, and checks that a user who writes one has the right to grant it.
  */
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * RuntimeClasses. There are no pods here, so the classes are data for those who run them: the rules
- * keep them as kube-apiserver does.
+ * RuntimeClasses. Pods are not served, so nothing here reads the classes: they are stored for the
+ * programs that run pods. The rules are those of kube-apiserver.
  */
 #include <stdio.h>
 #include <string.h>
@@ -67,13 +67,14 @@ static bool is_one_of(const char *text, const char *const *list) {
         return *list != NULL;
 }
 
-/* Names without a slash that Kubernetes knows for containers, and those it knows elsewhere. */
+/* Whether Kubernetes knows a name without a slash as a resource of containers. */
 static bool is_container_resource(const char *name) {
         static const char *const names[] = {"cpu", "memory", "ephemeral-storage", NULL};
 
         return is_one_of(name, names) || strncmp(name, "hugepages-", 10) == 0;
 }
 
+/* Whether Kubernetes knows such a name at all, of containers or of quotas. */
 static bool is_standard_resource(const char *name) {
         static const char *const names[] = {"cpu",
                                             "memory",
@@ -101,8 +102,8 @@ static bool is_standard_resource(const char *name) {
                strncmp(name, "requests.hugepages-", 19) == 0;
 }
 
-/* A name with a domain must not be one of Kubernetes' own or a quota's, unless the domain is
- * Kubernetes'. */
+/* Whether a name with a slash is in Kubernetes' domain, or at least does not begin with
+ * "requests.", which quotas put before the name of a resource. */
 static bool is_domain_resource(const char *name) {
         const char *slash = strchr(name, '/');
 

@@ -7,11 +7,11 @@
  *  - normalize changes what clients may send in more than one form. The object has the form of its
  *    schema already. 0 or -ENOMEM.
  *  - prepare sets defaults. old is NULL on create. 0 or -ENOMEM.
- *  - validate adds a cause for each mistake in the object (422). It gets the object in the form in
- *    which it would be stored.
+ *  - validate adds a cause for each mistake in the object (422). It gets the object after prepare,
+ *    in the version of the row, not in the version that is stored (conversion.h).
  *
- * Strategies do not handle ObjectMeta: meta.c and meta_validation.c do, in the same way for all
- * kinds.
+ * meta.c and meta_validation.c handle ObjectMeta in the same way for all kinds. A strategy only
+ * adds what its kind alone has: a finalizer, a label, a rule for the name.
  *
  * A new kind has a file of its own in this folder, named after the kind. It contains
  *
@@ -65,7 +65,7 @@ extern const struct hfd_schema hfd_lease_candidate_schema;
 void hfd_lease_candidate_validate(const struct hf__json *object, const struct hf__json *old,
                                   struct hfd_causes *causes);
 
-/* limit_range.c */
+/* quota/limit_range.c */
 extern const struct hfd_schema hfd_limit_range_schema;
 void hfd_limit_range_validate(const struct hf__json *object, const struct hf__json *old,
                               struct hfd_causes *causes);
@@ -90,7 +90,7 @@ void hfd_priority_class_validate(const struct hf__json *object, const struct hf_
 /* Whether it is one of the two classes that the server creates at its start. */
 bool hfd_is_system_priority_class(const char *name);
 
-/* resource_quota.c */
+/* quota/resource_quota.c */
 extern const struct hfd_schema hfd_resource_quota_schema;
 void hfd_resource_quota_validate(const struct hf__json *object, const struct hf__json *old,
                                  struct hfd_causes *causes);
@@ -108,7 +108,7 @@ extern const struct hfd_schema hfd_cluster_role_schema;
 void hfd_cluster_role_validate(const struct hf__json *object, const struct hf__json *old,
                                struct hfd_causes *causes);
 
-/* role_binding.c: for RoleBindings and ClusterRoleBindings, which differ only in validation */
+/* role_binding.c: for RoleBindings and ClusterRoleBindings, which share prepare */
 extern const struct hfd_schema hfd_role_binding_schema, hfd_cluster_role_binding_schema;
 int hfd_role_binding_prepare(struct hf__json *object, const struct hf__json *old);
 void hfd_role_binding_validate(const struct hf__json *object, const struct hf__json *old,

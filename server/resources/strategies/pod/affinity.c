@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The schemas of what decides on which node a pod runs. Each table is sorted by name.
+ * The schemas of affinities and tolerations, by which a scheduler picks the node of a pod. Each
+ * table is sorted by name.
  */
 #include "server/resources/strategies/pod/pod_schema.h"
 

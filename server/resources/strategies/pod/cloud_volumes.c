@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The schemas of volumes of one vendor or one protocol. Most are deprecated, and kept because
- * stored pods have them. Each table is sorted by name.
+ * The schemas of volumes of one vendor or one protocol. Most are deprecated. They are kept because
+ * Kubernetes still accepts them in templates. Each table is sorted by name.
  */
 #include "server/resources/strategies/pod/pod_schema.h"
 

@@ -119,7 +119,7 @@ static int set_pull_policy(struct hf__json *object, const char *key, const char 
 
 /* ---- containers ---- */
 
-/* A probe, or what is done at the start or the stop of a container. */
+/* The handler of a probe or of a lifecycle hook. */
 static int set_handler(struct hf__json *handler) {
         int r = set_members(hf__json_get(handler, "httpGet"), http_members,
                             N_MEMBERS(http_members));
@@ -166,7 +166,7 @@ static int set_containers(struct hf__json *spec) {
 
 /* ---- volumes ---- */
 
-/* The members of the sources that have defaults. */
+/* The members of volume sources that have defaults. */
 static const struct {
         const char *source; /* a path in the volume */
         struct member member;
@@ -234,7 +234,7 @@ static int set_volume(struct hf__json *volume) {
 
 /* ---- the template ---- */
 
-/* The account has an old name, and both are always equal. */
+/* serviceAccount is the old name of serviceAccountName. Both always have the same value. */
 static int set_account(struct hf__json *spec) {
         const char *name = hf__json_string(spec, "serviceAccountName"),
                    *old_name = hf__json_string(spec, "serviceAccount");

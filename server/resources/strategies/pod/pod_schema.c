@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The schema of a pod and of the template of one. Each table is sorted by name.
+ * The schemas of a pod's spec and of a pod's template. Each table is sorted by name.
  */
 #include "server/resources/strategies/pod/pod_schema.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The schemas of probes and of hooks in the life of a container. Each table is sorted by name.
+ * The schemas of a container's probes and lifecycle hooks. Each table is sorted by name.
  */
 #include "server/resources/strategies/pod/pod_schema.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The schemas of the rights of pods and containers. Each table is sorted by name.
+ * The schemas of the security contexts of pods and containers. Each table is sorted by name.
  */
 #include "server/resources/strategies/pod/pod_schema.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The schema of a volume of a pod. In protobuf its source is a message of its own. Each table is
- * sorted by name.
+ * The schema of a volume of a pod. In protobuf its source is an inner message (embedded_tag),
+ * because Go embeds the struct. Each table is sorted by name.
  */
 #include "server/resources/strategies/pod/pod_schema.h"
 

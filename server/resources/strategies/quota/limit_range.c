@@ -66,7 +66,7 @@ struct item {
         struct hfd_causes *causes;
 };
 
-/* The values of one resource; has: which of them there are. */
+/* The values of one resource in all maps. Only those of maps with has[map] are set. */
 struct values {
         const char *name;
         bool has[N_MAPS];
@@ -99,7 +99,8 @@ static void read_values(const struct item *item, const char *name, struct values
         }
 }
 
-/* Refuses a pair of values of which the lower one is greater. shown: the value in the message. */
+/* Refuses a pair of values of which the lower one is greater. place: the map that the cause names;
+ * shown: the map whose value it shows. */
 static void validate_order(const struct item *item, const struct values *values, enum map lower,
                            enum map upper, enum map place, enum map shown) {
         static const char *const words[N_MAPS] = {[MAX] = "max value",
@@ -144,7 +145,7 @@ static void validate_ratio(const struct item *item, const struct values *values)
         hfd_cause_invalid_quantity(item->causes, field, &values->of[RATIO], detail);
 }
 
-/* Of what cannot be overcommitted, limit and request are the same. */
+/* A resource that cannot be overcommitted must have the same limit and request. */
 static void validate_equal_defaults(const struct item *item, const struct values *values) {
         char field[FIELD_MAX], detail[300];
 
@@ -195,7 +196,7 @@ static void validate_names(const struct item *item, enum map map) {
         }
 }
 
-/* Each name once: where it occurs first. */
+/* Checks the values of each name once: at the first map that has the name. */
 static void validate_all_values(const struct item *item) {
         for (unsigned i = 0; i < N_MAPS; i++)
                 for (size_t k = 0; k < item->maps[i].n; k++) {

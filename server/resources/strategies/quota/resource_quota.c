@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ResourceQuotas. spec.hard says how much a namespace may have of each resource. Creates are held
- * against status.hard and status.used, which the server itself keeps up to date (server/quota/).
+ * ResourceQuotas. spec.hard says how much a namespace may have of each resource. The server
+ * compares creates with status.hard and status.used, which it keeps up to date itself
+ * (server/quota/).
  */
 #include <stdio.h>
 #include <string.h>
@@ -99,8 +100,8 @@ static unsigned scopes_of(const struct hf__json *object) {
         return scopes;
 }
 
-/* Adds a cause for each scope of the set that does not fit a resource of spec.hard. The work is
- * limited by the number of scopes that there are, not of those that the client has sent. */
+/* Adds a cause for each pair of a scope and a resource of spec.hard that do not fit. The scopes are
+ * a set, so the work does not grow with the number of scopes that the client has sent. */
 static void validate_fit(const struct hf__json *object, unsigned scopes, const char *field,
                          const char *value, struct hfd_causes *causes) {
         for (unsigned scope = 1; scope < HFD_SCOPES_END; scope <<= 1)

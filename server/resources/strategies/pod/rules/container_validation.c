@@ -18,7 +18,7 @@
 /* What the rules of one container look up in the others and in the pod. */
 struct pod {
         struct hf__json_index volumes, containers, init_containers; /* by name */
-        int64_t grace;
+        int64_t grace; /* spec.terminationGracePeriodSeconds */
         struct hfd_causes *causes;
 };
 
@@ -146,7 +146,7 @@ static void validate_variables(const struct hf__json *variables, const char *fie
         }
 }
 
-/* As in Kubernetes, the field of two causes is the whole list. */
+/* As in Kubernetes, the causes about the number of sources name the list, not the element. */
 static void validate_variable_sources(const struct hf__json *list, const char *field,
                                       struct hfd_causes *causes) {
         static const char *const sources[] = {"configMapRef", "secretRef"};
@@ -284,7 +284,7 @@ static void validate_container(const struct pod *pod, const struct hf__json *con
                            hfd_field_path(path, field, "resources"), causes);
 }
 
-/* Only an init container that runs beside the others has probes and a lifecycle. */
+/* Only an init container with restartPolicy Always, a sidecar, may have probes and a lifecycle. */
 static void validate_init_container(const struct pod *pod, const struct hf__json *container,
                                     const char *field) {
         static const char *const members[] = {"lifecycle", "livenessProbe", "readinessProbe",

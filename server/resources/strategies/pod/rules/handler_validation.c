@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of probes and of what is done at the start and the stop of a container. The texts are
- * wire format.
+ * The rules of a container's probes and lifecycle hooks (postStart, preStop). The texts are wire
+ * format.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -77,7 +77,7 @@ static void validate_action(const struct hf__json *action, const char *name, con
                                   causes);
 }
 
-/* Exactly one action. */
+/* A handler must have exactly one action. */
 static void validate_handler(const struct hf__json *handler, const char *field, int64_t grace,
                              struct hfd_causes *causes) {
         static const char *const names[] = {"exec", "httpGet", "tcpSocket", "grpc", "sleep"};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rules of a pod's template. The texts, and the order of the rules, are those of
- * kube-apiserver. Not checked here are affinities, security contexts and spread constraints:
- * whoever schedules or runs the pods meets them.
+ * kube-apiserver. Affinities, security contexts and spread constraints are not checked: pods are
+ * not served, so a mistake in them shows only in the program that schedules or runs the pods.
  */
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 
@@ -17,7 +17,7 @@ static const char *const dns_policies[] = {"ClusterFirstWithHostNet", "ClusterFi
                                            "None", NULL};
 static const char *const preemption_policies[] = {"PreemptLowerPriority", "Never", NULL};
 
-/* Names of other objects, which are subdomains; "" = none. */
+/* Checks that members which name other objects are DNS subdomains. "" names none. */
 static void validate_names(const struct hf__json *spec, const char *field, const char *const *names,
                            struct hfd_causes *causes) {
         char path[HFD_FIELD_PATH_MAX];

@@ -30,7 +30,8 @@ void hfd_object_field_selector_validate(const struct hf__json *selector, const c
 /* container_validation.c: spec.containers and spec.initContainers */
 void hfd_containers_validate(const struct hf__json *spec, const char *field,
                              struct hfd_causes *causes);
-/* handler_validation.c: the probes of a container, and its lifecycle */
+/* handler_validation.c: the probes of a container, and its lifecycle. grace: the seconds that a pod
+ * has to stop */
 void hfd_handlers_validate(const struct hf__json *container, const char *field, int64_t grace,
                            struct hfd_causes *causes);
 
@@ -42,21 +43,21 @@ const char *hfd_text_of(const struct hf__json *object, const char *key);
 const char *hfd_field_path(char out[HFD_FIELD_PATH_MAX], const char *field, const char *member);
 /* The path of an element: "a" and 1 are "a[1]". */
 const char *hfd_field_index(char out[HFD_FIELD_PATH_MAX], const char *field, size_t i);
-/* "Required value" if the member is absent or "". False: it is. */
+/* "Required value" if the member is absent or "". Returns whether it has a text. */
 bool hfd_require_text(const struct hf__json *object, const char *field, const char *member,
                       struct hfd_causes *causes);
-/* "Unsupported value" unless it is one of the values, which end with NULL; "Required value" if it
- * is "" and no value is. */
+/* "Unsupported value" unless the member is one of the values, which end with NULL. An absent member
+ * counts as "": "Required value", unless "" is one of the values. */
 void hfd_require_one_of(const struct hf__json *object, const char *field, const char *member,
                         const char *const *values, struct hfd_causes *causes);
-/* "Invalid value" unless the number is in the range. detail says which one. */
+/* "Invalid value" unless the number is absent, or min <= number <= max. detail names the range. */
 void hfd_require_range(const struct hf__json *object, const char *field, const char *member,
                        int64_t min, int64_t max, const char *detail, struct hfd_causes *causes);
-/* The port's number or name. port may be NULL, which is 0. */
+/* The number of a port or its name. port NULL counts as 0, which is invalid. */
 void hfd_port_validate(const struct hf__json *port, const char *field, struct hfd_causes *causes);
 void hfd_port_name_validate(const char *name, const char *field, struct hfd_causes *causes);
-/* A DNS label; "" is required. */
+/* A DNS label. An absent member or "": "Required value". */
 void hfd_label_name_validate(const struct hf__json *object, const char *field, const char *member,
                              struct hfd_causes *causes);
-/* A DNS subdomain; "" too is invalid. */
+/* A DNS subdomain. "" is an "Invalid value" too. */
 void hfd_subdomain_validate(const char *name, const char *field, struct hfd_causes *causes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of volumes. Of those of one vendor only the number of sources is checked. The texts are
- * wire format.
+ * The rules of volumes. Not all types have rules: of the others, such as those of vendors, only the
+ * number of sources is checked. The texts are wire format.
  */
 #include <stdio.h>
 #include <string.h>
@@ -167,7 +167,7 @@ static void validate_source(const char *name, const struct hf__json *source, con
         }
 }
 
-/* Exactly one source. The defaults have added one if there was none. */
+/* A volume must have exactly one source. The defaults have added one if there was none. */
 static void validate_volume(const struct hf__json *volume, const char *field,
                             struct hfd_causes *causes) {
         char path[HFD_FIELD_PATH_MAX];
