@@ -50,7 +50,7 @@ int hf__cel_compile(const struct hf__cel_declarations *declarations, const char 
         struct hf__cel_issues issues = {.text = text, .n_text = n};
         int r;
 
-        assert(declarations->library);
+        assert(declarations->functions);
         if (!program)
                 return -ENOMEM;
         hf__arena_init(&program->arena);

@@ -295,7 +295,7 @@ static size_t resolve_qualified(struct checker *c, struct hf__cel_node *node,
                 return 0;
         name[n] = '.';
         memcpy(name + n + 1, node->as.call.function, n_function + 1);
-        n = hf__cel_library_find(c->declarations->library, name, ret_overloads);
+        n = hf__cel_library_find(c->declarations->functions, name, ret_overloads);
         if (n > 0) {
                 node->as.call.function = (*ret_overloads)[0]->name;
                 node->as.call.member = false;
@@ -322,7 +322,7 @@ static void check_call(struct checker *c, struct hf__cel_node *node) {
         for (uint32_t i = 0; i < node->as.call.n_args; i++)
                 check(c, node->as.call.args[i]);
         if (n == 0)
-                n = hf__cel_library_find(c->declarations->library, node->as.call.function,
+                n = hf__cel_library_find(c->declarations->functions, node->as.call.function,
                                          &overloads);
         if (n == 0) {
                 undeclared(c, node->at, node->as.call.function);

@@ -15,7 +15,7 @@ struct hf__cel_variable {
 };
 
 struct hf__cel_declarations {
-        const struct hf__cel_library *library;
+        const struct hf__cel_library *functions;
         const struct hf__cel_variable
                 *variables; /* an evaluation gets their values in this order */
         size_t n_variables;

@@ -79,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
                 assert(hf__cel_library_new(NULL, &library) == 0);
         hf__arena_init(&types);
         variables[1].type = hf__cel_type_parse(&types, &type);
-        struct hf__cel_declarations declarations = {.library = library,
+        struct hf__cel_declarations declarations = {.functions = library,
                                                     .variables = variables,
                                                     .n_variables = 3,
                                                     .mixed_literals = n % 2 == 0};

@@ -117,7 +117,7 @@ int main(int argc, char **argv) {
 
         assert(hf__cel_library_new(NULL, &library) == 0);
         hf__arena_init(&arena);
-        declarations = (struct hf__cel_declarations){.library = library,
+        declarations = (struct hf__cel_declarations){.functions = library,
                                                      .variables = variables,
                                                      .mixed_literals = argc < 2};
         while (fgets(line, sizeof line, stdin)) {

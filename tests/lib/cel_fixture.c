@@ -39,7 +39,7 @@ static void open_bench(struct bench *b) {
         memset(b, 0, sizeof *b);
         hf__arena_init(&b->arena);
         assert_int_equal(hf__cel_library_new(NULL, &b->library), 0);
-        b->declarations = (struct hf__cel_declarations){.library = b->library,
+        b->declarations = (struct hf__cel_declarations){.functions = b->library,
                                                         .variables = b->variables,
                                                         .mixed_literals = true};
         for (size_t i = 0; i < 5; i++) {
