@@ -17,8 +17,9 @@
 #include "base/strbuf.h"
 #include "server/config/flags.h"
 
-/* Arguments that are added: --data-dir, --tls-cert-file, --tls-private-key-file. */
-#define ADDED_MAX 3
+/* Arguments that are added: --data-dir, --tls-cert-file, --tls-private-key-file,
+ * --runtime-config. */
+#define ADDED_MAX 4
 
 /* The flags that are left out (kube_apiserver.h). boolean: the value is never the next argument. */
 static const struct ignored {
@@ -64,6 +65,7 @@ struct rewrite {
         struct hf__strbuf left_out;       /* "--a, --b" */
         const char *cert_dir;             /* NULL = not given */
         bool has_data_dir, has_tls_files; /* the flags were given */
+        bool no_workloads;                /* --runtime-config says so */
 };
 
 bool hfd_is_kube_apiserver(const char *argv0) {
@@ -97,6 +99,12 @@ static void note_flag(struct rewrite *rewrite, const char *argument, const char 
         rewrite->has_tls_files = rewrite->has_tls_files || is_flag(argument, "tls-cert-file");
 }
 
+/* Of --runtime-config only one name has a meaning here. */
+static void note_runtime_config(struct rewrite *rewrite, const char *value) {
+        rewrite->no_workloads = rewrite->no_workloads ||
+                                (value && strstr(value, "api/workloads=false") != NULL);
+}
+
 /* Copies all arguments but the ignored flags with their values. */
 static void copy_arguments(struct rewrite *rewrite, int argc, char *const argv[]) {
         rewrite->argv[rewrite->argc++] = argv[0];
@@ -111,8 +119,11 @@ static void copy_arguments(struct rewrite *rewrite, int argc, char *const argv[]
                 }
                 hf__strbuf_printf(&rewrite->left_out, "%s--%s", rewrite->left_out.n > 0 ? ", " : "",
                                   flag->name);
-                if (!flag->boolean && argv[i][2 + n] == '\0')
-                        i++; /* the value is the next argument */
+                const char *value = argv[i][2 + n] == '=' ? argv[i] + 3 + n : NULL;
+                if (!flag->boolean && !value && i + 1 < argc)
+                        value = argv[++i];
+                if (strcmp(flag->name, "runtime-config") == 0)
+                        note_runtime_config(rewrite, value);
         }
         rewrite->n_borrowed = rewrite->argc;
 }
@@ -142,8 +153,10 @@ static bool has_file(const char *directory, const char *file) {
 static int add_arguments(struct rewrite *rewrite) {
         int r = 0;
 
-        if (!rewrite->cert_dir)
-                return 0;
+        if (!rewrite->no_workloads)
+                r = add_argument(rewrite, "runtime-config", "api/workloads", "=true");
+        if (r != 0 || !rewrite->cert_dir)
+                return r;
         if (!rewrite->has_data_dir)
                 r = add_argument(rewrite, "data-dir", rewrite->cert_dir, "");
         if (r != 0 || rewrite->has_tls_files || !has_file(rewrite->cert_dir, "/apiserver.crt") ||

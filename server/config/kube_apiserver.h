@@ -16,6 +16,8 @@ bool hfd_is_kube_apiserver(const char *argv0);
  *
  *  - Flags that have no meaning here are left out, and named in ret_config->ignored_flags. They
  *    are those that weaken nothing when they are ignored; all others are refused as unknown.
+ *  - Pods, services, Deployments and so on are served as data, as those who start a kube-apiserver
+ *    expect, unless --runtime-config contains api/workloads=false.
  *  - Data goes to --cert-dir, if --data-dir is not given.
  *  - <cert-dir>/apiserver.crt and .key are the serving certificate and its key, if they exist and
  *    --tls-cert-file is not given.

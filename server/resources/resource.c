@@ -18,6 +18,7 @@
 
 #include "base/strbuf.h"
 #include "server/resources/strategies/strategies.h"
+#include "server/resources/workloads/workloads.h"
 
 /* Both versions of Events have them. */
 #define EVENT_COLUMNS                                                                              \
@@ -443,38 +444,68 @@ static const struct hfd_resource table[] = {
 
 _Static_assert(N_ROWS <= HFD_RESOURCES_MAX, "the cacher has a tree for each resource");
 
+/* The rows that are served: those of the table, or after hfd_resources_add_workloads a copy of them
+ * and of the workload kinds. */
+static struct hfd_resource all_rows[HFD_RESOURCES_MAX];
+static const struct hfd_resource *rows = table;
+static size_t n_rows = N_ROWS;
+
+/* Appends the rows of the core group, or those of the others. */
+static void append_rows(const struct hfd_resource *more, size_t n, bool core) {
+        for (size_t i = 0; i < n; i++)
+                if ((*more[i].group == '\0') == core) {
+                        assert(n_rows < HFD_RESOURCES_MAX);
+                        all_rows[n_rows++] = more[i];
+                }
+}
+
+void hfd_resources_add_workloads(void) {
+        size_t n;
+        const struct hfd_resource *workloads = hfd_workload_rows(&n);
+
+        if (rows != table)
+                return;
+        rows = all_rows;
+        n_rows = 0;
+        /* The rows of one group are adjacent. */
+        append_rows(table, N_ROWS, true);
+        append_rows(workloads, n, true);
+        append_rows(table, N_ROWS, false);
+        append_rows(workloads, n, false);
+}
+
 const struct hfd_resource *hfd_resources(size_t *ret_n) {
-        *ret_n = N_ROWS;
-        return table;
+        *ret_n = n_rows;
+        return rows;
 }
 
 size_t hfd_resource_index(const struct hfd_resource *resource) {
-        assert(resource >= table && resource < table + N_ROWS);
-        return (size_t)(resource - table);
+        assert(resource >= rows && resource < rows + n_rows);
+        return (size_t)(resource - rows);
 }
 
 bool hfd_resource_starts_group(const struct hfd_resource *resource) {
         for (size_t i = 0; i < hfd_resource_index(resource); i++)
-                if (strcmp(table[i].group, resource->group) == 0)
+                if (strcmp(rows[i].group, resource->group) == 0)
                         return false;
         return true;
 }
 
 bool hfd_resource_starts_version(const struct hfd_resource *resource) {
         for (size_t i = 0; i < hfd_resource_index(resource); i++)
-                if (strcmp(table[i].group, resource->group) == 0 &&
-                    strcmp(table[i].version, resource->version) == 0)
+                if (strcmp(rows[i].group, resource->group) == 0 &&
+                    strcmp(rows[i].version, resource->version) == 0)
                         return false;
         return true;
 }
 
 const struct hfd_resource *hfd_resource_find(const char *group, const char *version,
                                              const char *plural) {
-        for (size_t i = 0; i < N_ROWS; i++)
+        for (size_t i = 0; i < n_rows; i++)
                 /* The first bytes are compared for speed: each request comes here. */
-                if (table[i].plural[0] == plural[0] && strcmp(table[i].plural, plural) == 0 &&
-                    strcmp(table[i].group, group) == 0 && strcmp(table[i].version, version) == 0)
-                        return &table[i];
+                if (rows[i].plural[0] == plural[0] && strcmp(rows[i].plural, plural) == 0 &&
+                    strcmp(rows[i].group, group) == 0 && strcmp(rows[i].version, version) == 0)
+                        return &rows[i];
         return NULL;
 }
 

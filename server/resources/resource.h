@@ -5,8 +5,8 @@
  * cache, watches, discovery, Table) reads the row. The rules of a single kind are in its strategy
  * functions (strategies/strategies.h, which also describes how to add a kind).
  *
- * The table is static and immutable. Each resource has one row, so callers may compare pointers to
- * rows. Pure. Thread: any.
+ * The table is static, and immutable once the process has read its flags. Each resource has one
+ * row, so callers may compare pointers to rows. Pure. Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,8 +15,8 @@ struct hf__json;
 struct hfd_causes;
 struct hfd_schema;
 
-#define HFD_COLUMNS_MAX     10
-#define HFD_RESOURCES_MAX   64
+#define HFD_COLUMNS_MAX     12
+#define HFD_RESOURCES_MAX   80
 #define HFD_API_VERSION_MAX 128 /* bytes of "group/version", with the NUL */
 #define HFD_QUALIFIED_MAX   128 /* bytes of "plural.group", with the NUL */
 
@@ -100,6 +100,9 @@ struct hfd_resource {
                          struct hfd_causes *causes);
 };
 
+/* Also serves the workload kinds (workloads/workloads.h), in this whole process. Call it at the
+ * start, before anything uses the rows; a second call does nothing. */
+void hfd_resources_add_workloads(void);
 /* All rows, in the order in which discovery lists them: by group. */
 const struct hfd_resource *hfd_resources(size_t *ret_n);
 /* The index of a row in hfd_resources. */

@@ -118,6 +118,7 @@ static void test_tables_are_well_formed(void **state) {
 }
 
 int main(void) {
+        hfd_resources_add_workloads(); /* so that all tables are checked */
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_tables_are_well_formed),
         };
