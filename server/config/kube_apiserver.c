@@ -101,8 +101,8 @@ static void note_flag(struct rewrite *rewrite, const char *argument, const char 
 
 /* Of --runtime-config only one name has a meaning here. */
 static void note_runtime_config(struct rewrite *rewrite, const char *value) {
-        rewrite->no_workloads = rewrite->no_workloads ||
-                                (value && strstr(value, "api/workloads=false") != NULL);
+        rewrite->no_workloads =
+                rewrite->no_workloads || (value && strstr(value, "api/workloads=false") != NULL);
 }
 
 /* Copies all arguments but the ignored flags with their values. */

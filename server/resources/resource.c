@@ -525,7 +525,10 @@ bool hfd_resource_subresource(const struct hfd_resource *resource, const char *n
                    {"status", HFD_SUB_STATUS},
                    {"finalize", HFD_SUB_FINALIZE},
                    {"approval", HFD_SUB_APPROVAL},
-                   {"token", HFD_SUB_TOKEN}};
+                   {"token", HFD_SUB_TOKEN},
+                   {"scale", HFD_SUB_SCALE},
+                   {"binding", HFD_SUB_BINDING},
+                   {"eviction", HFD_SUB_EVICTION}};
 
         for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
                 if (strcmp(all[i].name, name) == 0) {
@@ -535,6 +538,20 @@ bool hfd_resource_subresource(const struct hfd_resource *resource, const char *n
                         return (resource->subresources & bit) == bit;
                 }
         return false;
+}
+
+const struct hfd_resource *hfd_resource_of_part(enum hfd_subresource subresource) {
+        switch (subresource) {
+        case HFD_SUB_TOKEN: return hfd_resource_token_request();
+        case HFD_SUB_SCALE: return hfd_resource_scale();
+        case HFD_SUB_BINDING: return hfd_resource_binding();
+        case HFD_SUB_EVICTION: return hfd_resource_eviction();
+        case HFD_SUB_NONE:
+        case HFD_SUB_STATUS:
+        case HFD_SUB_FINALIZE:
+        case HFD_SUB_APPROVAL: break;
+        }
+        return NULL;
 }
 
 bool hfd_is_system_namespace(const char *name) {

@@ -22,15 +22,29 @@ struct hfd_schema;
 
 /*
  * Parts of an object that have their own path. A write to that path changes only that part. A row
- * has a set of these flags; a request has one. TOKEN is no part: a create of a TokenRequest issues
- * a token for the object (reviews/token_request.h).
+ * has a set of these flags; a request has one.
+ *
+ * The last four have bodies of another kind (hfd_resource_of_part). TOKEN is no part: a create of a
+ * TokenRequest issues a token for the object (reviews/token_request.h). SCALE shows how many
+ * replicas an object has and should have; a create of a BINDING assigns a pod to a node, and one of
+ * an EVICTION deletes a pod (registry/parts).
  */
 enum hfd_subresource {
         HFD_SUB_NONE = 0,
         HFD_SUB_STATUS = 1,
         HFD_SUB_FINALIZE = 2,
+        HFD_SUB_APPROVAL = 8,
         HFD_SUB_TOKEN = 4,
-        HFD_SUB_APPROVAL = 8
+        HFD_SUB_SCALE = 16,
+        HFD_SUB_BINDING = 32,
+        HFD_SUB_EVICTION = 64
+};
+
+/* Where an object keeps what its Scale shows: paths of members. */
+struct hfd_scale_paths {
+        const char *replicas, *current_replicas;
+        const char *selector;    /* a text, a LabelSelector or a map of labels; NULL = none */
+        bool selector_is_labels; /* it is a map of labels */
 };
 
 /*
@@ -90,6 +104,7 @@ struct hfd_resource {
          * (CertificateSigningRequests).
          */
         unsigned subresources;
+        const struct hfd_scale_paths *scale;        /* with SCALE */
         struct hfd_column columns[HFD_COLUMNS_MAX]; /* ends at HFD_COLUMNS_MAX or a NULL name */
 
         const struct hfd_schema *schema; /* of the kind: a STRUCT */
@@ -115,6 +130,12 @@ const struct hfd_resource *hfd_resource_find(const char *group, const char *vers
                                              const char *plural);
 /* The kind that a create of .../token takes, which is in no table. */
 const struct hfd_resource *hfd_resource_token_request(void);
+/* The kind of the bodies of .../scale, .../binding or .../eviction, which is in no table. */
+const struct hfd_resource *hfd_resource_scale(void);
+const struct hfd_resource *hfd_resource_binding(void);
+const struct hfd_resource *hfd_resource_eviction(void);
+/* The kind of a subresource's bodies, which is in no table. NULL: that of the object. */
+const struct hfd_resource *hfd_resource_of_part(enum hfd_subresource subresource);
 /* The row of Namespaces. */
 const struct hfd_resource *hfd_resource_namespaces(void);
 /* name "" is HFD_SUB_NONE. False: the resource has no subresource of that name. */

@@ -41,7 +41,8 @@ static void init_writer(const struct hfd_write *w, struct writer *ret_writer) {
         static const char *const subresources[] = {[HFD_SUB_NONE] = "",
                                                    [HFD_SUB_STATUS] = "status",
                                                    [HFD_SUB_FINALIZE] = "finalize",
-                                                   [HFD_SUB_APPROVAL] = "approval"};
+                                                   [HFD_SUB_APPROVAL] = "approval",
+                                                   [HFD_SUB_SCALE] = "scale"};
         const struct hfd_request *request = w->request;
         const struct hf_clock *clock = hf_host_clock(w->registry->host);
 
@@ -65,7 +66,7 @@ static int remove_other_parts(const struct hfd_request *request, struct hf__json
         const struct hf__json *name = hf__json_path(config, "metadata.name");
         struct hf__json *metadata, *next;
 
-        if (request->subresource == HFD_SUB_NONE) {
+        if (request->subresource == HFD_SUB_NONE || request->subresource == HFD_SUB_SCALE) {
                 if (request->resource->subresources & HFD_SUB_STATUS)
                         hf__json_remove(config, "status");
                 return 0;

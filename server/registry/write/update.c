@@ -314,9 +314,11 @@ static int merge_parts(struct hfd_write *w, const struct hf__json *old) {
                          w->request->subresource == HFD_SUB_APPROVAL;
         int r = 0;
 
-        if (w->request->subresource && !resource->subresources_write_meta)
+        /* A Scale changes the number of replicas, which is no part of its own. */
+        bool is_part = w->request->subresource && w->request->subresource != HFD_SUB_SCALE;
+        if (is_part && !resource->subresources_write_meta)
                 return merge_subresource(w, old);
-        if (w->request->subresource) {
+        if (is_part) {
                 r = replace_part(w->object, is_status ? "spec" : "status", old);
                 return r == 0 ? hfd_meta_prepare_update(resource, w->object, old) : r;
         }

@@ -56,10 +56,11 @@ static int set_presets(struct hf__json *object, const struct preset *presets, si
         return r;
 }
 
-/* Sets the presets of an object, and the defaults of the template of pods in its spec. */
+/* Sets the presets of an object, and the defaults of the template of pods in its spec. Kubernetes
+ * shows the status of such kinds even if it is empty. */
 static int set_with_template(struct hf__json *object, const struct preset *presets, size_t n) {
-        static const struct preset spec = {"", "spec", "{}", NULL};
-        int r = set_presets(object, &spec, 1);
+        static const struct preset parts[] = {{"", "spec", "{}", NULL}, {"", "status", "{}", NULL}};
+        int r = set_presets(object, parts, N_PRESETS(parts));
 
         if (r == 0)
                 r = hfd_pod_template_default(hf__json_get(object, "spec"), "template");
@@ -132,6 +133,34 @@ int hfd_pod_prepare(struct hf__json *object, const struct hf__json *old) {
         if (r == 0 && !hf__json_string(object, "status.qosClass"))
                 r = hf__json_set_string(object, "status.qosClass", qos_class_of(spec));
         return r;
+}
+
+int hfd_node_prepare(struct hf__json *object, const struct hf__json *old) {
+        static const char *const texts[] = {"machineID",       "systemUUID",
+                                            "bootID",          "kernelVersion",
+                                            "osImage",         "containerRuntimeVersion",
+                                            "kubeletVersion",  "kubeProxyVersion",
+                                            "operatingSystem", "architecture"};
+        static const struct preset presets[] = {{"", "spec", "{}", NULL},
+                                                {"", "status", "{}", NULL},
+                                                {"status", "daemonEndpoints",
+                                                 "{\"kubeletEndpoint\":{\"Port\":0}}", NULL},
+                                                {"status", "nodeInfo", "{}", NULL}};
+        int r = set_presets(object, presets, N_PRESETS(presets));
+
+        for (size_t i = 0; i < sizeof texts / sizeof texts[0] && r == 0; i++) {
+                const struct preset text = {"status.nodeInfo", texts[i], "\"\"", NULL};
+                r = set_presets(object, &text, 1);
+        }
+        return r;
+}
+
+/* Kubernetes shows the status of these kinds even if it is empty. */
+int hfd_workload_prepare(struct hf__json *object, const struct hf__json *old) {
+        static const struct preset presets[] = {{"", "spec", "{}", NULL},
+                                                {"", "status", "{}", NULL}};
+
+        return set_presets(object, presets, N_PRESETS(presets));
 }
 
 int hfd_service_prepare(struct hf__json *object, const struct hf__json *old) {
@@ -301,6 +330,7 @@ int hfd_job_prepare(struct hf__json *object, const struct hf__json *old) {
 
 int hfd_cron_job_prepare(struct hf__json *object, const struct hf__json *old) {
         static const struct preset presets[] = {{"", "spec", "{}", NULL},
+                                                {"", "status", "{}", NULL},
                                                 {"spec", "concurrencyPolicy", "\"Allow\"", NULL},
                                                 {"spec", "suspend", "false", NULL},
                                                 {"spec", "successfulJobsHistoryLimit", "3", NULL},

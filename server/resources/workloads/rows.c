@@ -5,6 +5,15 @@
  */
 #include "server/resources/workloads/workloads.h"
 
+/* Where Deployments, ReplicaSets and StatefulSets keep their replicas. */
+static const struct hfd_scale_paths scale_paths = {.replicas = "spec.replicas",
+                                                   .current_replicas = "status.replicas",
+                                                   .selector = "spec.selector"};
+static const struct hfd_scale_paths rc_scale_paths = {.replicas = "spec.replicas",
+                                                      .current_replicas = "status.replicas",
+                                                      .selector = "spec.selector",
+                                                      .selector_is_labels = true};
+
 static const struct hfd_resource rows[] = {
         {
                 .group = "",
@@ -47,6 +56,7 @@ static const struct hfd_resource rows[] = {
                             {"Container-Runtime", "string", "",
                              "@known:status.nodeInfo.containerRuntimeVersion", true}},
                 .schema = &hfd_node_schema,
+                .prepare = hfd_node_prepare,
         },
         {
                 .group = "",
@@ -111,7 +121,7 @@ static const struct hfd_resource rows[] = {
                 .namespaced = true,
                 .unconditional_update = true,
                 .has_generation = true,
-                .subresources = HFD_SUB_STATUS,
+                .subresources = HFD_SUB_STATUS | HFD_SUB_BINDING | HFD_SUB_EVICTION,
                 .subresources_write_meta = true,
                 .columns = {{"Name", "string", "name", "metadata.name"},
                             {"Ready", "string", "", "@pod:ready"},
@@ -139,8 +149,9 @@ static const struct hfd_resource rows[] = {
                 .namespaced = true,
                 .unconditional_update = true,
                 .has_generation = true,
-                .subresources = HFD_SUB_STATUS,
+                .subresources = HFD_SUB_STATUS | HFD_SUB_SCALE,
                 .subresources_write_meta = true,
+                .scale = &rc_scale_paths,
                 .columns = {{"Name", "string", "name", "metadata.name"},
                             {"Desired", "integer", "", "@integer:spec.replicas"},
                             {"Current", "integer", "", "@integer:status.replicas"},
@@ -235,8 +246,9 @@ static const struct hfd_resource rows[] = {
                 .namespaced = true,
                 .unconditional_update = true,
                 .has_generation = true,
-                .subresources = HFD_SUB_STATUS,
+                .subresources = HFD_SUB_STATUS | HFD_SUB_SCALE,
                 .subresources_write_meta = true,
+                .scale = &scale_paths,
                 .columns = {{"Name", "string", "name", "metadata.name"},
                             {"Ready", "string", "", "@ratio:status.readyReplicas/spec.replicas"},
                             {"Up-to-date", "integer", "", "@integer:status.updatedReplicas"},
@@ -261,8 +273,9 @@ static const struct hfd_resource rows[] = {
                 .namespaced = true,
                 .unconditional_update = true,
                 .has_generation = true,
-                .subresources = HFD_SUB_STATUS,
+                .subresources = HFD_SUB_STATUS | HFD_SUB_SCALE,
                 .subresources_write_meta = true,
+                .scale = &scale_paths,
                 .columns = {{"Name", "string", "name", "metadata.name"},
                             {"Desired", "integer", "", "@integer:spec.replicas"},
                             {"Current", "integer", "", "@integer:status.replicas"},
@@ -287,8 +300,9 @@ static const struct hfd_resource rows[] = {
                 .namespaced = true,
                 .unconditional_update = true,
                 .has_generation = true,
-                .subresources = HFD_SUB_STATUS,
+                .subresources = HFD_SUB_STATUS | HFD_SUB_SCALE,
                 .subresources_write_meta = true,
+                .scale = &scale_paths,
                 .columns = {{"Name", "string", "name", "metadata.name"},
                             {"Ready", "string", "", "@ratio:status.readyReplicas/spec.replicas"},
                             {"Age", "string", "", "@age"},
@@ -427,6 +441,7 @@ static const struct hfd_resource rows[] = {
                             {"Ports", "string", "", "@ingress:ports"},
                             {"Age", "string", "", "@age"}},
                 .schema = &hfd_ingress_schema,
+                .prepare = hfd_workload_prepare,
         },
         {
                 .group = "networking.k8s.io",
@@ -473,6 +488,7 @@ static const struct hfd_resource rows[] = {
                             {"CIDRs", "string", "", "@texts:spec.cidrs"},
                             {"Age", "string", "", "@age"}},
                 .schema = &hfd_service_cidr_schema,
+                .prepare = hfd_workload_prepare,
         },
         {
                 .group = "policy",
@@ -494,6 +510,7 @@ static const struct hfd_resource rows[] = {
                              "@integer:status.disruptionsAllowed"},
                             {"Age", "string", "", "@age"}},
                 .schema = &hfd_pod_disruption_budget_schema,
+                .prepare = hfd_workload_prepare,
         },
         {
                 .group = "storage.k8s.io",
@@ -576,6 +593,7 @@ static const struct hfd_resource rows[] = {
                             {"Attached", "string", "", "@boolean:status.attached"},
                             {"Age", "string", "", "@age"}},
                 .schema = &hfd_volume_attachment_schema,
+                .prepare = hfd_workload_prepare,
         },
         {
                 .group = "storage.k8s.io",

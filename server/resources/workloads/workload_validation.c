@@ -8,49 +8,11 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "server/resources/label_selector.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/workloads/workloads.h"
 
 /* ---- selectors ---- */
-
-/* Whether labels fulfil one of a selector's matchExpressions. */
-static bool is_expression_met(const struct hf__json *expression, const struct hf__json *labels) {
-        const char *op = hfd_text_of(expression, "operator"),
-                   *value = hfd_text_of(labels, hfd_text_of(expression, "key"));
-        bool present = hf__json_get(labels, hfd_text_of(expression, "key")) != NULL;
-        bool in = present && hf__json_has_element(hf__json_get(expression, "values"), value);
-
-        if (strcmp(op, "Exists") == 0)
-                return present;
-        if (strcmp(op, "DoesNotExist") == 0)
-                return !present;
-        return strcmp(op, "NotIn") == 0 ? !in : in;
-}
-
-/* Whether labels have all the values of a map. */
-static bool has_labels(const struct hf__json *wanted, const struct hf__json *labels) {
-        for (const struct hf__json *m = hf__json_first(wanted); m; m = hf__json_next(m)) {
-                const struct hf__json *value = hf__json_get(labels, hf__json_key(m));
-                if (!value || !hf__json_equal(value, m))
-                        return false;
-        }
-        return true;
-}
-
-static bool is_selected(const struct hf__json *selector, const struct hf__json *labels) {
-        if (!has_labels(hf__json_get(selector, "matchLabels"), labels))
-                return false;
-        for (const struct hf__json *m = hf__json_first(hf__json_get(selector, "matchExpressions"));
-             m; m = hf__json_next(m))
-                if (!is_expression_met(m, labels))
-                        return false;
-        return true;
-}
-
-static bool is_empty_selector(const struct hf__json *selector) {
-        return !hf__json_first(hf__json_get(selector, "matchLabels")) &&
-               !hf__json_first(hf__json_get(selector, "matchExpressions"));
-}
 
 /* Appends the text that Kubernetes prints for a value that it shows as JSON. */
 static void refuse_template_labels(const struct hf__json *labels, struct hfd_causes *causes) {
@@ -78,10 +40,10 @@ static void validate_selector(const struct hf__json *object, const struct hf__js
 
         if (!selector)
                 hfd_cause_required(causes, "spec.selector", "");
-        else if (is_empty_selector(selector))
-                hfd_cause_invalid(causes, "spec.selector", "{}",
-                                  "empty selector is invalid for deployment");
-        if (selector && !is_empty_selector(selector) && !is_selected(selector, labels))
+        else if (hfd_label_selector_is_empty(selector))
+                hfd_cause_invalid(causes, "spec.selector", "{}", "empty selector is invalid");
+        if (selector && !hfd_label_selector_is_empty(selector) &&
+            !hfd_label_selector_matches(selector, labels))
                 refuse_template_labels(labels, causes);
         if (old && selector && !hf__json_equal(selector, hf__json_path(old, "spec.selector")))
                 hfd_cause_invalid(causes, "spec.selector", "{}", "field is immutable");
@@ -123,7 +85,7 @@ void hfd_replication_controller_validate(const struct hf__json *object, const st
         validate_replicas(object, causes);
         if (!hf__json_first(selector))
                 hfd_cause_required(causes, "spec.selector", "");
-        else if (!has_labels(selector, labels))
+        else if (!hfd_labels_contain(labels, selector))
                 refuse_template_labels(labels, causes);
         hfd_pod_template_spec_validate(hf__json_path(object, "spec.template"), "spec.template",
                                        causes);
@@ -197,6 +159,9 @@ static void validate_pod_update(const struct hf__json *spec, const struct hf__js
 
         drop_mutable(new_rest);
         drop_mutable(old_rest);
+        /* A Binding sets the node, once. Kubernetes refuses any other update that does. */
+        if (!hf__json_get(old, "nodeName"))
+                hf__json_drop(new_rest, "nodeName");
         /* If memory runs out, the write fails soon. */
         if (new_rest && old_rest && !hf__json_equal(new_rest, old_rest))
                 hfd_cause_forbidden(causes, "spec",

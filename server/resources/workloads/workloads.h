@@ -61,6 +61,9 @@ extern const struct hfd_schema hfd_csi_driver_schema, hfd_csi_node_schema,
 /* ---- presets.c: defaults; the contract is that of hfd_resource.prepare ---- */
 
 int hfd_pod_prepare(struct hf__json *object, const struct hf__json *old);
+int hfd_node_prepare(struct hf__json *object, const struct hf__json *old);
+/* Of kinds that have no defaults but a status. */
+int hfd_workload_prepare(struct hf__json *object, const struct hf__json *old);
 int hfd_service_prepare(struct hf__json *object, const struct hf__json *old);
 int hfd_endpoints_prepare(struct hf__json *object, const struct hf__json *old);
 int hfd_persistent_volume_prepare(struct hf__json *object, const struct hf__json *old);

@@ -14,6 +14,7 @@
 #include "base/strbuf.h"
 #include "base/time_format.h"
 #include "server/registry/list/cells/pod_cells.h"
+#include "server/resources/label_selector.h"
 
 /* arg: what follows the ':' in the path. */
 typedef void put_fn(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
@@ -101,36 +102,9 @@ static void put_since(struct hf__strbuf *out, const struct hf__json *object, con
 
 /* ---- selectors ---- */
 
-static void put_expression(struct hf__strbuf *out, const struct hf__json *expression) {
-        const char *op = text_of(expression, "operator"), *key = text_of(expression, "key");
-        size_t n;
-
-        if (strcmp(op, "Exists") == 0 || strcmp(op, "DoesNotExist") == 0) {
-                hf__strbuf_printf(out, "%s%s", strcmp(op, "Exists") == 0 ? "" : "!", key);
-                return;
-        }
-        hf__strbuf_printf(out, "%s %s (", key, strcmp(op, "In") == 0 ? "in" : "notin");
-        n = out->n;
-        for (const struct hf__json *m = hf__json_first(hf__json_get(expression, "values")); m;
-             m = hf__json_next(m))
-                if (hf__json_is_string(m))
-                        put_element(out, n, ",", hf__json_text(m));
-        hf__strbuf_putc(out, ')');
-}
-
 static void put_selector(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
                          int64_t now_s) {
-        const struct hf__json *selector = hf__json_path(object, arg);
-
-        for (const struct hf__json *m = hf__json_first(hf__json_get(selector, "matchLabels")); m;
-             m = hf__json_next(m))
-                hf__strbuf_printf(out, "%s%s=%s", out->n > 0 ? "," : "", hf__json_key(m),
-                                  hf__json_is_string(m) ? hf__json_text(m) : "");
-        for (const struct hf__json *m = hf__json_first(hf__json_get(selector, "matchExpressions"));
-             m; m = hf__json_next(m)) {
-                hf__strbuf_puts(out, out->n > 0 ? "," : "");
-                put_expression(out, m);
-        }
+        hfd_label_selector_print(hf__json_path(object, arg), out);
         put_otherwise(out, 0, "<none>");
 }
 
