@@ -18,8 +18,12 @@
 #include "server/config/flags.h"
 
 /* Arguments that are added: --data-dir, --tls-cert-file, --tls-private-key-file,
- * --runtime-config. */
-#define ADDED_MAX 4
+ * --runtime-config, --controllers. */
+#define ADDED_MAX 5
+
+/* Where service accounts are not used, no namespace gets one, or the CA that its pods would need.
+ * The names are those of the controllers (controllers/namespaces). */
+#define NO_ACCOUNTS ",-default-service-account,-root-ca-publisher"
 
 /* The flags that are left out (kube_apiserver.h). boolean: the value is never the next argument. */
 static const struct ignored {
@@ -65,7 +69,9 @@ struct rewrite {
         struct hf__strbuf left_out;       /* "--a, --b" */
         const char *cert_dir;             /* NULL = not given */
         bool has_data_dir, has_tls_files; /* the flags were given */
+        bool has_controllers;             /* so was --controllers */
         bool no_workloads;                /* --runtime-config says so */
+        bool no_accounts;                 /* --disable-admission-plugins says so */
 };
 
 bool hfd_is_kube_apiserver(const char *argv0) {
@@ -95,14 +101,18 @@ static void note_flag(struct rewrite *rewrite, const char *argument, const char 
 
         if (is_flag(argument, "cert-dir"))
                 rewrite->cert_dir = equals ? equals + 1 : next;
+        rewrite->has_controllers = rewrite->has_controllers || is_flag(argument, "controllers");
         rewrite->has_data_dir = rewrite->has_data_dir || is_flag(argument, "data-dir");
         rewrite->has_tls_files = rewrite->has_tls_files || is_flag(argument, "tls-cert-file");
 }
 
-/* Of --runtime-config only one name has a meaning here. */
-static void note_runtime_config(struct rewrite *rewrite, const char *value) {
-        rewrite->no_workloads =
-                rewrite->no_workloads || (value && strstr(value, "api/workloads=false") != NULL);
+/* A flag that is left out may still say something. value may be NULL. */
+static void note_ignored(struct rewrite *rewrite, const char *name, const char *value) {
+        if (strcmp(name, "runtime-config") == 0 && value && strstr(value, "api/workloads=false"))
+                rewrite->no_workloads = true;
+        if (strcmp(name, "disable-admission-plugins") == 0 && value &&
+            strstr(value, "ServiceAccount"))
+                rewrite->no_accounts = true;
 }
 
 /* Copies all arguments but the ignored flags with their values. */
@@ -122,8 +132,7 @@ static void copy_arguments(struct rewrite *rewrite, int argc, char *const argv[]
                 const char *value = argv[i][2 + n] == '=' ? argv[i] + 3 + n : NULL;
                 if (!flag->boolean && !value && i + 1 < argc)
                         value = argv[++i];
-                if (strcmp(flag->name, "runtime-config") == 0)
-                        note_runtime_config(rewrite, value);
+                note_ignored(rewrite, flag->name, value);
         }
         rewrite->n_borrowed = rewrite->argc;
 }
@@ -155,6 +164,8 @@ static int add_arguments(struct rewrite *rewrite) {
 
         if (!rewrite->no_workloads)
                 r = add_argument(rewrite, "runtime-config", "api/workloads", "=true");
+        if (r == 0 && rewrite->no_accounts && !rewrite->has_controllers)
+                r = add_argument(rewrite, "controllers", "*", NO_ACCOUNTS);
         if (r != 0 || !rewrite->cert_dir)
                 return r;
         if (!rewrite->has_data_dir)

@@ -18,6 +18,8 @@ bool hfd_is_kube_apiserver(const char *argv0);
  *    are those that weaken nothing when they are ignored; all others are refused as unknown.
  *  - Pods, services, Deployments and so on are served as data, as those who start a kube-apiserver
  *    expect, unless --runtime-config contains api/workloads=false.
+ *  - With --disable-admission-plugins=ServiceAccount the controllers that fill new namespaces do
+ * not run, unless --controllers is given: whoever starts a kube-apiserver alone has none.
  *  - Data goes to --cert-dir, if --data-dir is not given.
  *  - <cert-dir>/apiserver.crt and .key are the serving certificate and its key, if they exist and
  *    --tls-cert-file is not given.

@@ -460,8 +460,9 @@ static void append_rows(const struct hfd_resource *more, size_t n, bool core) {
 }
 
 void hfd_resources_add_workloads(void) {
-        size_t n;
-        const struct hfd_resource *workloads = hfd_workload_rows(&n);
+        size_t n_core, n_others;
+        const struct hfd_resource *core = hfd_core_workload_rows(&n_core),
+                                  *others = hfd_group_workload_rows(&n_others);
 
         if (rows != table)
                 return;
@@ -469,9 +470,9 @@ void hfd_resources_add_workloads(void) {
         n_rows = 0;
         /* The rows of one group are adjacent. */
         append_rows(table, N_ROWS, true);
-        append_rows(workloads, n, true);
+        append_rows(core, n_core, true);
         append_rows(table, N_ROWS, false);
-        append_rows(workloads, n, false);
+        append_rows(others, n_others, false);
 }
 
 const struct hfd_resource *hfd_resources(size_t *ret_n) {

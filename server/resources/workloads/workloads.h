@@ -6,7 +6,7 @@
  * but without the controllers and the scheduler that would act on them. They are served if
  * --runtime-config=api/workloads=true says so, and under the name kube-apiserver.
  *
- * A kind is a schema in the file of its group (schemas/), a row in rows.c, and a table of defaults
+ * A kind is a schema in the file of its group (schemas/), a row in core_rows.c or group_rows.c, and a table of defaults
  * in presets.c. The few rules are in workload_validation.c. Pure. Thread: any.
  */
 #include "server/resources/resource.h"
@@ -15,8 +15,9 @@
 struct hf__json;
 struct hfd_causes;
 
-/* The rows, sorted by group ("" first), then by plural. Static. */
-const struct hfd_resource *hfd_workload_rows(size_t *ret_n);
+/* The rows of the core group, and those of the others, sorted by group and plural. Static. */
+const struct hfd_resource *hfd_core_workload_rows(size_t *ret_n);
+const struct hfd_resource *hfd_group_workload_rows(size_t *ret_n);
 
 /* ---- schemas ---- */
 
