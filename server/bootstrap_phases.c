@@ -115,8 +115,8 @@ int hfd_bootstrap_phases_make(struct hfd_server *server, struct hf_status *reter
                 {
                         .size = sizeof(struct hf_bootstrap_phase),
                         .name = "phase-1",
-                        .manifests = workloads ? hfd_manifests_phase_1_workloads
-                                               : hfd_manifests_phase_1,
+                        .manifests =
+                                workloads ? hfd_manifests_phase_1_workloads : hfd_manifests_phase_1,
                         .n_manifests = workloads ? hfd_manifests_phase_1_workloads_n
                                                  : hfd_manifests_phase_1_n,
                         .directories = (const char *const *)server->config->bootstrap_manifests,

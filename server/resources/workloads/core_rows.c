@@ -3,6 +3,7 @@
  * The rows of the workload kinds of the core group. Columns, flags and storage segments are those
  * of kube-apiserver. The invariants are those of the table in resource.c.
  */
+#include "server/resources/resource.h"
 #include "server/resources/workloads/workloads.h"
 
 /* Where ReplicationControllers keep their replicas. */

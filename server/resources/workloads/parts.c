@@ -3,6 +3,7 @@
  * The kinds of the bodies of .../scale, .../binding and .../eviction, which are in no table. Names,
  * numbers and types are those of k8s.io/api; they never change. Each table is sorted by name.
  */
+#include "server/resources/resource.h"
 #include "server/resources/workloads/workloads.h"
 #include "server/schema/common.h"
 

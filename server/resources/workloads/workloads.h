@@ -6,13 +6,15 @@
  * but without the controllers and the scheduler that would act on them. They are served if
  * --runtime-config=api/workloads=true says so, and under the name kube-apiserver.
  *
- * A kind is a schema in the file of its group (schemas/), a row in core_rows.c or group_rows.c, and a table of defaults
- * in presets.c. The few rules are in workload_validation.c. Pure. Thread: any.
+ * A kind is a schema in the file of its group (schemas/), a row in core_rows.c or group_rows.c, and
+ * a table of defaults in presets.c. The few rules are in workload_validation.c. Pure. Thread: any.
  */
-#include "server/resources/resource.h"
+#include <stddef.h>
+
 #include "server/schema/schema.h"
 
 struct hf__json;
+struct hfd_resource;
 struct hfd_causes;
 
 /* The rows of the core group, and those of the others, sorted by group and plural. Static. */
