@@ -83,8 +83,7 @@ static int rename_fields(const struct hfd_conversion *conversion, struct hf__jso
 
 /* ---- the owners of fields ---- */
 
-/* Finds the row of the same kind that has this version. NULL: there is none, or it is row itself.
- */
+/* Finds another row of the same kind that has this version. NULL: there is none. */
 static const struct hfd_resource *find_other_row(const struct hfd_resource *row,
                                                  const char *api_version) {
         size_t n;
