@@ -7,7 +7,7 @@
  *  - Fields that the schema does not have are removed, and reported. A STRUCT with preserve_unknown
  *    keeps them, and nothing is changed below a value of type ANY.
  *  - Fields that are null are removed: null means absent. A null in a list, or under a key of a
- * map, becomes the zero value of its type.
+ *    map, becomes the zero value of its type.
  *  - Each value must have the type of its field.
  *  - Times and quantities get the one form in which this server stores them.
  *
