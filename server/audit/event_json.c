@@ -251,6 +251,7 @@ void hfd_audit_event_print(const struct hfd_audit_event *event, struct hf__strbu
         if (record->source_ips[0])
                 hf__strbuf_printf(out, ",\"sourceIPs\":%s", record->source_ips);
         put_member(out, "userAgent", record->agent);
+        /* As in kube-apiserver, the body of a patch adds nothing to the reference. */
         put_object_ref(out, record, strcmp(record->verb, "patch") == 0 ? NULL : request);
         if (answered)
                 put_status(out, event->code, response);

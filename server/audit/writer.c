@@ -137,6 +137,7 @@ static bool write_lines(struct hfd_audit_writer *writer) {
                 count_lost(writer, writer->n_lines);
         }
         writer->n_lines = 0;
+        /* One large event must not keep its memory for ever. */
         if (writer->lines.space > 4 * BATCH)
                 hf__strbuf_done(&writer->lines);
         else

@@ -197,8 +197,7 @@ static bool is_certificate_request(const struct hfd_resource *resource) {
         return strcmp(resource->plural, "certificatesigningrequests") == 0;
 }
 
-/* Whether selectors of this resource may name other fields than name and namespace. Kubernetes has
- * another message for the resources that do not have such fields. */
+/* Whether selectors of this resource may name other fields than name and namespace. */
 static bool has_own_fields(const struct hfd_resource *resource) {
         return is_event(resource) || is_certificate_request(resource) ||
                (!*resource->group && (strcmp(resource->plural, "secrets") == 0 ||
@@ -279,6 +278,8 @@ static int add_requirement(struct hfd_selector *selector, char *item,
                 return r;
         }
         struct hfd_requirement *requirement = &selector->requirements[selector->n - 1];
+        /* Kubernetes has one message for built-in kinds whose selectors have only name and
+         * namespace, and another one for other built-in kinds and custom resources. */
         if (selector->fields && !find_stored_key(requirement, resource)) {
                 bool only_names = !resource->no_strategic_patch && !has_own_fields(resource);
                 (void)snprintf(reason, max_reason,

@@ -13,7 +13,7 @@ struct hf__strbuf;
 struct hfd_schema;
 
 struct hfd_place {
-        const struct hfd_place *up; /* NULL: the object itself, which is no step */
+        const struct hfd_place *up; /* NULL = the root object, which is not a step of the path */
         const char *key;            /* of the member; NULL = the element `index` of a list */
         size_t index;
         const struct hfd_schema *in; /* the STRUCT that has the field; NULL = it is not a field */

@@ -28,6 +28,7 @@ void hfd_protobuf_encode(struct hf__strbuf *s, const struct hfd_schema *schema,
 
 /* ---- for the envelopes of messages ---- */
 
+/* Appends a number in protobuf's variable length. */
 void hfd_protobuf_put_varint(struct hf__strbuf *s, uint64_t value);
 /* Appends a field with a text. */
 void hfd_protobuf_put_text(struct hf__strbuf *s, unsigned number, const char *text);

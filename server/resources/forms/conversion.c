@@ -191,6 +191,8 @@ struct hfd_object *hfd_conversion_object(const struct hfd_resource *row,
         if (!object || !row->conversion)
                 return hfd_object_ref(object);
         assert(object->resource == hfd_resource_stored(row));
+        /* managedFields stays as it is: outside a write, entries have the names of their version.
+         */
         json = hfd_object_parse(object);
         if (json && rename_members(row->conversion, json, false) == 0)
                 bytes = hfd_object_encode(row, json);
