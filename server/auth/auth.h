@@ -22,7 +22,7 @@ struct hfd_auth;
 struct hfd_credential;
 
 /* What a caller wants to know about a token, besides its user, and where the results go. {0} =
- * nothing more. Results are set on success only; one that does not apply stays as it is. */
+ * nothing more. The ret_ members are set on success only. */
 struct hfd_token_use {
         /* The token must be for one of these audiences: an array of texts, borrowed. NULL = for an
          * audience of this server. */

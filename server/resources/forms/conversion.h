@@ -18,11 +18,10 @@
  * back when it encodes the object. So both versions share the owners of fields.
  *
  * hfd_conversion_object costs nothing if the row has no conversion. hfd_conversion_parse and
- * hfd_conversion_encode search the table of resources for another version of the kind, and do no
- * further work if there is none.
+ * hfd_conversion_encode search the table of resources for another version of the kind. If there is
+ * none, they only parse and encode.
  *
- * A conversion only renames members of the object. Pure, except for the reference counts of objects
- * and of the memory that is returned. Thread: any.
+ * A conversion only renames members of the object. Pure, except for reference counts. Thread: any.
  */
 #include "server/resources/object.h"
 #include "server/resources/resource.h"
