@@ -14,13 +14,14 @@ bool hfd_is_kube_apiserver(const char *argv0);
 /*
  * Parses the command line of kube-apiserver:
  *
- *  - Flags that have no meaning here are left out, and named in ret_config->ignored_flags. They
- *    are those that weaken nothing when they are ignored; all others are refused as unknown.
+ *  - Some flags that holdfastd does not have are left out, and named in ret_config->ignored_flags:
+ *    those whose absence weakens nothing. Any other flag that holdfastd does not have is refused as
+ *    unknown.
  *  - Pods, services, Deployments and so on are served as data, as those who start a kube-apiserver
  *    expect, unless --runtime-config contains api/workloads=false.
  *  - With --disable-admission-plugins=ServiceAccount the controllers that fill new namespaces do
  * not run, unless --controllers is given: whoever starts a kube-apiserver alone has none.
- *  - Data goes to --cert-dir, if --data-dir is not given.
+ *  - If --data-dir is not given, --cert-dir is also the data directory.
  *  - <cert-dir>/apiserver.crt and .key are the serving certificate and its key, if they exist and
  *    --tls-cert-file is not given.
  *

@@ -20,7 +20,7 @@
 #include "server/resources/strategies/strategies.h"
 #include "server/resources/workloads/workloads.h"
 
-/* Both versions of Events have them. */
+/* Both versions of Events have these columns. The paths are those of the stored form, v1. */
 #define EVENT_COLUMNS                                                                              \
         {"Last Seen", "string", "", "@event:last"}, {"Type", "string", "", "type"},                \
                 {"Reason", "string", "", "reason"}, {"Object", "string", "", "@event:object"},     \
