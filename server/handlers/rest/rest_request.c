@@ -178,6 +178,7 @@ void hfd_rest_free(struct hfd_rest_request *rest) {
         hfd_options_done(&rest->request.options);
         hf__strbuf_done(&rest->translated);
         hfd_response_done(&rest->answer);
+        hfd_resource_unref(rest->request.resource);
         free(rest->fence);
         hfd_http_request_unref(rest->http_request);
         free(rest);

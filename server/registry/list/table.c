@@ -285,8 +285,11 @@ struct hf__buf *hfd_table_render_partial(const struct hfd_object *object) {
 
 static void put_columns(struct hf__strbuf *s, const struct hfd_resource *resource) {
         hf__strbuf_puts(s, "\"columnDefinitions\":[");
-        for (size_t i = 0; i < HFD_COLUMNS_MAX && resource->columns[i].name; i++) {
-                const struct hfd_column *c = &resource->columns[i];
+        size_t n;
+        const struct hfd_column *columns = hfd_resource_columns(resource, &n);
+
+        for (size_t i = 0; i < n; i++) {
+                const struct hfd_column *c = &columns[i];
                 hf__strbuf_printf(s,
                                   "%s{\"name\":\"%s\",\"type\":\"%s\",\"format\":\"%s\","
                                   "\"description\":\"%s\",\"priority\":%d}",

@@ -48,7 +48,7 @@ void hfd_write_reply_no_memory(struct hfd_write *w) {
 void hfd_write_reply_unreadable(struct hfd_write *w, const char *key, const struct hf__buf *value) {
         struct hfd_response response = {0};
 
-        if (hfd_object_check(value) == HF_E_INVALID)
+        if (hfd_object_check(hfd_resource_stored(w->request->resource), value) == HF_E_INVALID)
                 hfd_response_unreadable(&response, key);
         else
                 hfd_response_no_memory(&response);
@@ -122,8 +122,9 @@ static void reply_not_stored(struct hfd_write *w) {
         struct hfd_response response = {0};
 
         hfd_response_ok(&response, success_code(w),
-                        resource->conversion ? hfd_object_encode(resource, w->object)
-                                             : hf__buf_ref(w->stored));
+                        hfd_resource_stored(resource) != resource
+                                ? hfd_object_encode(resource, w->object)
+                                : hf__buf_ref(w->stored));
         hfd_write_reply(w, &response);
 }
 
