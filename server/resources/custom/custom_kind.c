@@ -101,11 +101,13 @@ static int make_columns(struct hfd_custom_version *version, const struct hf__jso
         static const struct hfd_column name = {.name = "Name",
                                                .type = "string",
                                                .format = "name",
-                                               .path = ".metadata.name"},
+                                               .path = ".metadata.name",
+                                               .description = "Name"},
                                        age = {.name = "Age",
                                               .type = "date",
                                               .format = "",
-                                              .path = ".metadata.creationTimestamp"};
+                                              .path = ".metadata.creationTimestamp",
+                                              .description = "Age"};
         const struct hf__json *list = hf__json_get(json, "additionalPrinterColumns");
         size_t n = hf__json_count(list);
         int r = 0;

@@ -7,6 +7,9 @@
  */
 #include "server/resources/object.h"
 
+/* Apart from metadata, it keeps everything: what is decoded before the schema prunes. */
+extern const struct hfd_schema hfd_custom_meta_schema;
+
 /*
  * Brings stored bytes, or the served bytes of an object, into the form of row, which is a storage
  * row. NULL = out of memory, or bytes are not a valid object (hfd_object_check).
