@@ -279,7 +279,7 @@ static int make_routes(struct hfd_server *server, struct hf_status *reterr_statu
         for (size_t i = 0; r == 0 && i < sizeof openid_paths / sizeof openid_paths[0]; i++)
                 r = hfd_router_add(router, openid_paths[i], hfd_openid_handle, &server->openid);
         if (r == 0)
-                r = hfd_router_add(router, "/", hfd_documents_handle_root, NULL);
+                r = hfd_router_add(router, "/", hfd_documents_handle_root, server->custom_table);
         if (r == 0)
                 r = hfd_router_add(router, "/debug/leader", hfd_debug_leader_handle, server);
         if (r != 0)

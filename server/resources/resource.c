@@ -499,13 +499,6 @@ const struct hfd_column *hfd_resource_columns(const struct hfd_resource *resourc
         return resource->columns;
 }
 
-bool hfd_resource_starts_group(const struct hfd_resource *resource) {
-        for (size_t i = 0; i < hfd_resource_index(resource); i++)
-                if (strcmp(table[i].group, resource->group) == 0)
-                        return false;
-        return true;
-}
-
 bool hfd_resource_starts_version(const struct hfd_resource *resource) {
         for (size_t i = 0; i < hfd_resource_index(resource); i++)
                 if (strcmp(table[i].group, resource->group) == 0 &&

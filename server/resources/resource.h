@@ -134,8 +134,7 @@ static inline bool hfd_resource_same(const struct hfd_resource *a, const struct 
 }
 /* The columns of the row's Table; *ret_n of them. */
 const struct hfd_column *hfd_resource_columns(const struct hfd_resource *resource, size_t *ret_n);
-/* Whether the row is the first of its group; or the first of its group and version. */
-bool hfd_resource_starts_group(const struct hfd_resource *resource);
+/* Whether a row of the table is the first of its group and version. */
 bool hfd_resource_starts_version(const struct hfd_resource *resource);
 /* Finds a row; NULL = there is no such resource. */
 const struct hfd_resource *hfd_resource_find(const char *group, const char *version,

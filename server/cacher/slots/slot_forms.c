@@ -51,6 +51,16 @@ const struct hfd_resource *hfd_slot_form_get(struct hfd_cacher *cacher,
         return form;
 }
 
+const struct hfd_resource *hfd_slot_form_of(struct hfd_cacher *cacher,
+                                            const struct hfd_resource *stored) {
+        const struct hfd_resource *form = hfd_slot_form_get(cacher, stored);
+
+        if (hfd_custom_same_form(form, stored))
+                return form;
+        hfd_resource_unref(form);
+        return hfd_resource_ref(stored);
+}
+
 struct hfd_object *hfd_slot_form_apply_locked(const struct hfd_slot_forms *forms,
                                               struct hfd_object *object) {
         const struct hfd_resource *resource = object->resource,
@@ -125,11 +135,15 @@ int hfd_cacher_form_slot(struct hfd_cacher *cacher, const struct hfd_resource *r
         assert(row->custom);
         pthread_mutex_lock(&cacher->mu);
         const struct hfd_resource **at = &cacher->forms.rows[slot_number(row)], *old = *at;
-        *at = hfd_resource_ref(row);
+        /* Of several kinds with one form, the first one stays, so that objects keep no other. */
+        bool same = old && hfd_custom_same_form(old, row);
+        if (!same)
+                *at = hfd_resource_ref(row);
         struct hfd_object_tree snapshot =
                 hfd_object_tree_snapshot(&cacher->trees[hfd_resource_index(row)]);
         pthread_mutex_unlock(&cacher->mu);
-        hfd_resource_unref(old);
+        if (!same)
+                hfd_resource_unref(old);
         int r = form_objects(cacher, row, &snapshot);
         hfd_object_tree_clear(&snapshot);
         return r;

@@ -26,6 +26,10 @@ const struct hfd_resource *hfd_slot_form_get(struct hfd_cacher *cacher,
                                              const struct hfd_resource *resource);
 const struct hfd_resource *hfd_slot_form_get_locked(const struct hfd_slot_forms *forms,
                                                     const struct hfd_resource *resource);
+/* A reference to the row for a new object that has the form of `stored`: the form of its slot if
+ * that is the same, so that objects do not keep each kind that has written them; else stored. */
+const struct hfd_resource *hfd_slot_form_of(struct hfd_cacher *cacher,
+                                            const struct hfd_resource *stored);
 /*
  * Before an object enters a tree of the cacher: makes it anew if the form has changed since it was
  * made, which is rare. Consumes the reference and returns one. NULL = out of memory.

@@ -386,5 +386,6 @@ void hfd_rest_handle(void *ctx, struct hfd_http_request *http_request) {
         if (info->is_resource)
                 handle_resource(ctx, http_request, info);
         else if (!hfd_remote_group_handle(ctx, http_request))
-                hfd_documents_handle(http_request);
+                hfd_documents_handle(hfd_cacher_table(((struct hfd_registry *)ctx)->cacher),
+                                     http_request);
 }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "server/cacher/slots/slot_forms.h"
 #include "server/registry/write/quota/quota.h"
 #include "server/resources/forms/conversion.h"
 #include "server/storage/sealed.h"
@@ -143,8 +144,10 @@ void hfd_write_reply_committed(struct hfd_write *w, uint64_t revision) {
                 reply_not_stored(w);
                 return;
         }
-        object = hfd_object_new(hfd_resource_stored(w->request->resource), w->path, revision,
-                                w->stored ? w->stored : w->last);
+        const struct hfd_resource *form =
+                hfd_slot_form_of(w->registry->cacher, hfd_resource_stored(w->request->resource));
+        object = hfd_object_new(form, w->path, revision, w->stored ? w->stored : w->last);
+        hfd_resource_unref(form);
         /*
          * The next write of this instance can then use the new version of a changed object before
          * the store's watch delivers it, which avoids a conflict.

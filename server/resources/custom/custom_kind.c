@@ -134,14 +134,33 @@ static int make_document(struct hfd_custom_version *version, const struct hf__js
         return version->document ? 0 : -ENOMEM;
 }
 
+/* "com.example.v1.Gadget" */
+static void put_definition_name(struct hf__strbuf *s, const struct hfd_resource *row) {
+        size_t n = strlen(row->group);
+
+        for (size_t i = n; i-- > 0;)
+                if (i == 0 || row->group[i - 1] == '.') {
+                        hf__strbuf_add(s, row->group + i, n - i);
+                        hf__strbuf_putc(s, '.');
+                        n = i > 0 ? i - 1 : 0;
+                }
+        hf__strbuf_printf(s, "%s.%s", row->version, row->kind);
+}
+
 static int make_schema(struct hfd_custom_version *version, const struct hf__json *json,
                        bool preserve) {
         const struct hf__json *props = hf__json_path(json, "schema.openAPIV3Schema");
-        int r = hfd_custom_schema_new(preserve ? NULL : props, &version->schema);
+        struct hf__strbuf name = {0};
 
-        /* The rules of structural schemas are older than some stored definitions. */
+        put_definition_name(&name, &version->row);
+        int r = name.error;
+        if (r == 0)
+                r = hfd_custom_schema_new_named(preserve ? NULL : props, name.data,
+                                                &version->schema);
+        /* The rules of structural schemas are younger than some stored definitions. */
         if (r == HF_E_INVALID)
-                r = hfd_custom_schema_new(NULL, &version->schema);
+                r = hfd_custom_schema_new_named(NULL, name.data, &version->schema);
+        hf__strbuf_done(&name);
         if (r == 0 && props)
                 r = hfd_custom_rules_new(props, "", NULL, &version->rules);
         return r == 0 ? make_document(version, props) : r;
@@ -251,6 +270,7 @@ static int make_versions(struct hfd_custom_kind *kind, const struct hfd_resource
         return r == 0 && !kind->storage ? HF_E_INVALID : r;
 }
 
+/* What objects in memory depend on: their bytes, and what selectors can read of them. */
 static int hash_form(struct hfd_custom_kind *kind) {
         const struct hfd_custom_version *stored = kind->storage;
         struct hf__strbuf s = {0};
@@ -258,6 +278,9 @@ static int hash_form(struct hfd_custom_kind *kind) {
         hf__strbuf_printf(&s, "%s\n%s\n", stored->row.kind, stored->row.version);
         if (stored->document)
                 hf__strbuf_add(&s, stored->document->data, stored->document->n);
+        for (size_t i = 0; i < kind->n_versions; i++)
+                if (kind->versions[i].selectable)
+                        hf__json_print(kind->versions[i].selectable, &s);
         int r = hash_of(&s, kind->form);
         hf__strbuf_done(&s);
         return r;
