@@ -86,6 +86,11 @@ void hfd_cause_forbidden(struct hfd_causes *causes, const char *field, const cha
         add_cause(causes, "FieldValueForbidden", field, "Forbidden: %s", detail);
 }
 
+void hfd_cause_too_many(struct hfd_causes *causes, const char *field, size_t n, size_t max) {
+        add_cause(causes, "FieldValueTooMany", field, "Too many: %zu: must have at most %zu items",
+                  n, max);
+}
+
 void hfd_cause_too_long(struct hfd_causes *causes, const char *field, const char *detail) {
         add_cause(causes, "FieldValueTooLong", field, "Too long: %s", detail);
 }

@@ -44,6 +44,8 @@ void hfd_cause_not_found_text(struct hfd_causes *causes, const char *field, cons
 void hfd_cause_required(struct hfd_causes *causes, const char *field, const char *detail);
 /* "Forbidden: DETAIL". */
 void hfd_cause_forbidden(struct hfd_causes *causes, const char *field, const char *detail);
+/* "Too many: N: must have at most MAX items". */
+void hfd_cause_too_many(struct hfd_causes *causes, const char *field, size_t n, size_t max);
 /* "Too long: DETAIL". */
 void hfd_cause_too_long(struct hfd_causes *causes, const char *field, const char *detail);
 

@@ -187,6 +187,8 @@ static const struct hfd_resource table[] = {
                             {"Created At", "date", "", "metadata.creationTimestamp"}},
                 .schema = &hfd_definition_schema,
                 .prepare = hfd_definition_prepare,
+                .validate = hfd_definition_validate,
+                .validate_status = hfd_definition_validate_status,
         },
         {
                 .group = "apiregistration.k8s.io",

@@ -99,6 +99,8 @@ struct hfd_resource {
         int (*prepare)(struct hf__json *object, const struct hf__json *old);
         void (*validate)(const struct hf__json *object, const struct hf__json *old,
                          struct hfd_causes *causes);
+        void (*validate_status)(const struct hf__json *object, const struct hf__json *old,
+                                struct hfd_causes *causes);
 };
 
 /* All rows, in the order in which discovery lists them: by group. */

@@ -112,9 +112,10 @@ static int add_stored_version(struct hf__json *object) {
 }
 
 int hfd_definition_prepare(struct hf__json *object, const struct hf__json *old) {
-        struct hf__json *spec = hf__json_get(object, "spec");
-        int r = hf__json_is_object(spec) ? default_spec(spec) : 0;
+        int r = hf__json_get(object, "spec") ? 0 : hf__json_set(object, "spec", hf__json_object());
 
+        if (r == 0)
+                r = default_spec(hf__json_get(object, "spec"));
         if (r == 0 && !old)
                 r = reset_status(object);
         return r == 0 ? add_stored_version(object) : r;
