@@ -189,6 +189,7 @@ static const struct hfd_resource table[] = {
                 .prepare = hfd_definition_prepare,
                 .validate = hfd_definition_validate,
                 .validate_status = hfd_definition_validate_status,
+                .mark_deleted = hfd_definition_mark_deleted,
         },
         {
                 .group = "apiregistration.k8s.io",
