@@ -16,6 +16,7 @@
 #include "base/arena.h"
 #include "base/strbuf.h"
 #include "cel/checker.h"
+#include "cel/estimate.h"
 #include "cel/eval.h"
 #include "cel/issues.h"
 #include "cel/prepare.h"
@@ -30,6 +31,7 @@ struct hf__cel_program {
         const struct hf__cel_type *type;
         const struct hf__cel_declarations *declarations;
         struct hf__cel_checked checked;
+        uint64_t estimate;
 };
 
 static int compile(struct hf__cel_program *program, struct hf__cel_issues *issues,
@@ -43,6 +45,10 @@ static int compile(struct hf__cel_program *program, struct hf__cel_issues *issue
         if (program->root)
                 program->type =
                         hf__cel_check(program->root, declarations, issues, &program->checked);
+        /* Before literals become values, because making them has a cost. */
+        if (program->type && !hf__cel_estimate_tree(&program->arena, program->root, declarations,
+                                                    program->checked.n_locals, &program->estimate))
+                return -ENOMEM;
         if (program->type && hf__cel_prepare(program->root, issues) != 0)
                 return -ENOMEM;
         if (program->arena.failed)
@@ -82,6 +88,8 @@ void hf__cel_program_free(struct hf__cel_program *program) {
 const struct hf__cel_type *hf__cel_program_type(const struct hf__cel_program *program) {
         return program->type;
 }
+
+uint64_t hf__cel_estimate(const struct hf__cel_program *program) { return program->estimate; }
 
 bool hf__cel_program_uses(const struct hf__cel_program *program, unsigned variable) {
         assert(variable < 64);

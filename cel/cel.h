@@ -49,6 +49,11 @@ const struct hf__cel_type *hf__cel_program_type(const struct hf__cel_program *pr
 /* Whether the program refers to this declared variable; variable < 64. */
 bool hf__cel_program_uses(const struct hf__cel_program *program, unsigned variable);
 
+/* What an evaluation may cost at most, as Kubernetes estimates it from the largest sizes in the
+ * types of the declared variables; UINT64_MAX: more than any number. What comes from no variable
+ * counts as a part of the first one. */
+uint64_t hf__cel_estimate(const struct hf__cel_program *program);
+
 /* Limits of an evaluation; 0 is the default. */
 struct hf__cel_limits {
         uint64_t cost; /* as Kubernetes counts it; default 1,000,000, its limit of a call */
