@@ -219,7 +219,9 @@ static uint64_t compare(const struct hf__cel_overload *o, const struct hf__cel_e
         uint64_t a = size_of(&args[0]).max;
         uint64_t b = size_of(&args[1]).max;
 
-        return is_text(o->args[0]) ? hf__cel_cost_factor(a < b ? a : b, TEXT_FACTOR) : 1;
+        if (!is_text(o->args[0]))
+                return 1;
+        return hf__cel_cost_factor(a < b ? a : b, TEXT_FACTOR);
 }
 
 static uint64_t element_at(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
