@@ -169,7 +169,7 @@ static void check_object(const struct object_case *c) {
         struct hf__json *old = parse(c->old);
         struct hfd_custom_rules *rules = NULL;
         struct hfd_causes causes = {.n = 0};
-        char subject[2000];
+        char subject[600];
 
         snprintf(subject, sizeof subject, "%s\n%s\n%s", c->schema, c->object, c->old ? c->old : "");
         assert_int_equal(hfd_custom_rules_new(schema, PATH, NULL, &rules), 0);
@@ -422,20 +422,17 @@ static void test_an_evaluation_has_limits(void **state) {
                  "\"x-kubernetes-validations\":[{\"rule\":"
                  "\"self.all(a, self.all(b, self.all(c, a + b + c > 0)))\"}]}}}}",
                  objects, NULL,
-                 "f[999]: Invalid value: \"array\": validation failed due to running out of cost "
+                 "f[1046]: Invalid value: \"array\": validation failed due to running out of cost "
                  "budget, no further validation rules will be run"},
         };
 
         check_object(&cases[0]);
-        (void)cases[1];
+        check_object(&cases[1]);
         free(object);
         free(objects);
 }
 
 /* ---- the stack ---- */
-
-#define STACK ((size_t)1024 * 1024)
-#define PAINT 0x5a
 
 struct deep {
         const char *before;
@@ -501,24 +498,16 @@ static void *run_deep(void *ctx) {
         return NULL;
 }
 
-/* The bytes of stack that run_deep uses. */
-static size_t stack_of(struct deep *deep) {
-        unsigned char *stack = aligned_alloc(4096, STACK);
+/* A thread that needs more ends the process: the page below its stack is not accessible. */
+static void run_with_stack(struct deep *deep, size_t stack) {
         pthread_attr_t attr;
         pthread_t thread;
-        size_t unused = 0;
 
-        assert_non_null(stack);
-        memset(stack, PAINT, STACK);
         assert_int_equal(pthread_attr_init(&attr), 0);
-        assert_int_equal(pthread_attr_setstack(&attr, stack, STACK), 0);
+        assert_int_equal(pthread_attr_setstacksize(&attr, stack), 0);
         assert_int_equal(pthread_create(&thread, &attr, run_deep, deep), 0);
         assert_int_equal(pthread_join(thread, NULL), 0);
         pthread_attr_destroy(&attr);
-        while (unused < STACK && stack[unused] == PAINT)
-                unused++;
-        free(stack);
-        return STACK - unused;
 }
 
 static void test_rules_need_no_more_stack_than_they_say(void **state) {
@@ -544,13 +533,8 @@ static void test_rules_need_no_more_stack_than_they_say(void **state) {
         for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
                 for (size_t n = 20; n < 400; n += n < 62 ? 3 : 100) {
                         struct deep deep = {pairs[i].before, pairs[i].after, n, 99};
-                        size_t stack = stack_of(&deep);
 
-                        if (getenv("SHOW_STACK"))
-                                printf("%s %zu: %zu\n", deep.before, n, stack);
-                        if (stack > HFD_CUSTOM_RULES_STACK)
-                                fail_msg("%zu times %s needs %zu bytes of stack", n, deep.before,
-                                         stack);
+                        run_with_stack(&deep, HFD_CUSTOM_RULES_STACK);
                 }
 }
 
