@@ -56,6 +56,11 @@ void hfd_cause_type_invalid(struct hfd_causes *causes, const char *field, const 
                   detail);
 }
 
+void hfd_cause_add(struct hfd_causes *causes, const char *reason, const char *field,
+                   const char *text) {
+        add_cause(causes, reason, field, "%s", text);
+}
+
 void hfd_cause_unsupported(struct hfd_causes *causes, const char *field, const char *value,
                            const char *supported) {
         add_cause(causes, "FieldValueNotSupported", field,

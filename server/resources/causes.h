@@ -34,6 +34,9 @@ void hfd_cause_invalid_text(struct hfd_causes *causes, const char *field, const 
 /* The same for a value of a wrong type. Its reason is FieldValueTypeInvalid. */
 void hfd_cause_type_invalid(struct hfd_causes *causes, const char *field, const char *value,
                             const char *detail);
+/* Any other, with its whole text. reason: static storage. */
+void hfd_cause_add(struct hfd_causes *causes, const char *reason, const char *field,
+                   const char *text);
 /* "Unsupported value: VALUE: supported values: SUPPORTED". */
 void hfd_cause_unsupported(struct hfd_causes *causes, const char *field, const char *value,
                            const char *supported);
