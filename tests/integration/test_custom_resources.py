@@ -365,3 +365,33 @@ def test_appliers_own_fields_by_the_schema(servers):
     del other["spec"]["parts"]
     assert [p["name"] for p in apply("y", other, 200)["spec"]["parts"]] == ["a"]
     assert ask(b, "GET", f"{GADGETS}/one")["spec"]["size"] == 1
+
+
+def test_scale_reads_and_writes_the_replicas(servers):
+    a, b = servers
+    schema = copy.deepcopy(SCHEMA)
+    schema["properties"]["spec"]["properties"]["replicas"] = {"type": "integer"}
+    schema["properties"]["status"]["properties"] |= {"replicas": {"type": "integer"}, "selector": {"type": "string"}}
+    paths = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas", "labelSelectorPath": ".status.selector"}
+    define(servers, definition(versions=[version(schema={"openAPIV3Schema": schema}, subresources={"status": {}, "scale": paths})]))
+    made = ask(a, "POST", GADGETS, gadget("one", 1), expect=201)
+    assert ask(a, "GET", f"{GADGETS}/one/scale", expect=500)["message"] == \
+        'Internal error occurred: the spec replicas field ".spec.replicas" does not exist'
+    ask(a, "PATCH", f"{GADGETS}/one", {"spec": {"replicas": 2}}, expect=200, Content_Type="application/merge-patch+json")
+    ask(a, "PATCH", f"{GADGETS}/one/status", {"status": {"replicas": 1, "selector": "a=b"}}, expect=200, Content_Type="application/merge-patch+json")
+    scale = ask(b, "GET", f"{GADGETS}/one/scale", expect=200)
+    assert (scale["kind"], scale["apiVersion"], scale["spec"], scale["status"]) == \
+        ("Scale", "autoscaling/v1", {"replicas": 2}, {"replicas": 1, "selector": "a=b"})
+    assert scale["metadata"]["uid"] == made["metadata"]["uid"] and scale["metadata"]["namespace"] == "default"
+    b.kubectl("scale", "gadget", "one", "--replicas=5")
+    found = ask(a, "GET", f"{GADGETS}/one", expect=200)
+    assert found["spec"]["replicas"] == 5 and found["status"]["replicas"] == 1 and found["metadata"]["generation"] == 3
+    assert [m["subresource"] for m in found["metadata"]["managedFields"] if "subresource" in m] == ["status", "scale"] or \
+        [m["subresource"] for m in found["metadata"]["managedFields"] if "subresource" in m] == ["scale", "status"]
+    ask(a, "PUT", f"{GADGETS}/one/scale", scale, expect=409)
+    refused = ask(a, "PATCH", f"{GADGETS}/one/scale", {"spec": {"replicas": -1}}, expect=422, Content_Type="application/merge-patch+json")
+    assert refused["message"] == 'Scale.autoscaling "one" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0'
+    refused = ask(a, "PATCH", f"{GADGETS}/one", {"spec": {"replicas": -1}}, expect=422, Content_Type="application/merge-patch+json")
+    assert causes(refused) == [("FieldValueInvalid", ".spec.replicas", "Invalid value: -1: should be a non-negative integer")]
+    listed = ask(a, "GET", "/apis/example.com/v1", expect=200)["resources"]
+    assert [(r["name"], r["kind"]) for r in listed] == [("gadgets", "Gadget"), ("gadgets/scale", "Scale"), ("gadgets/status", "Gadget")]
