@@ -41,7 +41,7 @@ struct hfd_list_body;
 
 struct hfd_request {
         enum hfd_verb verb;
-        const struct hfd_resource *resource;
+        const struct hfd_resource *resource; /* whoever fills the request has a reference */
         /* For a subresource whose bodies are of another kind (hfd_resource_of_part), which is
          * `resource`: the resource of the object. */
         const struct hfd_resource *part_of;

@@ -14,6 +14,3 @@ struct hfd_group_priority {
 
 /* The priorities of the row's group and version. */
 struct hfd_group_priority hfd_group_priority(const struct hfd_resource *row);
-/* Fills groups with the first row of each group, in the order of the groups; the core group is the
- * first one. Returns the number of groups. */
-size_t hfd_groups(const struct hfd_resource *groups[HFD_RESOURCES_MAX]);

@@ -6,7 +6,8 @@
  * numbers (uids, generated names). Thread: owner of the object.
  *
  * A create calls hfd_meta_accept, hfd_meta_prepare_create and, if the object has a generateName and
- * no name, hfd_meta_generate_name. An update calls hfd_meta_accept and hfd_meta_prepare_update.
+ * no name, hfd_meta_generate_name. An update calls hfd_meta_accept, hfd_meta_prepare_update and
+ * hfd_meta_set_generation.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,10 +41,17 @@ int hfd_meta_make_uid(char text[HFD_UID_MAX]);
  * -ENOMEM or -EIO. */
 int hfd_meta_generate_name(struct hf__json *object);
 /*
- * For an update: takes the fields that the server sets from old, removes those that are not stored,
- * and sets the generation. It takes the times always, and the other fields only if the client has
- * left them out or sent null. It does not touch managedFields. Both objects must have metadata. 0
- * or -ENOMEM.
+ * For an update: takes the fields that the server sets from old, and removes those that are not
+ * stored. It takes the times always, and the other fields only if the client has left them out or
+ * sent null. It touches neither managedFields nor the generation. Both objects must have metadata.
+ * 0 or -ENOMEM.
  */
 int hfd_meta_prepare_update(const struct hfd_resource *resource, struct hf__json *object,
+                            const struct hf__json *old);
+/*
+ * For an update, after the kind's defaults are set: sets the generation to that of old. If the kind
+ * counts generations, adds one if a counted part has changed. The client's value is ignored. 0 or
+ * -ENOMEM.
+ */
+int hfd_meta_set_generation(const struct hfd_resource *resource, struct hf__json *object,
                             const struct hf__json *old);

@@ -7,7 +7,9 @@
  * Stored bytes begin with `{"kind":K,"apiVersion":V,"metadata":{`, the head, which is the same for
  * all objects of a resource. They contain no resourceVersion. Served bytes are the stored bytes
  * with `"resourceVersion":"N",` inserted after the head. So a plain read or watch parses no JSON.
- * If another program has stored an object in another form, hfd_object_new converts it.
+ * If another program has stored an object in another form, hfd_object_new converts it. Under the
+ * permanent row of a slot (custom/custom_table.h), an object keeps the kind and apiVersion that it
+ * has.
  *
  * An object is immutable, except for the parts that are built on first use, and for its shared
  * frames. Thread: any. No function blocks; the locks of the frames are held for a few instructions.
@@ -28,6 +30,8 @@ struct hf__json;
 struct hfd_object_frames;
 
 struct hfd_object {
+        /* A counted reference. Of a custom resource: the storage row whose form the object has, or
+         * the permanent row of its slot while its definition is not known. */
         const struct hfd_resource *resource;
         uint64_t revision;
         /* Owned; the served bytes. In the placeholders below NULL, or a text that is no object. */
@@ -41,8 +45,9 @@ struct hfd_object {
         /* The store has the object encrypted in another way than it would be encrypted now, so an
          * update that changes nothing writes it too. Set before other threads know the object. */
         bool stale;
-        uint16_t n_ns; /* length of the namespace in path; 0 = none */
-        char path[];   /* "ns/name" or "name" */
+        bool has_origin; /* see hfd_object_origin */
+        uint16_t n_ns;   /* length of the namespace in path; 0 = none */
+        char path[];     /* "ns/name" or "name" */
 };
 
 /* The object's name, borrowed from object. */
@@ -57,8 +62,17 @@ static inline const char *hfd_object_name(const struct hfd_object *object) {
  */
 struct hfd_object *hfd_object_new(const struct hfd_resource *resource, const char *path,
                                   uint64_t revision, const struct hf__buf *stored);
-/* Parses stored. 0 = it is a JSON object; HF_E_INVALID = it is not; or -ENOMEM. */
-int hfd_object_check(const struct hf__buf *stored);
+/*
+ * The same for bytes that were brought into the form of resource, from the stored bytes `origin`.
+ * The object keeps a reference to these if they differ: in another form it may have other members.
+ */
+struct hfd_object *hfd_object_new_formed(const struct hfd_resource *resource, const char *path,
+                                         uint64_t revision, const struct hf__buf *bytes,
+                                         struct hf__buf *origin);
+/* What the object was formed from; else its served bytes. Borrowed from object. */
+struct hf__buf *hfd_object_origin(const struct hfd_object *object);
+/* Parses stored. 0 = it is a valid object of the resource; HF_E_INVALID = it is not; or -ENOMEM. */
+int hfd_object_check(const struct hfd_resource *resource, const struct hf__buf *stored);
 /*
  * A placeholder for a stored value that is not a valid object. Its path is the store's key, and its
  * bytes are NULL. So only its resource, path and revision can be used. NULL = out of memory.
@@ -73,6 +87,9 @@ struct hfd_object *hfd_object_sealed(const struct hfd_resource *resource, const 
                                      uint64_t revision, const char *why);
 /* A copy of a valid object with another revision, for a DELETED event. NULL = out of memory. */
 struct hfd_object *hfd_object_at(const struct hfd_object *object, uint64_t revision);
+/* A copy with the kind and apiVersion of another row. NULL = out of memory. */
+struct hfd_object *hfd_object_as(const struct hfd_resource *resource,
+                                 const struct hfd_object *object);
 /* Accepts NULL. */
 struct hfd_object *hfd_object_ref(struct hfd_object *object);
 /* Accepts NULL, returns NULL. */
@@ -121,6 +138,7 @@ const char *hfd_event_type_name(enum hf_event_type type);
 /*
  * Prints json in the stored order: kind, apiVersion, metadata, the rest. kind and apiVersion are
  * taken from resource. Members of metadata that are null, resourceVersion and selfLink are left
- * out. NULL = out of memory.
+ * out. NULL = out of memory; or, under the permanent row of a slot, json has no valid kind and
+ * apiVersion.
  */
 struct hf__buf *hfd_object_encode(const struct hfd_resource *resource, const struct hf__json *json);

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/strbuf.h"
+#include "server/resources/custom/custom_kind.h"
 #include "server/resources/strategies/strategies.h"
 #include "server/resources/workloads/workloads.h"
 
@@ -170,6 +171,27 @@ static const struct hfd_resource table[] = {
                             {"Secrets", "string", "", "@count:secrets"},
                             {"Age", "string", "", "@age"}},
                 .schema = &hfd_service_account_schema,
+        },
+        {
+                .group = "apiextensions.k8s.io",
+                .version = "v1",
+                .plural = "customresourcedefinitions",
+                .singular = "customresourcedefinition",
+                .kind = "CustomResourceDefinition",
+                .short_name = "crd",
+                .other_short_name = "crds",
+                .category = "api-extensions",
+                .storage = "apiextensions.k8s.io/customresourcedefinitions",
+                .has_generation = true,
+                .subresources = HFD_SUB_STATUS,
+                .subresources_write_meta = true,
+                .columns = {{"Name", "string", "name", "metadata.name"},
+                            {"Created At", "date", "", "metadata.creationTimestamp"}},
+                .schema = &hfd_definition_schema,
+                .prepare = hfd_definition_prepare,
+                .validate = hfd_definition_validate,
+                .validate_status = hfd_definition_validate_status,
+                .mark_deleted = hfd_definition_mark_deleted,
         },
         {
                 .group = "apiregistration.k8s.io",
@@ -481,15 +503,35 @@ const struct hfd_resource *hfd_resources(size_t *ret_n) {
 }
 
 size_t hfd_resource_index(const struct hfd_resource *resource) {
+        if (resource->slot != 0)
+                return resource->slot;
         assert(resource >= rows && resource < rows + n_rows);
         return (size_t)(resource - rows);
 }
 
-bool hfd_resource_starts_group(const struct hfd_resource *resource) {
-        for (size_t i = 0; i < hfd_resource_index(resource); i++)
-                if (strcmp(rows[i].group, resource->group) == 0)
-                        return false;
-        return true;
+const struct hfd_resource *hfd_resource_ref(const struct hfd_resource *resource) {
+        if (resource && resource->custom)
+                hfd_custom_kind_ref(resource->custom->kind);
+        return resource;
+}
+
+const struct hfd_resource *hfd_resource_unref(const struct hfd_resource *resource) {
+        if (resource && resource->custom)
+                hfd_custom_kind_unref(resource->custom->kind);
+        return NULL;
+}
+
+const struct hfd_column *hfd_resource_columns(const struct hfd_resource *resource, size_t *ret_n) {
+        size_t n = 0;
+
+        if (resource->custom) {
+                *ret_n = resource->custom->n_columns;
+                return resource->custom->columns;
+        }
+        while (n < HFD_COLUMNS_MAX && resource->columns[n].name)
+                n++;
+        *ret_n = n;
+        return resource->columns;
 }
 
 bool hfd_resource_starts_version(const struct hfd_resource *resource) {

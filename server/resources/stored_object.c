@@ -2,10 +2,15 @@
 /* Makes objects of the values that the store delivers (stored_object.h). */
 #include "server/resources/stored_object.h"
 
+#include "server/resources/custom/custom_object.h"
+
 struct hfd_object *hfd_stored_object_new(const struct hfd_resource *resource, const char *path,
                                          const struct hfd_kv *kv) {
         /* An encrypted value is not JSON, so no object can be made from it. */
-        struct hfd_object *object = hfd_object_new(resource, path, kv->mod_revision, kv->value);
+        struct hfd_object *object =
+                resource->custom
+                        ? hfd_custom_object_new(resource, path, kv->mod_revision, kv->value)
+                        : hfd_object_new(resource, path, kv->mod_revision, kv->value);
 
         if (object)
                 object->stale = kv->stale;

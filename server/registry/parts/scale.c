@@ -97,6 +97,27 @@ static struct hf__json *parse_object(struct hfd_part *part, const struct hfd_res
         return object;
 }
 
+/* A custom resource need not have the member. */
+static bool lacks_replicas(const struct hfd_part *part, const struct hf__json *object) {
+        const struct hfd_resource *of = part->outer->part_of;
+        const struct hf__json *replicas = hf__json_path(object, of->scale->replicas);
+
+        return of->custom && (!replicas || hf__json_is_null(replicas));
+}
+
+static void refuse_without_replicas(struct hfd_part *part) {
+        struct hfd_response response = {0};
+        char message[320];
+
+        (void)snprintf(message, sizeof message,
+                       "Internal error occurred: the spec replicas field \".%.200s\" does not "
+                       "exist",
+                       part->outer->part_of->scale->replicas);
+        hfd_response_status(&response, HF_E_INVALID, 500, "InternalError", message, NULL);
+        hfd_part_finish(part, &response);
+        hfd_response_done(&response);
+}
+
 /* Responds with the Scale of the object that the inner request has returned. */
 static void on_object(struct hfd_request *inner, const struct hfd_response *response) {
         struct hfd_part *part = (struct hfd_part *)inner;
@@ -105,6 +126,11 @@ static void on_object(struct hfd_request *inner, const struct hfd_response *resp
 
         if (!object)
                 return;
+        if (lacks_replicas(part, object)) {
+                hf__json_free(object);
+                refuse_without_replicas(part);
+                return;
+        }
         struct hf__json *scale = make_scale(part->outer->part_of->scale, object);
         hf__json_free(object);
         hfd_part_finish_json(part, code, scale);

@@ -17,6 +17,10 @@
  * does. A write translates the entries of the other version to the names of its own version, and
  * back when it encodes the object. So both versions share the owners of fields.
  *
+ * The versions of a custom resource differ in their apiVersion only (conversion None). An object of
+ * a custom resource that was read before its definition changed may have the form of another
+ * version or kind; so its rendering compares both.
+ *
  * hfd_conversion_object costs nothing if the row has no conversion. hfd_conversion_parse and
  * hfd_conversion_encode search the table of resources for another version of the kind. If there is
  * none, they only parse and encode.

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writes of custom resources. Invariant: rules are checked last and with the causes so far, because
+ * they may rely on what the schema requires.
+ */
+#include "server/registry/write/checks/custom.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/json.h"
+#include "server/registry/write/reply.h"
+#include "server/registry/write/write.h"
+#include "server/resources/custom/custom_kind.h"
+#include "server/resources/custom/rules/custom_rules.h"
+#include "server/resources/custom/schema/custom_schema.h"
+
+bool hfd_write_custom_refuse_create(struct hfd_write *w) {
+        const struct hfd_custom_version *version = w->request->resource->custom;
+        struct hfd_response response = {0};
+
+        if (!version || w->request->verb != HFD_CREATE || !atomic_load(&version->kind->terminating))
+                return false;
+        hfd_response_status(&response, HF_E_INVALID, 405, "MethodNotAllowed",
+                            "create not allowed while custom resource definition is terminating",
+                            NULL);
+        hfd_write_reply(w, &response);
+        return true;
+}
+
+bool hfd_write_custom_prepare(struct hfd_write *w) {
+        const struct hfd_custom_version *version = w->request->resource->custom;
+        struct hfd_response response = {0};
+
+        if (!version)
+                return true;
+        int r = hfd_custom_schema_default(version->schema, w->object);
+        if (r == 0)
+                return true;
+        if (r == HF_E_TOO_LARGE)
+                hfd_response_status(&response, r, 413, "RequestEntityTooLarge",
+                                    "Request entity too large: the defaults add too many values",
+                                    NULL);
+        else
+                hfd_response_no_memory(&response);
+        hfd_write_reply(w, &response);
+        return false;
+}
+
+/* Adds a cause if the object has something at the path that is no number of replicas. */
+static void validate_replicas(const struct hf__json *object, const char *path,
+                              struct hfd_causes *causes) {
+        int64_t replicas = 0;
+        char field[160], text[24];
+
+        (void)hf__json_i64(object, path, &replicas);
+        (void)snprintf(field, sizeof field, ".%s", path);
+        (void)snprintf(text, sizeof text, "%" PRId64, replicas);
+        if (replicas < 0)
+                hfd_cause_invalid(causes, field, text, "should be a non-negative integer");
+        else if (replicas > INT32_MAX)
+                hfd_cause_invalid(causes, field, text,
+                                  "should be less than or equal to 2147483647");
+}
+
+static void validate_scale(const struct hfd_scale_paths *paths, const struct hf__json *object,
+                           struct hfd_causes *causes) {
+        if (!paths)
+                return;
+        validate_replicas(object, paths->replicas, causes);
+        validate_replicas(object, paths->current_replicas, causes);
+}
+
+int hfd_write_custom_validate(struct hfd_write *w, const struct hf__json *old,
+                              struct hfd_causes *causes) {
+        const struct hfd_custom_version *version = w->request->resource->custom;
+
+        if (!version)
+                return 0;
+        hfd_custom_schema_validate(version->schema, w->object, old, causes);
+        validate_scale(version->row.scale, w->object, causes);
+        return version->rules ? hfd_custom_rules_check(version->rules, w->object, old, causes) : 0;
+}
