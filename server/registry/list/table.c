@@ -23,6 +23,7 @@
 #include "server/registry/list/cells/custom_cells.h"
 #include "server/registry/list/cells/event_cells.h"
 #include "server/registry/list/cells/workload_cells.h"
+#include "server/resources/custom/custom_kind.h"
 #include "server/resources/forms/conversion.h"
 
 #define TABLE_MAX_BYTES (512u << 20)
