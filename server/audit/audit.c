@@ -2,8 +2,8 @@
 /*
  * Owns the parts of the audit log.
  *
- * Invariant: a reload replaces the policy as a whole, and a request that has begun keeps the
- * decision that was made for it.
+ * Invariant: a reload replaces the policy as a whole, and does not change the decision about a
+ * request that has begun, because the request's record has a copy of the decision.
  */
 #include "server/audit/audit.h"
 
@@ -26,7 +26,7 @@ struct hfd_audit {
         const struct hf_host *host;      /* borrowed */
         char *policy_file;               /* owned */
         struct hfd_audit_writer *writer; /* owned */
-        uint64_t seed[2];                /* random */
+        uint64_t seed[2];                /* random; of the IDs */
         _Atomic uint64_t n_ids;
         /* Guarded by mu. */
         pthread_mutex_t mu;
@@ -90,8 +90,7 @@ void hfd_audit_add_event(struct hfd_audit *audit, struct hfd_audit_record *recor
 
 /* ---- IDs ---- */
 
-/* Spreads a number over all bits (the finalizer of splitmix64). Different numbers stay different.
- */
+/* Mixes the bits of a number (the finalizer of splitmix64). Different numbers stay different. */
 static uint64_t mix(uint64_t x) {
         x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
         x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
@@ -102,7 +101,7 @@ void hfd_audit_make_id(struct hfd_audit *audit, char id[HFD_AUDIT_ID_MAX]) {
         uint64_t n = atomic_fetch_add_explicit(&audit->n_ids, 1, memory_order_relaxed);
         uint64_t a = mix(audit->seed[0] + n), b = mix(audit->seed[1] ^ n);
 
-        /* The bits of a random UUID: version 4, variant 1. */
+        /* The fixed bits are those of a random UUID: version 4, variant 1. */
         (void)snprintf(id, HFD_AUDIT_ID_MAX, "%08x-%04x-4%03x-%04x-%012llx", (unsigned)(a >> 32),
                        (unsigned)(a >> 16 & 0xffff), (unsigned)(a & 0xfff),
                        (unsigned)(0x8000 | (b >> 48 & 0x3fff)),
@@ -128,7 +127,7 @@ static struct hfd_audit *free_parts(struct hfd_audit *audit) {
         return NULL;
 }
 
-/* Puts the flag in front of the message of what failed. */
+/* If r is an error, puts the flag in front of its message. Returns r. */
 static int name_flag(const char *flag, int r, struct hf_status *reterr_status) {
         struct hf_status why = *reterr_status;
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes and recognises the names of old log files.
+/*
+ * Makes and recognises the names of old log files.
  *
  * Invariant: only a name that hfd_audit_backup_name can make counts as that of an old file, because
- * such files are removed. */
+ * old files are removed.
+ */
 #include "server/audit/backups.h"
 
 #include <stdio.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Prints events. The order of the fields, and which of them are left out when they are empty, are
- * those of kube-apiserver, because the lines are read by tools that were made for its log.
+ * Prints events. The fields have the order of kube-apiserver, and the same fields are left out when
+ * they are empty, because tools that were made for its log read the lines.
  *
- * Invariant: only the head of the record is read for the first stage (record.h).
+ * Invariant: for RequestReceived only the immutable members of the record are read, because the
+ * others may change meanwhile (record.h).
  */
 #include "server/audit/event_json.h"
 
@@ -35,7 +36,7 @@ static void put_time(struct hf__strbuf *out, const char *key, int64_t usec) {
         hf__strbuf_printf(out, ",\"%s\":\"%s\"", key, text);
 }
 
-/* Removes the comma that is the first character after an opening brace at `at`. */
+/* Removes the comma at `at`, which is in front of the first member or element. */
 static void drop_comma(struct hf__strbuf *out, size_t at) {
         if (out->error != 0 || out->n <= at || out->data[at] != ',')
                 return;
@@ -45,7 +46,8 @@ static void drop_comma(struct hf__strbuf *out, size_t at) {
 
 /* ---- users ---- */
 
-/* Extra values: pairs of key and value, in which a key may occur more than once. */
+/* Prints the extra values, where a key may occur more than once. The time is quadratic, but a user
+ * has at most HFD_USER_EXTRA bytes of them. */
 static void put_extra(struct hf__strbuf *out, const struct hfd_requester *user) {
         const char *end = user->extra + user->n_extra, *first = user->extra;
 
@@ -82,7 +84,7 @@ static void put_extra(struct hf__strbuf *out, const struct hfd_requester *user) 
         hf__strbuf_putc(out, '}');
 }
 
-/* user NULL: {} */
+/* Prints a user; user NULL: {}. */
 static void put_user(struct hf__strbuf *out, const char *key, const struct hfd_requester *user) {
         hf__strbuf_printf(out, ",\"%s\":{", key);
         size_t begin = out->n;
@@ -129,8 +131,8 @@ static void drop_managed_fields(struct hf__json *object) {
                 hf__json_remove(e, "object.metadata.managedFields");
 }
 
-/* What a review asks about and what a request for a token gets: whoever reads the log could use
- * it. */
+/* Removes the token that a TokenReview asks about, or that a TokenRequest has got: a reader of the
+ * log could use it. */
 static void drop_tokens(const struct hfd_audit_record *record, struct hf__json *object) {
         bool review = strcmp(record->resource, "tokenreviews") == 0;
 
@@ -155,7 +157,7 @@ static void put_object(struct hf__strbuf *out, const struct hfd_audit_record *re
 
 /* ---- parts of an event ---- */
 
-/* As in kube-apiserver, the object of the request adds what the path does not say. */
+/* As in kube-apiserver, the object of the request gives the values that the path does not have. */
 static void put_object_ref(struct hf__strbuf *out, const struct hfd_audit_record *record,
                            const struct hf__json *object) {
         const char *name =
@@ -178,13 +180,13 @@ static void put_object_ref(struct hf__strbuf *out, const struct hfd_audit_record
         hf__strbuf_putc(out, '}');
 }
 
-/* body: of the response; its fields are copied if it is a Status. */
+/* body: of the response. If it is a Status, its fields are copied. */
 static void put_status(struct hf__strbuf *out, int code, const struct hf__json *body) {
         const struct hf__json *details = NULL;
 
         hf__strbuf_puts(out, ",\"responseStatus\":{\"metadata\":{}");
         if (code == 0) {
-                /* The client has left; kube-apiserver says so in these words. */
+                /* The client has closed the connection early. The words are kube-apiserver's. */
                 put_member(out, "status", "Success");
                 put_member(out, "message", "Connection closed early");
                 code = 200;
@@ -249,6 +251,7 @@ void hfd_audit_event_print(const struct hfd_audit_event *event, struct hf__strbu
         if (record->source_ips[0])
                 hf__strbuf_printf(out, ",\"sourceIPs\":%s", record->source_ips);
         put_member(out, "userAgent", record->agent);
+        /* As in kube-apiserver, the body of a patch adds nothing to the reference. */
         put_object_ref(out, record, strcmp(record->verb, "patch") == 0 ? NULL : request);
         if (answered)
                 put_status(out, event->code, response);

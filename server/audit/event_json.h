@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* An audit event as one line of JSON, in the form of audit.k8s.io/v1 Event. Pure. */
+/* Prints an audit event as one line of JSON, in the form of audit.k8s.io/v1 Event. Pure. */
 
 struct hf__strbuf;
 struct hfd_audit_event;
 
 /*
- * Appends the line with its newline. An object that is not JSON is left out. Never contains a token
- * of a TokenReview or a TokenRequest. Errors stay in out. Thread: the one that owns the event.
+ * Appends the line with its newline. A body that is not JSON is left out. The token of a
+ * TokenReview or a TokenRequest (the first member `token`) is left out too. Errors are kept in out
+ * (strbuf.h). Thread: owner of the event.
  */
 void hfd_audit_event_print(const struct hfd_audit_event *event, struct hf__strbuf *out);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* How much of a request the audit log has, and at which of its stages. Pure. Thread: any. */
+/* How much of a request is in the audit log, and which of its stages are. Pure. Thread: any. */
 #include <stdbool.h>
 
-/* Each level contains the ones before it. */
+/* Each level contains what the levels before it contain. */
 enum hfd_audit_level {
         HFD_AUDIT_NONE,
         HFD_AUDIT_METADATA,

@@ -2,9 +2,12 @@
 /*
  * Writes and rotates the file of the audit log.
  *
- * Invariants. A line is never split between two files. A file that cannot be rotated is continued:
- * a file that is too large is better than lost events. `fd` is -1 after a failure to open, and the
- * next write tries again.
+ * Invariants:
+ *
+ *  - A line is never split between two files.
+ *  - A file that cannot be moved away is continued: a file that is too large is better than lost
+ *    events.
+ *  - If the file cannot be opened, `fd` is -1, and the next write tries again.
  */
 #include "server/audit/log_file.h"
 
@@ -26,7 +29,7 @@
 #include "server/audit/backups.h"
 #include "server/auth/files.h"
 
-#define OLD_FILES_MAX 10000 /* more of them are not looked at */
+#define OLD_FILES_MAX 10000 /* old files that one look at the directory finds */
 #define NAME_TRIES    1000  /* milliseconds that the name of an old file may differ from its time */
 
 struct hfd_audit_file {
@@ -36,8 +39,8 @@ struct hfd_audit_file {
         int fd;         /* owned; -1 = not open */
         bool is_stream; /* a pipe, socket or device, which has no size */
         bool is_socket;
-        bool is_torn; /* its last line is incomplete */
-        int64_t size;
+        bool is_torn; /* its last line is incomplete, so the next write begins with a newline */
+        int64_t size; /* bytes, of a regular file */
 };
 
 static bool is_stdout(const struct hfd_audit_file *file) { return strcmp(file->path, "-") == 0; }
@@ -92,10 +95,11 @@ static void close_file(struct hfd_audit_file *file) {
 /* ---- old files ---- */
 
 static int newest_first(const void *a, const void *b) {
-        return strcmp(*(char *const *)b, *(char *const *)a); /* the times are in order as texts */
+        return strcmp(*(char *const *)b, *(char *const *)a); /* later times are greater texts */
 }
 
-/* The names of the old files, as an owned array of owned strings. */
+/* The names of the old files, the newest first, as an array of strings that the caller frees.
+ * Returns their number. Without memory the list is shorter, and fewer files are removed. */
 static size_t list_old(const struct hfd_audit_file *file, const char *directory,
                        char ***ret_names) {
         DIR *dir = opendir(directory);
@@ -141,7 +145,7 @@ static void remove_old(const struct hfd_audit_file *file) {
         free(names);
 }
 
-/* Moves the file away. An old file is never overwritten. */
+/* Moves the file away, if it can. Never overwrites an old file. */
 static void move_away(const struct hfd_audit_file *file) {
         char name[PATH_MAX];
         int64_t ms = now_ms(file);
@@ -156,7 +160,7 @@ static void move_away(const struct hfd_audit_file *file) {
         }
 }
 
-/* 0 or -errno. */
+/* Begins a new file, or continues the file if it cannot be moved away. 0 or -errno. */
 static int rotate(struct hfd_audit_file *file) {
         close_file(file);
         move_away(file);
@@ -168,8 +172,8 @@ static int rotate(struct hfd_audit_file *file) {
 
 /* ---- writing ---- */
 
-/* A pipe that is ready has room for PIPE_BUF bytes, so that such a write does not block. *ret_n:
- * what was written. */
+/* Writes to a pipe, a socket or a device. A pipe that is ready has room for PIPE_BUF bytes, so a
+ * write of that size does not block. Adds the bytes that were written to *ret_n. */
 static int write_stream(const struct hfd_audit_file *file, const char *data, size_t n,
                         bool (*go_on)(void *ctx), void *ctx, size_t *ret_n) {
         while (*ret_n < n) {
@@ -204,7 +208,8 @@ static int write_file(const struct hfd_audit_file *file, const char *data, size_
         return 0;
 }
 
-/* Removes the n bytes that were written in vain, so that the file has whole lines only. */
+/* Removes the n bytes that a failed write has left, so that the file has whole lines only. If that
+ * is not possible, the last line is torn. */
 static void undo(struct hfd_audit_file *file, size_t n) {
         if (n == 0)
                 return;
@@ -214,7 +219,7 @@ static void undo(struct hfd_audit_file *file, size_t n) {
         }
 }
 
-/* Opens the file if it is not open, and begins a new one if this one has no room. 0 or -errno. */
+/* Opens the file if it is not open, and rotates it if n bytes have no room. 0 or -errno. */
 static int prepare(struct hfd_audit_file *file, size_t n) {
         int r = file->fd >= 0 ? 0 : open_file(file);
 
@@ -231,6 +236,7 @@ int hfd_audit_file_write(struct hfd_audit_file *file, const char *data, size_t n
 
         if (r != 0)
                 return r;
+        /* End a torn line, so that the next event begins a line of its own. */
         if (file->is_torn) {
                 r = file->is_stream ? write_stream(file, "\n", 1, go_on, ctx, &written)
                                     : write_file(file, "\n", 1, &written);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The decision. It follows kube-apiserver in each detail, because a policy is written once for
- * both: a rule with namespaces or resources is for resources only, and one with nonResourceURLs for
- * other paths only; "" is the namespace of what has none.
+ * Decides by the rules. The decision follows kube-apiserver in each detail, because the same policy
+ * is used with both. A rule with namespaces or resources matches only requests for resources, and a
+ * rule with nonResourceURLs only requests for other paths. The namespace of a request without a
+ * namespace is "".
  */
 #include "server/audit/policy.h"
 
@@ -26,7 +27,7 @@ struct hfd_audit_policy *hfd_audit_policy_unref(struct hfd_audit_policy *policy)
         return NULL;
 }
 
-/* Whether the list names the text, or is for all texts. */
+/* Whether the list has the text. An empty list is for all texts. */
 static bool covers(const struct hf__json *list, const char *text) {
         return !hf__json_first(list) || hf__json_has_element(list, text);
 }
@@ -55,7 +56,7 @@ static bool urls_match(const struct hf__json *list, const char *path) {
         return false;
 }
 
-/* pattern: a resource, a resource and a subresource, or a star in the place of one or both. */
+/* pattern: "pods", "pods/log", or a star in the place of the resource, the subresource or both. */
 static bool resource_matches(const char *pattern, const struct hfd_attributes *attributes) {
         const char *slash = strchr(pattern, '/'), *sub = attributes->subresource;
 
@@ -73,7 +74,7 @@ static bool resource_matches(const char *pattern, const struct hfd_attributes *a
         return (same || any) && sub[0] && strcmp(slash + 1, sub) == 0;
 }
 
-/* entry: a group with its resources and names. */
+/* entry: a group, with resources and their names. Names count only if there are resources. */
 static bool entry_matches(const struct hf__json *entry, const struct hfd_attributes *attributes) {
         const char *group = hf__json_string(entry, "group");
         const struct hf__json *patterns = hf__json_get(entry, "resources");

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks the text of a policy, and makes the rules.
+ * Checks the text of a policy, and makes the rules. Invariants:
  *
- * Invariant: a field that is not known is a fault, because a misspelt one would otherwise widen its
- * rule without a sign. What policy.c reads later has the type that it expects.
+ *  - An unknown field is an error: a misspelt field would otherwise widen its rule without a
+ *    warning.
+ *  - All values that policy.c reads later have the type that it expects.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -43,10 +44,11 @@ static int parse_yaml(const char *text, size_t n, struct hf__json **ret_json,
                         hf_fail(reterr_status, r, "%s", hf_strerror(r));
         }
         hf__strbuf_done(&json);
-        return r > 0 ? HF_E_INVALID : r; /* only the user can correct it, or install libyaml */
+        return r > 0 ? HF_E_INVALID : r; /* the user must correct the text, or install libyaml */
 }
 
-/* What is no JSON may still be YAML, which has braces, too. JSON needs no libyaml. */
+/* Tries JSON first, which needs no libyaml. A text that is not JSON may still be YAML, even if it
+ * has braces. */
 static int parse_text(const char *text, size_t n, struct hf__json **ret_json,
                       struct hf_status *reterr_status) {
         int r = hf__json_parse(text, n, ret_json, NULL);
@@ -66,7 +68,7 @@ static int refuse(struct hf_status *reterr_status, const char *where, const char
         return hf_fail(reterr_status, HF_E_INVALID, "%s%.60s: %s", where, field, rule);
 }
 
-/* known: names, ends with NULL. */
+/* Refuses unknown fields. known: names, ends with NULL. */
 static int check_fields(const struct hf__json *object, const char *where, const char *const *known,
                         struct hf_status *reterr_status) {
         for (const struct hf__json *m = hf__json_first(object); m; m = hf__json_next(m)) {
@@ -79,7 +81,8 @@ static int check_fields(const struct hf__json *object, const char *where, const 
         return 0;
 }
 
-/* Checks that the field is missing, null or a list of objects or strings. */
+/* Checks that the field is missing, null, or a list of objects (of_objects) or of strings.
+ * *ret_list: the list; NULL = there is none. */
 static int check_list(const struct hf__json *object, const char *where, const char *field,
                       bool of_objects, const struct hf__json **ret_list,
                       struct hf_status *reterr_status) {
@@ -116,7 +119,7 @@ static int parse_stages(const struct hf__json *object, const char *where, unsign
         return r;
 }
 
-/* Leaves *flag alone if the field is missing. */
+/* If the field is missing, *flag keeps its value. */
 static int parse_omit_managed_fields(const struct hf__json *object, const char *where, bool *flag,
                                      struct hf_status *reterr_status) {
         const struct hf__json *value = hf__json_get(object, "omitManagedFields");
@@ -164,7 +167,7 @@ static int check_urls(const struct hf__json *urls, const char *where,
         return 0;
 }
 
-/* A group has no version: "apps/v1" would match nothing. */
+/* Refuses a group with a version, because "apps/v1" would match nothing. */
 static bool is_group(const char *text) {
         return strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789.-") == strlen(text);
 }
@@ -217,7 +220,7 @@ static int parse_lists(const struct hf__json *json, const char *where, struct hf
         return r;
 }
 
-/* rule->decision has the defaults of the policy. */
+/* Fills the rule, whose decision has the defaults of the policy. i: its index, for messages. */
 static int parse_rule(const struct hf__json *json, size_t i, struct hfd_audit_rule *rule,
                       struct hf_status *reterr_status) {
         static const char *const known[] = {"level",

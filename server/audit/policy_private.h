@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* A policy as policy_parse.c makes it and policy.c reads it. */
+/* The rules of a policy. policy_parse.c makes them, and policy.c reads them. */
 #include <stdatomic.h>
 #include <stddef.h>
 
@@ -10,13 +10,14 @@ struct hf__json;
 
 struct hfd_audit_rule {
         struct hfd_audit_decision decision;
-        /* Arrays in the policy's JSON, checked. NULL or empty = the rule is for all of them. */
+        /* Borrowed from the policy's JSON: arrays of strings; resources has objects. The types are
+         * checked. NULL or empty = the rule does not restrict these. */
         const struct hf__json *users, *groups, *verbs, *namespaces, *resources, *urls;
 };
 
 struct hfd_audit_policy {
         atomic_int refs;
-        struct hf__json *json; /* owned; what the rules refer to */
-        size_t n;
+        struct hf__json *json; /* owned; the rules point into it */
+        size_t n;              /* rules */
         struct hfd_audit_rule rules[];
 };

@@ -2,8 +2,8 @@
 /*
  * Records, bodies and events.
  *
- * Invariant: what a body or an event has taken from the budget, it gives back when it is freed. A
- * body that was too large holds nothing.
+ * Invariant: a body or an event gives back all that it has taken from the budget when it is freed.
+ * A body that could not be kept holds nothing.
  */
 #include "server/audit/record.h"
 
@@ -19,7 +19,7 @@
 #define AGENT_MAX   1024 /* bytes of User-Agent, as in kube-apiserver */
 #define TRUNCATED   "...TRUNCATED"
 #define PIECES_STEP 8
-#define USER_BYTES  512 /* an estimate for a user; the texts of a request may be longer */
+#define USER_BYTES  512 /* an estimate of the memory of the users; they may have more */
 
 /* ---- the budget ---- */
 
@@ -63,7 +63,8 @@ static bool make_room(struct hfd_audit_body *body) {
         return grown != NULL;
 }
 
-/* Takes over the reference, which is NULL if memory was short. */
+/* Takes over the reference. piece NULL = it cannot be kept. Then, or if there is no room for the
+ * piece, drops the whole body. */
 static void body_add(struct hfd_audit_body *body, struct hfd_audit_budget *budget,
                      struct hf__buf *piece) {
         if (!body->truncated && piece && body->n < HFD_AUDIT_PIECES_MAX &&

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What the audit log knows about one request, and the events that are made of it.
+ * A record is what the audit log knows about one request. Events are made of it, one for each
+ * stage.
  *
- * A record is made from the head of a request that the policy wants. It is shared by the request
- * and by the events of its stages that wait in the queue. Its texts do not change. The impersonated
- * user and the decision of authorization are added before the second event of the request is
- * queued; the first one does not contain them. So the thread that writes the events needs no lock
- * for a record.
+ * The record is made from the head of a request that the policy wants. The request and the events
+ * that wait in the queue share the record. Its texts do not change. The impersonated user and the
+ * decision of authorization are added after the event RequestReceived is queued, which does not
+ * contain them, and before any other event is queued. So the thread that writes the events needs no
+ * lock for a record.
  *
- * The bodies of request and response are collected under a lock, by the threads that serve the
- * request; its last event takes them over. Bodies, and events that wait, count against a budget
- * (struct hfd_audit_budget), so a slow disk cannot exhaust the memory. The record of a request in
- * progress does not: it is no larger than the request.
+ * The threads that serve the request collect the bodies of request and response under a lock. The
+ * last event takes the bodies over. Bodies, and events that wait, count against a budget (struct
+ * hfd_audit_budget), so a slow disk cannot exhaust the memory. The record itself does not count
+ * while the request is in progress, because it is no larger than the request.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -22,7 +23,7 @@
 #include "server/audit/policy.h"
 #include "server/auth/user.h"
 
-/* Bytes that all bodies and events may hold. Thread: any. */
+/* The bytes that all bodies and events together may hold. Thread: any. */
 struct hfd_audit_budget {
         size_t max;
         atomic_size_t held;
@@ -31,20 +32,20 @@ struct hfd_audit_budget {
 bool hfd_audit_budget_take(struct hfd_audit_budget *budget, size_t n);
 void hfd_audit_budget_give(struct hfd_audit_budget *budget, size_t n);
 
-#define HFD_AUDIT_BODY_MAX   ((size_t)3 << 20) /* bytes of an object in an event */
+#define HFD_AUDIT_BODY_MAX   ((size_t)3 << 20) /* bytes of a body in an event */
 #define HFD_AUDIT_PIECES_MAX 1024
 
-/* An object in JSON, in one piece or in several. Zero = there is none. */
+/* A body as it was sent, in one or several pieces. {0} = there is none. */
 struct hfd_audit_body {
         struct hf__buf **pieces; /* owned array of owned references */
         size_t n, n_bytes;
-        bool truncated; /* it was too large, and is left out */
+        bool truncated; /* it could not be kept, and is left out */
 };
 
 struct hfd_audit_record {
         atomic_int refs;
         struct hfd_audit_budget *budget; /* borrowed */
-        size_t n_bytes;                  /* each of its events takes from it */
+        size_t n_bytes;                  /* what each event of the record takes from the budget */
         /* Immutable after new. The texts are in `text`, and "" if they do not apply. */
         struct hfd_audit_decision decision;
         int64_t received_at;        /* microseconds since 1970 UTC */
@@ -53,13 +54,13 @@ struct hfd_audit_record {
         const char *source_ips; /* a JSON array */
         bool is_resource;
         const char *group, *version, *resource, *subresource, *ns, *name;
-        /* Set before the second event. */
+        /* Set before any event but RequestReceived is queued. */
         struct hfd_requester *impersonated; /* owned; NULL = nobody */
         bool decided, allowed;              /* by authorization */
         char *reason;                       /* owned; of the decision; NULL = "" */
         /* Guarded by mu. */
         pthread_mutex_t mu;
-        bool complete; /* the last event has taken the bodies: later ones are dropped */
+        bool complete; /* the last event has taken the bodies, and later pieces are dropped */
         struct hfd_audit_body request, response;
         char text[];
 };
@@ -74,17 +75,18 @@ struct hfd_audit_head {
         const struct hfd_attributes *attributes;
 };
 
-/* The caller owns the reference. 0 or -errno. */
+/* Makes a record. The caller owns the reference; the budget is borrowed, and outlives the record. 0
+ * or -errno. */
 int hfd_audit_record_new(struct hfd_audit_budget *budget, const struct hfd_audit_head *head,
                          struct hfd_audit_record **ret_record);
 struct hfd_audit_record *hfd_audit_record_ref(struct hfd_audit_record *record);
 /* Accepts NULL, returns NULL. */
 struct hfd_audit_record *hfd_audit_record_unref(struct hfd_audit_record *record);
 
-/* Keeps a copy of the body of the request. Never fails: what cannot be kept is left out of the
- * event, which says so. Thread: any. */
+/* Keeps a copy of the body of the request, at the first call. Never fails: a body that cannot be
+ * kept is left out of the event, which then says so. Thread: any. */
 void hfd_audit_record_request(struct hfd_audit_record *record, const char *data, size_t n);
-/* Adds a reference to the next piece of the response's body, likewise. Thread: any. */
+/* Keeps a reference to the next piece of the response's body, likewise. Thread: any. */
 void hfd_audit_record_response(struct hfd_audit_record *record, struct hf__buf *piece);
 
 /* A stage of a request. */
@@ -97,8 +99,8 @@ struct hfd_audit_event {
         struct hfd_audit_body request, response;
 };
 
-/* Makes an event; complete: it takes over the bodies, and none is kept afterwards. code: 0 before a
- * response. NULL: out of memory, or the budget is used up. */
+/* Makes an event. complete: the event takes over the bodies, and the record keeps no others. code:
+ * of the response; 0 = there is none. NULL: out of memory, or the budget is used up. */
 struct hfd_audit_event *hfd_audit_event_new(struct hfd_audit_record *record,
                                             enum hfd_audit_stage stage, int64_t at, int code,
                                             bool complete);

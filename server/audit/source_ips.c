@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collects the addresses of a request.
+/*
+ * Collects the addresses of a request.
  *
- * Only the last address is certain: a client may write anything into the headers. So the number of
- * addresses is limited, and what is no address is left out. */
+ * Invariant: the array has few addresses, and nothing else. Clients may write anything into the
+ * headers, so their number is limited, and a text that is not an address is left out. Only the
+ * address of the connection, which is the last one, is certain.
+ */
 #include "server/audit/source_ips.h"
 
 #include <arpa/inet.h>
@@ -12,14 +15,15 @@
 
 #include "base/strbuf.h"
 
-#define ADDRESSES_MAX 32
+#define ADDRESSES_MAX 32 /* two of them for X-Real-Ip and the connection */
 
 struct addresses {
         char texts[ADDRESSES_MAX][INET6_ADDRSTRLEN];
         size_t n;
 };
 
-/* Writes n bytes of text in the usual form, in which equal addresses are equal texts. */
+/* Writes the address that n bytes of text contain, in the usual form, in which equal addresses are
+ * equal texts. False: the text is not an address. */
 static bool parse(const char *text, size_t n, char out[INET6_ADDRSTRLEN]) {
         char copy[INET6_ADDRSTRLEN];
         unsigned char address[sizeof(struct in6_addr)];

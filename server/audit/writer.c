@@ -2,11 +2,11 @@
 /*
  * The queue of audit events and its thread.
  *
- * The thread takes the whole queue at once, prints the events into one buffer and writes it when it
- * is large enough or the queue is empty. So a busy server makes few system calls, and an idle one
- * has each event in the file at once.
+ * The thread takes the whole queue at once, and prints the events into one buffer. It writes the
+ * buffer when that is large enough, and when all events that it took are printed. So a busy server
+ * makes few system calls, and an idle server has each event in the file at once.
  *
- * Invariant: an event is either in the file or counted as lost.
+ * Invariant: an event is either in the file as a whole, or counted as lost.
  */
 #include "server/audit/writer.h"
 
@@ -31,20 +31,20 @@ struct hfd_audit_writer {
         const struct hf_host *host;         /* borrowed */
         struct hf_metric *written, *errors; /* borrowed; NULL = not counted */
         pthread_t thread;
-        struct hfd_audit_budget budget; /* atomic */
+        struct hfd_audit_budget budget; /* its counter is atomic */
         /* Guarded by mu. */
         pthread_mutex_t mu;
-        pthread_cond_t cond; /* for the thread */
+        pthread_cond_t cond; /* wakes the thread */
         struct hfd_audit_event *head, **tail;
         bool stopping, reopen;
         hf_nsec drain_until; /* valid while stopping */
         uint64_t lost;       /* since the last report */
         /* The thread only. */
         struct hfd_audit_file *file; /* owned */
-        struct hf__strbuf lines;     /* not written yet */
-        size_t n_lines;
-        int error;         /* the last failure to write; 0 = the queue was full */
-        hf_nsec report_at; /* not before */
+        struct hf__strbuf lines;     /* printed, but not written yet */
+        size_t n_lines;              /* events in lines */
+        int error;         /* of the last write that failed; 0 = none since the last report */
+        hf_nsec report_at; /* the earliest time of the next report */
 };
 
 static hf_nsec now(const struct hfd_audit_writer *writer) {
@@ -91,7 +91,7 @@ void hfd_audit_writer_reopen(struct hfd_audit_writer *writer) {
 
 /* ---- the thread ---- */
 
-/* Logs how many events were lost, if there are some and the last report is old enough. */
+/* Logs how many events were lost, if there are any and the last report is old enough. */
 static void report_lost(struct hfd_audit_writer *writer) {
         hf_nsec at = now(writer);
 
@@ -111,7 +111,7 @@ static void report_lost(struct hfd_audit_writer *writer) {
         writer->report_at = at + REPORT_INTERVAL;
 }
 
-/* Whether to wait longer for the reader of a pipe. */
+/* Whether to wait longer for the reader of a pipe: until the time to drain is over. */
 static bool go_on(void *ctx) {
         struct hfd_audit_writer *writer = ctx;
 
@@ -122,7 +122,7 @@ static bool go_on(void *ctx) {
         return more;
 }
 
-/* False: the time to drain is over. */
+/* Writes lines, or counts their events as lost. False: the time to drain is over. */
 static bool write_lines(struct hfd_audit_writer *writer) {
         if (writer->n_lines == 0)
                 return true;
@@ -137,6 +137,7 @@ static bool write_lines(struct hfd_audit_writer *writer) {
                 count_lost(writer, writer->n_lines);
         }
         writer->n_lines = 0;
+        /* One large event must not keep its memory for ever. */
         if (writer->lines.space > 4 * BATCH)
                 hf__strbuf_done(&writer->lines);
         else
@@ -144,7 +145,7 @@ static bool write_lines(struct hfd_audit_writer *writer) {
         return r != -EAGAIN;
 }
 
-/* Writes the events, and frees them. give_up: they are lost. */
+/* Writes the events, and frees them. give_up: counts them as lost instead of writing them. */
 static void write_events(struct hfd_audit_writer *writer, struct hfd_audit_event *events,
                          bool give_up) {
         size_t n_lost = 0;
@@ -167,7 +168,8 @@ static void write_events(struct hfd_audit_writer *writer, struct hfd_audit_event
                 count_lost(writer, n_lost);
 }
 
-/* Waits for something to do. Called with mu. */
+/* Waits until there are events, a stop or a reopen, or until lost events are to be reported. mu is
+ * held. */
 static void wait_locked(struct hfd_audit_writer *writer) {
         const struct hf_clock *clock = hf_host_clock(writer->host);
 

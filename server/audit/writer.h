@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The queue of audit events, and the thread that writes them. Adding an event never waits for the
- * file. If the queue is full, or the file cannot be written, events are lost: they are counted in
- * apiserver_audit_error_total, and the log says so once a minute at most.
+ * The queue of audit events, and the thread that writes them. A thread that adds an event never
+ * waits for the file. If the budget is used up, or the file cannot be written, events are lost.
+ * They are counted in apiserver_audit_error_total, and a log message says how many, at most once a
+ * minute.
  *
- * Threads: any, except for new and free. Lock: mu guards the queue; it is not held while an event
- * is printed or written.
+ * Threads: any; but new and free run while no other function does. Lock: mu guards the queue. It is
+ * not held while an event is printed or written.
  */
 #include "server/audit/log_file.h"
 #include "server/audit/record.h"
@@ -17,16 +18,17 @@ struct hfd_audit_writer;
 int hfd_audit_writer_new(const struct hf_host *host, const struct hfd_audit_file_config *config,
                          struct hfd_audit_writer **ret_writer, struct hf_status *reterr_status);
 /*
- * Writes what is queued, for two seconds at most, and joins the thread. All records of the budget
- * must be gone, except for those of queued events. Accepts NULL, returns NULL.
+ * Writes the queued events, and joins the thread. Blocks meanwhile. If the log is a pipe that
+ * nobody reads, gives up after two seconds, and counts the rest as lost. Only queued events may
+ * still refer to records of the budget. Accepts NULL, returns NULL.
  */
 struct hfd_audit_writer *hfd_audit_writer_free(struct hfd_audit_writer *writer);
 
-/* What the records of this log count against. */
+/* The budget for the records of this log. Borrowed; it lives as long as the writer. */
 struct hfd_audit_budget *hfd_audit_writer_budget(struct hfd_audit_writer *writer);
-/* Takes over the event; NULL counts as lost. Never blocks. */
+/* Takes ownership of the event. NULL counts as a lost event. Does not block. */
 void hfd_audit_writer_put(struct hfd_audit_writer *writer, struct hfd_audit_event *event);
-/* Counts an event that could not be made, because the budget or the memory is used up. */
+/* Counts a lost event: one that could not be made, because the budget or the memory is used up. */
 void hfd_audit_writer_lose(struct hfd_audit_writer *writer);
-/* The thread opens the file anew before its next write. Never blocks. */
+/* Makes the thread open the file again before its next write. Does not block. */
 void hfd_audit_writer_reopen(struct hfd_audit_writer *writer);

@@ -2,10 +2,10 @@
 /*
  * Writes the administrator's kubeconfig.
  *
- * Invariant: nobody else can read the file, because whoever has the key in it may do everything.
- * The file never has a mode other than 0600, and the copy in memory is overwritten before it is
- * freed. The file keeps the owner whom root has chosen, but never that of a file that somebody else
- * could have put there.
+ * Invariant: only the owner can read the file, because its key allows everything. The file never
+ * has another mode than 0600, and the copy in memory is overwritten before it is freed. The file
+ * keeps the owner that root has given it. But a file that somebody else could have put there does
+ * not decide who the owner is.
  */
 #include "server/auth/admin_kubeconfig.h"
 
@@ -36,7 +36,7 @@ static void add_string(struct hf__strbuf *out, const char *text) {
         hf__strbuf_json(out, text, strlen(text));
 }
 
-/* The extension from which libholdfast takes further servers. */
+/* Adds the extension from which libholdfast takes further servers. */
 static void add_extension(struct hf__strbuf *out, const struct hfd_admin_servers *others) {
         hf__strbuf_puts(out, ",\n    \"extensions\": [{\"name\": \"holdfast.dev/servers\", "
                              "\"extension\": {\"servers\": [");
@@ -47,7 +47,7 @@ static void add_extension(struct hf__strbuf *out, const struct hfd_admin_servers
         hf__strbuf_puts(out, "]}}]");
 }
 
-/* others: NULL = none are added as an extension. */
+/* others: NULL = the cluster gets no extension. */
 static void add_cluster(struct hf__strbuf *out, const struct hfd_pki *pki, const char *name,
                         const char *url, const struct hfd_admin_servers *others) {
         hf__strbuf_puts(out, "{\"name\": ");
@@ -89,7 +89,8 @@ int hfd_admin_kubeconfig_check(const char *path, struct hf_status *reterr_status
         return r;
 }
 
-/* Replaces the file. In a directory with the sticky bit anybody may have made the old one. */
+/* Replaces the file. The owner of the old file counts only if others cannot write to the directory:
+ * in a directory with the sticky bit anybody may have made the file. */
 static int replace_file(const char *path, const char *text, struct hf_status *reterr_status) {
         uid_t owner = geteuid();
         gid_t group = getegid();

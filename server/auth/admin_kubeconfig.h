@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The administrator's kubeconfig: how to reach this server, its CA, and the admin certificate with
- * its key, all inline. Blocks on files. Thread: any, but one at a time for one path.
+ * The administrator's kubeconfig: the URLs of this server and of others, the CA, and the admin
+ * certificate with its key, all inline. Blocks on files. Thread: any, but one at a time for one
+ * path.
  */
 #include <stddef.h>
 
@@ -20,15 +21,16 @@ struct hfd_admin_servers {
         size_t n;
 };
 
-/* Whether the kubeconfig may be at path: nobody but root and the user of this process can replace a
- * file there (trusted_path.h). 0, HF_E_INVALID or -errno; the message names the directory. */
+/* Checks whether the kubeconfig may be at path: whether nobody but root and the user of this
+ * process can replace a file there (trusted_path.h). 0, HF_E_INVALID or -errno; the message names
+ * the directory or path. */
 int hfd_admin_kubeconfig_check(const char *path, struct hf_status *reterr_status);
 
 /* Writes the kubeconfig (JSON, which is YAML too) with mode 0600. An existing file is replaced as a
- * whole, and keeps its owner and group, unless others may add files to its directory. The context
- * "holdfast" is of server_url; libholdfast finds the others in its extension holdfast.dev/servers,
- * and kubectl in contexts of their own. others may be NULL. 0, -errno, or HF_E_INVALID as _check;
- * the message names path or its directory. */
+ * whole. The new file has the owner and group of the old one, unless others may add files to the
+ * directory. The context "holdfast" is for server_url. The other servers are in the extension
+ * holdfast.dev/servers of its cluster, for libholdfast, and in contexts of their own, for kubectl.
+ * others may be NULL. 0, -errno, or HF_E_INVALID as _check; the message names the path. */
 int hfd_admin_kubeconfig_write(const struct hfd_pki *pki, const char *path, const char *server_url,
                                const struct hfd_admin_servers *others,
                                struct hf_status *reterr_status);

@@ -2,13 +2,15 @@
 /*
  * Authentication.
  *
- * The token table is immutable. A reload builds a new table without the lock and replaces the
+ * The token table is immutable. A reload builds a new table without the lock, and replaces the
  * pointer under the write lock. A look-up holds the read lock while it searches the table, so that
- * a reload cannot free it.
+ * a reload cannot free the table meanwhile.
  *
- * Invariants. A name or group that does not fit into a struct hfd_user is refused, never truncated:
- * a truncated name may be the name of another user. And an invalid certificate or an unknown token
- * is refused; it never makes the request anonymous.
+ * Invariants:
+ *
+ *  - A name or group that does not fit into a struct hfd_user is refused, never truncated, because
+ *    a truncated name may be the name of another user.
+ *  - An invalid certificate or an unknown token is refused. It never makes the request anonymous.
  */
 #include "server/auth/auth.h"
 
@@ -28,7 +30,7 @@ struct hfd_auth {
         const struct hfd_token_authenticator *other; /* borrowed; NULL = none */
         const struct hf_host *host;                  /* borrowed */
         char *token_file;                            /* owned; NULL = none */
-        uint64_t seed;
+        uint64_t seed;                               /* of the token table's hash */
         /* Guarded by lock. */
         pthread_rwlock_t lock;
         struct hfd_tokens *tokens; /* owned; NULL = none */
@@ -95,7 +97,7 @@ static void set_anonymous(struct hfd_user *user) {
         (void)hfd_user_add_group(user, HFD_GROUP_UNAUTHENTICATED);
 }
 
-/* Every O of the subject is a group, and system:authenticated is added. */
+/* The common name is the user, and every O of the subject is a group. Adds system:authenticated. */
 static int authenticate_cert(const char *common_name, const char *const *organisations, size_t n,
                              struct hfd_user *ret_user) {
         ret_user->n_groups = 0;
@@ -129,7 +131,7 @@ int hfd_audiences_intersect(const struct hf__json *wanted, const struct hf__json
         return r;
 }
 
-/* A token of the file is for this server, and for no other audience. */
+/* For a token of the file, which is for all audiences of this server and for no other audience. */
 static int accept_audiences(const struct hfd_auth *auth, const struct hfd_token_use *use) {
         const struct hf__json *own = auth->other ? auth->other->audiences : NULL;
         struct hf__json *both = NULL;
@@ -146,7 +148,7 @@ static int accept_audiences(const struct hfd_auth *auth, const struct hfd_token_
         return r;
 }
 
-/* Copies the user under the lock, because a reload may free the table as soon as it is released. */
+/* Copies the user under the lock, because a reload may free the table once the lock is released. */
 int hfd_auth_authenticate_token(struct hfd_auth *auth, const char *token,
                                 const struct hfd_token_use *use, struct hfd_user *ret_user) {
         ret_user->uid[0] = '\0';
@@ -163,8 +165,8 @@ int hfd_auth_authenticate_token(struct hfd_auth *auth, const char *token,
                                                                                : HF_E_UNAUTHORIZED;
 }
 
-/* The token of an Authorization header; NULL when its scheme is not Bearer. "" is possible, but the
- * token file cannot contain an empty token. */
+/* The token of an Authorization header; NULL = its scheme is not Bearer. The token may be "", which
+ * no authenticator accepts: the token file cannot contain it. */
 static const char *bearer_token(const char *header) {
         if (strncasecmp(header, "Bearer", 6) != 0 || (header[6] != ' ' && header[6] != '\0'))
                 return NULL;

@@ -2,11 +2,12 @@
 #pragma once
 /*
  * Authentication of requests. A user is authenticated by a client certificate (CN = user, O =
- * groups) or a bearer token: one of the token file, or one that another authenticator knows
+ * groups) or by a bearer token. A token is in the token file, or another authenticator knows it
  * (server/service_accounts/). server/authorization/ decides what a user may do.
  *
- * Threads: any, except for new, use and free. An internal lock guards the token table, which a
- * reload replaces as a whole. Only hfd_auth_new and hfd_auth_reload block; they read a file.
+ * Threads: any; but new, use and free run while no other function does. An internal lock guards the
+ * token table, which a reload replaces as a whole. Only hfd_auth_new and hfd_auth_reload block;
+ * they read a file.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,48 +21,58 @@ struct hf__json;
 struct hfd_auth;
 struct hfd_credential;
 
-/* What is asked about a token, besides whose it is, and where the answers go; zero = nothing. */
+/* What a caller wants to know about a token, besides its user, and where the results go. {0} =
+ * nothing more. The ret_ members are set on success only. */
 struct hfd_token_use {
-        const struct hf__json *audiences; /* an array of texts, borrowed; NULL = this server's */
-        struct hf__json **ret_audiences;  /* those of them that the token is for; NULL = unwanted */
-        /* What the token depends on; the caller frees it. Stays as it is for other tokens. NULL =
-         * unwanted. */
+        /* The token must be for one of these audiences: an array of texts, borrowed. NULL = for an
+         * audience of this server. */
+        const struct hf__json *audiences;
+        /* The audiences of those that the token is for; the caller frees the array. Stays as it is
+         * if this server has no audiences (hfd_auth_use). NULL = unwanted. */
+        struct hf__json **ret_audiences;
+        /* What the token of a service account depends on; the caller frees it. Stays as it is for
+         * the tokens of the file. NULL = unwanted. */
         struct hfd_credential **ret_credential;
-        struct hf_status *reterr_status; /* why it is not accepted, if there is more to say */
+        /* Why a token is not accepted, if there is more to say than that. NULL = unwanted. */
+        struct hf_status *reterr_status;
 };
 
 /* Another authenticator of tokens. */
 struct hfd_token_authenticator {
         /* 0: *ret_user is filled, without the group system:authenticated. HF_E_UNAUTHORIZED: the
-         * token is not accepted. Thread: any; must not block. */
+         * token is not accepted. Other errors, such as -ENOMEM, count as that. Thread: any; must
+         * not block. */
         int (*authenticate)(void *ctx, const char *token, const struct hfd_token_use *use,
                             struct hfd_user *ret_user);
         void *ctx;
-        const struct hf__json *audiences; /* an array: the audiences of this server */
+        const struct hf__json *audiences; /* of this server: an array of texts, borrowed */
 };
 
-/* token_file: Kubernetes' static token file (tokens.h); NULL = none. It is copied; host is
- * borrowed. 0, -errno or an error of hfd_tokens_load. */
+/* token_file: the path of Kubernetes' static token file (tokens.h), which is copied; NULL = none.
+ * host is borrowed. 0, -errno or an error of hfd_tokens_load. */
 int hfd_auth_new(const struct hf_host *host, const char *token_file, struct hfd_auth **ret_auth,
                  struct hf_status *reterr_status);
 struct hfd_auth *hfd_auth_free(struct hfd_auth *auth); /* accepts NULL, returns NULL */
-/* Tokens are also looked up by another authenticator, which is borrowed. Call it before the first
- * request. */
+/* Lets another authenticator look up the tokens that are not in the file. It is borrowed. Call this
+ * once at most, before the first request. */
 void hfd_auth_use(struct hfd_auth *auth, const struct hfd_token_authenticator *other);
-/* Reads the token file again, if there is one. Errors as hfd_auth_new; then the previous table
- * stays. */
+/* Reads the token file again, if there is one. Errors as hfd_auth_new. After an error the previous
+ * table stays. */
 int hfd_auth_reload(struct hfd_auth *auth, struct hf_status *reterr_status);
 
-/* 0, or HF_E_UNAUTHORIZED: a bad certificate, an unknown token, or a name or groups that do not fit
- * into a struct hfd_user. A request without credentials succeeds as system:anonymous.
- * *ret_credential: what the token depends on; the caller frees it; NULL = nothing. */
+/* Finds the user of a request by its certificate or, if it has none with a common name, by its
+ * token. A request without credentials succeeds as system:anonymous. 0, or HF_E_UNAUTHORIZED: a bad
+ * certificate, an unknown token, a name or groups that do not fit into a struct hfd_user, or memory
+ * ran out. *ret_credential: what the token depends on, which the caller frees with free; NULL =
+ * nothing. */
 int hfd_auth_authenticate(struct hfd_auth *auth, struct hfd_http_request *request,
                           struct hfd_user *ret_user, struct hfd_credential **ret_credential);
 
-/* The same for a token alone. It has no effect on a request. */
+/* The same for a token alone, without a request. */
 int hfd_auth_authenticate_token(struct hfd_auth *auth, const char *token,
                                 const struct hfd_token_use *use, struct hfd_user *ret_user);
-/* The texts that are in both arrays, in the order of the first, as a new array. 0 or -ENOMEM. */
+/* The texts that are in both arrays, each once, in the order of the first array, as a new array
+ * that the caller frees. Takes time in proportion to the product of the lengths. 0 or -ENOMEM. */
 int hfd_audiences_intersect(const struct hf__json *wanted, const struct hf__json *others,
                             struct hf__json **ret_both);
 

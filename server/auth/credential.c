@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies credentials. A watch keeps one for hours, so it takes no more memory than its texts. */
+/* Copies credentials. A watch keeps a credential for hours, so a copy takes no more memory than its
+ * texts need. */
 #include "server/auth/credential.h"
 
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What the token of a service account depends on. While a watch lasts, the token may expire, and
- * its account or the object that it is bound to may be deleted; then the watch must end. Immutable,
- * and one allocation: the owner frees it with free. Pure. Thread: any.
+ * What the token of a service account depends on. While a watch lasts, its token may expire, and
+ * the account or the Secret of the token may be deleted. Then the watch must end. A credential is
+ * immutable, and one block of memory, which the owner frees with free. Pure. Thread: any.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,11 +12,12 @@ struct hfd_credential {
         int64_t expires; /* seconds since 1970 */
         const char *ns, *account, *account_uid;
         const char *secret, *secret_uid; /* NULL = not bound to a Secret */
-        /* The Secret must have this very token (SHA-256), instead of a uid. */
+        /* True: the Secret must contain the token itself, whose SHA-256 is digest, and its uid is
+         * not compared. */
         bool of_secret;
         unsigned char digest[32];
-        char text[];
+        char text[]; /* the texts that the pointers above refer to */
 };
 
-/* Copies the texts of from. NULL: out of memory. */
+/* Copies from, whose `text` is not used, with its texts. NULL: out of memory. */
 struct hfd_credential *hfd_credential_new(const struct hfd_credential *from);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Small files and lock files.
+ * Small files and lock files. Invariants:
  *
- * Invariant: a reader never sees an incomplete file, and a crash leaves either the old file or the
- * new one. Therefore hfd_write_file syncs the file before the rename and the directory after it.
- *
- * Invariant: a file may contain a key, so its text is overwritten before memory is freed here.
+ *  - A reader never sees an incomplete file, and a crash leaves either the old file or the new one.
+ *    Therefore hfd_write_file syncs the file before the rename, and the directory after the rename.
+ *  - A file may contain a key, so its text is overwritten wherever this file frees it.
  */
 #include "server/auth/files.h"
 
@@ -77,7 +76,7 @@ static int write_and_close(int fd, const char *text, mode_t mode) {
         return r;
 }
 
-/* Only root may give a file away, but others may choose a group of theirs. */
+/* Only root may change the owner of a file, but others may choose one of their groups. */
 static void give_to(int fd, uid_t owner, gid_t group) {
         if (fchown(fd, owner, group) != 0)
                 (void)!fchown(fd, (uid_t)-1, group);
@@ -122,8 +121,8 @@ static size_t initial_size(const struct stat *st) {
         return 4096;
 }
 
-/* Doubles the buffer of *space bytes, of which n are used. realloc would leave a copy of a key in
- * freed memory. 0 or -ENOMEM. */
+/* Doubles the buffer of *space bytes, of which n are used. Does not use realloc, which could leave
+ * a copy of a key in freed memory. 0 or -ENOMEM. */
 static int grow(char **text, size_t n, size_t *space) {
         char *grown = malloc(*space * 2);
 
@@ -215,8 +214,8 @@ static int try_lock(int fd, int command) {
         return 0;
 }
 
-/* Ends an attempt to lock, whose result is r: returns the descriptor in *ret_fd, or closes it and
- * sets the message. */
+/* Ends an attempt to lock, whose result is r. On success *ret_fd gets the descriptor. Otherwise
+ * closes the descriptor and sets the message. */
 static int finish_lock(int r, int fd, const char *path, int *ret_fd,
                        struct hf_status *reterr_status) {
         if (r == 0) {
@@ -238,8 +237,8 @@ int hfd_lock_file(const char *path, bool create, int *ret_fd, struct hf_status *
         return finish_lock(try_lock(fd, F_OFD_SETLK), fd, path, ret_fd, reterr_status);
 }
 
-/* Waits until one of the descriptors events and wake is readable, or until boot time deadline. 0 or
- * -errno. */
+/* Waits until one of the descriptors events and wake is readable, or until deadline (boot time). 0
+ * or -errno. */
 static int wait_for_event(int events, int wake, hf_nsec deadline) {
         char buffer[4096];
         for (;;) {
@@ -261,7 +260,7 @@ static int wait_for_event(int events, int wake, hf_nsec deadline) {
         }
 }
 
-/* A cancel waker. Called on the thread that fires the token. */
+/* The waker of the token. Thread: the one that fires the token. Does not block. */
 static void wake_waiter(void *ctx) {
         const int *wake = ctx;
         uint64_t one = 1;
@@ -270,13 +269,13 @@ static void wake_waiter(void *ctx) {
 }
 
 /*
- * Waits for the lock without polling. Every holder has the file open for writing, so its close or
- * its death is an inotify event for processes that watch the file. A waiter tries to lock again
- * after it has added its watch, because it would miss an earlier release.
+ * Waits for the lock without polling. Every holder has the file open for writing. When the holder
+ * closes the file or dies, processes that watch the file get an inotify event. A waiter tries to
+ * lock once more after it has added its watch, because it would miss an earlier release.
  *
- * The lock must be a POSIX record lock (F_SETLK): the kernel removes such a lock before it reports
- * the close. It removes an OFD lock after that, so a waiter could still find the lock held after
- * the only event that it gets.
+ * The lock must be a POSIX record lock (F_SETLK), because the kernel removes such a lock before it
+ * reports the close. The kernel removes an OFD lock after it has reported the close, so a waiter
+ * could still find the lock held after the only event that it gets.
  */
 static int wait_for_lock(int fd, const char *path, struct hf_cancel *token, hf_nsec deadline) {
         struct hf_cancel_waker waker = {0};
@@ -290,8 +289,8 @@ static int wait_for_lock(int fd, const char *path, struct hf_cancel *token, hf_n
                 deadline = hf_cancel_deadline(token);
         hf_cancel_add_waker(token, &waker, wake_waiter, &wake);
         while (r == 0) {
-                /* Both are read before the attempt. So there is one more attempt after the
-                 * deadline, and a free lock is acquired even if the token has fired. */
+                /* `last` and `canceled` are read before the attempt. So there is one more attempt
+                 * after the deadline, and a free lock is acquired even if the token has fired. */
                 bool last = hf_now(hf_clock_system()) >= deadline;
                 bool canceled = hf_cancel_fired(token);
                 r = try_lock(fd, F_SETLK);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules of authorization that no object can change, so that no mistake in a role locks the
- * administrator out or blinds a probe. */
+/* The rules of authorization that no object can change. So no mistake in a role can lock the
+ * administrator out, or make a probe of the server's health fail. */
 #include "server/auth/fixed_rules.h"
 
 #include <assert.h>
 #include <string.h>
 
-/* Health and version, which everybody may read: probes have no credentials. */
+/* Whether everybody may read the path: health and version, because probes have no credentials. */
 static bool is_public_path(const char *path) {
         static const char *const roots[] = {"/healthz", "/livez", "/readyz"};
         for (size_t i = 0; i < sizeof roots / sizeof roots[0]; i++) {

@@ -6,5 +6,6 @@
  */
 #include "server/rbac/attributes.h"
 
+/* Whether these rules allow the request. False: they say nothing, and other rules decide. */
 bool hfd_fixed_rules_allow(const struct hfd_subject *subject,
                            const struct hfd_attributes *attributes);

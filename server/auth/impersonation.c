@@ -2,8 +2,9 @@
 /*
  * Reads the headers of an impersonation.
  *
- * The HTTP server joins repeated headers by ", ", so a comma in a group or in an extra value
- * separates two. Whoever impersonates needs the right to each part.
+ * The HTTP server joins repeated headers by ", ". So a comma in a group or in an extra value
+ * separates two groups or values. That grants nothing: the sender needs the right to impersonate
+ * each of them.
  */
 #include "server/auth/impersonation.h"
 
@@ -18,7 +19,7 @@
 #define EXTRA_PREFIX   "impersonate-extra-"
 #define ACCOUNT_PREFIX "system:serviceaccount:"
 
-/* The next part of a list, copied to part. False: it is too long. *at moves behind it. */
+/* Copies the next part of a list to part, and moves *at behind it. False: the part is too long. */
 static bool next_part(const char **at, char *part, size_t max) {
         *at += strspn(*at, ", ");
         size_t n = strcspn(*at, ",");

@@ -2,18 +2,19 @@
 #pragma once
 /*
  * Kubernetes' impersonation: the headers Impersonate-User, -Group, -Uid and -Extra-KEY name the
- * user that the request is made for. Thread: any, like the request.
+ * user for whom the request is made. Thread: owner of the request.
  */
 #include "server/auth/user.h"
 #include "server/http/http.h"
 
 /*
- * 0: *ret_user is the user that the headers name, or *ret_asked is false. HF_E_INVALID, and
- * *ret_fault says why: they name no user, or something that does not fit into a struct hfd_user.
- * Nothing of an impersonation is ever ignored.
+ * *ret_asked: whether the request has such headers. 0: if so, *ret_user is the user that they name,
+ * with the groups that Kubernetes adds. HF_E_INVALID: the headers name no user, the key of an
+ * extra value is malformed, or something does not fit into a struct hfd_user; *ret_fault is the
+ * message, which is static. A group or an extra value is never dropped because it does not fit.
  */
 int hfd_impersonation_parse(struct hfd_http_request *request, struct hfd_user *ret_user,
                             bool *ret_asked, const char **ret_fault);
-/* Whether name is that of a ServiceAccount. If so, copies its namespace to ret_ns, which has n
- * bytes, and sets *ret_name, which is borrowed from name. */
+/* Whether name is the user name of a ServiceAccount. If so, copies the namespace to ret_ns, which
+ * has n bytes, and sets *ret_name to the rest of name. False also if the namespace does not fit. */
 bool hfd_is_service_account(const char *name, char *ret_ns, size_t n, const char **ret_name);

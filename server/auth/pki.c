@@ -2,17 +2,18 @@
 /*
  * Loads the certificates from the certificate directory and creates those that are missing.
  *
- * All of this happens under an exclusive lock on <cert-dir>/.lock. If several processes start at
- * once, one of them creates the CA and the others find it.
+ * All writes happen under an exclusive lock on <cert-dir>/.lock. If several processes start at the
+ * same time, one of them creates the CA, and the others find it. hfd_pki_check and hfd_pki_ca_read
+ * only read, without the lock.
  *
  * Invariants:
  * - After a crash at any point the next start can complete the directory. A file appears as
  *   a whole, by rename, and a key is written before its certificate. So at worst there is a key
  *   without a certificate.
  * - A renewal keeps the key, so that certificate and key always match.
- * - A certificate that does not match its key, and a file that is malformed, is reported and never
+ * - A malformed file, or a certificate that does not match its key, is reported and never
  *   overwritten, because the user must have put it there. Only a serving or admin certificate that
- *   a new one can replace (pki_cert.h) is renewed.
+ *   a new one can replace (HFD_PKI_RENEW) is renewed.
  */
 #include "server/auth/pki.h"
 
@@ -60,8 +61,8 @@ static int fail_openssl(const struct directory *dir, int error, const char *path
         return hf_fail(dir->reterr_status, error, "cannot create %s: OpenSSL failed", path);
 }
 
-/* Reports a file that is not usable. fault: the reason. Only the user can decide which file of the
- * pair is right. */
+/* Reports a file that is not usable. fault: the reason. The message leaves the decision to the
+ * user, because only the user can know which file of the pair is right. */
 static int fail_unusable(const struct directory *dir, const char *path, const char *fault,
                          const struct pair *pair) {
         return hf_fail(dir->reterr_status, HF_E_INVALID,
@@ -108,7 +109,7 @@ static int ensure_key(const struct directory *dir, struct pair *pair) {
                       : fail_openssl(dir, r, pair->key_path);
 }
 
-/* Writes a new certificate. The pair owns its text from now on. The key must be on disk already. */
+/* Writes a new certificate, whose text the pair owns from now on. The key is already stored. */
 static int store_cert(const struct directory *dir, struct pair *pair, char *cert) {
         assert(pair->key && cert);
         free(pair->cert);
@@ -145,9 +146,8 @@ static int load_ca(const struct directory *dir, struct pair *ca) {
         return r == 0 ? store_cert(dir, ca, cert) : fail_openssl(dir, r, ca->cert_path);
 }
 
-/* Loads, creates or renews a certificate that the CA issues (a leaf). names: the names in a serving
- * certificate. NULL: it is a client certificate of the user common_name in the group
- * organisation. */
+/* Loads, creates or renews a certificate that the CA issues (a leaf). names: the names of a serving
+ * certificate. NULL: a client certificate of the user common_name in the group organisation. */
 static int load_leaf(const struct directory *dir, const struct pair *ca, const char *name,
                      const char *common_name, const char *organisation, const char *const *names,
                      struct pair *leaf) {
@@ -200,8 +200,8 @@ static int lock_directory(const struct directory *dir, struct hf_cancel *token, 
         return hfd_await_lock(lock_path, LOCK_TIMEOUT, token, ret_lock, dir->reterr_status);
 }
 
-/* Loads or makes the key that signs tokens. It has no certificate. If tokens in use were signed
- * with it, only the user knows. */
+/* Loads or makes the key that signs tokens, which has no certificate. An unusable key is not
+ * replaced: only the user knows whether tokens that it has signed are in use. */
 static int load_account_key(const struct directory *dir, struct pair *account) {
         int r = read_pair(dir, "sa", account);
         const char *fault = r == 0 && account->key ? hfd_pki_key_fault(account->key) : "";
@@ -219,10 +219,10 @@ static int load_account_key(const struct directory *dir, struct pair *account) {
                       : fail_openssl(dir, r, account->key_path);
 }
 
-/* What is in the directory. */
+/* The files of the directory. */
 struct contents {
         struct pair ca, server, admin;
-        struct pair account; /* a key alone */
+        struct pair account; /* sa.key, without a certificate */
 };
 
 static void contents_cleanup(struct contents *contents) {
@@ -330,8 +330,8 @@ int hfd_pki_ca_read(const char *cert_dir, struct hfd_pki_ca *ret_ca,
         return r;
 }
 
-/* Refuses if the directory has another CA. A key without a certificate counts too: a crash may have
- * left it. */
+/* Fails if the directory has another CA than ca. A key without a certificate counts as a CA too,
+ * because a crash may have left it. */
 static int check_same_ca(const struct directory *dir, const struct pair *here,
                          const struct hfd_pki_ca *ca) {
         char one[HFD_PKI_FINGERPRINT_MAX], other[HFD_PKI_FINGERPRINT_MAX];

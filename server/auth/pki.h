@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The certificates that Holdfast creates itself: a CA, a serving certificate and an admin client
- * certificate, in the directory --cert-dir, or in memory only; and the key that signs the tokens of
- * service accounts.
+ * The certificates that Holdfast creates itself, in the directory --cert-dir or in memory only: a
+ * CA, a serving certificate and an admin client certificate. The same directory has the key that
+ * signs the tokens of service accounts.
  *
- * Files: ca.crt, ca.key, server.crt, server.key, admin.crt, admin.key, sa.key; new keys are P-256
- * and have mode 0600. Instances that share the directory share the CA: the first one creates it
- * under a lock file, and the others find it. Existing valid files are used. A serving or admin
- * certificate is renewed if it has expired or will expire within 30 days, if another CA has issued
- * it, or if a name is missing; that needs the CA's key.
+ * Files: ca.crt, ca.key, server.crt, server.key, admin.crt, admin.key, sa.key. New keys are P-256,
+ * and their files have mode 0600. Instances that share the directory share the CA: the first
+ * instance creates it while it holds a lock file, and the others find it. Existing valid files are
+ * used. A serving or admin certificate is renewed if it has expired or will expire within 30 days,
+ * if another CA has issued it, or if a name is missing from it. A renewal needs the CA's key.
  *
- * Threads: any that serves no requests, because functions with cert_dir block on files, and those
- * with a token wait up to 30 s for the lock.
+ * Threads: any thread that serves no requests, because functions with cert_dir block on files, and
+ * those with a token wait up to 30 s for the lock.
  */
 #include <stdbool.h>
 
@@ -26,19 +26,20 @@ struct hfd_pki {
 };
 
 /*
- * Loads the certificates and creates those that are missing. names: NULL-terminated DNS names and
- * IP addresses for the serving certificate. localhost, 127.0.0.1 and ::1 are always in it. Names
- * that are neither a DNS name nor an IP address are left out. 0, -errno, HF_E_INVALID (a file or
- * the directory is not usable), HF_E_TOO_LARGE (too many names, or a file exceeds 1 MiB), HF_E_BUSY
- * (another process held the lock for 30 s) or HF_E_CANCELED (token fired during that wait). The
- * message names the cause and, where there is one, the file. ret_pki is set on success only; free
- * it with hfd_pki_done.
+ * Loads the certificates and creates those that are missing. names: DNS names and IP addresses for
+ * the serving certificate; the array ends with NULL, or is NULL. localhost, 127.0.0.1 and ::1 are
+ * always in the certificate. A name that is neither a DNS name nor an IP address is left out.
+ *
+ * 0, -errno, HF_E_INVALID (a file or the directory is not usable), HF_E_TOO_LARGE (too many names,
+ * or a file exceeds 1 MiB), HF_E_BUSY (another process held the lock for 30 s) or HF_E_CANCELED
+ * (token fired during that wait). The message names the cause and, where there is one, the file.
+ * *ret_pki is set on success only; the caller frees it with hfd_pki_done.
  */
 int hfd_pki_load_or_make(const char *cert_dir, const char *const *names, struct hf_cancel *token,
                          struct hfd_pki *ret_pki, struct hf_status *reterr_status);
 /*
- * Checks whether hfd_pki_load_or_make would succeed, as far as that is known without the lock;
- * creates and changes nothing. Returns what that function would return, but never HF_E_BUSY or
+ * Checks whether hfd_pki_load_or_make would succeed, as far as that is known without the lock.
+ * Creates and changes nothing. Returns what that function would return, but never HF_E_BUSY or
  * HF_E_CANCELED.
  */
 int hfd_pki_check(const char *cert_dir, const char *const *names, struct hf_status *reterr_status);
@@ -51,21 +52,21 @@ struct hfd_pki_ca {
         char *cert_pem;
         char *key_pem; /* NULL = the key is kept elsewhere */
 };
-/* Makes the CA in cert_dir, which need not exist. HF_E_EXISTS: there is one. Other errors as
- * hfd_pki_load_or_make. */
+/* Makes the CA in cert_dir, which need not exist. HF_E_EXISTS: there is a CA already. Other errors
+ * as hfd_pki_load_or_make. */
 int hfd_pki_ca_init(const char *cert_dir, struct hf_cancel *token, struct hfd_pki_ca *ret_ca,
                     struct hf_status *reterr_status);
-/* Reads the CA of cert_dir. HF_E_NOT_FOUND: there is none. HF_E_INVALID or -errno. */
+/* Reads the CA of cert_dir. HF_E_NOT_FOUND: there is none. Other errors as hfd_pki_check. */
 int hfd_pki_ca_read(const char *cert_dir, struct hfd_pki_ca *ret_ca,
                     struct hf_status *reterr_status);
-/* Makes ca, with its key, the CA of cert_dir, which need not exist. *ret_joined: false = the
+/* Makes ca, which has its key, the CA of cert_dir, which need not exist. *ret_joined: false = the
  * directory had this CA and its key already, and nothing was written. HF_E_EXISTS: another CA is
  * there, and the message says what to remove. Other errors as hfd_pki_load_or_make. */
 int hfd_pki_ca_join(const char *cert_dir, const struct hfd_pki_ca *ca, struct hf_cancel *token,
                     bool *ret_joined, struct hf_status *reterr_status);
-/* Takes the certificate and the key from one text, in any order, and checks that they are those of
- * a CA. name: what the text is, for messages. HF_E_INVALID (also for a CA that has expired) or
- * -ENOMEM. Reads no file. */
+/* Takes the certificate and the key of a CA from one text, in any order, and checks them. Further
+ * certificates in the text stay behind the first one. name: what the text is, for messages. 0,
+ * HF_E_INVALID (also for a CA that has expired) or -ENOMEM. Reads no file. */
 int hfd_pki_ca_parse(const char *pem, const char *name, struct hfd_pki_ca *ret_ca,
                      struct hf_status *reterr_status);
 void hfd_pki_ca_done(struct hfd_pki_ca *ca);
@@ -78,5 +79,5 @@ int hfd_pki_make(const char *const *names, struct hfd_pki *ret_pki,
 /* Copies a set of certificates. 0 or -ENOMEM. */
 int hfd_pki_copy(const struct hfd_pki *pki, struct hfd_pki *ret_copy,
                  struct hf_status *reterr_status);
-/* Overwrites the keys and frees everything. Accepts a zeroed pki and leaves a zeroed one. */
+/* Overwrites the keys, frees everything, and sets *pki to {0}, which it also accepts. */
 void hfd_pki_done(struct hfd_pki *pki);

@@ -4,8 +4,8 @@
  *
  * Invariant: no function leaves an entry in OpenSSL's error queue. The queue belongs to the thread,
  * and the TLS code of the same thread would report an old entry as the cause of its own error.
- * Therefore every OpenSSL result that may be an error goes through check_openssl or a parse
- * function, which empty the queue.
+ * Therefore every result of OpenSSL that may be an error goes through check_openssl, a parse
+ * function or hfd_pki_x509_sign, all of which empty the queue.
  */
 #include "server/auth/pki_cert.h"
 
@@ -71,8 +71,7 @@ static bool add_name_entry(X509_NAME *name, const char *field, const char *value
                                           -1, -1, 0) == 1;
 }
 
-/* Creates an unsigned certificate with everything that a CA and a leaf have in common. NULL:
- * OpenSSL failed. */
+/* Creates an unsigned certificate with what a CA and a leaf have in common. NULL: an error. */
 static X509 *new_cert(EVP_PKEY *key, const char *common_name, const char *organisation, int days) {
         CLEANUP(cert_cleanup) X509 *cert = X509_new();
         if (!cert || X509_set_version(cert, X509_VERSION_3) != 1 ||
@@ -150,9 +149,9 @@ static bool push_name(GENERAL_NAMES *names, const char *name) {
         return ok;
 }
 
-/* Adds the names of the previous certificate, because several instances with different names may
- * share the certificate, and a renewal by one must not remove the names of the others. Then adds
- * those of names that are missing. Leaves out what is neither a DNS name nor an IP address. */
+/* Adds the names of the previous certificate: several instances with different names may share the
+ * certificate, and a renewal by one instance must not remove the names of the others. Then adds the
+ * names that are missing. Leaves out a name that is neither a DNS name nor an IP address. */
 static bool add_names(X509 *cert, const char *const *names, X509 *previous) {
         CLEANUP(names_cleanup)
         GENERAL_NAMES *all =
@@ -225,7 +224,7 @@ int64_t hfd_pki_valid_until(const char *cert_pem) {
 }
 
 /* HFD_PKI_RENEW is for faults that a new certificate corrects. The key is checked before the
- * issuer. If the user has mixed up two pairs, the issuer may be wrong too, and a renewal would hide
+ * issuer: if the user has mixed up two pairs, the issuer may be wrong too, and a renewal would hide
  * the mistake. */
 enum hfd_pki_verdict hfd_pki_leaf_check(const char *ca_pem, const char *cert_pem,
                                         const char *key_pem, const char *const *names,

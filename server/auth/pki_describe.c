@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Certificates as text, for people and to compare them.
+ * Makes texts of certificates, for people and for comparison.
  *
- * Invariants. No function leaves an entry in OpenSSL's error queue (see pki_cert.c). A certificate
- * comes from a file that somebody else may have made: all texts become printable.
+ * Invariants:
+ *
+ *  - No function leaves an entry in OpenSSL's error queue (see pki_cert.c).
+ *  - All texts are printable ASCII, because somebody else may have made the certificate.
  */
 #include "server/auth/pki_cert.h"
 

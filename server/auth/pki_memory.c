@@ -2,9 +2,9 @@
 /*
  * Makes sets of certificates in memory only; copies and frees any set.
  *
- * Invariant: the CA's key is overwritten as soon as the set is made, so the CA issues no further
- * certificate, and none can be renewed. The serving and the admin certificate are valid for a year,
- * which is enough for tests (--storage=memory).
+ * Invariant: the CA's key is overwritten as soon as the set is made. So the CA issues no further
+ * certificates, and none can be renewed. The serving and the admin certificate are valid for a
+ * year, which is enough for tests (--storage=memory).
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Takes a CA apart that was handed over as one text (hfd_pki_ca_parse).
+ * Splits a CA that was handed over as one text into its certificate and its key (hfd_pki_ca_parse).
  *
- * Invariant: what is written to the directory is only blocks of PEM, never what is around them, and
- * the key is in the file of the key only.
+ * Invariant: the results contain only blocks of PEM, never the text around them, and the key is
+ * only in the text of the key. So the key cannot reach the file of the certificate, which all may
+ * read.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -19,8 +20,8 @@ struct block {
         size_t n, n_label;
 };
 
-/* Finds the next block at or after *at, and moves *at behind it. False: there is none, or it does
- * not end. */
+/* Finds the next block at or after *at, and moves *at behind the block. False: there is none, or it
+ * does not end. */
 static bool next_block(const char **at, struct block *ret_block) {
         static const char begin[] = "-----BEGIN ", end[] = "\n-----END ", dashes[] = "-----";
         const char *text = strstr(*at, begin);
@@ -40,7 +41,7 @@ static bool next_block(const char **at, struct block *ret_block) {
         return true;
 }
 
-/* Whether the label of the block ends with `end`: those of keys have several beginnings. */
+/* Whether the label of the block ends with `end`. The labels of keys have several beginnings. */
 static bool is_labelled(const struct block *block, const char *end) {
         size_t n = strlen(end);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The token file as a hash table. The file is split into strings in place, so that a table has only
- * four blocks of memory: its struct, the text, the entries and the buckets.
+ * The token file as a hash table. The text of the file is split into strings in place, so that a
+ * table has only four blocks of memory: its struct, the text, the entries and the buckets.
  *
  * Invariants:
  * - The duration of a look-up must not help to guess a token. So the hash is seeded with a secret,
- *   and comparing two tokens of the same length takes the same time wherever they differ.
+ *   and a comparison of two tokens of the same length takes the same time wherever they differ.
  * - The text is overwritten before its memory is freed.
  * - Every length is checked when a line is read, so that a name or a group always fits into a
  *   struct hfd_user.
@@ -50,7 +50,7 @@ static int fail_line(const struct place *place, const char *what) {
                        place->path, place->line, what);
 }
 
-/* FNV-1a, seeded with a secret so that clients cannot know the bucket of a token. */
+/* FNV-1a, seeded with a secret, so that clients cannot know the bucket of a token. */
 static uint64_t hash_token(uint64_t seed, const char *token) {
         uint64_t hash = UINT64_C(14695981039346656037) ^ seed;
         for (; *token; token++)
@@ -240,7 +240,7 @@ bool hfd_tokens_find(const struct hfd_tokens *tokens, const char *token,
         /* Lengths were checked when the line was read. */
         assert(strlen(entry->user) < sizeof ret_user->name && entry->n_groups < HFD_MAX_GROUPS);
         memcpy(ret_user->name, entry->user, strlen(entry->user) + 1);
-        /* A longer uid is unknown: the users of this file are identified by their names. */
+        /* A longer uid is left out: the users of this file are identified by their names. */
         if (entry->uid && strlen(entry->uid) < sizeof ret_user->uid)
                 memcpy(ret_user->uid, entry->uid, strlen(entry->uid) + 1);
         const char *group = entry->groups;

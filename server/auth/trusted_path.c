@@ -4,11 +4,11 @@
  *
  * Invariant: a component is opened relative to the descriptor of its directory, which was checked
  * before. Only root and the user of this process can replace an entry of a checked directory, so
- * what was checked is what is used. The walk follows symbolic links itself: if the kernel did, the
- * directories behind a link would not be checked.
+ * the entry that is used is the one that was checked. The walk follows symbolic links itself: if
+ * the kernel did that, the directories behind a link would not be checked.
  *
- * The caller may open another file by its path in a directory that was checked here, for the same
- * reason.
+ * For the same reason a caller may open another file by its path, in a directory that was checked
+ * here.
  */
 #include "server/auth/trusted_path.h"
 
@@ -149,7 +149,7 @@ static int follow_link(struct walk *w, int fd) {
 }
 
 /* Opens the file that the path names. Between the check of the entry and this open only a trusted
- * user can replace it, and the opened file is checked again. */
+ * user can replace the entry, and the opened file is checked again. */
 static int enter_file(struct walk *w, const char *name, const char *at) {
         struct stat st;
         int fd = openat(w->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -160,7 +160,8 @@ static int enter_file(struct walk *w, const char *name, const char *at) {
         return fstat(fd, &st) == 0 ? check_entry(w, at, &st, false) : fail_walk(w, errno);
 }
 
-/* Opens the entry `name` without following it. Makes a missing directory if the caller wants it. */
+/* Opens the entry `name` without following a link. Makes a missing directory if kind says so.
+ * Returns the descriptor, or -1 with errno. */
 static int open_entry(const struct walk *w, const char *name) {
         const int flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
         int fd = openat(w->fd, name, flags);
@@ -204,7 +205,8 @@ static int enter_entry(struct walk *w, const char *name) {
         return r;
 }
 
-/* A relative path begins in the working directory, whose parents are checked too. */
+/* Begins at the root directory. A relative path is appended to that of the working directory, so
+ * the parents of the working directory are checked too. */
 static int begin_walk(struct walk *w) {
         char directory[PATH_MAX] = "";
 
@@ -218,8 +220,8 @@ static int begin_walk(struct walk *w) {
         return enter_root(w);
 }
 
-/* Checks the directory that the path names. There the sticky bit is usually not enough, because it
- * does not keep others from adding files. */
+/* Checks the directory that the path names. In this directory the sticky bit is not enough, unless
+ * kind is HFD_TRUSTED_PARENT, because the bit does not keep others from adding files. */
 static int check_end(const struct walk *w) {
         struct stat st;
 

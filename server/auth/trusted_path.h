@@ -6,11 +6,12 @@
  * A path is trusted if root or the effective user owns the file, every directory above it and every
  * symbolic link on the path, and if nobody else may write to any of them. Other users may write to
  * a directory above it only if it has the sticky bit (/tmp): there they cannot replace what they do
- * not own. They may never write to the file or directory that the path names. The permissions for
- * the group count as those of others, as they also limit access control lists.
+ * not own. They may never write to the file or directory that the path names; HFD_TRUSTED_PARENT is
+ * the exception. The permissions for the group count as those of others, because they also limit
+ * access control lists.
  *
- * Threads: any. Blocks on files. Messages name the path, the fault and the command that corrects
- * it.
+ * Threads: any. Blocks on files. Messages name the path and the fault, and the command that
+ * corrects an owner or a mode.
  */
 #include <holdfast/error.h>
 
@@ -22,14 +23,15 @@ enum hfd_trusted_kind {
         /* A directory where the caller replaces a file, opened with O_PATH. Others may write to it
          * if it has the sticky bit, because that keeps them from replacing the file. */
         HFD_TRUSTED_PARENT,
-        /* A directory, opened with O_PATH. It and its missing parents are made, mode 0700. */
+        /* A directory, opened with O_PATH. The directory and its parents are made if they are
+         * missing, with mode 0700. */
         HFD_TRUSTED_NEW_DIRECTORY,
-        /* Makes nothing: checks whether HFD_TRUSTED_NEW_DIRECTORY would succeed. *ret_fd is the
-         * directory, or the last one on the path that exists. */
+        /* Checks whether HFD_TRUSTED_NEW_DIRECTORY would succeed, and makes nothing. *ret_fd is the
+         * directory, or the last directory on the path that exists. */
         HFD_TRUSTED_FUTURE_DIRECTORY,
 };
 
-/* The caller closes *ret_fd. 0, HF_E_INVALID: the path is not trusted. HF_E_NOT_FOUND: there is no
- * such file (HFD_TRUSTED_FILE only). -errno. */
+/* 0: the caller closes *ret_fd, which is close-on-exec. HF_E_INVALID: the path is not trusted.
+ * HF_E_NOT_FOUND: there is no such file (HFD_TRUSTED_FILE only). -errno: all other errors. */
 int hfd_trusted_open(const char *path, enum hfd_trusted_kind kind, int *ret_fd,
                      struct hf_status *reterr_status);

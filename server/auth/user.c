@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Users. Names are compared as a whole; there are no patterns. */
+/* Users. Invariant: a text that does not fit is refused, never cut. */
 #include "server/auth/user.h"
 
 #include <assert.h>
@@ -13,7 +13,7 @@ bool hfd_user_in_group(const struct hfd_user *user, const char *group) {
         return false;
 }
 
-/* False: the text does not fit, and is not copied. */
+/* False: the text does not fit, and nothing is copied. */
 static bool copy_text(char *to, size_t max, const char *from) {
         size_t n = strlen(from);
         if (n >= max)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The user of a request: a name, groups, a uid and extra values, as Kubernetes has them. Pure.
- * Thread: any. */
+/* The user of a request: a name, groups, a uid and extra values, as in Kubernetes. Pure. Thread:
+ * owner only. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -14,32 +14,32 @@
 #define HFD_USER_EXTRA          1024 /* bytes of all extra values of a user */
 
 struct hfd_user {
-        /* "system:anonymous" for a request without credentials. It has room for the longest name of
-         * a service account. */
+        /* "system:anonymous" for a request without credentials. There is room for the longest name
+         * of a service account. */
         char name[352];
         char groups[HFD_MAX_GROUPS][128];
         size_t n_groups;
         char uid[128];              /* "" = unknown */
-        char extra[HFD_USER_EXTRA]; /* pairs of key and value, each text with its NUL */
-        size_t n_extra;             /* bytes in extra */
+        char extra[HFD_USER_EXTRA]; /* keys, each followed by a value, all with their NULs */
+        size_t n_extra;             /* bytes in extra, not values */
 };
 
 bool hfd_user_in_group(const struct hfd_user *user, const char *group);
-/* False: the name is too long. */
+/* False: the name is too long; the user keeps the old name. */
 bool hfd_user_set_name(struct hfd_user *user, const char *name);
 /* False: there are too many groups, or this one is too long. */
 bool hfd_user_add_group(struct hfd_user *user, const char *group);
 /* False: there is no room for another extra value. */
 bool hfd_user_add_extra(struct hfd_user *user, const char *key, const char *value);
 
-/* The name and the groups, which decide about rights. The result borrows user, and groups, which is
- * filled. */
+/* The name and the groups, which decide about rights. Fills groups with pointers into user; the
+ * result borrows both. */
 struct hfd_subject hfd_user_subject(const struct hfd_user *user,
                                     const char *groups[HFD_MAX_GROUPS]);
 
 /*
- * A copy of a user that takes no more memory than its texts. Immutable; the owner frees it with
- * free.
+ * A copy of a user that takes no more memory than its texts need. It is immutable, and one block of
+ * memory, which the owner frees with free.
  */
 struct hfd_requester {
         struct hfd_subject subject;

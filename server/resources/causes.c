@@ -17,7 +17,7 @@
 
 #define QUOTED_TEXT_MAX 250 /* bytes of a text that are quoted */
 #define QUOTED_MAX      300 /* bytes of a quoted text, with the quotes and the NUL */
-#define ELEMENT_ROOM    72  /* bytes that an element of a quoted list needs at most, with "," */
+#define ELEMENT_ROOM    72  /* bytes for an element of a quoted list, with its quotes and "," */
 
 /* Adds one cause. A full list drops it silently: the first causes already refuse the object. */
 __attribute__((format(printf, 4, 5))) static void add_cause(struct hfd_causes *causes,

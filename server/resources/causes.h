@@ -5,8 +5,8 @@
  * texts are those of Kubernetes' field.Error, which clients parse. Thread: owner only.
  *
  * At most HFD_CAUSES_MAX causes are kept, so that a client cannot make the response large. Further
- * causes are dropped. To initialize a struct hfd_causes, set n to 0; the items are not read before
- * they are added.
+ * causes are dropped, and texts are cut to fit. The struct is large, so a caller initializes it
+ * only by setting n to 0; an item is not read before it is added. No function fails.
  */
 #include <stddef.h>
 
@@ -24,21 +24,21 @@ struct hfd_causes {
         struct hfd_cause items[HFD_CAUSES_MAX];
 };
 
-/* "Invalid value: VALUE: DETAIL". value is printed as Go prints it ("\"x\"", "0"). */
+/* "Invalid value: VALUE: DETAIL". The caller passes value as Go prints it ("\"x\"", "0"). */
 void hfd_cause_invalid(struct hfd_causes *causes, const char *field, const char *value,
                        const char *detail);
-/* The same for a text, which is quoted here. */
+/* The same for a text, which the function quotes. */
 void hfd_cause_invalid_text(struct hfd_causes *causes, const char *field, const char *text,
                             const char *detail);
-/* "Unsupported value: VALUE: supported values: SUPPORTED". */
+/* "Unsupported value: VALUE: supported values: SUPPORTED"; value as above. */
 void hfd_cause_unsupported(struct hfd_causes *causes, const char *field, const char *value,
                            const char *supported);
-/* The same for a text, which is quoted here. */
+/* The same for a text, which the function quotes. */
 void hfd_cause_unsupported_text(struct hfd_causes *causes, const char *field, const char *text,
                                 const char *supported);
-/* "Duplicate value: VALUE". The text is quoted here. */
+/* "Duplicate value: VALUE". The function quotes the text. */
 void hfd_cause_duplicate_text(struct hfd_causes *causes, const char *field, const char *text);
-/* "Not found: VALUE". The text is quoted here. */
+/* "Not found: VALUE". The function quotes the text. */
 void hfd_cause_not_found_text(struct hfd_causes *causes, const char *field, const char *text);
 /* "Required value" or "Required value: DETAIL". detail: NULL or "" = none. */
 void hfd_cause_required(struct hfd_causes *causes, const char *field, const char *detail);
@@ -49,8 +49,9 @@ void hfd_cause_too_many(struct hfd_causes *causes, const char *field, size_t n, 
 /* "Too long: DETAIL". */
 void hfd_cause_too_long(struct hfd_causes *causes, const char *field, const char *detail);
 
-/* Formats a value for a cause: text in quotes, cut to 250 bytes. */
+/* Formats a value for a cause: text in quotes, cut to 250 bytes. out has max_out bytes, at least 3,
+ * and the result is cut to fit. */
 void hfd_quote(const char *text, char *out, size_t max_out);
 /* The same for an array of strings, each cut to 60 bytes: `["a","b"]`. Elements that do not fit are
- * left out. */
+ * left out. max_out is at least 80. */
 void hfd_quote_list(const struct hf__json *list, char *out, size_t max_out);

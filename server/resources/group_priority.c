@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Priorities of groups and versions. The numbers are those of Kubernetes; a group that it does not
- * know has the numbers of a custom resource's group.
+ * Priorities of groups and versions. The numbers are those of Kubernetes. A group that Kubernetes
+ * does not know has the numbers that it gives to the group of a custom resource.
  */
 #include "server/resources/group_priority.h"
 

@@ -4,8 +4,8 @@
  *
  *  - A client never sets the fields that belong to the server (uid, creationTimestamp,
  *    deletionTimestamp, generation, ...). A create removes or replaces them. An update computes the
- *    generation and removes what is not stored. It copies the times from the stored object, and the
- *    others if the client left them out; validation refuses any other value.
+ *    generation, and removes what is not stored. It copies the times from the stored object, and
+ *    the other fields if the client has left them out. Validation refuses every other value.
  *  - The checks stop at the first failure, and clients parse its text. So neither the order of the
  *    checks nor the texts may change.
  */
@@ -153,8 +153,8 @@ int hfd_meta_generate_name(struct hf__json *object) {
         return hf__json_set_string(object, "metadata.name", name);
 }
 
-/* Copies a field from the stored object, if that has it. unless_given: only if the client left it
- * out or sent null. 0 or -ENOMEM. */
+/* Copies a field from the stored object, if the stored object has it. unless_given: only if the
+ * client has left it out or sent null. 0 or -ENOMEM. */
 static int carry_over_field(struct hf__json *meta, const struct hf__json *old_meta, const char *key,
                             bool unless_given) {
         const struct hf__json *old_value = hf__json_get(old_meta, key);

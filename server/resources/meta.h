@@ -17,20 +17,20 @@
 
 struct hf__json;
 
-/* Checks that kind and apiVersion, if they are strings, match the resource. False: response is the
- * error (400). */
+/* Checks that kind and apiVersion match the resource. A value that is absent, "" or not a string
+ * passes. False: response is the error (400). */
 bool hfd_meta_accept_type(const struct hfd_resource *resource, const struct hf__json *object,
                           struct hfd_response *response);
 /*
- * Checks that the names match the path. ns "" = no namespace; name "" = a create. object has the
- * form of its schema (schema/decode.h). On success its metadata exists. False: response is the
- * error (400, or 500 if memory ran out).
+ * Checks that the object's namespace and name match those of the path. ns "" = no namespace; name
+ * "" = a create, for which any name passes. object has the form of its schema (schema/decode.h). On
+ * success its metadata exists. False: response is the error (400, or 500 if memory ran out).
  */
 bool hfd_meta_accept(const struct hfd_resource *resource, const char *ns, const char *name,
                      struct hf__json *object, struct hfd_response *response);
 /*
  * For a create: sets namespace, uid and creationTimestamp (now_s, in seconds since 1970), and
- * removes what a client may not set. 0, -ENOMEM, or -EIO: no random numbers.
+ * removes what a client may not set. 0, -ENOMEM, or -EIO: there are no random numbers.
  */
 int hfd_meta_prepare_create(const struct hfd_resource *resource, const char *ns,
                             struct hf__json *object, int64_t now_s);
@@ -41,9 +41,10 @@ int hfd_meta_make_uid(char text[HFD_UID_MAX]);
  * -ENOMEM or -EIO. */
 int hfd_meta_generate_name(struct hf__json *object);
 /*
- * For an update: copies the server-set fields that the client left out from old, and removes those
- * that are not stored. It touches neither managedFields nor the generation. Both objects must have
- * metadata. 0 or -ENOMEM.
+ * For an update: takes the fields that the server sets from old, and removes those that are not
+ * stored. It takes the times always, and the other fields only if the client has left them out or
+ * sent null. It touches neither managedFields nor the generation. Both objects must have metadata.
+ * 0 or -ENOMEM.
  */
 int hfd_meta_prepare_update(const struct hfd_resource *resource, struct hf__json *object,
                             const struct hf__json *old);

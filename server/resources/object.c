@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Builds and shares objects. Invariants:
+ * Builds and shares objects. object.h has the form of their bytes. Invariants:
  *
  *  - bytes begin with the head of the resource, and the resourceVersion follows at splice_at. The
  *    bytes before and after the resourceVersion are the stored bytes, normalized if another program
  *    stored them. hfd_object_at and hfd_object_has_bytes rely on this.
  *  - selectable is set once, by a compare-and-exchange. A thread that loses the race frees its own
  *    copy and uses the published one. So it needs no lock, and remains valid as long as the object.
- *  - frames is guarded by a lock that many objects share. It is held only to read or set a pointer
- *    and its reference count, and never together with another lock.
+ *  - frames is guarded by a lock that many objects share. The lock is held only to read or set a
+ *    pointer and to take a reference, never while a frame is built or freed, and never together
+ *    with another lock.
  */
 #include "server/resources/object.h"
 
@@ -27,13 +28,13 @@
 
 #define N_FRAMES 3   /* ADDED, MODIFIED, DELETED */
 #define N_LOCKS  16  /* of frames */
-#define OVERHEAD 112 /* of an object: malloc's, that of its bytes, its node in a tree */
+#define OVERHEAD 112 /* bytes beside the struct and its texts: malloc's, and a node in a tree */
 
 _Static_assert((int)HF_EVENT_BOOKMARK == N_FRAMES, "each other event type has a frame");
 _Static_assert(HEAD_MAX < UINT16_MAX && HF_NAME_MAX < UINT16_MAX, "they fit in the object");
 
 struct hfd_object_frames {
-        /* Owned; NULL = nobody has asked for it. First those in JSON, then those in protobuf. */
+        /* Owned; NULL = not built yet. The frames in JSON come first, then those in protobuf. */
         struct hf__buf *of[2 * N_FRAMES];
 };
 
@@ -87,8 +88,8 @@ struct hf__buf *hfd_object_encode(const struct hfd_resource *resource,
 }
 
 /*
- * Copies bytes and inserts the resourceVersion after the first n_head bytes. It replaces the n_old
- * bytes there, which are an earlier resourceVersion; 0 = there is none.
+ * Copies bytes and inserts the resourceVersion after the first n_head bytes. An earlier
+ * resourceVersion there, of n_old bytes, is replaced; n_old 0 = there is none.
  */
 static struct hf__buf *make_spliced(const struct hf__buf *bytes, size_t n_head, size_t n_old,
                                     uint64_t revision, uint8_t *ret_n_splice) {
@@ -108,7 +109,7 @@ static struct hf__buf *make_spliced(const struct hf__buf *bytes, size_t n_head, 
         memcpy(spliced->data, bytes->data, n_head);
         memcpy(spliced->data + n_head, text, n);
         memcpy(spliced->data + n_head + n, rest, n_rest);
-        *ret_n_splice = (uint8_t)n; /* of text */
+        *ret_n_splice = (uint8_t)n; /* less than sizeof text */
         return spliced;
 }
 
@@ -129,8 +130,8 @@ static struct hfd_object *alloc_object(const struct hfd_resource *resource, cons
 }
 
 /*
- * Converts bytes that another program stored to the form that this server stores. NULL = out of
- * memory, or they are not a valid object.
+ * Converts bytes that another program has stored to the form that this server stores. NULL = out of
+ * memory, or the bytes are not a JSON object.
  */
 static struct hf__buf *normalize_bytes(const struct hfd_resource *resource,
                                        const struct hf__buf *foreign) {
@@ -212,7 +213,7 @@ struct hfd_object *hfd_object_ref(struct hfd_object *object) {
 struct hfd_object *hfd_object_unref(struct hfd_object *object) {
         if (!object || atomic_fetch_sub_explicit(&object->refs, 1, memory_order_acq_rel) != 1)
                 return NULL;
-        assert(!object->frames); /* whoever shares them has a reference */
+        assert(!object->frames); /* the thread that shares them has a reference until unshare */
         hf__json_free(atomic_load(&object->selectable));
         hf__buf_unref(object->bytes);
         free(object);
@@ -234,8 +235,8 @@ bool hfd_object_deleting(const struct hfd_object *object) {
         static const char key[] = "\"deletionTimestamp\"";
 
         assert(object->bytes);
-        /* Few objects contain the word, so most need no parsing. A match may also be the key of a
-         * label, so a match must be parsed. */
+        /* Few objects contain the word, so most need no parsing. The word may also be the key of a
+         * label, so an object that contains it must be parsed. */
         if (!memmem(object->bytes->data, object->bytes->n, key, sizeof key - 1))
                 return false;
         struct hf__json *json = hfd_object_parse(object);
@@ -265,8 +266,8 @@ static int copy_member(struct hf__json *selectable, const struct hf__json *whole
 
 /*
  * Extracts what selectors can read: the labels, and every field that find_field (selector.c)
- * accepts for any kind, except name and namespace, which are in the path. A field that is missing
- * here would never match. Nothing is extracted from malformed bytes. NULL = out of memory.
+ * accepts for any kind, except name and namespace, which are in the path. A field that is left out
+ * here would look empty in every object. Malformed bytes give {}. NULL = out of memory.
  */
 static struct hf__json *make_selectable(const struct hfd_object *object) {
         static const char *const members[] = {"involvedObject",     "reason", "type",
@@ -388,7 +389,7 @@ static struct hf__buf *get_frame(struct hfd_object *object, enum hf_event_type t
         if (object->frames && !object->frames->of[i])
                 object->frames->of[i] = hf__buf_ref(frame);
         pthread_mutex_unlock(frames_lock(object));
-        return frame; /* if another thread was faster, both copies are used, which does no harm */
+        return frame; /* if another thread was faster, both use their own copy, which is equal */
 }
 
 struct hf__buf *hfd_object_frame(struct hfd_object *object, enum hf_event_type type) {

@@ -10,10 +10,10 @@
  * If another program has stored an object in another form, hfd_object_new converts it.
  *
  * An object is immutable, except for the parts that are built on first use, and for its shared
- * frames. Thread: any.
+ * frames. Thread: any. No function blocks; the locks of the frames are held for a few instructions.
  *
- * A server may have a million of them, so the struct is small: what few objects need, and what can
- * be computed, is not in it.
+ * A server may have a million objects, so the struct is small: it has no members that few objects
+ * need or that can be computed.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -30,15 +30,16 @@ struct hfd_object_frames;
 struct hfd_object {
         const struct hfd_resource *resource;
         uint64_t revision;
-        struct hf__buf *bytes; /* owned; the served bytes; NULL = see hfd_object_unreadable */
+        /* Owned; the served bytes. In the placeholders below NULL, or a text that is no object. */
+        struct hf__buf *bytes;
         /* Owned; built on first use: the labels, and the fields that field selectors may use. */
         _Atomic(struct hf__json *) selectable;
         struct hfd_object_frames *frames; /* owned; NULL = not shared; guarded by object.c's lock */
         atomic_int refs;
         uint16_t splice_at; /* offset of the resourceVersion in bytes */
         uint8_t n_splice;   /* its length */
-        /* It is not encrypted in the store as it would be now, so a write that changes nothing
-         * writes it too. Set before others know the object. */
+        /* The store has the object encrypted in another way than it would be encrypted now, so an
+         * update that changes nothing writes it too. Set before other threads know the object. */
         bool stale;
         uint16_t n_ns; /* length of the namespace in path; 0 = none */
         char path[];   /* "ns/name" or "name" */
@@ -56,62 +57,70 @@ static inline const char *hfd_object_name(const struct hfd_object *object) {
  */
 struct hfd_object *hfd_object_new(const struct hfd_resource *resource, const char *path,
                                   uint64_t revision, const struct hf__buf *stored);
-/* 0 = stored is a valid object; HF_E_INVALID = it is not; -ENOMEM. */
+/* Parses stored. 0 = it is a JSON object; HF_E_INVALID = it is not; or -ENOMEM. */
 int hfd_object_check(const struct hf__buf *stored);
 /*
- * A placeholder for a stored value that is not a valid object. Its path is the store's key. It has
- * no bytes, so only its path and revision can be used. NULL = out of memory.
+ * A placeholder for a stored value that is not a valid object. Its path is the store's key, and its
+ * bytes are NULL. So only its resource, path and revision can be used. NULL = out of memory.
  */
 struct hfd_object *hfd_object_unreadable(const struct hfd_resource *resource, const char *key,
                                          uint64_t revision);
 /*
- * The same for a value that could not be decrypted: its bytes are `why`, a text, and no object. The
- * placeholder of an invalid value has none. NULL = out of memory.
+ * The same for a value that could not be decrypted. Its bytes are the text `why`, which a caller
+ * may read, but they are no object. NULL = out of memory.
  */
 struct hfd_object *hfd_object_sealed(const struct hfd_resource *resource, const char *key,
                                      uint64_t revision, const char *why);
-/* A copy with another revision, for a DELETED event. NULL = out of memory. */
+/* A copy of a valid object with another revision, for a DELETED event. NULL = out of memory. */
 struct hfd_object *hfd_object_at(const struct hfd_object *object, uint64_t revision);
 /* Accepts NULL. */
 struct hfd_object *hfd_object_ref(struct hfd_object *object);
 /* Accepts NULL, returns NULL. */
 struct hfd_object *hfd_object_unref(struct hfd_object *object);
 
-/* Whether the object was created from bytes equal to stored. False if they had to be converted. */
+/*
+ * Whether a write of `stored` would change nothing: whether the object's bytes without the
+ * resourceVersion equal stored. If hfd_object_new has converted the object, these are the converted
+ * bytes, not those in the store.
+ */
 bool hfd_object_has_bytes(const struct hfd_object *object, const struct hf__buf *stored);
 /*
- * Whether it has a deletionTimestamp. If memory runs out: true, so that nothing is created in a
- * Namespace that may be terminating.
+ * Whether the object has a deletionTimestamp. If that cannot be found out, because memory runs out
+ * or the bytes are malformed: true, so that nothing is created in a Namespace that may be
+ * terminating.
  */
 bool hfd_object_deleting(const struct hfd_object *object);
-/* Parses it, resourceVersion included. The caller frees. NULL = out of memory, or the stored bytes
- * are malformed behind the head. */
+/* Parses the served bytes, so the result has the resourceVersion. The caller frees it. NULL = out
+ * of memory, or the bytes are malformed behind the head. */
 struct hf__json *hfd_object_parse(const struct hfd_object *object);
-/* What selectors can read: labels and some fields; nothing if the stored bytes are malformed.
- * Borrowed from object. NULL = out of memory. */
+/* The parts that selectors read: the labels and some fields, or {} if the bytes are malformed.
+ * Borrowed from object, and valid as long as the object. NULL = out of memory. */
 const struct hf__json *hfd_object_selectable(struct hfd_object *object);
 /*
- * The watch event `{"type":"ADDED","object":...}\n`, a new reference; NULL = out of memory. type
- * must not be BOOKMARK, which has no stored object. Built at each call, unless frames are shared.
+ * The watch event `{"type":"ADDED","object":...}\n`, as a new reference; NULL = out of memory. type
+ * must not be BOOKMARK, which has no stored object. Each call builds the event, unless frames are
+ * shared and an earlier call has built it.
  */
 struct hf__buf *hfd_object_frame(struct hfd_object *object, enum hf_event_type type);
 /* The same in protobuf (protobuf_answer.h). NULL also if the stored bytes are malformed. */
 struct hf__buf *hfd_object_protobuf_frame(struct hfd_object *object, enum hf_event_type type);
 /*
- * From share to unshare, which is while one event is delivered, the object keeps the frames that
- * are asked for, so that the watches get the same bytes. A frame is as large as the object, so no
- * object keeps its frames for longer. If memory runs out, frames are not shared. The caller has a
- * reference, and calls unshare once after each share.
+ * The cacher calls share before it delivers an event to the watches, and unshare afterwards. In
+ * between, the object keeps each frame that is built, so that usually all watches send the same
+ * bytes. A frame is as large as the object, so the object does not keep it for longer. If memory
+ * runs out, frames are not shared. The caller has a reference to the object, and calls unshare once
+ * before it or another thread calls share again.
  */
 void hfd_object_share_frames(struct hfd_object *object);
 void hfd_object_unshare_frames(struct hfd_object *object);
-/* About how many bytes of memory the object uses. */
+/* An estimate of the bytes of memory that the object uses, without its shared frames. */
 size_t hfd_object_memory(const struct hfd_object *object);
 /* "ADDED", "MODIFIED", "DELETED" or "BOOKMARK". */
 const char *hfd_event_type_name(enum hf_event_type type);
 
 /*
- * Prints json in the stored order: kind, apiVersion, metadata, the rest; without resourceVersion
- * and selfLink. kind and apiVersion are taken from resource. NULL = out of memory.
+ * Prints json in the stored order: kind, apiVersion, metadata, the rest. kind and apiVersion are
+ * taken from resource. Members of metadata that are null, resourceVersion and selfLink are left
+ * out. NULL = out of memory.
  */
 struct hf__buf *hfd_object_encode(const struct hfd_resource *resource, const struct hf__json *json);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keys of objects. A key can be converted to a path and back without loss: a name never contains a
- * slash (request_info.c and meta_validation.c refuse one), so the path of a namespaced object has
- * exactly one.
+ * Keys of objects.
+ *
+ * Invariant: a path can be converted to a key and back without loss. A namespace or a name never
+ * contains a slash, because request_info.c and meta_validation.c refuse it. So the path of a
+ * namespaced object has exactly one slash.
  */
 #include "server/resources/object_key.h"
 
@@ -51,7 +53,7 @@ const struct hfd_resource *hfd_object_key_parse(const char *prefix, const char *
                 return NULL;
         key += n_prefix + 1;
         for (size_t i = 0; i < n; i++) {
-                /* The row that stores the objects. */
+                /* Of several versions of a kind, only one row stores the objects. */
                 bool stores = rows[i].storage && !rows[i].conversion;
                 size_t n_storage = stores ? strlen(rows[i].storage) : 0;
                 if (n_storage == 0 || strncmp(key, rows[i].storage, n_storage) != 0 ||

@@ -18,28 +18,30 @@ struct hfd_scope {
         bool exact;
 };
 
-/* The path of an object: "ns/name", or "name" where the resource has no namespaces. */
+/* The path of an object: "ns/name", or "name" if the resource has no namespaces. ns and name have
+ * at most HF_NAME_MAX bytes (asserted). */
 void hfd_object_path(const struct hfd_resource *resource, const char *ns, const char *name,
                      char path[HFD_PATH_MAX]);
 
 /*
  * Sets the smallest scope that contains all objects with this namespace ("" = any) and this name
- * (NULL or "" = any). It also contains objects with other names if the namespace is not given but
- * needed for the path, or if the name is longer than HF_NAME_MAX.
+ * (NULL or "" = any). ns has at most HF_NAME_MAX bytes; the name may have any length. The scope
+ * also contains objects with other names if the namespace is not given but needed for the path, or
+ * if the name is longer than HF_NAME_MAX.
  */
 void hfd_object_scope(const struct hfd_resource *resource, const char *ns, const char *name,
                       struct hfd_scope *ret_scope);
 
 /*
- * The key of the object at path, below the store's prefix. An empty path gives the prefix of the
- * keys of the whole collection. 0, or HF_E_TOO_LARGE.
+ * The key of the object at path, below the store's prefix. An empty path gives the prefix of all
+ * keys of the resource. The resource is not a review. 0, or HF_E_TOO_LARGE.
  */
 int hfd_object_key(const char *prefix, const struct hfd_resource *resource, const char *path,
                    char key[HFD_KEY_MAX]);
 
 /*
- * The reverse: finds the resource and the path of a key. *ret_path points into key. NULL: no
- * resource has such keys.
+ * The reverse: finds the row that stores the object of a key, and the path. *ret_path points into
+ * key. NULL: it is not the key of an object.
  */
 const struct hfd_resource *hfd_object_key_parse(const char *prefix, const char *key,
                                                 const char **ret_path);

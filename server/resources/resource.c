@@ -19,7 +19,7 @@
 #include "base/strbuf.h"
 #include "server/resources/strategies/strategies.h"
 
-/* Both versions of Events have them. */
+/* Both versions of Events have these columns. The paths are those of the stored form, v1. */
 #define EVENT_COLUMNS                                                                              \
         {"Last Seen", "string", "", "@event:last"}, {"Type", "string", "", "type"},                \
                 {"Reason", "string", "", "reason"}, {"Object", "string", "", "@event:object"},     \

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The table of the resources that are served, with one row for each. All generic code (verbs,
- * cache, watches, discovery, Table) reads the row. The rules of a single kind are in its strategy
+ * The table of the resources that are served. It has one row for each group, version and plural, so
+ * a resource with two versions has two rows (forms/conversion.h). All generic code (verbs, cache,
+ * watches, discovery, Table) reads the row. The rules of a single kind are in its strategy
  * functions (strategies/strategies.h, which also describes how to add a kind).
  *
- * The table is static and immutable. Each resource has one row, so callers may compare pointers to
- * rows. Pure. Thread: any.
+ * The table is static and immutable, so callers may keep pointers to rows, and compare them. Pure.
+ * Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,9 +22,10 @@ struct hfd_schema;
 #define HFD_QUALIFIED_MAX   128 /* bytes of "plural.group", with the NUL */
 
 /*
- * Parts of an object that have their own path. A write to that path changes only that part. A row
- * has a set of these flags; a request has one. TOKEN is no part: a create of a TokenRequest issues
- * a token for the object (reviews/token_request.h).
+ * Parts of an object that have a path of their own. A write to that path changes only the part, and
+ * the metadata too if the row has subresources_write_meta. A row has a set of these flags, a
+ * request has one of them. TOKEN is not a part of an object: a create at .../token issues a token
+ * for the object (reviews/token_request.h).
  */
 enum hfd_subresource {
         HFD_SUB_NONE = 0,
@@ -46,9 +48,9 @@ struct hfd_column {
 struct hfd_renamed {
         const char *name, *stored;
 };
-/* The row shows the objects of another row, of the same plural, in another form: conversion.h. */
+/* How a row serves the objects that another row of the same plural stores (forms/conversion.h). */
 struct hfd_conversion {
-        const char *group, *version; /* of the row that stores them */
+        const char *group, *version; /* of the row that stores the objects */
         const struct hfd_renamed *renamed;
         size_t n_renamed;
 };
@@ -58,16 +60,16 @@ struct hfd_resource {
         const char *plural, *singular, *kind;
         const char *short_name;       /* NULL = none */
         const char *other_short_name; /* a second one; NULL = none */
-        const char *category;         /* a name for several kinds, for `kubectl get`; NULL = none */
-        const char *storage; /* segments of the store's keys after the prefix; NULL = a review */
+        const char *category;         /* `kubectl get` lists several kinds by it; NULL = none */
+        const char *storage; /* what follows the prefix in the store's keys; NULL = a review */
         const struct hfd_conversion *conversion; /* NULL = the row stores its objects */
         bool namespaced;
 
         /* Syntax of names: a DNS subdomain unless one of these two is set. */
         bool name_is_label;   /* a DNS label */
         bool name_is_segment; /* any path segment, such as `system:node` */
-        /* A name that is a DNS label must be this many bytes shorter than usual, because another
-         * name is derived from it ("ws-" and the name of a Workspace). */
+        /* With name_is_label: the name must be this many bytes shorter than a DNS label may be,
+         * because another name is derived from it ("ws-" and the name of a Workspace). */
         unsigned char n_name_reserved;
 
         bool create_on_update;     /* a PUT to a missing object creates it */
@@ -76,19 +78,19 @@ struct hfd_resource {
         bool has_generation; /* metadata.generation counts changes outside metadata and status */
         bool owns_nothing;   /* never an owner, so a delete ignores propagationPolicy (Events) */
         bool no_strategic_patch; /* refuses strategic merge patches, as for custom resources */
-        /* A write to a subresource also writes metadata, as for built-in kinds; false: nothing but
-         * its own part, as for custom resources. */
+        /* A write to a subresource also writes metadata, as for most built-in kinds. False: it
+         * writes only its own part, as for custom resources. */
         bool subresources_write_meta;
-        /* Clients create such objects to ask a question, and nothing is stored (reviews/review.h).
-         * The row has no storage, no columns and no strategy. */
+        /* Clients create objects of this kind to ask a question, and nothing is stored
+         * (reviews/review.h). The row has no storage, no columns and no strategy. */
         bool is_review;
         bool no_delete_collection; /* objects can only be deleted one by one (Namespaces) */
         /*
          * A set of enum hfd_subresource. STATUS: clients write status by .../status only. FINALIZE:
-         * after the create, clients write spec.finalizers by .../finalize only. These delay the
-         * removal of a deleted object like metadata.finalizers; meanwhile its status.phase is
-         * Terminating (Namespaces). APPROVAL: clients write status.conditions by .../approval too
-         * (CertificateSigningRequests).
+         * after the create, clients write spec.finalizers by .../finalize only. Like
+         * metadata.finalizers, spec.finalizers delay the removal of a deleted object, whose
+         * status.phase is Terminating meanwhile (Namespaces). APPROVAL: clients write
+         * status.conditions by .../approval too (CertificateSigningRequests).
          */
         unsigned subresources;
         struct hfd_column columns[HFD_COLUMNS_MAX]; /* ends at HFD_COLUMNS_MAX or a NULL name */
@@ -106,9 +108,10 @@ struct hfd_resource {
         int (*mark_deleted)(struct hf__json *object, const char *now);
 };
 
-/* All rows, in the order in which discovery lists them: by group. */
+/* All rows. Those of one group and version are adjacent, in the order in which discovery lists
+ * them. Discovery lists the groups in the order of hfd_groups (group_priority.h). */
 const struct hfd_resource *hfd_resources(size_t *ret_n);
-/* The index of a row in hfd_resources. */
+/* The index of a row in hfd_resources. hfd_resource_token_request is not one of these rows. */
 size_t hfd_resource_index(const struct hfd_resource *resource);
 /* Whether the row is the first of its group; or the first of its group and version. */
 bool hfd_resource_starts_group(const struct hfd_resource *resource);
@@ -116,14 +119,14 @@ bool hfd_resource_starts_version(const struct hfd_resource *resource);
 /* Finds a row; NULL = there is no such resource. */
 const struct hfd_resource *hfd_resource_find(const char *group, const char *version,
                                              const char *plural);
-/* The kind that a create of .../token takes, which is in no table. */
+/* The kind that a create at .../token takes. It is not in the table. */
 const struct hfd_resource *hfd_resource_token_request(void);
 /* The row of Namespaces. */
 const struct hfd_resource *hfd_resource_namespaces(void);
 /* name "" is HFD_SUB_NONE. False: the resource has no subresource of that name. */
 bool hfd_resource_subresource(const struct hfd_resource *resource, const char *name,
                               enum hfd_subresource *ret_subresource);
-/* Whether it is one of the four Namespaces that the server creates at its start. */
+/* Whether name is that of one of the four Namespaces that the server creates at its start. */
 bool hfd_is_system_namespace(const char *name);
 /* "v1" or "group/version". */
 void hfd_resource_api_version(const struct hfd_resource *resource, char text[HFD_API_VERSION_MAX]);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bodies of responses. Every text here is wire format: clients compare reasons and match messages
- * ("the object has been modified"), and kubectl shows them. Each failure is built by one function,
- * which fills both the body for HTTP clients and response->status for callers in the process. So
- * the two cannot differ.
+ * ("the object has been modified"), and kubectl shows them.
+ *
+ * Invariant: hfd_response_status builds every failure. It fills both the body for HTTP clients and
+ * response->status for callers in the process, so the two agree.
  */
 #include "server/resources/response.h"
 
@@ -232,8 +233,9 @@ void hfd_response_stale_term(struct hfd_response *response, const struct hfd_res
 }
 
 /*
- * Formats the causes like Go's errors.Aggregate: brackets enclose more than one. details.kind is
- * the Kind here, and the plural in all other failures; Kubernetes does the same.
+ * Formats the causes like Go's errors.Aggregate: brackets enclose them if there are several. A
+ * message that is too long is replaced, and the causes still name the mistakes. details.kind is the
+ * Kind here, and the plural in all other failures; Kubernetes does the same.
  */
 void hfd_response_invalid(struct hfd_response *response, const struct hfd_resource *resource,
                           const char *name, const struct hfd_causes *causes) {
@@ -281,10 +283,10 @@ void hfd_response_sealed(struct hfd_response *response, const char *key, const c
 }
 
 /*
- * HF_E_CANCELED is a 503 like HF_E_UNAVAILABLE: the store is being stopped. The client did not
- * cancel; a client that has gone away reads no response. But it is unknown whether a canceled write
- * was done, so only HF_E_UNAVAILABLE has the cause that says that it was not. The message of the
- * 413 is etcd's, because kube-apiserver passes it on.
+ * HF_E_CANCELED is a 503 like HF_E_UNAVAILABLE, because it means that the store is being stopped.
+ * It does not mean that the client has canceled: a client that has gone away reads no response.
+ * Nobody knows whether a canceled write was done. So only HF_E_UNAVAILABLE has the cause
+ * NotApplied. The message of the 413 is etcd's, because kube-apiserver passes that on.
  */
 void hfd_response_store_error(struct hfd_response *response, int error,
                               const struct hf_status *status) {
@@ -330,7 +332,7 @@ void hfd_response_store_error(struct hfd_response *response, int error,
 
 /* ---- deletions ---- */
 
-/* `kubectl delete` waits until no object with this uid exists. */
+/* The response has the uid because `kubectl delete` waits until no object with it exists. */
 void hfd_response_deleted(struct hfd_response *response, const struct hfd_resource *resource,
                           const char *name, const char *uid) {
         struct hf__strbuf s = {0};

@@ -4,9 +4,10 @@
  * The response to a request, and the Status bodies of its failures. Code, reason, message and
  * details are wire format: clients parse them (metav1.Status). Thread: owner only.
  *
- * A struct hfd_response begins as {0}. Exactly one function below fills it, and the owner calls
- * hfd_response_done at the end. Filling never fails: when memory runs out, or a Status would exceed
- * 64 KiB, body is NULL, and the client gets the code alone.
+ * A struct hfd_response begins as {0}. The owner calls exactly one of the functions below that fill
+ * it, and hfd_response_done at the end. These functions never fail: when memory runs out, or a
+ * Status would exceed 64 KiB, body is NULL, and the client gets the code alone. Texts are borrowed
+ * for the call.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,19 +19,19 @@
 #include "server/resources/resource.h"
 
 struct hfd_response {
-        int code;                /* HTTP status code */
-        struct hf__buf *body;    /* owned; JSON; NULL = see above */
-        bool fence_compared;     /* the transaction compared the fence: repeat its header */
-        struct hf_status status; /* for callers in the process; error 0 = success, else as body */
+        int code;             /* HTTP status code */
+        struct hf__buf *body; /* owned; JSON; NULL = see above */
+        bool fence_compared;  /* the write compared its fence; the response says so in a header */
+        struct hf_status status; /* for callers in the process: the failure, or error 0 = success */
 };
-/* Frees the body. */
+/* Drops the body. */
 void hfd_response_done(struct hfd_response *response);
 
-/* A success; code is 2xx. Takes ownership of body. body NULL = out of memory: becomes a 500. */
+/* A success; code is 2xx. Takes ownership of body. body NULL means that memory ran out: the
+ * response becomes a 500. */
 void hfd_response_ok(struct hfd_response *response, int code, struct hf__buf *body);
 
-/* The contents of status.details, and status.metadata.continue. All are borrowed; NULL or 0 =
- * absent. */
+/* The details of a Status, and its metadata.continue. All are borrowed; NULL or 0 = absent. */
 struct hfd_details {
         const char *name, *group;
         const char *kind;         /* the plural; the Kind in a 422 */
@@ -39,7 +40,7 @@ struct hfd_details {
         const char *cause_field;
         const struct hfd_causes *causes; /* a list, which follows the single cause */
         uint32_t retry_after_s;
-        const char *continue_token; /* status.metadata.continue of a 410 */
+        const char *continue_token; /* metadata.continue of a 410 */
 };
 
 /* Any failure. error: HF_E_* or -errno, for callers in the process. details may be NULL. */
@@ -69,7 +70,7 @@ void hfd_response_conflict(struct hfd_response *response, const struct hfd_resou
 /* 409 with the cause StaleLeaderTerm, for a fenced write whose leader term has ended. */
 void hfd_response_stale_term(struct hfd_response *response, const struct hfd_resource *resource,
                              const char *name);
-/* 422. causes has at least one. */
+/* 422. There is at least one cause. */
 void hfd_response_invalid(struct hfd_response *response, const struct hfd_resource *resource,
                           const char *name, const struct hfd_causes *causes);
 /* 500. */
@@ -79,12 +80,12 @@ void hfd_response_unreadable(struct hfd_response *response, const char *key);
 /* 500: the value stored under the key cannot be decrypted. */
 void hfd_response_sealed(struct hfd_response *response, const char *key, const char *why);
 /*
- * A failed operation of the store: 410, 413, 503, 504, or 500. status has the store's message; if
- * it is NULL or has none, the message of the error code is used.
+ * A failed operation of the store: 410, 413, 503, 504, or 500 for any other error. status has the
+ * store's message. If status is NULL or has no message, the message of the error code is used.
  */
 void hfd_response_store_error(struct hfd_response *response, int error,
                               const struct hf_status *status);
 /* 200 with a Status of Success, for a deletion. name NULL = a collection was deleted. uid NULL or
- * "" = absent. */
+ * "" is left out. */
 void hfd_response_deleted(struct hfd_response *response, const struct hfd_resource *resource,
                           const char *name, const char *uid);

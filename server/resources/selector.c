@@ -8,8 +8,8 @@
  * A field selector has only the forms with =, == and !=, and only fields that Kubernetes supports
  * for the resource.
  *
- * Invariant: parsing writes NULs into selector->text, and keys and values point into it. So the
- * text must live as long as the requirements.
+ * Invariant: parsing writes NULs into selector->text, and keys and values point into the text. So
+ * the text lives as long as the requirements.
  */
 #include "server/resources/selector.h"
 
@@ -24,7 +24,8 @@
 #include "server/resources/forms/conversion.h"
 #include "server/resources/validation/names.h"
 
-/* Short for source.component; for a newer Event the reporting component. */
+/* A selector of Events may name this field. Its value is source.component or, if that is empty, as
+ * in newer Events, reportingComponent. */
 #define SOURCE      "source"
 #define FIELD_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./"
 
@@ -41,7 +42,7 @@ static char *trim_spaces(char *text) {
         return text;
 }
 
-/* Checks the syntax of a field path only; find_field checks whether the field is supported. */
+/* Checks only the syntax of a field path; find_field checks whether the field is supported. */
 static bool is_field_path(const char *key) { return *key && key[strspn(key, FIELD_CHARS)] == '\0'; }
 
 static bool is_number(const char *text) {
@@ -65,7 +66,7 @@ static bool values_are_valid(const struct hfd_requirement *requirement) {
         return true;
 }
 
-/* Splits list at each separator. separator '\0': list is a single value. 0 or -ENOMEM. */
+/* Splits list in place at each separator. separator '\0': list is a single value. 0 or -ENOMEM. */
 static int split_values(struct hfd_requirement *requirement, char *list, char separator) {
         size_t n = 1;
 
@@ -102,7 +103,7 @@ static int finish_requirement(struct hfd_requirement *requirement, char *list, c
         return r;
 }
 
-/* Cuts a space and the word off the end of text. False: text does not end with them. */
+/* Cuts a space and the word off the end of text. False: text does not end with both. */
 static bool remove_last_word(char *text, const char *word) {
         size_t n = strlen(text), n_word = strlen(word);
 
@@ -137,7 +138,7 @@ static int parse_existence(struct hfd_requirement *requirement, char *text) {
         return hfd_is_qualified_name(requirement->key) ? 0 : HF_E_INVALID;
 }
 
-/* Parses the operator at *at and advances *at past it. False: a '!' without '='. */
+/* Parses the operator at *at, and advances *at past the operator. False: a '!' without '='. */
 static bool parse_operator(char **at, enum hfd_selector_op *ret_op) {
         char first = *(*at)++;
 
@@ -173,7 +174,7 @@ static int parse_requirement(struct hfd_requirement *requirement, char *text, bo
 
 /* ---- parsing a selector ---- */
 
-/* The fields of Events that selectors may name, as the stored form calls them. */
+/* The fields of Events that selectors may name, with their names in the stored form. */
 static const char *const event_fields[] = {"involvedObject.kind",
                                            "involvedObject.namespace",
                                            "involvedObject.name",
@@ -203,12 +204,13 @@ static bool has_own_fields(const struct hfd_resource *resource) {
                                       strcmp(resource->plural, "namespaces") == 0));
 }
 
-/* The name in the stored form of a field that this resource calls key; NULL = it has none. */
+/* Finds the field of Events that this version calls key. Returns its name in the stored form; NULL
+ * = selectors may not name such a field. */
 static const char *find_event_field(const struct hfd_resource *resource, const char *key) {
         char name[80];
 
         for (size_t i = 0; i < sizeof event_fields / sizeof event_fields[0]; i++) {
-                /* The source is no member, so it has the same name in both versions. */
+                /* SOURCE is not the member `source`, so it has the same name in both versions. */
                 if (strcmp(event_fields[i], SOURCE) == 0)
                         (void)snprintf(name, sizeof name, "%s", SOURCE);
                 else
@@ -220,8 +222,8 @@ static const char *find_event_field(const struct hfd_resource *resource, const c
 }
 
 /*
- * If Kubernetes supports the field in selectors of this resource: its name in the stored form,
- * which is key itself or static. NULL: it is not supported.
+ * If Kubernetes supports the field in selectors of this resource, returns its name in the stored
+ * form, which is key itself or static. NULL: the field is not supported.
  */
 static const char *find_field(const struct hfd_resource *resource, const char *key) {
         bool known;
@@ -241,7 +243,7 @@ static const char *find_field(const struct hfd_resource *resource, const char *k
         return known ? key : NULL;
 }
 
-/* Replaces the key of a field by its name in the stored form. False: it is not supported. */
+/* Replaces the key of a field by its name in the stored form. False: the field is not supported. */
 static bool find_stored_key(struct hfd_requirement *requirement,
                             const struct hfd_resource *resource) {
         const char *stored = find_field(resource, requirement->key);
@@ -276,6 +278,8 @@ static int add_requirement(struct hfd_selector *selector, char *item,
                 return r;
         }
         struct hfd_requirement *requirement = &selector->requirements[selector->n - 1];
+        /* Kubernetes has one message for built-in kinds whose selectors have only name and
+         * namespace, and another one for other built-in kinds and custom resources. */
         if (selector->fields && !find_stored_key(requirement, resource)) {
                 bool only_names = !resource->no_strategic_patch && !has_own_fields(resource);
                 (void)snprintf(reason, max_reason,
@@ -343,7 +347,8 @@ int hfd_selector_parse(const char *text, bool fields, const struct hfd_resource 
         return 0;
 }
 
-/* Keys and values of the copy point to the same offsets of its own text. */
+/* Keys and values of the copy have the same offsets in the copied text as those of the original in
+ * its text. A static key is shared. 0 or -ENOMEM. */
 static int copy_requirement(struct hfd_requirement *copy, const struct hfd_requirement *from,
                             char *text, const char *from_text) {
         *copy = (struct hfd_requirement){.op = from->op,
@@ -456,7 +461,7 @@ static int check_label(const struct hfd_requirement *requirement, struct hfd_obj
         return 0;
 }
 
-/* Name and namespace are read from the path of the object, which avoids parsing it. */
+/* Reads name and namespace from the path of the object, so that the object need not be parsed. */
 static int check_field(const struct hfd_requirement *requirement, struct hfd_object *object,
                        bool *ret_holds) {
         if (strcmp(requirement->key, "metadata.name") == 0) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Label and field selectors: parsed once for each request, and matched against the parsed parts of
- * an object (hfd_object_selectable). A parsed selector is immutable. {0} selects everything. Apart
- * from the parsed parts, which a match keeps in the object, pure. Thread: any.
+ * Label and field selectors. A request parses its selectors once, and matches them against the
+ * parsed parts of each object (hfd_object_selectable). A parsed selector is immutable. {0} selects
+ * everything. Pure, except that the first match of an object parses the parts and keeps them in the
+ * object. Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,10 +26,11 @@ enum hfd_selector_op {
 
 struct hfd_requirement {
         enum hfd_selector_op op;
-        /* Points into text, or is static: a field has the name of the stored form. */
+        /* Points into the selector's text, or is static (has_static_key): the key of a field is its
+         * name in the stored form, which may differ from the name in the text. */
         const char *key;
         bool has_static_key;
-        char **values; /* owned; pointers into text; NULL for HFD_EXISTS and HFD_NOT_EXISTS */
+        char **values; /* owned; they point into text; NULL for HFD_EXISTS and HFD_NOT_EXISTS */
         size_t n_values;
 };
 struct hfd_selector {
@@ -40,8 +42,9 @@ struct hfd_selector {
 };
 
 /*
- * Parses a selector for objects of the resource. NULL or "" selects everything. 0; -ENOMEM; or
- * HF_E_INVALID: reason is the message for a 400.
+ * Parses a selector for objects of the resource, which is the row that the client has named. text
+ * NULL or "" selects everything. 0: the caller frees *ret_selector by hfd_selector_done. -ENOMEM,
+ * or HF_E_INVALID: reason is the message for a 400. Then *ret_selector is not set.
  */
 int hfd_selector_parse(const char *text, bool fields, const struct hfd_resource *resource,
                        struct hfd_selector *ret_selector, char *reason, size_t max_reason);
@@ -52,11 +55,13 @@ int hfd_selector_copy(struct hfd_selector *ret_copy, const struct hfd_selector *
 bool hfd_selector_equal(const struct hfd_selector *a, const struct hfd_selector *b);
 /* Frees what the selector owns, and resets it to {0}. */
 void hfd_selector_done(struct hfd_selector *selector);
-/* Whether all requirements hold. 0, or -ENOMEM: it is not known, and *ret_matches is false. */
+/* Whether all requirements hold for the object, which is in the stored form. 0, or -ENOMEM: the
+ * result is not known, and *ret_matches is false. */
 int hfd_selector_matches(const struct hfd_selector *selector, struct hfd_object *object,
                          bool *ret_matches);
 /*
- * The value that a field selector requires for metadata.name, borrowed; NULL = it requires none. A
- * list or watch with such a selector needs to look up one object only.
+ * The name that a field selector requires (metadata.name=...), borrowed from the selector; NULL =
+ * it requires none. A list or a watch of one namespace needs to look up only the object of this
+ * name.
  */
 const char *hfd_selector_name(const struct hfd_selector *selector);

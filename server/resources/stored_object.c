@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Objects from what the store delivers (stored_object.h). */
+/* Makes objects of the values that the store delivers (stored_object.h). */
 #include "server/resources/stored_object.h"
 
 struct hfd_object *hfd_stored_object_new(const struct hfd_resource *resource, const char *path,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The schemas of parts that many kinds have. Each table is sorted by name.
+ * The schemas of parts that many kinds have.
+ *
+ * Invariants: each table is sorted by name. A field never changes its protobuf number.
  */
 #include "server/schema/common.h"
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The decoder.
+ * The decoder (decode.h). It walks through the object and its schema at the same time.
  *
  * Invariants:
  *
- *  - The walk visits each value once, and finds a field in the logarithm of the number of fields.
- *    So the time is in proportion to the size of the body.
- *  - It recurses as deep as the value is nested, which the JSON parser limits.
- *  - It stops at the first wrong type. The message is that of Go's decoder: clients show it, and
- *    some search it for the field.
+ *  - The walk visits each value once, and finds a field by bisection. So the time is in proportion
+ *    to the size of the body.
+ *  - The recursion is as deep as the value is nested, which the JSON parser limits.
+ *  - The walk stops at the first wrong value. The message is that of Go's decoder, because clients
+ *    show it, and some search it for the field.
  */
 #include "server/schema/decode.h"
 
@@ -54,14 +54,14 @@ static void put_value_name(struct hf__strbuf *out, const struct hfd_schema *sche
                 hf__strbuf_puts(out, "bool");
         else
                 hf__strbuf_puts(out, "number");
-        /* A number of the wrong kind is shown; for another type the word is enough. */
+        /* Like Go's decoder, show a number that does not fit into an integer field. */
         if (is_integer && hf__json_is_number(value)) {
                 hf__strbuf_putc(out, ' ');
                 hf__json_print(value, out);
         }
 }
 
-/* Writes the message for a value of the wrong type. Returns the error of decode. */
+/* Writes the message for a value of the wrong type. HF_E_INVALID or -ENOMEM. */
 static int wrong_type(struct decoder *d, const struct hfd_schema *schema,
                       const struct hf__json *value, const struct hfd_place *place) {
         const struct hfd_schema *in = hfd_place_struct(place);
@@ -111,7 +111,7 @@ static int decode_bytes(struct decoder *d, const struct hf__json *value) {
         return HF_E_INVALID;
 }
 
-/* Parses a text, or a number as it would be printed. NULL, or the message. */
+/* Parses a text, or another value as it would be printed. Returns NULL or the message. */
 static const char *parse_quantity(const struct hf__json *value, struct hfd_quantity *ret_quantity) {
         struct hf__strbuf printed = {.max = HFD_QUANTITY_INPUT_MAX + 1};
         const char *text = hf__json_text(value);
@@ -130,7 +130,8 @@ static const char *parse_quantity(const struct hf__json *value, struct hfd_quant
         return wrong;
 }
 
-/* A quantity is stored as its canonical text, so that equal ones are equal texts. */
+/* Replaces a quantity by its canonical text, so that equal quantities of one form are equal texts.
+ * A number in container becomes a string. */
 static int decode_quantity(struct decoder *d, struct hf__json *container, struct hf__json *value) {
         char text[HFD_QUANTITY_TEXT_MAX];
         struct hfd_quantity quantity;
@@ -159,7 +160,8 @@ static bool is_int32(const struct hf__json *value) {
         return hf__json_integer(value, &number) && number >= INT32_MIN && number <= INT32_MAX;
 }
 
-/* Whether a scalar has the type; true for types that are not scalars. */
+/* Whether the value has the JSON type that the schema's type needs. True for ANY, and for
+ * times and quantities, which are checked elsewhere. */
 static bool has_type(enum hfd_schema_type type, const struct hf__json *value) {
         int64_t number;
 
@@ -208,7 +210,8 @@ static int decode_struct(struct decoder *d, const struct hfd_schema *schema,
         return r;
 }
 
-/* What Go's decoder makes of null in a map or a list: the zero value. NULL = out of memory. */
+/* What Go's decoder makes of null in a map or a list: the zero value, which is null for maps, lists
+ * and times. NULL = out of memory. */
 static struct hf__json *make_zero(const struct hfd_schema *schema) {
         static const char *const zeros[] = {
                 [HFD_SCHEMA_STRUCT] = "{}",      [HFD_SCHEMA_TEXT] = "\"\"",
@@ -225,7 +228,7 @@ static struct hf__json *make_zero(const struct hfd_schema *schema) {
         return hf__json_parse(text, strlen(text), &value, NULL) == 0 ? value : NULL;
 }
 
-/* The values of a MAP or the elements of a LIST. */
+/* Decodes the values of a MAP or the elements of a LIST. */
 static int decode_items(struct decoder *d, const struct hfd_schema *schema,
                         struct hf__json *container, const struct hfd_place *place) {
         bool is_map = schema->type == HFD_SCHEMA_MAP;
@@ -246,7 +249,7 @@ static int decode_items(struct decoder *d, const struct hfd_schema *schema,
         return r;
 }
 
-/* value is not null. */
+/* Decodes a value, which is not null, in place. */
 static int decode_value(struct decoder *d, const struct hfd_schema *schema, struct hf__json *value,
                         const struct hfd_place *place) {
         if (!has_type(schema->type, value))
@@ -282,7 +285,7 @@ static int decode_either(struct decoder *d, const struct hfd_schema *schema,
         return HF_E_INVALID;
 }
 
-/* The same for a member of an object or an array, which may become another value. */
+/* Decodes a member of an object or an array. It may be replaced in container, or removed. */
 static int decode_member(struct decoder *d, const struct hfd_schema *schema,
                          struct hf__json *container, struct hf__json *member,
                          const struct hfd_place *place) {

@@ -4,13 +4,15 @@
  * Brings an object that a client has sent into the form of its schema, as Kubernetes' decoder into
  * Go's structs does:
  *
- *  - Fields that the schema does not have are removed, and reported.
- *  - Fields that are null are removed: null is the absent value.
+ *  - Fields that the schema does not have are removed, and reported. A STRUCT with preserve_unknown
+ *    keeps them, and nothing is changed below a value of type ANY.
+ *  - Fields that are null are removed: null means absent. A null in a list, or under a key of a
+ *    map, becomes the zero value of its type.
  *  - Each value must have the type of its field.
- *  - Times are written in the one format in which this server writes them.
+ *  - Times and quantities get the one form in which this server stores them.
  *
- * Typed clients fail to decode a whole list if one object in it has a wrong type, so every object
- * is checked before it is stored. Pure. Thread: owner of the object.
+ * Typed clients fail to decode a whole list if one value in one of its objects has a wrong type. So
+ * every object is checked before it is stored. Pure. Thread: owner of the object.
  */
 #include <stddef.h>
 
@@ -18,9 +20,10 @@
 #include "server/schema/strict.h"
 
 /*
- * object is a JSON object in which no key occurs twice; schema is a STRUCT. strict: gets the
- * unknown fields; NULL = they are not reported. 0; -ENOMEM; or HF_E_INVALID with Kubernetes'
- * message for the first wrong value in reason. After a failure object may be changed in part.
+ * object is a JSON object in which no key occurs twice (strict.h); schema is a STRUCT. strict: gets
+ * the unknown fields; NULL = they are not reported. 0; -ENOMEM; or HF_E_INVALID: reason, of
+ * max_reason bytes, is Kubernetes' message for the first wrong value. After a failure object may be
+ * changed in part.
  */
 int hfd_schema_decode(const struct hfd_schema *schema, struct hf__json *object,
                       struct hfd_strict *strict, char *reason, size_t max_reason);

@@ -9,7 +9,7 @@
 
 #define KEY_MAX 120 /* bytes of a key that are shown */
 
-/* Only printable ASCII: the path may go into a header, where a newline would start another one. */
+/* Keeps only printable ASCII: in a header, a newline would begin another header. */
 static void put_key(struct hf__strbuf *out, const char *key) {
         for (size_t i = 0; key[i] && i < KEY_MAX; i++) {
                 bool plain = key[i] >= ' ' && key[i] <= '~' && key[i] != '"' && key[i] != '\\';

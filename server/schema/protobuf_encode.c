@@ -4,15 +4,15 @@
  * of other encoders:
  *
  *  - Fields are in the order of their numbers, and the entries of a map in the order of their keys.
- *  - A field that is no pointer in Go is always written, a zero, "" or an empty message too. A
- *    pointer (HFD_FIELD_POINTER) is written if the object has the member. Nothing is written for an
- *    absent list, map or []byte.
- *  - A time is a message with seconds and nanoseconds, and empty if it is Go's zero time. Only a
+ *  - A field that is not a pointer in Go is always written, even if it is 0, "" or an empty
+ *    message. A pointer (HFD_FIELD_POINTER) is written if the object has the member. Nothing is
+ *    written for an absent list, map or []byte.
+ *  - A time is a message with seconds and nanoseconds. Go's zero time is an empty message. Only a
  *    MicroTime has a fraction, of whole microseconds.
  *
- * The length of a message precedes it. The message is appended first, and then moved by the bytes
- * that its length needs. Messages are rarely nested more than a dozen deep, and never deeper than
- * JSON, so this is cheaper than a first pass that computes all lengths.
+ * The length of a message precedes the message. The encoder appends the message first, and then
+ * moves it by the bytes that the length needs. Objects are rarely nested more than a dozen levels
+ * deep, and never deeper than JSON, so this is cheaper than a first pass that computes all lengths.
  */
 #include "server/schema/protobuf_encode.h"
 
@@ -89,7 +89,7 @@ void hfd_protobuf_wrap(struct hf__strbuf *s, unsigned number, size_t start) {
         memcpy(s->data + start, head, n_head);
 }
 
-/* ---- values; value NULL = the zero value ---- */
+/* ---- values; value NULL, or of a wrong type = the zero value ---- */
 
 static void put_value(struct hf__strbuf *s, unsigned number, const struct hfd_schema *schema,
                       const struct hf__json *value);
@@ -106,7 +106,7 @@ static void put_base64(struct hf__strbuf *s, unsigned number, const char *text) 
         free(data);
 }
 
-/* False: text is no time, or Go's zero time. */
+/* False: text is NULL, not a time, or Go's zero time. */
 static bool parse_time(const struct hfd_schema *schema, const char *text, int64_t *ret_usec) {
         int64_t seconds;
 
@@ -144,7 +144,7 @@ static void put_elements(struct hf__strbuf *s, unsigned number, const struct hfd
                 put_value(s, number, list->items, m);
 }
 
-/* {1: value}: a FieldsV1 or a JSON with its text. Null has no text. */
+/* {1: value as JSON}, as in FieldsV1. Null has no text. */
 static void put_any(struct hf__strbuf *s, unsigned number, const struct hf__json *value) {
         size_t start = s->n;
 
@@ -174,7 +174,7 @@ static void put_either(struct hf__strbuf *s, unsigned number, const struct hfd_s
         hfd_protobuf_wrap(s, number, start);
 }
 
-/* {1: 1 for a text, 2: number, 3: text}. */
+/* {1: 1 for a text and 0 for a number, 2: number, 3: text}. */
 static void put_int_or_string(struct hf__strbuf *s, unsigned number, const struct hf__json *value) {
         const char *text = hf__json_text(value);
         size_t start = s->n;
@@ -259,7 +259,8 @@ static void put_map(struct hf__strbuf *s, const struct hfd_schema_field *f,
 
 /* ---- messages ---- */
 
-/* Whether the field is written although the object does not have it. */
+/* Whether the field is written even if the object does not have it. Lists and maps are handled by
+ * put_field. */
 static bool has_zero(const struct hfd_schema_field *f) {
         return (f->flags & HFD_FIELD_POINTER) == 0 && f->schema->type != HFD_SCHEMA_BYTES &&
                f->schema->type != HFD_SCHEMA_ANY;
@@ -277,7 +278,8 @@ static void put_field(struct hf__strbuf *s, const struct hfd_schema_field *f,
                 put_value(s, f->protobuf_tag, f->schema, value);
 }
 
-/* The fields of the message itself (embedded_tag 0), or of the inner message with that number. */
+/* Appends the fields of the message itself (embedded_tag 0), or of the inner message with that
+ * number. */
 static void put_fields(struct hf__strbuf *s, const struct hfd_schema *schema, unsigned embedded_tag,
                        const struct hf__json *json) {
         const struct hfd_schema_field *by_tag[HFD_PROTOBUF_TAGS] = {NULL};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Encodes JSON as Kubernetes' protobuf by the schema of a kind: the mirror of
- * server/handlers/protobuf_body.h. The bytes are those that Kubernetes' generated Go code writes
- * for the same object, so that clients and proxies may compare them.
+ * Encodes JSON as Kubernetes' protobuf by the schema of a kind. server/handlers/protobuf_body.h
+ * decodes. The bytes are those that Kubernetes' generated Go code writes for the same object, so
+ * that clients and proxies may compare them.
  *
- * Errors are kept in the buffer (strbuf.h). Pure. Thread: any.
+ * Errors are kept in the buffer (strbuf.h). Pure. Thread: owner of the arguments.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -15,20 +15,22 @@
 struct hf__json;
 struct hf__strbuf;
 
-/* The number of a field must be less than this. */
+/* Every number of a field in a schema is less than this (asserted). */
 #define HFD_PROTOBUF_TAGS 64
 
 /*
- * Appends the fields of a message. schema is a STRUCT. Members of json that have another type than
- * the schema says count as absent, and those that it does not have are left out.
+ * Appends the fields of a message. schema is a STRUCT. A member of json whose type is not that of
+ * the schema is written as the zero value of its type, or left out if it should be a list or a map.
+ * Members that the schema does not have are left out.
  */
 void hfd_protobuf_encode(struct hf__strbuf *s, const struct hfd_schema *schema,
                          const struct hf__json *json);
 
-/* ---- for what surrounds the messages ---- */
+/* ---- for the envelopes of messages ---- */
 
+/* Appends a number in protobuf's variable length. */
 void hfd_protobuf_put_varint(struct hf__strbuf *s, uint64_t value);
-/* A field with a text. */
+/* Appends a field with a text. */
 void hfd_protobuf_put_text(struct hf__strbuf *s, unsigned number, const char *text);
 /* Makes the bytes from `start` to the end of s the contents of a field. */
 void hfd_protobuf_wrap(struct hf__strbuf *s, unsigned number, size_t start);

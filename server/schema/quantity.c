@@ -2,9 +2,9 @@
 /*
  * Quantities: parsing, the canonical text, comparison.
  *
- * A text becomes decimal digits with a point. A decimal suffix moves the point; a binary one
- * doubles the digits ten times for each step. So the value is exact until it is rounded once, at
- * the end.
+ * A text becomes decimal digits with a point. A decimal suffix or an exponent moves the point. A
+ * binary suffix doubles the digits: ten times for Ki, twenty times for Mi. So the value is exact
+ * until it is rounded once, at the end.
  *
  * Invariant: the canonical text of a quantity parses to the same value. The form may differ, as in
  * Kubernetes: "0.5Ki" is written as "512", which is decimal.
@@ -23,7 +23,8 @@
 #define DIGITS       "0123456789"
 /* Room for the input, for the 18 digits more that doubling 60 times makes, and for a carry. */
 #define DIGITS_MAX (HFD_QUANTITY_INPUT_MAX + 40)
-/* Exponents beyond this make every value but zero the maximum, or 10^-9. */
+/* A larger exponent makes every value but zero the maximum, a smaller negative one 10^-9. So both
+ * are replaced by these bounds. */
 #define EXPONENT_MAX 1000
 
 static const char wrong_format[] = "quantities must match the regular expression "
@@ -32,7 +33,8 @@ static const char wrong_suffix[] = "unable to parse quantity's suffix";
 
 /* ---- the digits ---- */
 
-/* d[0] .. d[n-1], of which the first `point` are before the point. point may be outside 0..n. */
+/* The digits d[0] .. d[n-1]. The first `point` of them are before the point. point may be negative
+ * or greater than n: then zeros are between the digits and the point. */
 struct digits {
         unsigned char d[DIGITS_MAX];
         int n, point;
@@ -55,7 +57,7 @@ static void double_digits(struct digits *digits) {
         digits->point++;
 }
 
-/* The digit at a position relative to the point: 0 is the first behind it, -1 the last before. */
+/* The digit at a position: 0 is the first one behind the point, -1 the last one before it. */
 static unsigned digit_at(const struct digits *digits, int position) {
         int i = digits->point + position;
 
@@ -76,7 +78,7 @@ static void set_maximum(struct hfd_quantity *quantity) {
         quantity->nano = 0;
 }
 
-/* Rounds the digits away from zero. */
+/* Sets whole and nano to the digits, rounded away from zero, or to the maximum. */
 static void set_value(struct hfd_quantity *quantity, const struct digits *digits) {
         uint64_t whole = 0;
         uint32_t nano = 0;
@@ -145,7 +147,7 @@ static bool parse_suffix(const char *text, struct suffix *ret_suffix) {
 }
 
 /* Whether the text behind the sign has the form of the regular expression, with one point at most.
- * Like Kubernetes, it accepts a text without digits, as zero. *ret_number: the length up to the
+ * As in Kubernetes, a text without digits is accepted, as zero. *ret_number: the length up to the
  * suffix. */
 static bool has_form(const char *text, size_t *ret_number) {
         size_t n = strspn(text, DIGITS);
@@ -213,7 +215,7 @@ static int put_digits(const struct hfd_quantity *quantity, char text[DECIMALS_MA
         return snprintf(text, DECIMALS_MAX, "%" PRIu32, quantity->nano);
 }
 
-/* Writes the value with the largest power of 1000 of which it is a multiple. */
+/* Writes the value with the suffix of the largest power of 1000 that divides it. */
 static void format_decimal(const struct hfd_quantity *quantity, bool with_exponent,
                            char text[HFD_QUANTITY_TEXT_MAX]) {
         static const char *const suffixes[] = {"n", "u", "m", "", "k", "M", "G", "T", "P", "E"},
@@ -277,7 +279,7 @@ void hfd_quantity_increment(struct hfd_quantity *quantity) {
 }
 
 bool hfd_quantity_is_whole(const struct hfd_quantity *quantity) {
-        /* 999,999,999 nano are rounded to the next whole number. */
+        /* More than 999 thousandths are rounded to the next whole number. */
         return quantity->nano == 0 || quantity->nano > NANO - NANO / 1000;
 }
 

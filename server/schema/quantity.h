@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Quantities: the numbers of Kubernetes' resources, "500m", "2", "1k", "64Mi", "1e3". A value has
- * at most nine digits behind the point, and lies between -(2^63-1) and 2^63-1. One that needs more
- * digits is rounded away from zero, and one outside becomes the nearest bound, as in Kubernetes.
- * Pure. Thread: any.
+ * Quantities: the numbers of Kubernetes' resources, "500m", "2", "1k", "64Mi", "1e3". A quantity
+ * has at most nine digits behind the point, and lies between -(2^63-1) and 2^63-1. As in
+ * Kubernetes, a text with more digits is rounded away from zero, and a value outside becomes the
+ * nearest bound. Pure. Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* The form in which a quantity is written. */
+/* The form in which a quantity is written: the suffixes that it may have. */
 enum hfd_quantity_form {
-        HFD_QUANTITY_DECIMAL,  /* n, u, m, none, k, M, G, T, P, E */
+        HFD_QUANTITY_DECIMAL,  /* n, u, m, no suffix, k, M, G, T, P, E */
         HFD_QUANTITY_BINARY,   /* Ki, Mi, Gi, Ti, Pi, Ei */
         HFD_QUANTITY_EXPONENT, /* e3 */
 };
@@ -28,17 +28,18 @@ struct hfd_quantity {
 #define HFD_QUANTITY_INPUT_MAX 100 /* bytes of a text that is parsed */
 
 /*
- * Parses text. NULL: success. Otherwise Kubernetes' message, a constant: the text is not a
- * quantity, or longer than HFD_QUANTITY_INPUT_MAX.
+ * Parses text. NULL = success. Otherwise the text is not a quantity, or longer than
+ * HFD_QUANTITY_INPUT_MAX: the result is Kubernetes' message, a constant, and *ret_quantity is not
+ * set.
  */
 const char *hfd_quantity_parse(const char *text, struct hfd_quantity *ret_quantity);
-/* A whole number. */
+/* A whole number in decimal form; a number above the maximum becomes the maximum. */
 struct hfd_quantity hfd_quantity_of(uint64_t whole);
 /* The canonical text, which is the form that is stored and served: "1k" for "1000". */
 void hfd_quantity_format(const struct hfd_quantity *quantity, char text[HFD_QUANTITY_TEXT_MAX]);
 /* < 0: a is less than b; 0: they are equal; > 0: a is greater. */
 int hfd_quantity_compare(const struct hfd_quantity *a, const struct hfd_quantity *b);
-/* Adds 1 to a quantity that is not negative; the maximum stays. It keeps its form. */
+/* Adds 1 to a quantity, which must not be negative. The maximum stays as it is. Keeps the form. */
 void hfd_quantity_increment(struct hfd_quantity *quantity);
 /* Whether the value is a whole number after it is rounded away from zero to thousandths. */
 bool hfd_quantity_is_whole(const struct hfd_quantity *quantity);

@@ -83,7 +83,7 @@ const struct hfd_schema *hfd_schema_of_member(const struct hfd_schema *schema, c
         return field ? field->schema : NULL;
 }
 
-/* The part of a definition's name after its last n dots; the name itself if it has fewer. */
+/* The last n parts of a definition's name, which dots separate; the whole name if it has fewer. */
 static const char *last_parts(const char *definition, int n) {
         const char *at = definition + strlen(definition);
 

@@ -2,13 +2,13 @@
 #pragma once
 /*
  * A structural schema describes the values of a kind: which fields an object has, and the type of
- * each. Everything that must know the fields of a kind reads it here: decoding of JSON and
+ * each. All code that must know the fields of a kind reads the schema: decoding of JSON and
  * protobuf, pruning of unknown fields, strategic merge patches, server-side apply, OpenAPI and
  * `kubectl explain`. So these never disagree.
  *
- * The schemas of built-in kinds are static tables: each in the file of its kind
- * (server/resources/strategies), those of parts that kinds share in common.h. A schema may also be
- * built at run time, for a custom resource. A schema is immutable; pointers between schemas are
+ * The schemas of built-in kinds are static tables. Each is in the file of its kind
+ * (server/resources/strategies); parts that several kinds share are in common.h. A schema may also
+ * be built at run time, for a custom resource. A schema is immutable; pointers between schemas are
  * borrowed. A schema may contain itself, but only below a STRUCT with a definition. Pure. Thread:
  * any.
  */
@@ -43,15 +43,16 @@ enum hfd_schema_list_type {
 
 /* Flags of a field. */
 enum {
+        /* For OpenAPI. The decoder does not check it; the validation of the kind does. */
         HFD_FIELD_REQUIRED = 1,
         /* A strategic merge patch merges the list element by element: objects by the field
          * merge_key, scalars by value. Without this flag a patch replaces the list. */
         HFD_FIELD_MERGE = 2,
-        /* In protobuf a zero, "" or empty message differs from an absent one: the field is a
-         * pointer in Kubernetes' Go. Lists, maps and BYTES do not need it. */
+        /* In protobuf the zero value of the field differs from an absent field, because the field
+         * is a pointer in Kubernetes' Go. Lists, maps and BYTES do not need this flag. */
         HFD_FIELD_POINTER = 4,
-        /* With HFD_FIELD_MERGE: the members of an element exclude each other, so a patch names
-         * those that stay ($retainKeys). */
+        /* With HFD_FIELD_MERGE: some members of an element exclude each other, so a patch names the
+         * members that stay ($retainKeys). */
         HFD_FIELD_RETAIN_KEYS = 8
 };
 
@@ -61,14 +62,14 @@ struct hfd_schema_field {
         const char *name;
         const struct hfd_schema *schema;
         const char *description;     /* for `kubectl explain`; NULL = none */
-        const char *merge_key;       /* see HFD_FIELD_MERGE; NULL = a list of scalars */
+        const char *merge_key;       /* with HFD_FIELD_MERGE; NULL = a list of scalars */
         unsigned short protobuf_tag; /* the field's number in protobuf; 0 = not in protobuf */
         unsigned char flags;
         /* In protobuf the field is not in the message of the struct, but in an inner message with
          * this number: Go's embedded struct. 0 = it is in the message itself. */
         unsigned char embedded_tag;
-        /* Of a key of a list (HFD_LIST_MAP): the value of the key in an element that omits it;
-         * NULL = none. A container's port without a protocol is the same as one with "TCP". */
+        /* If the field is a key of a list (HFD_LIST_MAP): the value that the key has in an element
+         * that omits it; NULL = none. A container's port without a protocol has "TCP". */
         const char *key_default;
 };
 
@@ -81,29 +82,31 @@ struct hfd_schema {
         /* Of a STRUCT: sorted by name (strcmp), so that a field is found by bisection. */
         const struct hfd_schema_field *fields;
         size_t n_fields;
-        const struct hfd_schema *items;
+        const struct hfd_schema *items; /* of a MAP, a LIST or an EITHER, never NULL there */
         const struct hfd_schema *other; /* of an EITHER: a BOOLEAN or a LIST */
         const char *const *list_keys;   /* of HFD_LIST_MAP: names, sorted; ends with NULL */
         /*
          * The name of the definition in OpenAPI ("io.k8s.api.core.v1.ConfigMap"). Its last two
-         * parts are the Go type that Kubernetes' messages show ("v1.ConfigMap"). A TEXT has one if
-         * its Go type has a name of its own. NULL = none.
+         * parts are the Go type that Kubernetes' messages show ("v1.ConfigMap"). A TEXT has a
+         * definition if its Go type has a name of its own. NULL = none.
          */
         const char *definition;
-        const char *description; /* of a definition; NULL = none */
+        const char *description; /* of the definition; NULL = none */
 };
 
-/* The field of a STRUCT; NULL: it has no field of that name. */
+/* The field of a STRUCT by its name; NULL = there is no such field. Takes logarithmic time. */
 const struct hfd_schema_field *hfd_schema_field(const struct hfd_schema *schema, const char *name);
-/* The same by its number in protobuf: in the message itself (embedded_tag 0) or in an inner one. */
+/* The field of a STRUCT by its number in protobuf: in the message itself (embedded_tag 0) or in an
+ * inner message. NULL = there is no such field. Takes linear time. */
 const struct hfd_schema_field *hfd_schema_field_by_tag(const struct hfd_schema *schema,
                                                        unsigned embedded_tag, unsigned tag);
-/* Whether the number is that of an inner message. */
+/* Whether the number is that of an inner message of the STRUCT (embedded_tag). */
 bool hfd_schema_embeds(const struct hfd_schema *schema, unsigned tag);
-/* The schema of the value under a key of a STRUCT or a MAP. NULL: not known, or any value. schema
- * may be NULL, so that a walk by keys needs no check at each step. */
+/* The schema of the value under a key of a STRUCT or a MAP. NULL = the STRUCT has no such field, or
+ * schema is of another type, or NULL: so a walk by keys needs no check at each step. */
 const struct hfd_schema *hfd_schema_of_member(const struct hfd_schema *schema, const char *key);
-/* "v1.ConfigMap", "map[string]string", "[]v1.PolicyRule": as Go prints the type. */
+/* Writes the type as Go prints it: "v1.ConfigMap", "map[string]string", "[]v1.PolicyRule". A longer
+ * text is cut. */
 #define HFD_GO_TYPE_MAX 120 /* bytes, with the NUL */
 void hfd_schema_go_type(const struct hfd_schema *schema, char text[HFD_GO_TYPE_MAX]);
 /* The name of a STRUCT without its package, "ConfigMap". Borrowed. "" = it has no definition. */
@@ -118,11 +121,11 @@ extern const struct hfd_schema hfd_schema_any, hfd_schema_text, hfd_schema_boole
         hfd_schema_map_of_quantities, hfd_schema_list_of_texts, hfd_schema_set_of_texts;
 
 #define HFD_N_FIELDS(table) (sizeof(table) / sizeof(table)[0])
-/* The members of a struct hfd_schema that is a STRUCT with the fields of a table. */
+/* Initializes the members of a struct hfd_schema: a STRUCT with the fields of a table. */
 #define HFD_STRUCT(name, table)                                                                    \
         .type = HFD_SCHEMA_STRUCT, .definition = (name), .fields = (table),                        \
         .n_fields = HFD_N_FIELDS(table)
-/* The address of a LIST with these elements. Further arguments set other members. For tables at
- * file scope: in a function the schema would not outlive the block. */
+/* The address of a LIST with these elements. Further arguments set other members. Only for tables
+ * at file scope: in a function the schema would end with the block. */
 #define HFD_LIST_OF(element, ...)                                                                  \
         (&(const struct hfd_schema){.type = HFD_SCHEMA_LIST, .items = (element), __VA_ARGS__})

@@ -2,9 +2,10 @@
 /*
  * Reports unknown and duplicate fields, and removes the duplicate ones.
  *
- * Invariant: of the members with one key the last one stays, as in Go's decoder. There are two
- * passes for duplicates. Nearly no body has one, so the first pass only says whether there is any.
- * The second one finds, reports and removes them.
+ * Invariant: of several members with the same key the last one stays, as in Go's decoder.
+ *
+ * There are two passes for duplicate fields. Nearly no body has any, so the first pass only finds
+ * out whether there are some. The second pass reports and removes them.
  */
 #include "server/schema/strict.h"
 
@@ -52,7 +53,8 @@ static int drop_in_object(struct hf__json *object, const struct hfd_place *place
                 const struct hfd_place member = {.up = place, .key = key};
                 if (strict && is_first)
                         hfd_strict_add(strict, "duplicate", &member);
-                index.entries[i].text = index.entries[i + 1].text; /* the item's text is freed */
+                /* The item's own text is freed now; the next round still compares this entry. */
+                index.entries[i].text = index.entries[i + 1].text;
                 hf__json_free(hf__json_detach(object, index.entries[i].item));
         }
         hf__json_index_done(&index);

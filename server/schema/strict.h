@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What a strict decoder would refuse in a body: unknown and duplicate fields. A request's
- * fieldValidation decides whether they are refused, sent back as warnings, or not mentioned.
+ * The mistakes in a body that a strict decoder would refuse: unknown and duplicate fields. The
+ * fieldValidation of a request decides whether they are refused, sent back as warnings, or ignored.
  * Thread: the owner of the arguments.
  */
 #include <stdbool.h>
@@ -14,25 +14,26 @@ struct hfd_place;
 
 #define HFD_STRICT_MAX 100 /* mistakes that are reported, as in Kubernetes */
 
-/* All zero = nothing found. `lines`: one line for each mistake, `unknown field "spec.x"`. The owner
- * checks lines.error once it is complete, and frees it with hf__strbuf_done. */
+/* The mistakes that were found; {0} = none. `lines` has one line for each mistake, such as `unknown
+ * field "spec.x"`. The owner checks lines.error when all mistakes are added, and frees lines with
+ * hf__strbuf_done. */
 struct hfd_strict {
         struct hf__strbuf lines;
-        size_t n;
+        size_t n; /* mistakes */
 };
 
-/* A state of a hfd_strict, to which it can be set back. */
+/* A state of a struct hfd_strict, to which hfd_strict_rewind returns. */
 struct hfd_strict_mark {
         size_t n, n_bytes;
 };
 struct hfd_strict_mark hfd_strict_mark(const struct hfd_strict *strict);
-/* Forgets what was added since the mark. */
+/* Forgets the mistakes that were added since the mark. lines.error stays. */
 void hfd_strict_rewind(struct hfd_strict *strict, struct hfd_strict_mark mark);
-/* problem: "unknown" or "duplicate". Beyond HFD_STRICT_MAX it does nothing. */
+/* Adds a mistake, unless there are HFD_STRICT_MAX already. problem: "unknown" or "duplicate". */
 void hfd_strict_add(struct hfd_strict *strict, const char *problem, const struct hfd_place *place);
 /*
- * Removes each member whose key occurs again later in the same object, as Kubernetes' decoder does:
- * the last value wins. Adds each key that occurs more than once to strict; NULL = does not report.
- * Takes n log n time. 0 or -ENOMEM; strict->lines may have an error too.
+ * Removes each member whose key occurs again later in the same object, because in Kubernetes'
+ * decoder the last value wins. Adds each key that occurs more than once to strict; strict NULL =
+ * they are not reported. Takes n log n time. 0 or -ENOMEM; strict->lines may have an error too.
  */
 int hfd_strict_drop_duplicates(struct hf__json *json, struct hfd_strict *strict);

@@ -3,7 +3,7 @@
  * Checks the times that clients send, and brings them into the form in which they are stored.
  *
  * Go's message for a wrong time names the first part of the text that does not fit, and the part of
- * the layout that it should have been. So the layout is kept in the same parts here.
+ * the layout that the text should have there. So explain() has the layout in the same parts.
  */
 #include "server/schema/time_text.h"
 
@@ -18,7 +18,7 @@ static const char time_layout[] = "2006-01-02T15:04:05Z07:00",
 
 static size_t count_digits(const char *text) { return strspn(text, "0123456789"); }
 
-/* Writes "parsing time ..." for the part of sent that begins at `at`. */
+/* Writes the message for the part of sent that begins at `at`. Always returns false. */
 static bool cannot_parse(const char *sent, const char *layout, const char *at, const char *part,
                          char *reason, size_t max_reason) {
         (void)snprintf(reason, max_reason,
@@ -27,7 +27,7 @@ static bool cannot_parse(const char *sent, const char *layout, const char *at, c
         return false;
 }
 
-/* Finds the first part that does not fit. Always returns false. */
+/* Finds the first part that does not fit, and writes the message. Always returns false. */
 static bool explain(const char *sent, bool micro, char *reason, size_t max_reason) {
         static const char *const parts[] = {"2006", "-", "01", "-", "02", "T",
                                             "15",   ":", "04", ":", "05"};
@@ -52,8 +52,8 @@ static bool explain(const char *sent, bool micro, char *reason, size_t max_reaso
         }
         if (*at != 'Z' && *at != '+' && *at != '-')
                 return cannot_parse(sent, layout, at, "Z07:00", reason, max_reason);
-        /* The date and the time have their form. So a number is too large, or the offset is wrong,
-         * for which Go has messages of its own. */
+        /* The date and the time have the right form. So a number is too large, or the offset is
+         * wrong. Go has several messages for these; here one is enough. */
         (void)snprintf(reason, max_reason, "parsing time \"%.*s\": out of range", SHOWN_MAX, sent);
         return false;
 }

@@ -2,11 +2,14 @@
 /*
  * Certificate requests with OpenSSL.
  *
- * Invariants. No function leaves an entry in OpenSSL's error queue (see pki_cert.c). Of a request
- * only the subject, the key and the alternative names reach the certificate. A request decides
- * neither about usages nor about the lifetime, and its certificate is never that of a CA. Whoever
- * reads an organisation here must read it as server/http/tls.c does: otherwise a request could hide
- * the group that its certificate has.
+ * Invariants:
+ *
+ *  - No function leaves an entry in OpenSSL's error queue (see pki_cert.c).
+ *  - Of a request only the subject, the key and the alternative names reach the certificate. A
+ *    request decides neither about usages nor about the lifetime, and its certificate is never that
+ *    of a CA.
+ *  - Code here reads an organisation as server/http/tls.c does. Otherwise a request could hide the
+ *    group that its certificate gives.
  */
 #include "server/auth/pki/pki_request.h"
 
@@ -54,7 +57,7 @@ static BIO *open_text(const char *pem, size_t n) {
         return n <= INT_MAX ? BIO_new_mem_buf(pem, (int)n) : NULL;
 }
 
-/* The first block must be the request; what follows is ignored, as by Kubernetes. */
+/* The first block must be the request. As in Kubernetes, text behind it is ignored. */
 static X509_REQ *parse_request(const char *pem, size_t n, const char **ret_fault) {
         CLEANUP(bio_cleanup) BIO *bio = open_text(pem, n);
         CLEANUP(block_cleanup) struct block block = {0};
@@ -76,8 +79,8 @@ static X509_REQ *parse_request(const char *pem, size_t n, const char **ret_fault
         return request;
 }
 
-/* Why a signature by that key or algorithm is not accepted; "" = it may be verified. Other kinds of
- * keys could make the verification slow, and no client of TLS uses them. */
+/* Why a signature by that key or algorithm is not accepted; "" = it may be verified. Kinds of keys
+ * that no TLS client uses are refused, because some of them make the verification slow. */
 static const char *algorithm_fault(const X509_REQ *request, EVP_PKEY *key) {
         int digest = NID_undef;
 
@@ -135,7 +138,7 @@ bool hfd_pki_request_in(const char *pem, size_t n, const char *organisation) {
         return found;
 }
 
-/* "" = the block is a certificate. */
+/* Why the block is not a certificate; "" when it is. */
 static const char *block_fault(const struct block *block) {
         const unsigned char *at = block->data;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Certificate requests (PKCS #10) of clients: checks them, and issues certificates for them. Input
- * is PEM text of n bytes, which needs no NUL at the end and may be anything. Apart from random
- * numbers, results depend on the arguments only.
+ * Checks the certificate requests (PKCS #10) of clients, and issues certificates for them. Input is
+ * PEM text of n bytes, which needs no NUL at the end. It comes from clients, so it may be anything.
+ * Apart from random numbers, results depend on the arguments only.
  *
  * Threads: any, no lock. A check takes as long as the verification of one signature.
  */
@@ -13,13 +13,13 @@
 
 #include <holdfast/error.h>
 
-/* Why it is not a request with a valid signature of its own key; "" when it is. Static storage. The
- * words are those of Go's libraries where these have a fixed text. */
+/* Why the text is not a request with a valid signature by its own key; "" when it is. Static
+ * storage. The words are those of Go's libraries where these have a fixed text. */
 const char *hfd_pki_request_fault(const char *pem, size_t n);
-/* Whether the subject has that organisation, compared as in the certificate of a client. False also
- * for what is no request. */
+/* Whether the subject of the request has that organisation, compared as in the certificate of a
+ * client. False also if the text is not a request. */
 bool hfd_pki_request_in(const char *pem, size_t n, const char *organisation);
-/* Why it is not a list of certificates alone; "" when it is. Static storage. */
+/* Why the text is not a list of certificates and nothing else; "" when it is. Static storage. */
 const char *hfd_pki_certificates_fault(const char *pem, size_t n);
 
 /* Describes a certificate to issue. All texts are borrowed. */
@@ -28,8 +28,8 @@ struct hfd_pki_issue {
         const char *request_pem;
         size_t n_request;
         bool digital_signature, key_encipherment; /* the usages of the key */
-        int64_t now;     /* seconds since 1970; it is valid from a little earlier on */
-        int64_t seconds; /* its lifetime; from 8 hours on it includes the time before now */
+        int64_t now;     /* seconds since 1970; the certificate is valid from 5 minutes before */
+        int64_t seconds; /* the lifetime; if it is 8 hours or more, it includes these 5 minutes */
 };
 /*
  * Issues a certificate for a client, with the subject and the names of the request. It is valid for

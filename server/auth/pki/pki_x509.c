@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Steps of making a certificate.
+ * The steps that are the same for every certificate that is made.
  *
  * Invariant: serial numbers are random, because instances that share a CA have no common counter.
  */

@@ -2,10 +2,11 @@
 /*
  * Conversions. Invariants:
  *
- *  - Renaming there and back gives the same object: no name of one form has another meaning in the
- *    other form (a unit test checks the tables). A decoder has removed all unknown members before.
- *  - The names in an entry of managedFields are those of the entry's apiVersion wherever an object
- *    is stored or sent, and those of the requested row only within a write.
+ *  - A conversion to the stored form and back gives the same members, perhaps in another order. For
+ *    no name of one form has another meaning in the other form (a unit test checks the tables), and
+ *    the decoder has removed all unknown members before.
+ *  - An entry of managedFields names fields as the entry's apiVersion does wherever an object is
+ *    stored or sent. Only within a write it names them as the requested row does.
  */
 #include "server/resources/forms/conversion.h"
 
@@ -44,7 +45,8 @@ void hfd_conversion_field(const struct hfd_resource *row, const char *stored, ch
 
 /* ---- renaming ---- */
 
-/* Gives a member another key, at the end of the object. 0 or -ENOMEM. */
+/* Gives a member another key, and moves it to the end of the object. Does nothing if there is no
+ * such member. 0 or -ENOMEM. */
 static int rename_member(struct hf__json *object, const char *from, const char *to) {
         struct hf__json *member = hf__json_get(object, from);
 
@@ -81,7 +83,7 @@ static int rename_fields(const struct hfd_conversion *conversion, struct hf__jso
 
 /* ---- the owners of fields ---- */
 
-/* The rows of a kind, other than row: the one that stores, and those with a conversion to it. */
+/* Finds another row of the same kind that has this version. NULL: there is none. */
 static const struct hfd_resource *find_other_row(const struct hfd_resource *row,
                                                  const char *api_version) {
         size_t n;
@@ -107,8 +109,9 @@ static int translate_fields(const struct hfd_resource *from, const struct hfd_re
 }
 
 /*
- * Translates the entries of other versions of the kind: to the names of row, or back. Entries are
- * from clients, too: what has another form than an entry is left alone. 0 or -ENOMEM.
+ * Translates the entries of managedFields that other versions of the kind have written: to the
+ * names of row, or back. Clients may send entries too, so a malformed entry is left alone. 0 or
+ * -ENOMEM.
  */
 static int translate_owners(const struct hfd_resource *row, const struct hf__json *object,
                             bool back) {
@@ -188,6 +191,8 @@ struct hfd_object *hfd_conversion_object(const struct hfd_resource *row,
         if (!object || !row->conversion)
                 return hfd_object_ref(object);
         assert(object->resource == hfd_resource_stored(row));
+        /* managedFields stays as it is: outside a write, entries have the names of their version.
+         */
         json = hfd_object_parse(object);
         if (json && rename_members(row->conversion, json, false) == 0)
                 bytes = hfd_object_encode(row, json);

@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A kind that is served in two group versions, such as Events: each is a row of the table of
- * resources, but the objects are the same. One row stores them; the other one has a conversion,
- * which says how its form differs from the stored form:
+ * Converts the objects of a kind that is served in two group versions, such as Events. Each version
+ * is a row of the table of resources, but both serve the same objects. One row stores the objects.
+ * The other row has a conversion (struct hfd_conversion), which says how its form differs from the
+ * stored form:
  *
- *      store, cacher, watches' queues   the stored form, under the row that stores
- *      requests, bodies, responses      the form of the row that the client has named
+ *      store, cacher, queues of watches   the stored form, under the row that stores the objects
+ *      requests, responses                the form of the row that the client has named
  *
- * A read converts an object when it is rendered, a write converts the current object before it is
- * changed, and the new one before it is encoded. In between, everything works with the form of the
- * requested row: schema, patches, apply, strategy. Objects of rows without a conversion pass
- * unchanged and cost nothing.
+ * A read converts an object when it renders the object. A write converts the current object before
+ * it changes the object, and converts the new object when it encodes the object. In between, the
+ * schema, patches, apply and the strategy work with the form of the requested row.
  *
- * The owners of fields (managedFields) are stored as the writer names the fields. A write sees
- * those of the other version in its own names, so that both versions share the owners.
+ * In the store, an entry of managedFields names the fields as the version that has written them
+ * does. A write translates the entries of the other version to the names of its own version, and
+ * back when it encodes the object. So both versions share the owners of fields.
  *
- * Today a conversion renames members of the object. One that changes values would add functions to
- * struct hfd_conversion. Pure, except that objects are counted. Thread: any.
+ * hfd_conversion_object costs nothing if the row has no conversion. hfd_conversion_parse and
+ * hfd_conversion_encode search the table of resources for another version of the kind. If there is
+ * none, they only parse and encode.
+ *
+ * A conversion only renames members of the object. Pure, except for reference counts. Thread: any.
  */
 #include "server/resources/object.h"
 #include "server/resources/resource.h"
@@ -25,17 +29,19 @@
 /* The row under which the objects of a row are stored: the row itself if it has no conversion. */
 const struct hfd_resource *hfd_resource_stored(const struct hfd_resource *row);
 /*
- * The name of a field in the stored form ("involvedObject.kind") as the row calls it
- * ("regarding.kind"), for selectors.
+ * Writes to out how the row calls a field: stored is the path of the field in the stored form
+ * ("involvedObject.kind"), out the path in the form of the row ("regarding.kind"). For selectors.
  */
 void hfd_conversion_field(const struct hfd_resource *row, const char *stored, char *out,
                           size_t max_out);
 
-/* Reads an object for a write by this row; the caller frees it. NULL = as hfd_object_parse. */
+/* Parses a stored object for a write to this row; the caller frees the result. NULL = out of
+ * memory, or the object's bytes are malformed. */
 struct hf__json *hfd_conversion_parse(const struct hfd_resource *row,
                                       const struct hfd_object *object);
-/* Encodes an object that has the form of the row, for the store. NULL = out of memory. */
+/* Encodes an object that has the form of the row, in the stored form. NULL = out of memory. */
 struct hf__buf *hfd_conversion_encode(const struct hfd_resource *row, const struct hf__json *json);
-/* A reference to the object in the form of the row: the same object if it has that form. NULL = out
- * of memory, or object is NULL. */
+/* A new reference to the object in the form of the row, for a read. It is the same object if the
+ * row has no conversion. NULL = out of memory, the object's bytes are malformed, or object is NULL.
+ */
 struct hfd_object *hfd_conversion_object(const struct hfd_resource *row, struct hfd_object *object);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Encloses protobuf messages, and converts answers. The schemas here are those of answers that are
- * no kinds: Status, PartialObjectMetadata and the metadata of lists.
+ * not stored: Status, PartialObjectMetadata and the metadata of lists.
  *
- * Invariant: every list type of Kubernetes is {1: metadata, 2: items}.
+ * Invariant: in protobuf, every list type of Kubernetes is {1: metadata, 2: items}, so one function
+ * serves them all.
  */
 #include "server/resources/forms/protobuf_answer.h"
 
@@ -23,7 +24,8 @@
 #define PARTIAL      "PartialObjectMetadata"
 #define KIND_MAX     80
 
-/* Field numbers of Unknown, WatchEvent and lists. */
+/* Field numbers of runtime.Unknown and its TypeMeta, of WatchEvent and its RawExtension, and of
+ * lists. */
 enum {
         TYPE_META = 1,
         RAW = 2,
@@ -86,7 +88,7 @@ static void put_head(struct hf__strbuf *s, const char *api_version, const char *
         hfd_protobuf_wrap(s, TYPE_META, start);
 }
 
-/* The end of an Unknown: no content encoding, no content type. */
+/* The last fields of a runtime.Unknown, both empty: content encoding and content type. */
 static void put_end(struct hf__strbuf *s) { hf__strbuf_add(s, "\x1a\0\x22\0", 4); }
 
 static void put_object(struct hf__strbuf *s, const struct hfd_schema *schema,
@@ -138,14 +140,15 @@ void hfd_protobuf_put_list_end(struct hf__strbuf *s) { put_end(s); }
 
 /* ---- events ---- */
 
-/* Appends the space for the length of a frame, and the type. Returns where the object begins. */
+/* Appends four bytes for the length of the frame, and the type. Returns where the object begins. */
 static size_t begin_frame(struct hf__strbuf *s, const char *type) {
         hf__strbuf_add(s, "\0\0\0", 4);
         hfd_protobuf_put_text(s, EVENT_TYPE, type);
         return s->n;
 }
 
-/* frame: where the frame begins in s; object: what begin_frame has returned. */
+/* Encloses the object, and sets the length. frame: where the frame begins in s; object: what
+ * begin_frame has returned. */
 static void end_frame(struct hf__strbuf *s, size_t frame, size_t object) {
         hfd_protobuf_wrap(s, EXTENSION_RAW, object);
         hfd_protobuf_wrap(s, EVENT_OBJECT, object);

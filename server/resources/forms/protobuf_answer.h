@@ -6,10 +6,12 @@
  * event of a watch is a WatchEvent {1: type, 2: {1: the enclosed object}} after its length in four
  * bytes, the highest first.
  *
- * resource: the kind of the objects. It has a protobuf form (server/handlers/protobuf_body.h),
- * unless `partial` is set: then only the metadata is written, as PartialObjectMetadata.
+ * In all functions, resource is the kind of the objects. If `partial` is true, only the metadata of
+ * an object is written, as PartialObjectMetadata. Otherwise the kind must have a protobuf form
+ * (server/handlers/protobuf_body.h).
  *
- * Errors are kept in the buffer (strbuf.h). Pure. Thread: any.
+ * The functions that append to a buffer keep errors in the buffer (strbuf.h). Pure. Thread: owner
+ * of the arguments.
  */
 #include <stdbool.h>
 
@@ -22,13 +24,14 @@ struct hf__json;
 #define HFD_PROTOBUF_TYPE       "application/vnd.kubernetes.protobuf"
 #define HFD_PROTOBUF_WATCH_TYPE HFD_PROTOBUF_TYPE ";stream=watch"
 
-/* Appends an event with an object. */
+/* Appends an event of a watch. type: "ADDED", ... */
 void hfd_protobuf_put_frame(struct hf__strbuf *s, const char *type,
                             const struct hfd_resource *resource, bool partial,
                             const struct hf__json *object);
 /*
- * The parts of a list: everything up to the items, one item, and the end. meta: the list's
- * metadata. n_items: the bytes of all items, because the length of the list precedes it.
+ * Append the parts of a list, in this order: what precedes the items, each item, and the end. meta:
+ * the list's metadata. n_items: the bytes of all items as hfd_protobuf_put_item appends them, which
+ * the caller must know first, because the length of the list precedes the list.
  */
 void hfd_protobuf_put_list_head(struct hf__strbuf *s, const struct hfd_resource *resource,
                                 bool partial, const struct hf__json *meta, size_t n_items);
@@ -36,10 +39,10 @@ void hfd_protobuf_put_item(struct hf__strbuf *s, const struct hfd_resource *reso
                            const struct hf__json *object);
 void hfd_protobuf_put_list_end(struct hf__strbuf *s);
 /*
- * Converts an answer in JSON: an object or a list of the resource, a Status, PartialObjectMetadata
- * or a list of these. resource NULL: a Status only. *ret_answer: a new reference. 0, -ENOMEM, or
- * HF_E_INVALID: it is something else, or no JSON. Parses the answer, so a large one belongs on the
- * pool of threads.
+ * Converts an answer from JSON: an object or a list of the resource, a Status,
+ * PartialObjectMetadata or a list of these. resource NULL: only a Status is converted. *ret_answer:
+ * a new reference. 0, -ENOMEM, or HF_E_INVALID: the answer is something else, or not JSON. The
+ * function parses the answer, so the caller converts a large answer on the pool of threads.
  */
 int hfd_protobuf_convert(const struct hfd_resource *resource, const struct hf__buf *json,
                          struct hf__buf **ret_answer);

@@ -168,8 +168,9 @@ static int compare_texts(const void *a, const void *b) {
 
 /*
  * For an object that is being deleted: refuses finalizers that the stored object does not have,
- * because with new ones the deletion might never end. Without memory for the index, every finalizer
- * counts as new. The message has the first ones, as Go prints them, sorted.
+ * because with new ones the deletion might never end. If there is no memory for the index, every
+ * finalizer counts as new. The message has the first SHOWN_FINALIZERS of them, sorted, in the form
+ * in which Go prints a slice.
  */
 static void forbid_new_finalizers(const struct hf__json *list, const struct hf__json *old_list,
                                   struct hfd_causes *causes) {
@@ -199,7 +200,8 @@ static void forbid_new_finalizers(const struct hf__json *list, const struct hf__
         hfd_cause_forbidden(causes, "metadata.finalizers", text);
 }
 
-/* Whether the kind belongs to a group whose finalizers have a name of Kubernetes' or a domain. */
+/* Whether the kind belongs to a group that accepts only standard finalizers and those with a domain
+ * in front of their name. */
 static bool has_strict_finalizers(const struct hfd_resource *resource) {
         return !*resource->group || strcmp(resource->group, "rbac.authorization.k8s.io") == 0;
 }
@@ -248,7 +250,8 @@ static void validate_finalizers(const struct hfd_resource *resource, const struc
 
 /* ---- updates ---- */
 
-/* Fields that the client left out are equal already: meta.c copied them from the stored object. */
+/* Fields that the client has left out are equal, because meta.c has copied them from the stored
+ * object. */
 static void validate_unchanged(const struct hf__json *meta, const struct hf__json *old_meta,
                                struct hfd_causes *causes) {
         static const char *const immutable[][2] =

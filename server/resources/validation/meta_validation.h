@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Validates ObjectMeta: names by the rule of the resource; labels, annotations, finalizers, owners,
- * and the fields that an update must not change in the same way for all kinds. Pure. Thread: any.
+ * Validates ObjectMeta. The rules for names depend on the resource, and those for finalizers on its
+ * group. Labels, annotations, owners and the fields that an update must not change have the same
+ * rules for all kinds. Pure. Thread: any.
  */
 #include "server/resources/causes.h"
 #include "server/resources/resource.h"
@@ -13,7 +14,8 @@
  */
 void hfd_meta_validate(const struct hfd_resource *resource, const struct hf__json *object,
                        const struct hf__json *old, struct hfd_causes *causes);
-/* The same for labels or annotations elsewhere, as in a template. labels may be NULL. */
+/* The same for labels or annotations elsewhere, for example in a template. field: their path, for
+ * the causes. Values are strings. labels and annotations may be NULL. */
 void hfd_labels_validate(const struct hf__json *labels, const char *field,
                          struct hfd_causes *causes);
 void hfd_annotations_validate(const struct hf__json *annotations, const char *field,

@@ -3,9 +3,9 @@
  * Syntax of names (apimachinery's util/validation). The predicates compare bytes, independently of
  * the locale.
  *
- * Invariant: an accepted text never contains a quote or a control character, and no slash except
- * the one in a qualified name. So callers use it in storage keys, paths and messages without
- * escaping.
+ * Invariant: an accepted text contains no quote and no control character, and no slash except the
+ * one in a qualified name. So callers use accepted texts in storage keys, paths and messages
+ * without escaping.
  */
 #include "server/resources/validation/names.h"
 
@@ -48,7 +48,8 @@ static bool is_alnum(char c) { return is_lower_alnum(c) || (c >= 'A' && c <= 'Z'
 /* The characters that are allowed in name parts and data keys. */
 static bool is_name_char(char c) { return is_alnum(c) || c == '-' || c == '_' || c == '.'; }
 
-/* Whether text is a DNS label or, if dots is true, one or more DNS labels separated by dots. */
+/* Whether text is a DNS label or, if dots is true, one or more DNS labels separated by dots. The
+ * callers check the length. */
 static bool is_dns_labels(const char *text, bool dots) {
         bool start = true; /* at the first character of a label */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The syntax of the names of objects, labels, annotations and finalizers, and of data keys. Each
- * rule has a text, which is the one that Kubernetes sends to clients. Pure. Thread: any.
+ * The syntax of the names of objects, labels, annotations and finalizers, and of data keys. The
+ * text of a rule is that which Kubernetes sends to clients. No text is NULL. Pure. Thread: any.
  */
 #include <stdbool.h>
 
@@ -10,11 +10,12 @@
 #define HFD_DNS_SUBDOMAIN_MAX 253
 #define HFD_LABEL_VALUE_MAX   63
 
-/* "my-name": lower case, digits and '-', at most 63 bytes. */
+/* "my-name": lower-case letters, digits and '-', at most 63 bytes. */
 bool hfd_is_dns_label(const char *text);
 /* "my-name": a DNS label that begins with a letter. */
 bool hfd_is_dns1035_label(const char *text);
-/* "my.name": DNS labels joined by dots, at most 253 bytes in all. */
+/* "my.name": parts joined by dots, at most 253 bytes in all. As in Kubernetes, a part has the
+ * syntax of a DNS label, but may be longer than 63 bytes. */
 bool hfd_is_dns_subdomain(const char *text);
 /* "My_name" or "example.com/My_name": the key of a label or an annotation, or a finalizer. */
 bool hfd_is_qualified_name(const char *text);

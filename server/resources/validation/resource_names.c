@@ -2,8 +2,10 @@
 /*
  * The names of what quotas and limits count. The rules and their texts are those of Kubernetes.
  *
- * A name without a slash is one of the table. One with a slash is not checked further, because
- * nodes and extensions may have resources of any name.
+ * A name without a slash must be in the table, or begin with "hugepages-" or "requests.hugepages-".
+ * A name with a slash only has to be a qualified name, because nodes and extensions may have
+ * resources of any name. For containers such a name must also be that of an extended resource,
+ * unless it belongs to Kubernetes.
  */
 #include "server/resources/validation/resource_names.h"
 
@@ -17,10 +19,10 @@
 enum {
         IN_QUOTA = 1,
         IN_CONTAINER = 2,
-        COUNTED = 4, /* only whole numbers */
-        POD_COUNT = 8,
+        COUNTED = 4,   /* objects are counted, so values are whole numbers */
+        POD_COUNT = 8, /* this and the next two: what a quota with a scope may count */
         POD_COMPUTE = 16,
-        CLAIMS = 32, /* of volumes */
+        CLAIMS = 32, /* PersistentVolumeClaims */
 };
 
 static const struct {
@@ -55,7 +57,7 @@ static bool begins_with(const char *text, const char *prefix) {
         return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* Whether the name is in the table; *ret_flags are its flags, otherwise 0. */
+/* Whether the name is a standard one. *ret_flags: its flags, or 0. */
 static bool is_standard(const char *name, unsigned *ret_flags) {
         *ret_flags = 0;
         for (size_t i = 0; i < sizeof standard / sizeof standard[0]; i++)
@@ -70,12 +72,13 @@ static bool is_standard(const char *name, unsigned *ret_flags) {
         return *ret_flags != 0;
 }
 
-/* Names without a domain belong to Kubernetes. */
+/* Whether the name belongs to Kubernetes: it has no domain, or the domain kubernetes.io. */
 static bool is_native(const char *name) {
         return !strchr(name, '/') || strstr(name, "kubernetes.io/");
 }
 
-/* A resource of somebody's own, of which a node has a whole number. */
+/* Whether the name is that of an extended resource, of which a node has a whole number. Such a name
+ * must also be valid in a quota, with "requests." in front. */
 static bool is_extended(const char *name) {
         char in_quota[400];
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The names of what quotas and limits count: "cpu", "configmaps",
- * "count/leases.coordination.k8s.io". The functions that take causes add one for each rule that the
- * name or the value breaks. Pure. Thread: any.
+ * The names and values of the resources that quotas and limits count: "cpu", "configmaps",
+ * "count/leases.coordination.k8s.io". A function that takes causes adds one for each rule that the
+ * name or the value breaks; field is the path for the causes. Pure. Thread: any.
  */
 #include <stdbool.h>
 
@@ -24,27 +24,28 @@ enum hfd_quota_scope {
         HFD_SCOPES_END = 128
 };
 
-/* 0: there is no such scope. */
+/* The bit of the scope of this name; 0 = there is no such scope. */
 unsigned hfd_quota_scope(const char *name);
-/* Whether a quota of this one scope may count the resource. True for names that are not standard.
- */
+/* Whether a quota of this one scope may count the resource. True for every name that is not a
+ * standard name in quotas. */
 bool hfd_quota_scope_fits(unsigned scope, const char *resource);
 
-/* The name in a quota, which `field` leads to. */
+/* Validates a name in a quota. */
 void hfd_resource_name_validate_quota(const char *name, const char *field,
                                       struct hfd_causes *causes);
-/* The name in a LimitRange of any type, or only of the types Pod and Container. */
+/* Validate a name in a LimitRange: of any type; or of the types Pod and Container only. */
 void hfd_resource_name_validate(const char *name, const char *field, struct hfd_causes *causes);
 void hfd_resource_name_validate_container(const char *name, const char *field,
                                           struct hfd_causes *causes);
-/* Whether more of it may be promised than there is: limits may exceed requests. */
+/* Whether more of the resource may be promised than there is: limits may then exceed requests. */
 bool hfd_resource_name_may_overcommit(const char *name);
 
-/* Whether the value of a resource is not negative and, if it is counted, whole. */
+/* Validates the value of a resource: not negative and, if it counts objects or the resource is an
+ * extended one, a whole number. */
 void hfd_resource_value_validate(const char *name, const struct hf__json *value, const char *field,
                                  struct hfd_causes *causes);
-/* "Invalid value: VALUE: DETAIL". */
+/* Adds the cause "Invalid value: VALUE: DETAIL". */
 void hfd_cause_invalid_quantity(struct hfd_causes *causes, const char *field,
                                 const struct hfd_quantity *value, const char *detail);
-/* The value as a quantity. The decoder has checked its text; zero if it is no quantity. */
+/* The value as a quantity. The decoder has checked it; zero if it is not a quantity. */
 struct hfd_quantity hfd_quantity_of_json(const struct hf__json *value);
