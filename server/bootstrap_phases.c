@@ -100,6 +100,7 @@ static int check_directory(const char *directory, struct hf_status *reterr_statu
 
 int hfd_bootstrap_phases_make(struct hfd_server *server, struct hf_status *reterr_status) {
         const struct hfd_extra *extra = server->extra;
+        bool workloads = server->config->serves_workloads;
         struct hf_bootstrap_kind kinds[HFD_RESOURCES_MAX];
         char versions[HFD_RESOURCES_MAX][API_VERSION_MAX];
         struct hf_bootstrap_phase phases[] = {
@@ -114,8 +115,10 @@ int hfd_bootstrap_phases_make(struct hfd_server *server, struct hf_status *reter
                 {
                         .size = sizeof(struct hf_bootstrap_phase),
                         .name = "phase-1",
-                        .manifests = hfd_manifests_phase_1,
-                        .n_manifests = hfd_manifests_phase_1_n,
+                        .manifests =
+                                workloads ? hfd_manifests_phase_1_workloads : hfd_manifests_phase_1,
+                        .n_manifests = workloads ? hfd_manifests_phase_1_workloads_n
+                                                 : hfd_manifests_phase_1_n,
                         .directories = (const char *const *)server->config->bootstrap_manifests,
                         .n_directories = server->config->n_bootstrap_manifests,
                         .hook_patience = PHASE_1_PATIENCE,

@@ -25,6 +25,7 @@
 #include "server/pki/pki_command.h"
 #include "server/process/process_limits.h"
 #include "server/release/release.h"
+#include "server/resources/resource.h"
 #include "server/status/exec.h"
 #include "server/store/copy_command.h"
 #include "server/store/file_commands.h"
@@ -95,6 +96,8 @@ static int parse_command_line(int argc, char **argv, struct hfd_config *ret_conf
                         : hfd_flags_parse(argc, argv, ret_config, reterr_status);
 
         if (r == 0 && ret_config->command == HFD_COMMAND_SERVE) {
+                if (ret_config->serves_workloads)
+                        hfd_resources_add_workloads();
                 r = hfd_config_check_controllers(ret_config, hfd_controllers_names(),
                                                  reterr_status);
                 if (r != 0)

@@ -98,6 +98,26 @@ static int complete_list(const char *flag, const char *text, const char *what, c
                        hf__redact(text, shown, sizeof shown), max, what);
 }
 
+/* The value of --runtime-config: one name is known, and a later value of it wins. */
+static int complete_runtime_config(struct hfd_config *config, struct hf_status *reterr_status) {
+        static const char name[] = "api/workloads=";
+        char shown[201];
+
+        for (const char *at = config->runtime_config; at && *at;) {
+                size_t n = strcspn(at, ",");
+                bool yes = n == sizeof name + 3 && strncmp(at + sizeof name - 1, "true", 4) == 0,
+                     no = n == sizeof name + 4 && strncmp(at + sizeof name - 1, "false", 5) == 0;
+                if (strncmp(at, name, sizeof name - 1) != 0 || (!yes && !no))
+                        return hf_fail(reterr_status, HF_E_INVALID,
+                                       "flag --runtime-config: \"%s\" is neither "
+                                       "api/workloads=true nor api/workloads=false",
+                                       hf__redact(config->runtime_config, shown, sizeof shown));
+                config->serves_workloads = yes;
+                at += n + (at[n] == ',');
+        }
+        return 0;
+}
+
 static int complete_lists(struct hfd_config *config, struct hf_status *reterr_status) {
         int r = complete_list("etcd-servers", config->etcd_servers_text, "URLs",
                               config->etcd_servers, HFD_MAX_ETCD_SERVERS, &config->n_etcd_servers,
@@ -170,7 +190,9 @@ int hfd_config_complete(struct hfd_config *config, struct hf_status *reterr_stat
         /* This replaces only members that are still zero: those without a flag, and
          * --leader-elect-stop-grace, whose default depends on other flags. */
         hf_leader_timing_defaults(&config->timing);
-        r = complete_lists(config, reterr_status);
+        r = complete_runtime_config(config, reterr_status);
+        if (r == 0)
+                r = complete_lists(config, reterr_status);
         return r < 0 ? hf_fail(reterr_status, r, "%s", hf_strerror(r)) : r;
 }
 
@@ -241,6 +263,7 @@ void hfd_config_done(struct hfd_config *config) {
                           &config->lease_name,
                           &config->controllers_text,
                           &config->kubeconfig,
+                          &config->runtime_config,
                           &config->lock_type,
                           &config->bootstrap_manifests_text,
                           &config->ignored_flags,

@@ -17,8 +17,13 @@
 #include "base/strbuf.h"
 #include "server/config/flags.h"
 
-/* The most arguments that are added: --data-dir, --tls-cert-file, --tls-private-key-file. */
-#define ADDED_MAX 3
+/* The most arguments that are added: --data-dir, --tls-cert-file, --tls-private-key-file,
+ * --runtime-config, --controllers. */
+#define ADDED_MAX 5
+
+/* Where service accounts are not used, no namespace gets one, or the CA that its pods would need.
+ * The names are those of the controllers (controllers/namespaces). */
+#define NO_ACCOUNTS ",-default-service-account,-root-ca-publisher"
 
 /* The flags that are left out (kube_apiserver.h). The value of a boolean one is never the next
  * argument. */
@@ -65,6 +70,9 @@ struct rewrite {
         struct hf__strbuf left_out;       /* "--a, --b" */
         const char *cert_dir;             /* NULL = not given */
         bool has_data_dir, has_tls_files; /* the flags were given */
+        bool has_controllers;             /* so was --controllers */
+        bool no_workloads;                /* --runtime-config says so */
+        bool no_accounts;                 /* --disable-admission-plugins says so */
 };
 
 bool hfd_is_kube_apiserver(const char *argv0) {
@@ -94,8 +102,18 @@ static void note_flag(struct rewrite *rewrite, const char *argument, const char 
 
         if (is_flag(argument, "cert-dir"))
                 rewrite->cert_dir = equals ? equals + 1 : next;
+        rewrite->has_controllers = rewrite->has_controllers || is_flag(argument, "controllers");
         rewrite->has_data_dir = rewrite->has_data_dir || is_flag(argument, "data-dir");
         rewrite->has_tls_files = rewrite->has_tls_files || is_flag(argument, "tls-cert-file");
+}
+
+/* A flag that is left out may still say something. value may be NULL. */
+static void note_ignored(struct rewrite *rewrite, const char *name, const char *value) {
+        if (strcmp(name, "runtime-config") == 0 && value && strstr(value, "api/workloads=false"))
+                rewrite->no_workloads = true;
+        if (strcmp(name, "disable-admission-plugins") == 0 && value &&
+            strstr(value, "ServiceAccount"))
+                rewrite->no_accounts = true;
 }
 
 /* Copies all arguments but the ignored flags with their values. */
@@ -112,8 +130,10 @@ static void copy_arguments(struct rewrite *rewrite, int argc, char *const argv[]
                 }
                 hf__strbuf_printf(&rewrite->left_out, "%s--%s", rewrite->left_out.n > 0 ? ", " : "",
                                   flag->name);
-                if (!flag->boolean && argv[i][2 + n] == '\0')
-                        i++; /* the value is the next argument */
+                const char *value = argv[i][2 + n] == '=' ? argv[i] + 3 + n : NULL;
+                if (!flag->boolean && !value && i + 1 < argc)
+                        value = argv[++i];
+                note_ignored(rewrite, flag->name, value);
         }
         rewrite->n_borrowed = rewrite->argc;
 }
@@ -143,8 +163,12 @@ static bool has_file(const char *directory, const char *file) {
 static int add_arguments(struct rewrite *rewrite) {
         int r = 0;
 
-        if (!rewrite->cert_dir)
-                return 0;
+        if (!rewrite->no_workloads)
+                r = add_argument(rewrite, "runtime-config", "api/workloads", "=true");
+        if (r == 0 && rewrite->no_accounts && !rewrite->has_controllers)
+                r = add_argument(rewrite, "controllers", "*", NO_ACCOUNTS);
+        if (r != 0 || !rewrite->cert_dir)
+                return r;
         if (!rewrite->has_data_dir)
                 r = add_argument(rewrite, "data-dir", rewrite->cert_dir, "");
         if (r != 0 || rewrite->has_tls_files || !has_file(rewrite->cert_dir, "/apiserver.crt") ||

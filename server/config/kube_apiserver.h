@@ -17,6 +17,10 @@ bool hfd_is_kube_apiserver(const char *argv0);
  *  - Some flags that holdfastd does not have are left out, and named in ret_config->ignored_flags:
  *    those whose absence weakens nothing. Any other flag that holdfastd does not have is refused as
  *    unknown.
+ *  - Pods, services, Deployments and so on are served as data, as those who start a kube-apiserver
+ *    expect, unless --runtime-config contains api/workloads=false.
+ *  - With --disable-admission-plugins=ServiceAccount the controllers that fill new namespaces do
+ * not run, unless --controllers is given: whoever starts a kube-apiserver alone has none.
  *  - If --data-dir is not given, --cert-dir is also the data directory.
  *  - <cert-dir>/apiserver.crt and .key are the serving certificate and its key, if they exist and
  *    --tls-cert-file is not given.

@@ -15,7 +15,7 @@
 
 #define HFD_SYSTEM_NAMESPACE "kube-system"
 
-#define HFD_KINDS_MAX 64
+#define HFD_KINDS_MAX 80
 
 /* Indexes of the informers. HFD_OWNER_INDEX exists for all kinds: its values are the uids of an
  * object's owners. HFD_FINALIZER_INDEX exists for namespaced kinds: its value is the namespace of

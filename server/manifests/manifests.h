@@ -13,3 +13,6 @@
 
 extern const struct hf_bootstrap_manifest hfd_manifests_phase_0[], hfd_manifests_phase_1[];
 extern const size_t hfd_manifests_phase_0_n, hfd_manifests_phase_1_n;
+/* Phase 1 where services are served: with the Service by which clients in pods find the server. */
+extern const struct hf_bootstrap_manifest hfd_manifests_phase_1_workloads[];
+extern const size_t hfd_manifests_phase_1_workloads_n;

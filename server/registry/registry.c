@@ -7,6 +7,7 @@
  * Invariant: request->done is called exactly once for every verb except watch.
  */
 #include "server/registry/registry.h"
+#include "server/registry/parts/part.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -64,6 +65,10 @@ void hfd_registry_serve(struct hfd_registry *registry, struct hfd_request *reque
         struct hfd_response response = {0};
 
         assert(request->resource && request->done);
+        if (request->part_of && request->resource != request->part_of) {
+                hfd_part_serve(registry, request);
+                return;
+        }
         switch (request->verb) {
         case HFD_GET: hfd_read_get(registry, request); return;
         case HFD_LIST: hfd_list(registry, request); return;

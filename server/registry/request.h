@@ -42,6 +42,9 @@ struct hfd_list_body;
 struct hfd_request {
         enum hfd_verb verb;
         const struct hfd_resource *resource;
+        /* For a subresource whose bodies are of another kind (hfd_resource_of_part), which is
+         * `resource`: the resource of the object. */
+        const struct hfd_resource *part_of;
         char ns[HF_NAME_MAX + 1];   /* "" = all namespaces, or cluster scope */
         char name[HF_NAME_MAX + 1]; /* "" = the collection */
         /* For a delete: an object with another uid is treated as not found; "" = any uid. */

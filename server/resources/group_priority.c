@@ -14,15 +14,22 @@ static const struct {
 } of_groups[] = {{"", 18000},
                  {"apiregistration.k8s.io", 18000},
                  {"events.k8s.io", 17750},
+                 {"apps", 17800},
                  {"authentication.k8s.io", 17700},
                  {"authorization.k8s.io", 17600},
+                 {"autoscaling", 17500},
+                 {"batch", 17400},
                  {"certificates.k8s.io", 17300},
+                 {"networking.k8s.io", 17200},
+                 {"policy", 17100},
                  {"rbac.authorization.k8s.io", 17000},
+                 {"storage.k8s.io", 16800},
                  {"admissionregistration.k8s.io", 16700},
                  {"apiextensions.k8s.io", 16700},
                  {"scheduling.k8s.io", 16600},
                  {"coordination.k8s.io", 16500},
                  {"node.k8s.io", 16300},
+                 {"discovery.k8s.io", 16200},
                  {"flowcontrol.apiserver.k8s.io", 16100}};
 
 enum { CUSTOM_GROUP = 1000, CUSTOM_VERSION = 100 };
@@ -30,6 +37,8 @@ enum { CUSTOM_GROUP = 1000, CUSTOM_VERSION = 100 };
 static int version_priority(const struct hfd_resource *row) {
         if (!*row->group)
                 return 1;
+        if (strcmp(row->group, "autoscaling") == 0)
+                return 30;
         if (strcmp(row->group, "flowcontrol.apiserver.k8s.io") == 0)
                 return 21;
         if (strcmp(row->version, "v1beta1") == 0)

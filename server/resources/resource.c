@@ -18,6 +18,7 @@
 
 #include "base/strbuf.h"
 #include "server/resources/strategies/strategies.h"
+#include "server/resources/workloads/workloads.h"
 
 /* Both versions of Events have these columns. The paths are those of the stored form, v1. */
 #define EVENT_COLUMNS                                                                              \
@@ -464,38 +465,69 @@ static const struct hfd_resource table[] = {
 
 _Static_assert(N_ROWS <= HFD_RESOURCES_MAX, "the cacher has a tree for each resource");
 
+/* The rows that are served: those of the table, or after hfd_resources_add_workloads a copy of them
+ * and of the workload kinds. */
+static struct hfd_resource all_rows[HFD_RESOURCES_MAX];
+static const struct hfd_resource *rows = table;
+static size_t n_rows = N_ROWS;
+
+/* Appends the rows of the core group, or those of the others. */
+static void append_rows(const struct hfd_resource *more, size_t n, bool core) {
+        for (size_t i = 0; i < n; i++)
+                if ((*more[i].group == '\0') == core) {
+                        assert(n_rows < HFD_RESOURCES_MAX);
+                        all_rows[n_rows++] = more[i];
+                }
+}
+
+void hfd_resources_add_workloads(void) {
+        size_t n_core, n_others;
+        const struct hfd_resource *core = hfd_core_workload_rows(&n_core),
+                                  *others = hfd_group_workload_rows(&n_others);
+
+        if (rows != table)
+                return;
+        rows = all_rows;
+        n_rows = 0;
+        /* The rows of one group are adjacent. */
+        append_rows(table, N_ROWS, true);
+        append_rows(core, n_core, true);
+        append_rows(table, N_ROWS, false);
+        append_rows(others, n_others, false);
+}
+
 const struct hfd_resource *hfd_resources(size_t *ret_n) {
-        *ret_n = N_ROWS;
-        return table;
+        *ret_n = n_rows;
+        return rows;
 }
 
 size_t hfd_resource_index(const struct hfd_resource *resource) {
-        assert(resource >= table && resource < table + N_ROWS);
-        return (size_t)(resource - table);
+        assert(resource >= rows && resource < rows + n_rows);
+        return (size_t)(resource - rows);
 }
 
 bool hfd_resource_starts_group(const struct hfd_resource *resource) {
         for (size_t i = 0; i < hfd_resource_index(resource); i++)
-                if (strcmp(table[i].group, resource->group) == 0)
+                if (strcmp(rows[i].group, resource->group) == 0)
                         return false;
         return true;
 }
 
 bool hfd_resource_starts_version(const struct hfd_resource *resource) {
         for (size_t i = 0; i < hfd_resource_index(resource); i++)
-                if (strcmp(table[i].group, resource->group) == 0 &&
-                    strcmp(table[i].version, resource->version) == 0)
+                if (strcmp(rows[i].group, resource->group) == 0 &&
+                    strcmp(rows[i].version, resource->version) == 0)
                         return false;
         return true;
 }
 
 const struct hfd_resource *hfd_resource_find(const char *group, const char *version,
                                              const char *plural) {
-        for (size_t i = 0; i < N_ROWS; i++)
+        for (size_t i = 0; i < n_rows; i++)
                 /* The first bytes are compared for speed: each request comes here. */
-                if (table[i].plural[0] == plural[0] && strcmp(table[i].plural, plural) == 0 &&
-                    strcmp(table[i].group, group) == 0 && strcmp(table[i].version, version) == 0)
-                        return &table[i];
+                if (rows[i].plural[0] == plural[0] && strcmp(rows[i].plural, plural) == 0 &&
+                    strcmp(rows[i].group, group) == 0 && strcmp(rows[i].version, version) == 0)
+                        return &rows[i];
         return NULL;
 }
 
@@ -515,7 +547,10 @@ bool hfd_resource_subresource(const struct hfd_resource *resource, const char *n
                    {"status", HFD_SUB_STATUS},
                    {"finalize", HFD_SUB_FINALIZE},
                    {"approval", HFD_SUB_APPROVAL},
-                   {"token", HFD_SUB_TOKEN}};
+                   {"token", HFD_SUB_TOKEN},
+                   {"scale", HFD_SUB_SCALE},
+                   {"binding", HFD_SUB_BINDING},
+                   {"eviction", HFD_SUB_EVICTION}};
 
         for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
                 if (strcmp(all[i].name, name) == 0) {
@@ -525,6 +560,20 @@ bool hfd_resource_subresource(const struct hfd_resource *resource, const char *n
                         return (resource->subresources & bit) == bit;
                 }
         return false;
+}
+
+const struct hfd_resource *hfd_resource_of_part(enum hfd_subresource subresource) {
+        switch (subresource) {
+        case HFD_SUB_TOKEN: return hfd_resource_token_request();
+        case HFD_SUB_SCALE: return hfd_resource_scale();
+        case HFD_SUB_BINDING: return hfd_resource_binding();
+        case HFD_SUB_EVICTION: return hfd_resource_eviction();
+        case HFD_SUB_NONE:
+        case HFD_SUB_STATUS:
+        case HFD_SUB_FINALIZE:
+        case HFD_SUB_APPROVAL: break;
+        }
+        return NULL;
 }
 
 bool hfd_is_system_namespace(const char *name) {

@@ -6,8 +6,8 @@
  * watches, discovery, Table) reads the row. The rules of a single kind are in its strategy
  * functions (strategies/strategies.h, which also describes how to add a kind).
  *
- * The table is static and immutable, so callers may keep pointers to rows, and compare them. Pure.
- * Thread: any.
+ * The table is static, and immutable once the process has read its flags, so callers may keep
+ * pointers to rows, and compare them. Pure. Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,23 +16,37 @@ struct hf__json;
 struct hfd_causes;
 struct hfd_schema;
 
-#define HFD_COLUMNS_MAX     10
-#define HFD_RESOURCES_MAX   64
+#define HFD_COLUMNS_MAX     12
+#define HFD_RESOURCES_MAX   80
 #define HFD_API_VERSION_MAX 128 /* bytes of "group/version", with the NUL */
 #define HFD_QUALIFIED_MAX   128 /* bytes of "plural.group", with the NUL */
 
 /*
  * Parts of an object that have a path of their own. A write to that path changes only the part, and
  * the metadata too if the row has subresources_write_meta. A row has a set of these flags, a
- * request has one of them. TOKEN is not a part of an object: a create at .../token issues a token
- * for the object (reviews/token_request.h).
+ * request has one of them.
+ *
+ * The last four have bodies of another kind (hfd_resource_of_part). TOKEN is not a part of an
+ * object: a create at .../token issues a token for the object (reviews/token_request.h). SCALE
+ * shows how many replicas an object has and should have; a create at .../binding assigns a pod to a
+ * node, and one at .../eviction deletes a pod (registry/parts).
  */
 enum hfd_subresource {
         HFD_SUB_NONE = 0,
         HFD_SUB_STATUS = 1,
         HFD_SUB_FINALIZE = 2,
+        HFD_SUB_APPROVAL = 8,
         HFD_SUB_TOKEN = 4,
-        HFD_SUB_APPROVAL = 8
+        HFD_SUB_SCALE = 16,
+        HFD_SUB_BINDING = 32,
+        HFD_SUB_EVICTION = 64
+};
+
+/* Where an object keeps what its Scale shows: paths of members. */
+struct hfd_scale_paths {
+        const char *replicas, *current_replicas;
+        const char *selector;    /* a text, a LabelSelector or a map of labels; NULL = none */
+        bool selector_is_labels; /* it is a map of labels */
 };
 
 /*
@@ -93,6 +107,7 @@ struct hfd_resource {
          * status.conditions by .../approval too (CertificateSigningRequests).
          */
         unsigned subresources;
+        const struct hfd_scale_paths *scale;        /* with SCALE */
         struct hfd_column columns[HFD_COLUMNS_MAX]; /* ends at HFD_COLUMNS_MAX or a NULL name */
 
         const struct hfd_schema *schema; /* of the kind: a STRUCT */
@@ -108,6 +123,9 @@ struct hfd_resource {
         int (*mark_deleted)(struct hf__json *object, const char *now);
 };
 
+/* Also serves the workload kinds (workloads/workloads.h), in this whole process. Call it at the
+ * start, before anything uses the rows; a second call does nothing. */
+void hfd_resources_add_workloads(void);
 /* All rows. Those of one group and version are adjacent, in the order in which discovery lists
  * them. Discovery lists the groups in the order of hfd_groups (group_priority.h). */
 const struct hfd_resource *hfd_resources(size_t *ret_n);
@@ -121,6 +139,12 @@ const struct hfd_resource *hfd_resource_find(const char *group, const char *vers
                                              const char *plural);
 /* The kind that a create at .../token takes. It is not in the table. */
 const struct hfd_resource *hfd_resource_token_request(void);
+/* The kind of the bodies of .../scale, .../binding or .../eviction, which is in no table. */
+const struct hfd_resource *hfd_resource_scale(void);
+const struct hfd_resource *hfd_resource_binding(void);
+const struct hfd_resource *hfd_resource_eviction(void);
+/* The kind of a subresource's bodies, which is in no table. NULL: that of the object. */
+const struct hfd_resource *hfd_resource_of_part(enum hfd_subresource subresource);
 /* The row of Namespaces. */
 const struct hfd_resource *hfd_resource_namespaces(void);
 /* name "" is HFD_SUB_NONE. False: the resource has no subresource of that name. */

@@ -451,6 +451,35 @@ static void test_flags_of_kube_apiserver_are_left_out_and_named(void **state) {
         assert_string_equal(config.data_dir, "/d");
 }
 
+static void test_kube_apiserver_serves_workloads(void **state) {
+        assert_int_equal(parse_as_kube_apiserver("--data-dir=/d"), 0);
+        assert_true(config.serves_workloads);
+        assert_true(hfd_config_runs_controller(&config, "default-service-account"));
+        assert_int_equal(parse_as_kube_apiserver("--data-dir=/d --runtime-config "
+                                                 "a/v1=true,api/workloads=false "
+                                                 "--disable-admission-plugins=X,ServiceAccount"),
+                         0);
+        assert_false(config.serves_workloads);
+        assert_false(hfd_config_runs_controller(&config, "default-service-account"));
+        assert_false(hfd_config_runs_controller(&config, "root-ca-publisher"));
+        assert_true(hfd_config_runs_controller(&config, "garbage-collector"));
+        assert_int_equal(parse_as_kube_apiserver("--data-dir=/d --controllers=* "
+                                                 "--disable-admission-plugins=ServiceAccount"),
+                         0);
+        assert_true(hfd_config_runs_controller(&config, "default-service-account"));
+}
+
+static void test_runtime_config_knows_one_name(void **state) {
+        expect_ok("--data-dir=/d");
+        assert_false(config.serves_workloads);
+        expect_ok("--data-dir=/d --runtime-config=api/workloads=true");
+        assert_true(config.serves_workloads);
+        expect_ok("--data-dir=/d --runtime-config=api/workloads=true,api/workloads=false");
+        assert_false(config.serves_workloads);
+        expect_refusal("--data-dir=/d --runtime-config=api/workloads=yes", "api/workloads=true");
+        expect_refusal("--data-dir=/d --runtime-config=api/all=true", "api/workloads=true");
+}
+
 static void test_keys_and_issuers_may_be_repeated(void **state) {
         assert_int_equal(parse_as_kube_apiserver(
                                  "--data-dir=/d --etcd-servers=http://x --api-audiences=api,vault "
@@ -555,6 +584,8 @@ int main(void) {
                 FLAG_TEST(test_help_lists_each_flag_with_its_default),
                 FLAG_TEST(test_the_name_of_the_program_is_recognized),
                 FLAG_TEST(test_flags_of_kube_apiserver_are_left_out_and_named),
+                FLAG_TEST(test_kube_apiserver_serves_workloads),
+                FLAG_TEST(test_runtime_config_knows_one_name),
                 FLAG_TEST(test_keys_and_issuers_may_be_repeated),
                 FLAG_TEST(test_the_encryption_of_kube_apiserver_is_that_of_holdfastd),
                 FLAG_TEST(test_the_data_of_kube_apiserver_is_beside_its_certificates),

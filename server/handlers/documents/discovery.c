@@ -36,15 +36,17 @@ bool hfd_discovery_subresource(const struct hfd_resource *row, size_t i,
                 enum hfd_subresource bit;
                 struct hfd_discovery_subresource sub;
         } all[] = {{HFD_SUB_APPROVAL, {"approval", "[\"get\",\"patch\",\"update\"]", NULL}},
+                   {HFD_SUB_BINDING, {"binding", "[\"create\"]", NULL}},
+                   {HFD_SUB_EVICTION, {"eviction", "[\"create\"]", NULL}},
                    {HFD_SUB_FINALIZE, {"finalize", "[\"update\"]", NULL}},
+                   {HFD_SUB_SCALE, {"scale", "[\"get\",\"patch\",\"update\"]", NULL}},
                    {HFD_SUB_STATUS, {"status", "[\"get\",\"patch\",\"update\"]", NULL}},
                    {HFD_SUB_TOKEN, {"token", "[\"create\"]", NULL}}};
 
         for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)
                 if (row->subresources & (unsigned)all[k].bit && i-- == 0) {
                         *ret_sub = all[k].sub;
-                        if (all[k].bit == HFD_SUB_TOKEN)
-                                ret_sub->other = hfd_resource_token_request();
+                        ret_sub->other = hfd_resource_of_part(all[k].bit);
                         return true;
                 }
         return false;

@@ -107,11 +107,13 @@ static bool set_verb(struct hfd_request *request, const char *verb) {
 }
 
 /* Whether the path allows the verb: only a list or a watch may span namespaces; a create has no
- * name, unless it is that of a token; an update or patch of an object needs one; another
- * subresource can only be read, updated or patched; and a review can only be created. */
+ * name, unless its body is of another kind (a token, a binding, an eviction); an update or patch of
+ * an object needs one; another subresource can only be read, updated or patched; and a review can
+ * only be created. */
 static bool is_verb_allowed(const struct hfd_request *request,
                             const struct hfd_request_info *info) {
-        if (request->subresource == HFD_SUB_TOKEN)
+        if (request->subresource == HFD_SUB_TOKEN || request->subresource == HFD_SUB_BINDING ||
+            request->subresource == HFD_SUB_EVICTION)
                 return request->verb == HFD_CREATE && *info->ns;
         bool may_span_namespaces = request->verb == HFD_LIST || request->verb == HFD_WATCH;
 
@@ -146,8 +148,9 @@ static bool resolve_request_info(struct hfd_request *request, const struct hfd_r
         assert(strlen(info->ns) < sizeof request->ns && strlen(info->name) < sizeof request->name);
         (void)stpcpy(request->ns, info->ns);
         (void)stpcpy(request->name, info->name);
-        if (request->subresource == HFD_SUB_TOKEN)
-                request->resource = hfd_resource_token_request(); /* the kind of the body */
+        request->part_of = request->resource;
+        if (hfd_resource_of_part(request->subresource)) /* the kind of the body */
+                request->resource = hfd_resource_of_part(request->subresource);
         return true;
 }
 

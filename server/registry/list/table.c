@@ -20,7 +20,8 @@
 #include "base/json_index.h"
 #include "base/strbuf.h"
 #include "base/time_format.h"
-#include "server/registry/list/event_cells.h"
+#include "server/registry/list/cells/event_cells.h"
+#include "server/registry/list/cells/workload_cells.h"
 #include "server/resources/forms/conversion.h"
 
 #define TABLE_MAX_BYTES (512u << 20)
@@ -96,12 +97,23 @@ static void put_subjects(struct hf__strbuf *s, const struct hf__json *object, co
         hf__strbuf_done(&names);
 }
 
+/* The template of pods that an object contains. NULL = none. */
+static const struct hf__json *find_template(const struct hf__json *object) {
+        static const char *const paths[] = {"template", "spec.template",
+                                            "spec.jobTemplate.spec.template"};
+        const struct hf__json *template = NULL;
+
+        for (size_t i = 0; i < sizeof paths / sizeof paths[0] && !template; i++)
+                template = hf__json_path(object, paths[i]);
+        return template;
+}
+
 /* Appends a member of each container of a template: "a,b". */
 static void put_containers(struct hf__strbuf *s, const struct hf__json *object, const char *key) {
         struct hf__strbuf names = {0};
 
         for (const struct hf__json *m =
-                     hf__json_first(hf__json_path(object, "template.spec.containers"));
+                     hf__json_first(hf__json_path(find_template(object), "spec.containers"));
              m; m = hf__json_next(m)) {
                 const char *name = hf__json_string(m, key);
                 hf__strbuf_printf(&names, "%s%s", names.n ? "," : "", name ? name : "");
@@ -213,6 +225,8 @@ static void put_quota(struct hf__strbuf *s, const struct hf__json *object, bool 
  *      @role               the role of a binding
  *      @service            the service of an APIService
  *      @subjects:<kind>    the subjects of a binding
+ *
+ * or one of workload_cells.h.
  */
 static void put_cell(struct hf__strbuf *s, const struct hf__json *object, const char *path,
                      int64_t now_s) {
@@ -248,7 +262,7 @@ static void put_cell(struct hf__strbuf *s, const struct hf__json *object, const 
                 put_duration(s, object, path + 10);
         } else if (strcmp(path, "@certificate") == 0) {
                 put_certificate_state(s, object);
-        } else {
+        } else if (!hfd_workload_put_cell(s, object, path, now_s)) {
                 assert(*path != '@');
                 text = hf__json_string(object, path);
                 put_text(s, text ? text : "");

@@ -41,7 +41,8 @@ static void init_writer(const struct hfd_write *w, struct writer *ret_writer) {
         static const char *const subresources[] = {[HFD_SUB_NONE] = "",
                                                    [HFD_SUB_STATUS] = "status",
                                                    [HFD_SUB_FINALIZE] = "finalize",
-                                                   [HFD_SUB_APPROVAL] = "approval"};
+                                                   [HFD_SUB_APPROVAL] = "approval",
+                                                   [HFD_SUB_SCALE] = "scale"};
         const struct hfd_request *request = w->request;
         const struct hf_clock *clock = hf_host_clock(w->registry->host);
 
@@ -65,7 +66,7 @@ static int remove_other_parts(const struct hfd_request *request, struct hf__json
         const struct hf__json *name = hf__json_path(config, "metadata.name");
         struct hf__json *metadata, *next;
 
-        if (request->subresource == HFD_SUB_NONE) {
+        if (request->subresource == HFD_SUB_NONE || request->subresource == HFD_SUB_SCALE) {
                 if (request->resource->subresources & HFD_SUB_STATUS)
                         hf__json_remove(config, "status");
                 return 0;
@@ -86,6 +87,40 @@ static int remove_other_parts(const struct hfd_request *request, struct hf__json
         return hf__json_set(config, "metadata", metadata);
 }
 
+/*
+ * A configuration must not have fields that the kind does not have, whatever fieldValidation says:
+ * nobody could own them. False: response is filled, with Kubernetes' message.
+ */
+static bool refuse_unknown(struct hfd_write *w, struct hfd_response *response) {
+        static const char unknown[] = "unknown field \"";
+        struct hfd_strict *strict = &w->request->options.strict;
+        const struct hfd_resource *resource = w->request->resource;
+        size_t n = strict->n - w->strict_of_body.n;
+        struct hf__strbuf message = {0};
+
+        if (n == 0)
+                return true;
+        hf__strbuf_printf(&message,
+                          "failed to create typed patch object (%s/%s; %s%s%s, Kind=%s): ",
+                          w->request->ns, w->request->name, resource->group, "/", resource->version,
+                          resource->kind);
+        hf__strbuf_puts(&message, n > 1 ? "errors:" : "");
+        for (const char *at = strict->lines.data + w->strict_of_body.n_bytes; *at;) {
+                size_t n_line = strcspn(at, "\n");
+                if (n_line > sizeof unknown && memcmp(at, unknown, sizeof unknown - 1) == 0)
+                        hf__strbuf_printf(&message, "%s.%.*s: field not declared in schema",
+                                          n > 1 ? "\n  " : "", (int)(n_line - sizeof unknown),
+                                          at + sizeof unknown - 1);
+                at += n_line + (at[n_line] == '\n');
+        }
+        if (message.error != 0)
+                hfd_response_no_memory(response);
+        else
+                hfd_response_status(response, HF_E_INVALID, 500, "", message.data, NULL);
+        hf__strbuf_done(&message);
+        return false;
+}
+
 bool hfd_write_apply_accept(struct hfd_write *w, struct hfd_response *response) {
         const char *kind = hf__json_string(w->body, "kind"),
                    *version = hf__json_string(w->body, "apiVersion");
@@ -101,7 +136,10 @@ bool hfd_write_apply_accept(struct hfd_write *w, struct hfd_response *response) 
                 hfd_response_bad_request(response, "metadata.managedFields must be nil");
                 return false;
         }
-        if (!hfd_write_body_accept(w, w->body, response))
+        w->accepts_config = true;
+        bool accepted = hfd_write_body_accept(w, w->body, response);
+        w->accepts_config = false;
+        if (!accepted || !refuse_unknown(w, response))
                 return false;
         if (remove_other_parts(w->request, w->body) == 0)
                 return true;

@@ -22,11 +22,12 @@
 #include "server/resources/meta.h"
 #include "server/schema/decode.h"
 
-/* Where mistakes of the body are collected; NULL = the client does not want to know them. */
+/* Where mistakes of the body are collected; NULL = the client does not want to know them. A
+ * configuration that is applied must have none. */
 static struct hfd_strict *strict_of(struct hfd_write *w) {
         struct hfd_options *o = &w->request->options;
 
-        return o->field_validation == HFD_FIELDS_IGNORE ? NULL : &o->strict;
+        return o->field_validation == HFD_FIELDS_IGNORE && !w->accepts_config ? NULL : &o->strict;
 }
 
 /*
@@ -86,7 +87,8 @@ bool hfd_write_body_accept(struct hfd_write *w, struct hf__json *object,
         int r = hfd_schema_decode(resource->schema, object, strict_of(w), reason, sizeof reason);
         if (r == HF_E_INVALID)
                 return refuse_object(resource, reason, response);
-        if (r == 0 && o->strict.n > 0 && o->field_validation == HFD_FIELDS_STRICT)
+        if (r == 0 && o->strict.n > 0 && o->field_validation == HFD_FIELDS_STRICT &&
+            !w->accepts_config)
                 return refuse_mistakes(resource, &o->strict, response);
         if (r == 0 && resource->normalize)
                 r = resource->normalize(object);
@@ -168,7 +170,8 @@ bool hfd_write_body_parse(const struct hfd_request *request, const char *type,
 
 /*
  * Reads the object of a create or an update. A create must not name a resourceVersion other than
- * "0", because there is no version yet. False: response is filled.
+ * "0", because there is no version yet; as in Kubernetes it is refused after other mistakes. False:
+ * response is filled.
  */
 static bool read_object(struct hfd_write *w, struct hfd_response *response) {
         const char *revision;
@@ -177,12 +180,7 @@ static bool read_object(struct hfd_write *w, struct hfd_response *response) {
             !drop_duplicates(w, response) || !hfd_write_body_accept(w, w->body, response))
                 return false;
         revision = hf__json_string(w->body, "metadata.resourceVersion");
-        if (w->request->verb == HFD_CREATE && revision && *revision && strcmp(revision, "0") != 0) {
-                hfd_response_bad_request(response,
-                                         "resourceVersion should not be set on objects to "
-                                         "be created");
-                return false;
-        }
+        w->names_revision = revision && *revision && strcmp(revision, "0") != 0;
         return true;
 }
 

@@ -135,6 +135,16 @@ static bool refuse_existing_in_dry_run(struct hfd_write *w) {
         return true;
 }
 
+/* Responds 400: the object to create names a version. Kubernetes finds this when it stores the
+ * object, so a dry run does not. */
+static void refuse_revision(struct hfd_write *w) {
+        struct hfd_response response = {0};
+
+        hfd_response_bad_request(&response,
+                                 "resourceVersion should not be set on objects to be created");
+        hfd_write_reply(w, &response);
+}
+
 /* Sets the metadata that the server provides, including a generated name. 0 or -errno. */
 static int prepare_create(struct hfd_write *w) {
         const struct hf_clock *clock = hf_host_clock(w->registry->host);
@@ -176,6 +186,10 @@ void hfd_write_update_create(struct hfd_write *w) {
         w->created = true;
         if (!make_stored(w, NULL))
                 return;
+        if (request->verb == HFD_CREATE && w->names_revision && !request->options.dry_run) {
+                refuse_revision(w);
+                return;
+        }
         (void)snprintf(w->path, sizeof w->path, "%s%s%s", request->ns,
                        request->resource->namespaced ? "/" : "",
                        hf__json_string(w->object, "metadata.name"));
@@ -317,9 +331,11 @@ static int merge_parts(struct hfd_write *w, const struct hf__json *old) {
                          w->request->subresource == HFD_SUB_APPROVAL;
         int r = 0;
 
-        if (w->request->subresource && !resource->subresources_write_meta)
+        /* A Scale changes the number of replicas, which is no part of its own. */
+        bool is_part = w->request->subresource && w->request->subresource != HFD_SUB_SCALE;
+        if (is_part && !resource->subresources_write_meta)
                 return merge_subresource(w, old);
-        if (w->request->subresource) {
+        if (is_part) {
                 r = replace_part(w->object, is_status ? "spec" : "status", old);
                 return r == 0 ? hfd_meta_prepare_update(resource, w->object, old) : r;
         }

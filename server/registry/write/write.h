@@ -72,6 +72,8 @@ struct hfd_write {
 
         /* What a strict decoder would refuse in the body itself, before a patch is applied. */
         struct hfd_strict_mark strict_of_body;
+        bool accepts_config; /* the body that is read is the configuration of an apply */
+        bool names_revision; /* the object to create has a resourceVersion */
         /* owned; the body: object, patch or DeleteOptions; NULL = none, or it became `object` */
         struct hf__json *body;
         struct hf__json *object; /* owned; the object that will be stored */

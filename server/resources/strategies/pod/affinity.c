@@ -40,9 +40,9 @@ static const struct hfd_schema_field node_selector_fields[] = {
         {"nodeSelectorTerms", HFD_LIST_OF(&node_selector_term), "Terms of which one must match.",
          .protobuf_tag = 1, .flags = HFD_FIELD_REQUIRED},
 };
-static const struct hfd_schema node_selector = {HFD_STRUCT(HFD_CORE "NodeSelector",
-                                                           node_selector_fields),
-                                                .atomic = true};
+const struct hfd_schema hfd_node_selector_schema = {HFD_STRUCT(HFD_CORE "NodeSelector",
+                                                               node_selector_fields),
+                                                    .atomic = true};
 
 static const struct hfd_schema_field preferred_scheduling_term_fields[] = {
         {"preference", &node_selector_term, "The nodes that are preferred.", .protobuf_tag = 2,
@@ -56,7 +56,7 @@ static const struct hfd_schema preferred_scheduling_term = {
 static const struct hfd_schema_field node_affinity_fields[] = {
         {"preferredDuringSchedulingIgnoredDuringExecution", HFD_LIST_OF(&preferred_scheduling_term),
          "Rules that count by their weights.", .protobuf_tag = 2},
-        {"requiredDuringSchedulingIgnoredDuringExecution", &node_selector,
+        {"requiredDuringSchedulingIgnoredDuringExecution", &hfd_node_selector_schema,
          "Rules that the node must meet.", .protobuf_tag = 1, .flags = HFD_FIELD_POINTER},
 };
 static const struct hfd_schema node_affinity = {

@@ -247,16 +247,9 @@ static int set_account(struct hf__json *spec) {
         return r;
 }
 
-int hfd_pod_template_default(struct hf__json *object, const char *key) {
-        const struct member member = {key, "{}"};
-        int r = set_members(object, &member, 1);
-        struct hf__json *template = hf__json_get(object, key), *spec;
+int hfd_pod_spec_default(struct hf__json *spec) {
+        int r = set_members(spec, spec_members, N_MEMBERS(spec_members));
 
-        if (r == 0)
-                r = set_members(template, template_members, N_MEMBERS(template_members));
-        spec = hf__json_get(template, "spec");
-        if (r == 0)
-                r = set_members(spec, spec_members, N_MEMBERS(spec_members));
         if (r == 0)
                 r = set_account(spec);
         if (r == 0)
@@ -265,4 +258,14 @@ int hfd_pod_template_default(struct hf__json *object, const char *key) {
              m = hf__json_next(m))
                 r = set_volume(m);
         return r;
+}
+
+int hfd_pod_template_default(struct hf__json *object, const char *key) {
+        const struct member member = {key, "{}"};
+        int r = set_members(object, &member, 1);
+        struct hf__json *template = hf__json_get(object, key);
+
+        if (r == 0)
+                r = set_members(template, template_members, N_MEMBERS(template_members));
+        return r == 0 ? hfd_pod_spec_default(hf__json_get(template, "spec")) : r;
 }

@@ -17,10 +17,12 @@ extern const struct hfd_schema hfd_probe_schema, hfd_lifecycle_schema;
 /* security.c */
 extern const struct hfd_schema hfd_security_context_schema, hfd_pod_security_context_schema;
 /* affinity.c */
-extern const struct hfd_schema hfd_affinity_schema, hfd_toleration_schema;
+extern const struct hfd_schema hfd_affinity_schema, hfd_node_selector_schema, hfd_toleration_schema;
 
 /* volumes.c */
-extern const struct hfd_schema hfd_volume_schema;
+extern const struct hfd_schema hfd_volume_schema, hfd_host_path_volume_source_schema,
+        hfd_nfs_volume_source_schema, hfd_persistent_volume_claim_spec_schema,
+        hfd_typed_local_object_reference_schema;
 /* projected_volumes.c */
 extern const struct hfd_schema hfd_key_to_path_schema, hfd_object_field_selector_schema,
         hfd_resource_field_selector_schema, hfd_secret_volume_schema, hfd_configmap_volume_schema,

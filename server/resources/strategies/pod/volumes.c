@@ -51,7 +51,7 @@ static const struct hfd_schema_field typed_local_object_reference_fields[] = {
          .flags = HFD_FIELD_REQUIRED},
         {"name", &hfd_schema_text, "The name.", .protobuf_tag = 3, .flags = HFD_FIELD_REQUIRED},
 };
-static const struct hfd_schema typed_local_object_reference =
+const struct hfd_schema hfd_typed_local_object_reference_schema =
         {HFD_STRUCT(HFD_CORE "TypedLocalObjectReference", typed_local_object_reference_fields),
          .atomic = true};
 
@@ -79,7 +79,7 @@ static const struct hfd_schema volume_resource_requirements = {
 static const struct hfd_schema_field persistent_volume_claim_spec_fields[] = {
         {"accessModes", HFD_LIST_OF(&persistent_volume_access_mode_text),
          "How the volume may be mounted.", .protobuf_tag = 1},
-        {"dataSource", &typed_local_object_reference,
+        {"dataSource", &hfd_typed_local_object_reference_schema,
          "What the volume is filled from: a snapshot or another claim.", .protobuf_tag = 7,
          .flags = HFD_FIELD_POINTER},
         {"dataSourceRef", &typed_object_reference, "What the volume is filled from: any object.",
@@ -96,14 +96,14 @@ static const struct hfd_schema_field persistent_volume_claim_spec_fields[] = {
          .flags = HFD_FIELD_POINTER},
         {"volumeName", &hfd_schema_text, "The name of the volume.", .protobuf_tag = 3},
 };
-static const struct hfd_schema persistent_volume_claim_spec = {
+const struct hfd_schema hfd_persistent_volume_claim_spec_schema = {
         HFD_STRUCT(HFD_CORE "PersistentVolumeClaimSpec", persistent_volume_claim_spec_fields)};
 
 static const struct hfd_schema_field persistent_volume_claim_template_fields[] = {
         {"metadata", &hfd_schema_object_meta,
          "The metadata of the objects that are made from the template.", .protobuf_tag = 1},
-        {"spec", &persistent_volume_claim_spec, "What the claim asks for.", .protobuf_tag = 2,
-         .flags = HFD_FIELD_REQUIRED},
+        {"spec", &hfd_persistent_volume_claim_spec_schema, "What the claim asks for.",
+         .protobuf_tag = 2, .flags = HFD_FIELD_REQUIRED},
 };
 static const struct hfd_schema persistent_volume_claim_template = {
         HFD_STRUCT(HFD_CORE "PersistentVolumeClaimTemplate",
@@ -122,7 +122,7 @@ static const struct hfd_schema_field host_path_volume_source_fields[] = {
         {"type", &host_path_type_text, "What the path must be: Directory, FileOrCreate and so on.",
          .protobuf_tag = 2, .flags = HFD_FIELD_POINTER},
 };
-static const struct hfd_schema host_path_volume_source = {
+const struct hfd_schema hfd_host_path_volume_source_schema = {
         HFD_STRUCT(HFD_CORE "HostPathVolumeSource", host_path_volume_source_fields)};
 
 static const struct hfd_schema_field image_volume_source_fields[] = {
@@ -138,7 +138,7 @@ static const struct hfd_schema_field nfs_volume_source_fields[] = {
         {"server", &hfd_schema_text, "The address of the server.", .protobuf_tag = 1,
          .flags = HFD_FIELD_REQUIRED},
 };
-static const struct hfd_schema nfs_volume_source = {
+const struct hfd_schema hfd_nfs_volume_source_schema = {
         HFD_STRUCT(HFD_CORE "NFSVolumeSource", nfs_volume_source_fields)};
 
 static const struct hfd_schema_field persistent_volume_claim_volume_source_fields[] = {
@@ -186,14 +186,14 @@ static const struct hfd_schema_field volume_fields[] = {
          .protobuf_tag = 5, .embedded_tag = 2, .flags = HFD_FIELD_POINTER},
         {"glusterfs", &hfd_glusterfs_volume_schema, "A Gluster volume. Deprecated.",
          .protobuf_tag = 9, .embedded_tag = 2, .flags = HFD_FIELD_POINTER},
-        {"hostPath", &host_path_volume_source, "A file or a directory of the node.",
+        {"hostPath", &hfd_host_path_volume_source_schema, "A file or a directory of the node.",
          .protobuf_tag = 1, .embedded_tag = 2, .flags = HFD_FIELD_POINTER},
         {"image", &image_volume_source, "The contents of an image.", .protobuf_tag = 30,
          .embedded_tag = 2, .flags = HFD_FIELD_POINTER},
         {"iscsi", &hfd_iscsi_volume_schema, "An iSCSI disk.", .protobuf_tag = 8, .embedded_tag = 2,
          .flags = HFD_FIELD_POINTER},
         {"name", &hfd_schema_text, "The name.", .protobuf_tag = 1, .flags = HFD_FIELD_REQUIRED},
-        {"nfs", &nfs_volume_source, "A directory of an NFS server.", .protobuf_tag = 7,
+        {"nfs", &hfd_nfs_volume_source_schema, "A directory of an NFS server.", .protobuf_tag = 7,
          .embedded_tag = 2, .flags = HFD_FIELD_POINTER},
         {"persistentVolumeClaim", &persistent_volume_claim_volume_source,
          "A volume that a claim has.", .protobuf_tag = 10, .embedded_tag = 2,

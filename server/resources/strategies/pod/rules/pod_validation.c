@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rules of a pod's template. The texts, and the order of the rules, are those of
- * kube-apiserver. Affinities, security contexts and spread constraints are not checked: pods are
- * not served, so a mistake in them shows only in the program that schedules or runs the pods.
+ * kube-apiserver. Affinities, security contexts and spread constraints are not checked:
+ * nothing here runs pods, so a mistake in them shows only in the program that does.
  */
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 
@@ -37,8 +37,8 @@ static void validate_tolerations(const struct hf__json *list, const char *field,
                 hfd_toleration_validate(m, hfd_field_index(path, field, i++), causes);
 }
 
-static void validate_spec(const struct hf__json *spec, const char *field,
-                          struct hfd_causes *causes) {
+void hfd_pod_spec_validate(const struct hf__json *spec, const char *field,
+                           struct hfd_causes *causes) {
         static const char *const of_node[] = {"serviceAccountName", "nodeName", NULL},
                                  *const of_classes[] = {"priorityClassName", "runtimeClassName",
                                                         NULL};
@@ -75,7 +75,7 @@ void hfd_pod_template_spec_validate(const struct hf__json *template, const char 
         hfd_annotations_validate(hf__json_get(meta, "annotations"),
                                  hfd_field_path(path, field, "annotations"), causes);
         hfd_field_path(of_spec, field, "spec");
-        validate_spec(spec, of_spec, causes);
+        hfd_pod_spec_validate(spec, of_spec, causes);
         if (hf__json_first(hf__json_get(spec, "ephemeralContainers")))
                 hfd_cause_forbidden(causes, hfd_field_path(path, of_spec, "ephemeralContainers"),
                                     "ephemeral containers not allowed in pod template");

@@ -18,6 +18,8 @@ struct hf__json;
 /* pod_validation.c */
 void hfd_pod_template_spec_validate(const struct hf__json *template, const char *field,
                                     struct hfd_causes *causes);
+void hfd_pod_spec_validate(const struct hf__json *spec, const char *field,
+                           struct hfd_causes *causes);
 /* toleration.c */
 void hfd_toleration_validate(const struct hf__json *toleration, const char *field,
                              struct hfd_causes *causes);

@@ -4,7 +4,7 @@
  * different members: firstTimestamp, lastTimestamp, count and source, or eventTime, series and
  * reportingComponent.
  */
-#include "server/registry/list/event_cells.h"
+#include "server/registry/list/cells/event_cells.h"
 
 #include <assert.h>
 #include <ctype.h>

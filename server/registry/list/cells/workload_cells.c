@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Cells of the workload kinds, as kube-apiserver shows them. Each function appends plain text; the
+ * caller of all makes it a string of JSON.
+ */
+#include "server/registry/list/cells/workload_cells.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "base/time_format.h"
+#include "server/registry/list/cells/pod_cells.h"
+#include "server/resources/forms/label_selector.h"
+
+/* arg: what follows the ':' in the path. */
+typedef void put_fn(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
+                    int64_t now_s);
+
+static const char *text_of(const struct hf__json *object, const char *path) {
+        const char *text = hf__json_string(object, path);
+
+        return text ? text : "";
+}
+
+/* Appends `otherwise` if nothing has been appended since n. */
+static void put_otherwise(struct hf__strbuf *out, size_t n, const char *otherwise) {
+        if (out->n == n)
+                hf__strbuf_puts(out, otherwise);
+}
+
+/* Appends one more element of a list. n: the length of out before the list. */
+static void put_element(struct hf__strbuf *out, size_t n, const char *separator, const char *text) {
+        hf__strbuf_puts(out, out->n > n ? separator : "");
+        hf__strbuf_puts(out, text);
+}
+
+/* ---- texts and numbers ---- */
+
+static void put_none(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
+                     int64_t now_s) {
+        hf__strbuf_puts(out, text_of(object, arg));
+        put_otherwise(out, 0, "<none>");
+}
+
+static void put_unset(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
+                      int64_t now_s) {
+        hf__strbuf_puts(out, text_of(object, arg));
+        put_otherwise(out, 0, "<unset>");
+}
+
+static void put_known(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
+                      int64_t now_s) {
+        hf__strbuf_puts(out, text_of(object, arg));
+        put_otherwise(out, 0, "<unknown>");
+}
+
+static void put_number_or_text(struct hf__strbuf *out, const struct hf__json *object,
+                               const char *arg, int64_t now_s) {
+        int64_t number;
+
+        if (hf__json_i64(object, arg, &number))
+                hf__strbuf_printf(out, "%" PRId64, number);
+        else
+                hf__strbuf_puts(out, text_of(object, arg));
+        put_otherwise(out, 0, "N/A");
+}
+
+static void put_ratio(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
+                      int64_t now_s) {
+        size_t n = strcspn(arg, "/");
+        char path[80];
+        int64_t a = 0, b = 0;
+
+        (void)snprintf(path, sizeof path, "%.*s", (int)n, arg);
+        (void)hf__json_i64(object, path, &a);
+        (void)hf__json_i64(object, arg + n + 1, &b);
+        hf__strbuf_printf(out, "%" PRId64 "/%" PRId64, a, b);
+}
+
+static void put_texts(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
+                      int64_t now_s) {
+        for (const struct hf__json *m = hf__json_first(hf__json_path(object, arg)); m;
+             m = hf__json_next(m))
+                if (hf__json_is_string(m))
+                        put_element(out, 0, ",", hf__json_text(m));
+        put_otherwise(out, 0, "<none>");
+}
+
+static void put_since(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
+                      int64_t now_s) {
+        char age[HF__AGE_MAX] = "<none>";
+        int64_t then;
+
+        if (hf__time_parse(text_of(object, arg), &then) == 0)
+                hf__age_format(now_s - then, age);
+        hf__strbuf_puts(out, age);
+}
+
+/* ---- selectors ---- */
+
+static void put_selector(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
+                         int64_t now_s) {
+        hfd_label_selector_print(hf__json_path(object, arg), out);
+        put_otherwise(out, 0, "<none>");
+}
+
+/* ---- services and their endpoints ---- */
+
+static void put_addresses(struct hf__strbuf *out, const struct hf__json *object) {
+        for (const struct hf__json *m =
+                     hf__json_first(hf__json_path(object, "status.loadBalancer.ingress"));
+             m; m = hf__json_next(m))
+                put_element(out, 0, ",",
+                            *text_of(m, "ip") ? text_of(m, "ip") : text_of(m, "hostname"));
+}
+
+static void put_external(struct hf__strbuf *out, const struct hf__json *service) {
+        const char *type = text_of(service, "spec.type");
+
+        if (strcmp(type, "ExternalName") == 0)
+                hf__strbuf_puts(out, text_of(service, "spec.externalName"));
+        else if (strcmp(type, "LoadBalancer") == 0)
+                put_addresses(out, service);
+        for (const struct hf__json *m = hf__json_first(hf__json_path(service, "spec.externalIPs"));
+             m; m = hf__json_next(m))
+                if (hf__json_is_string(m))
+                        put_element(out, 0, ",", hf__json_text(m));
+        put_otherwise(out, 0, strcmp(type, "LoadBalancer") == 0 ? "<pending>" : "<none>");
+}
+
+static void put_service(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
+                        int64_t now_s) {
+        if (strcmp(arg, "external") == 0) {
+                put_external(out, object);
+                return;
+        }
+        for (const struct hf__json *m = hf__json_first(hf__json_path(object, "spec.ports")); m;
+             m = hf__json_next(m)) {
+                int64_t port = 0, node_port = 0;
+                (void)hf__json_i64(m, "port", &port);
+                hf__strbuf_printf(out, "%s%" PRId64, out->n > 0 ? "," : "", port);
+                if (hf__json_i64(m, "nodePort", &node_port) && node_port > 0)
+                        hf__strbuf_printf(out, ":%" PRId64, node_port);
+                hf__strbuf_printf(out, "/%s", text_of(m, "protocol"));
+        }
+        put_otherwise(out, 0, "<none>");
+}
+
+/* At most three are shown. */
+static void put_endpoints(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
+                          int64_t now_s) {
+        size_t n = 0;
+
+        for (const struct hf__json *subset = hf__json_first(hf__json_get(object, "subsets"));
+             subset; subset = hf__json_next(subset)) {
+                const struct hf__json *port = hf__json_first(hf__json_get(subset, "ports"));
+                int64_t number = 0;
+                (void)hf__json_i64(port, "port", &number);
+                for (const struct hf__json *m = hf__json_first(hf__json_get(subset, "addresses"));
+                     m; m = hf__json_next(m), n++) {
+                        if (n >= 3)
+                                continue;
+                        put_element(out, 0, ",", text_of(m, "ip"));
+                        if (port)
+                                hf__strbuf_printf(out, ":%" PRId64, number);
+                }
+        }
+        if (n > 3)
+                hf__strbuf_printf(out, " + %zu more...", n - 3);
+        put_otherwise(out, 0, "<none>");
+}
+
+static void put_slice(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
+                      int64_t now_s) {
+        size_t n = 0;
+
+        if (strcmp(arg, "ports") == 0) {
+                for (const struct hf__json *m = hf__json_first(hf__json_get(object, "ports")); m;
+                     m = hf__json_next(m), n++) {
+                        int64_t port;
+                        char text[24] = "*";
+                        if (hf__json_i64(m, "port", &port))
+                                (void)snprintf(text, sizeof text, "%" PRId64, port);
+                        if (n < 3)
+                                put_element(out, 0, ",", text);
+                }
+        } else {
+                for (const struct hf__json *m = hf__json_first(hf__json_get(object, "endpoints"));
+                     m; m = hf__json_next(m))
+                        for (const struct hf__json *address =
+                                     hf__json_first(hf__json_get(m, "addresses"));
+                             address; address = hf__json_next(address), n++)
+                                if (n < 3 && hf__json_is_string(address))
+                                        put_element(out, 0, ",", hf__json_text(address));
+        }
+        if (n > 3)
+                hf__strbuf_printf(out, " + %zu more...", n - 3);
+        put_otherwise(out, 0, "<unset>");
+}
+
+static void put_ingress(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
+                        int64_t now_s) {
+        if (strcmp(arg, "address") == 0) {
+                put_addresses(out, object);
+                return;
+        }
+        if (strcmp(arg, "ports") == 0) {
+                hf__strbuf_puts(out, hf__json_first(hf__json_path(object, "spec.tls")) ? "80, 443"
+                                                                                       : "80");
+                return;
+        }
+        for (const struct hf__json *m = hf__json_first(hf__json_path(object, "spec.rules")); m;
+             m = hf__json_next(m))
+                if (*text_of(m, "host"))
+                        put_element(out, 0, ",", text_of(m, "host"));
+        put_otherwise(out, 0, "*");
+}
+
+/* ---- nodes and volumes ---- */
+
+static void put_node_status(struct hf__strbuf *out, const struct hf__json *node) {
+        for (const struct hf__json *m = hf__json_first(hf__json_path(node, "status.conditions")); m;
+             m = hf__json_next(m))
+                if (hf__json_has_text(m, "type", "Ready"))
+                        put_element(out, 0, ",",
+                                    hf__json_has_text(m, "status", "True") ? "Ready" : "NotReady");
+        put_otherwise(out, 0, "Unknown");
+        if (hf__json_bool(node, "spec.unschedulable", false))
+                put_element(out, 0, ",", "SchedulingDisabled");
+}
+
+static void put_node_roles(struct hf__strbuf *out, const struct hf__json *node) {
+        static const char prefix[] = "node-role.kubernetes.io/";
+
+        for (const struct hf__json *m = hf__json_first(hf__json_path(node, "metadata.labels")); m;
+             m = hf__json_next(m))
+                if (strncmp(hf__json_key(m), prefix, sizeof prefix - 1) == 0)
+                        put_element(out, 0, ",", hf__json_key(m) + sizeof prefix - 1);
+                else if (strcmp(hf__json_key(m), "kubernetes.io/role") == 0)
+                        put_element(out, 0, ",", hf__json_text(m));
+        put_otherwise(out, 0, "<none>");
+}
+
+static void put_node(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
+                     int64_t now_s) {
+        if (strcmp(arg, "status") == 0) {
+                put_node_status(out, object);
+                return;
+        }
+        if (strcmp(arg, "roles") == 0) {
+                put_node_roles(out, object);
+                return;
+        }
+        for (const struct hf__json *m = hf__json_first(hf__json_path(object, "status.addresses"));
+             m && out->n == 0; m = hf__json_next(m))
+                if (hf__json_has_text(m, "type", arg))
+                        hf__strbuf_puts(out, text_of(m, "address"));
+        put_otherwise(out, 0, "<none>");
+}
+
+static void put_modes(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
+                      int64_t now_s) {
+        static const char *const names[][2] = {{"ReadWriteOnce", "RWO"},
+                                               {"ReadOnlyMany", "ROX"},
+                                               {"ReadWriteMany", "RWX"},
+                                               {"ReadWriteOncePod", "RWOP"}};
+
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+                if (hf__json_has_element(hf__json_path(object, arg), names[i][0]))
+                        put_element(out, 0, ",", names[i][1]);
+}
+
+static void put_claim(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
+                      int64_t now_s) {
+        if (hf__json_path(object, "spec.claimRef"))
+                hf__strbuf_printf(out, "%s/%s", text_of(object, "spec.claimRef.namespace"),
+                                  text_of(object, "spec.claimRef.name"));
+}
+
+/* ---- references ---- */
+
+static void put_owner(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
+                      int64_t now_s) {
+        for (const struct hf__json *m =
+                     hf__json_first(hf__json_path(object, "metadata.ownerReferences"));
+             m && out->n == 0; m = hf__json_next(m)) {
+                if (!hf__json_bool(m, "controller", false))
+                        continue;
+                const char *version = text_of(m, "apiVersion"), *slash = strchr(version, '/');
+                for (const char *c = text_of(m, "kind"); *c; c++)
+                        hf__strbuf_putc(out, (char)tolower((unsigned char)*c));
+                if (slash)
+                        hf__strbuf_printf(out, ".%.*s", (int)(slash - version), version);
+                hf__strbuf_printf(out, "/%s", text_of(m, "name"));
+        }
+        put_otherwise(out, 0, "<none>");
+}
+
+static void put_scaled(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
+                       int64_t now_s) {
+        hf__strbuf_printf(out, "%s/%s", text_of(object, "spec.scaleTargetRef.kind"),
+                          text_of(object, "spec.scaleTargetRef.name"));
+}
+
+static void put_parameters(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
+                           int64_t now_s) {
+        const struct hf__json *parameters = hf__json_path(object, "spec.parameters");
+
+        if (parameters) {
+                hf__strbuf_puts(out, text_of(parameters, "kind"));
+                if (*text_of(parameters, "apiGroup"))
+                        hf__strbuf_printf(out, ".%s", text_of(parameters, "apiGroup"));
+                hf__strbuf_printf(out, "/%s", text_of(parameters, "name"));
+        }
+        put_otherwise(out, 0, "<none>");
+}
+
+static void put_parent(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
+                       int64_t now_s) {
+        static const char *const members[] = {"resource", "group", "namespace", "name"};
+        const struct hf__json *parent = hf__json_path(object, "spec.parentRef");
+
+        for (size_t i = 0; i < sizeof members / sizeof members[0]; i++)
+                if (*text_of(parent, members[i]))
+                        put_element(out, 0, i == 1 ? "." : "/", text_of(parent, members[i]));
+}
+
+static void put_pod(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
+                    int64_t now_s) {
+        hfd_pod_put_cell(out, object, arg, now_s);
+}
+
+static void put_job(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
+                    int64_t now_s) {
+        hfd_job_put_cell(out, object, arg, now_s);
+}
+
+/* ---- all of them ---- */
+
+static const struct {
+        const char *name;
+        put_fn *put;
+} cells[] = {{"@claim", put_claim},
+             {"@endpoints", put_endpoints},
+             {"@ingress", put_ingress},
+             {"@job", put_job},
+             {"@known", put_known},
+             {"@modes", put_modes},
+             {"@n/a", put_number_or_text},
+             {"@node", put_node},
+             {"@none", put_none},
+             {"@owner", put_owner},
+             {"@parameters", put_parameters},
+             {"@parent", put_parent},
+             {"@pod", put_pod},
+             {"@ratio", put_ratio},
+             {"@scaled", put_scaled},
+             {"@selector", put_selector},
+             {"@service", put_service},
+             {"@since", put_since},
+             {"@slice", put_slice},
+             {"@texts", put_texts},
+             {"@unset", put_unset}};
+
+bool hfd_workload_put_cell(struct hf__strbuf *s, const struct hf__json *object, const char *path,
+                           int64_t now_s) {
+        size_t n = strcspn(path, ":"), i = 0;
+        struct hf__strbuf text = {0};
+
+        while (i < sizeof cells / sizeof cells[0] &&
+               (strlen(cells[i].name) != n || memcmp(cells[i].name, path, n) != 0))
+                i++;
+        if (i == sizeof cells / sizeof cells[0])
+                return false;
+        cells[i].put(&text, object, path[n] == ':' ? path + n + 1 : "", now_s);
+        hf__strbuf_json(s, text.data ? text.data : "", text.n);
+        if (text.error != 0)
+                s->error = text.error;
+        hf__strbuf_done(&text);
+        return true;
+}

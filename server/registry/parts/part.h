@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Subresources whose bodies are of another kind than the object: .../scale, and .../binding and
+ * .../eviction of pods. A request to one of them becomes requests to the object itself, which the
+ * registry serves as usual: a get, and a patch or delete. Thread: as for every request (request.h);
+ * nothing blocks.
+ */
+#include "server/registry/registry.h"
+#include "server/registry/request.h"
+
+/* request->resource is the kind of the bodies, request->part_of the resource of the object. Calls
+ * request->done once, perhaps before this returns. */
+void hfd_part_serve(struct hfd_registry *registry, struct hfd_request *request);
+
+/* ---- private to the files of this folder ---- */
+
+struct hf__json;
+
+/* A request to a part, and the one to the object that it makes at the moment. */
+struct hfd_part {
+        struct hfd_request inner; /* must be the first member */
+        struct hfd_registry *registry;
+        struct hfd_request *outer;  /* borrowed until its done is called */
+        struct hf__json *body;      /* owned; of the outer request; NULL = none */
+        struct hf__buf *inner_body; /* owned; NULL = none */
+        unsigned n_conflicts;       /* how often the object changed between get and patch */
+};
+
+/* Sends a request to the object. body: what it sends; NULL = none. done gets the part as the
+ * request. False: out of memory, and the response was sent. */
+void hfd_part_send(struct hfd_part *part, enum hfd_verb verb, const struct hf__json *body,
+                   void (*done)(struct hfd_request *inner, const struct hfd_response *response));
+/* Responds, and frees the part. response is borrowed. */
+void hfd_part_finish(struct hfd_part *part, const struct hfd_response *response);
+void hfd_part_finish_no_memory(struct hfd_part *part);
+/* Responds with json, which this frees. NULL: out of memory. */
+void hfd_part_finish_json(struct hfd_part *part, int code, struct hf__json *json);
+/* Whether the object has changed between the get and the patch, and the patch may be tried again.
+ * Counts how often. */
+bool hfd_part_may_retry(struct hfd_part *part, const struct hfd_response *response);
+
+void hfd_scale_serve(struct hfd_part *part);
+void hfd_binding_serve(struct hfd_part *part);
+void hfd_eviction_serve(struct hfd_part *part);

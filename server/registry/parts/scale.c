@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Scale shows how many replicas an object has and should have, in one form for all kinds, so that
+ * autoscalers need not know the kinds. The row says where the object keeps them
+ * (hfd_resource.scale).
+ *
+ * A write gets the object, makes the new Scale from it, and patches the object's number of
+ * replicas, if nobody has changed the object meanwhile. An apply becomes an apply of the object
+ * that has this one field.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "server/patch/json_patch.h"
+#include "server/patch/merge_patch.h"
+#include "server/patch/strategic_patch.h"
+#include "server/registry/parts/part.h"
+#include "server/registry/write/body.h"
+#include "server/resources/forms/label_selector.h"
+#include "server/resources/meta.h"
+#include "server/schema/decode.h"
+
+static int64_t number_at(const struct hf__json *object, const char *path) {
+        int64_t number = 0;
+
+        if (path)
+                (void)hf__json_i64(object, path, &number);
+        return number;
+}
+
+/* ---- the form ---- */
+
+static int set_selector(const struct hfd_scale_paths *paths, const struct hf__json *object,
+                        struct hf__json *scale) {
+        const struct hf__json *selector =
+                paths->selector ? hf__json_path(object, paths->selector) : NULL;
+        struct hf__strbuf text = {0};
+
+        if (hf__json_is_string(selector))
+                hf__strbuf_puts(&text, hf__json_text(selector));
+        else if (paths->selector_is_labels)
+                hfd_labels_print(selector, &text);
+        else
+                hfd_label_selector_print(selector, &text);
+        int r = text.error != 0 ? -ENOMEM : 0;
+        if (r == 0 && text.n > 0)
+                r = hf__json_set_string(scale, "status.selector", text.data);
+        hf__strbuf_done(&text);
+        return r;
+}
+
+/* The Scale of an object. NULL = out of memory. */
+static struct hf__json *make_scale(const struct hfd_scale_paths *paths,
+                                   const struct hf__json *object) {
+        static const char *const members[] = {"name", "namespace", "uid", "resourceVersion",
+                                              "creationTimestamp"};
+        struct hf__json *scale = hf__json_object();
+        int r = hf__json_add_string(scale, "kind", "Scale");
+        int64_t replicas = number_at(object, paths->replicas);
+
+        if (r == 0)
+                r = hf__json_add_string(scale, "apiVersion", "autoscaling/v1");
+        for (size_t i = 0; i < sizeof members / sizeof members[0] && r == 0; i++) {
+                char path[40];
+                (void)snprintf(path, sizeof path, "metadata.%s", members[i]);
+                const char *text = hf__json_string(object, path);
+                if (text)
+                        r = hf__json_set_string(scale, path, text);
+        }
+        if (r == 0)
+                r = hf__json_set(scale, "spec", hf__json_object());
+        if (r == 0 && replicas != 0)
+                r = hf__json_set_i64(scale, "spec.replicas", replicas);
+        if (r == 0)
+                r = hf__json_set_i64(scale, "status.replicas",
+                                     number_at(object, paths->current_replicas));
+        if (r == 0)
+                r = set_selector(paths, object, scale);
+        if (r == 0)
+                return scale;
+        hf__json_free(scale);
+        return NULL;
+}
+
+/* The object in a response. NULL: it is a failure, or memory ran out, and the part has ended. */
+static struct hf__json *parse_object(struct hfd_part *part, const struct hfd_response *response) {
+        struct hf__json *object = NULL;
+
+        if (response->status.error != 0 || !response->body)
+                hfd_part_finish(part, response);
+        else if (hf__json_parse(response->body->data, response->body->n, &object, NULL) != 0)
+                hfd_part_finish_no_memory(part);
+        return object;
+}
+
+/* Responds with the Scale of the object that the inner request has returned. */
+static void on_object(struct hfd_request *inner, const struct hfd_response *response) {
+        struct hfd_part *part = (struct hfd_part *)inner;
+        int code = response->code;
+        struct hf__json *object = parse_object(part, response);
+
+        if (!object)
+                return;
+        struct hf__json *scale = make_scale(part->outer->part_of->scale, object);
+        hf__json_free(object);
+        hfd_part_finish_json(part, code, scale);
+}
+
+/* ---- writes ---- */
+
+static void get_object(struct hfd_part *part);
+
+static void on_patched(struct hfd_request *inner, const struct hfd_response *response) {
+        struct hfd_part *part = (struct hfd_part *)inner;
+        const char *required = hf__json_string(part->body, "metadata.resourceVersion");
+
+        /* A client that names a version wants to know that it is not the newest. */
+        if ((!required || !*required) && hfd_part_may_retry(part, response))
+                get_object(part);
+        else
+                on_object(inner, response);
+}
+
+static bool check_replicas(struct hfd_part *part, int64_t replicas) {
+        struct hfd_causes causes = {0};
+        struct hfd_response response = {0};
+        char value[32];
+
+        if (replicas >= 0)
+                return true;
+        (void)snprintf(value, sizeof value, "%" PRId64, replicas);
+        hfd_cause_invalid(&causes, "spec.replicas", value, "must be greater than or equal to 0");
+        hfd_response_invalid(&response, part->outer->resource, part->outer->name, &causes);
+        hfd_part_finish(part, &response);
+        hfd_response_done(&response);
+        return false;
+}
+
+/* Patches the object's number of replicas to that of scale, if it still has the version. */
+static void send_patch(struct hfd_part *part, const struct hf__json *scale, const char *version) {
+        const struct hfd_scale_paths *paths = part->outer->part_of->scale;
+        const char *required = hf__json_string(scale, "metadata.resourceVersion"),
+                   *uid = hf__json_string(scale, "metadata.uid");
+        int64_t replicas = number_at(scale, "spec.replicas");
+
+        if (!check_replicas(part, replicas))
+                return;
+        struct hf__json *patch = hf__json_object();
+        int r = hf__json_set_i64(patch, paths->replicas, replicas);
+        if (r == 0)
+                r = hf__json_set_string(patch, "metadata.resourceVersion",
+                                        required && *required ? required : version);
+        if (r == 0 && uid && *uid)
+                r = hf__json_set_string(patch, "metadata.uid", uid);
+        part->inner.patch = HFD_PATCH_MERGE;
+        part->inner.subresource = HFD_SUB_SCALE;
+        if (r == 0)
+                hfd_part_send(part, HFD_PATCH, patch, on_patched);
+        else
+                hfd_part_finish_no_memory(part);
+        hf__json_free(patch);
+}
+
+/* Applies the client's patch to *scale. False: the part has ended. */
+static bool patch_scale(struct hfd_part *part, struct hf__json **scale) {
+        const struct hfd_resource *kind = part->outer->resource;
+        struct hfd_patch_outcome outcome = {0};
+        struct hfd_response response = {0};
+        char reason[400];
+        int r;
+
+        if (part->outer->patch == HFD_PATCH_JSON)
+                r = hfd_json_patch_apply(scale, part->body, &outcome);
+        else if (part->outer->patch == HFD_PATCH_MERGE)
+                r = hfd_merge_patch_apply(scale, part->body, &outcome);
+        else
+                r = hfd_strategic_patch_apply(kind, scale, part->body, &outcome);
+        if (r == 0 && !hf__json_is_object(*scale))
+                r = hfd_patch_refuse(&outcome, "the patch makes no object");
+        if (r == 0 && hfd_schema_decode(kind->schema, *scale, NULL, reason, sizeof reason) != 0)
+                r = hfd_patch_refuse(&outcome, "%s", reason);
+        if (r == 0)
+                return true;
+        if (r == -ENOMEM)
+                hfd_response_no_memory(&response);
+        else if (outcome.malformed)
+                hfd_response_bad_request(&response, "%s", outcome.why);
+        else
+                hfd_response_status(&response, HF_E_INVALID, 422, "Invalid", outcome.why, NULL);
+        hfd_part_finish(part, &response);
+        hfd_response_done(&response);
+        return false;
+}
+
+/* The object is there: makes the new Scale of it. */
+static void on_current(struct hfd_request *inner, const struct hfd_response *response) {
+        struct hfd_part *part = (struct hfd_part *)inner;
+        struct hf__json *object = parse_object(part, response), *scale;
+
+        if (!object)
+                return;
+        const char *version = hf__json_string(object, "metadata.resourceVersion");
+        if (part->outer->verb == HFD_UPDATE) {
+                send_patch(part, part->body, version ? version : "");
+                hf__json_free(object);
+                return;
+        }
+        scale = make_scale(part->outer->part_of->scale, object);
+        if (!scale)
+                hfd_part_finish_no_memory(part);
+        else if (patch_scale(part, &scale))
+                send_patch(part, scale, version ? version : "");
+        hf__json_free(scale);
+        hf__json_free(object);
+}
+
+static void get_object(struct hfd_part *part) {
+        part->inner.subresource = HFD_SUB_NONE;
+        hfd_part_send(part, HFD_GET, NULL, on_current);
+}
+
+/* ---- apply ---- */
+
+/* Makes of an applied Scale the configuration of the object. NULL = out of memory. */
+static struct hf__json *make_config(const struct hfd_part *part) {
+        const struct hfd_resource *of = part->outer->part_of;
+        struct hf__json *config = hf__json_object();
+        char version[HFD_API_VERSION_MAX];
+        int r;
+
+        hfd_resource_api_version(of, version);
+        r = hf__json_add_string(config, "apiVersion", version);
+        if (r == 0)
+                r = hf__json_add_string(config, "kind", of->kind);
+        if (r == 0)
+                r = hf__json_set_string(config, "metadata.name", part->outer->name);
+        if (r == 0)
+                r = hf__json_set_i64(config, of->scale->replicas,
+                                     number_at(part->body, "spec.replicas"));
+        if (r == 0)
+                return config;
+        hf__json_free(config);
+        return NULL;
+}
+
+static void send_apply(struct hfd_part *part) {
+        if (!check_replicas(part, number_at(part->body, "spec.replicas")))
+                return;
+        struct hf__json *config = make_config(part);
+        part->inner.subresource = HFD_SUB_SCALE;
+        if (config)
+                hfd_part_send(part, HFD_PATCH, config, on_object);
+        else
+                hfd_part_finish_no_memory(part);
+        hf__json_free(config);
+}
+
+/* ---- all verbs ---- */
+
+static void serve_patch(struct hfd_part *part) {
+        if (part->outer->patch == HFD_PATCH_APPLY)
+                send_apply(part);
+        else
+                get_object(part);
+}
+
+/* Parses the body of a patch. False: the part has ended. */
+static bool read_patch(struct hfd_part *part) {
+        const struct hfd_request *outer = part->outer;
+        struct hfd_response response = {0};
+        size_t offset;
+        int r = hf__json_parse(outer->body ? outer->body : "", outer->n_body, &part->body, &offset);
+
+        if (r == 0 && (outer->patch == HFD_PATCH_JSON
+                               ? hf__json_is_array(part->body) &&
+                                         hf__json_count(part->body) <= HFD_PATCH_OPS_MAX
+                               : hf__json_is_object(part->body)))
+                return true;
+        if (r == -ENOMEM)
+                hfd_response_no_memory(&response);
+        else
+                hfd_response_bad_request(&response, "error decoding patch");
+        hfd_part_finish(part, &response);
+        hfd_response_done(&response);
+        return false;
+}
+
+void hfd_scale_serve(struct hfd_part *part) {
+        const struct hfd_request *outer = part->outer;
+
+        if (outer->verb == HFD_GET)
+                hfd_part_send(part, HFD_GET, NULL, on_object);
+        else if (outer->verb == HFD_UPDATE)
+                get_object(part);
+        else if (read_patch(part))
+                serve_patch(part);
+}

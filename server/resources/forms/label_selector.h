@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * A LabelSelector in an object (matchLabels, matchExpressions): whether it selects labels, and its
+ * text. selector.h has the selectors of requests. Arguments may be NULL: there is none. Pure.
+ * Thread: any.
+ */
+#include <stdbool.h>
+
+struct hf__json;
+struct hf__strbuf;
+
+/* An empty selector selects everything. */
+bool hfd_label_selector_matches(const struct hf__json *selector, const struct hf__json *labels);
+/* Whether labels have all the values of a map. */
+bool hfd_labels_contain(const struct hf__json *labels, const struct hf__json *wanted);
+/* Whether the selector has no requirement. */
+bool hfd_label_selector_is_empty(const struct hf__json *selector);
+/* Appends "a=b,c in (d,e),!f"; nothing for an empty selector. */
+void hfd_label_selector_print(const struct hf__json *selector, struct hf__strbuf *out);
+/* Appends the selector of a map of labels: "a=b,c=d". */
+void hfd_labels_print(const struct hf__json *labels, struct hf__strbuf *out);

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The kinds of the bodies of .../scale, .../binding and .../eviction, which are in no table. Names,
+ * numbers and types are those of k8s.io/api; they never change. Each table is sorted by name.
+ */
+#include "server/resources/resource.h"
+#include "server/resources/workloads/workloads.h"
+#include "server/schema/common.h"
+
+static const struct hfd_schema_field binding_fields[] = {
+        HFD_FIELD_API_VERSION,
+        HFD_FIELD_KIND,
+        HFD_FIELD_METADATA,
+        {"target", &hfd_schema_object_reference, .protobuf_tag = 2, .flags = HFD_FIELD_REQUIRED},
+};
+static const struct hfd_schema binding = {HFD_STRUCT(HFD_CORE "Binding", binding_fields)};
+
+static const struct hfd_schema_field eviction_fields[] = {
+        HFD_FIELD_API_VERSION,
+        {"deleteOptions", &hfd_schema_delete_options, .protobuf_tag = 2,
+         .flags = HFD_FIELD_POINTER},
+        HFD_FIELD_KIND,
+        HFD_FIELD_METADATA,
+};
+static const struct hfd_schema eviction = {
+        HFD_STRUCT("io.k8s.api.policy.v1.Eviction", eviction_fields)};
+
+/* The plural is not served; messages contain it. */
+static const struct hfd_resource scale_row = {.group = "autoscaling",
+                                              .version = "v1",
+                                              .plural = "scales",
+                                              .singular = "scale",
+                                              .kind = "Scale",
+                                              .namespaced = true,
+                                              .unconditional_update = true,
+                                              .schema = &hfd_scale_schema},
+                                 binding_row = {.group = "",
+                                                .version = "v1",
+                                                .plural = "bindings",
+                                                .singular = "binding",
+                                                .kind = "Binding",
+                                                .namespaced = true,
+                                                .schema = &binding},
+                                 eviction_row = {.group = "policy",
+                                                 .version = "v1",
+                                                 .plural = "evictions",
+                                                 .singular = "eviction",
+                                                 .kind = "Eviction",
+                                                 .namespaced = true,
+                                                 .schema = &eviction};
+
+const struct hfd_resource *hfd_resource_scale(void) { return &scale_row; }
+
+const struct hfd_resource *hfd_resource_binding(void) { return &binding_row; }
+
+const struct hfd_resource *hfd_resource_eviction(void) { return &eviction_row; }

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Drivers of volumes, and what they attach. Names, numbers and types are those of
+ * k8s.io/api/storage/v1; they never change. Each table is sorted by name.
+ */
+#include "server/resources/workloads/workloads.h"
+
+#include "server/resources/strategies/pod/pod_schema.h"
+#include "server/schema/common.h"
+
+static const char *const by_name[] = {"name", NULL};
+static const struct hfd_schema volume_lifecycle_mode_text =
+        {.type = HFD_SCHEMA_TEXT, .definition = "io.k8s.api.storage.v1.VolumeLifecycleMode"};
+static const struct hfd_schema fs_group_policy_text =
+        {.type = HFD_SCHEMA_TEXT, .definition = "io.k8s.api.storage.v1.FSGroupPolicy"};
+
+static const struct hfd_schema_field token_request_fields[] = {
+        {"audience", &hfd_schema_text, .protobuf_tag = 1, .flags = HFD_FIELD_REQUIRED},
+        {"expirationSeconds", &hfd_schema_int64, .protobuf_tag = 2, .flags = HFD_FIELD_POINTER},
+};
+static const struct hfd_schema token_request = {
+        HFD_STRUCT("io.k8s.api.storage.v1.TokenRequest", token_request_fields)};
+
+static const struct hfd_schema_field csi_driver_spec_fields[] = {
+        {"attachRequired", &hfd_schema_boolean, .protobuf_tag = 1, .flags = HFD_FIELD_POINTER},
+        {"fsGroupPolicy", &fs_group_policy_text, .protobuf_tag = 5, .flags = HFD_FIELD_POINTER},
+        {"nodeAllocatableUpdatePeriodSeconds", &hfd_schema_int64, .protobuf_tag = 9,
+         .flags = HFD_FIELD_POINTER},
+        {"podInfoOnMount", &hfd_schema_boolean, .protobuf_tag = 2, .flags = HFD_FIELD_POINTER},
+        {"preventPodSchedulingIfMissing", &hfd_schema_boolean, .protobuf_tag = 11,
+         .flags = HFD_FIELD_POINTER},
+        {"requiresRepublish", &hfd_schema_boolean, .protobuf_tag = 7, .flags = HFD_FIELD_POINTER},
+        {"seLinuxMount", &hfd_schema_boolean, .protobuf_tag = 8, .flags = HFD_FIELD_POINTER},
+        {"serviceAccountTokenInSecrets", &hfd_schema_boolean, .protobuf_tag = 10,
+         .flags = HFD_FIELD_POINTER},
+        {"storageCapacity", &hfd_schema_boolean, .protobuf_tag = 4, .flags = HFD_FIELD_POINTER},
+        {"tokenRequests", HFD_LIST_OF(&token_request), .protobuf_tag = 6},
+        {"volumeLifecycleModes",
+         HFD_LIST_OF(&volume_lifecycle_mode_text, .list_type = HFD_LIST_SET), .protobuf_tag = 3},
+};
+static const struct hfd_schema csi_driver_spec = {
+        HFD_STRUCT("io.k8s.api.storage.v1.CSIDriverSpec", csi_driver_spec_fields)};
+
+static const struct hfd_schema_field csi_driver_fields[] = {
+        HFD_FIELD_API_VERSION,
+        HFD_FIELD_KIND,
+        HFD_FIELD_METADATA,
+        {"spec", &csi_driver_spec, .protobuf_tag = 2, .flags = HFD_FIELD_REQUIRED},
+};
+const struct hfd_schema hfd_csi_driver_schema = {
+        HFD_STRUCT("io.k8s.api.storage.v1.CSIDriver", csi_driver_fields)};
+
+static const struct hfd_schema_field volume_node_resources_fields[] = {
+        {"count", &hfd_schema_int32, .protobuf_tag = 1, .flags = HFD_FIELD_POINTER},
+};
+static const struct hfd_schema volume_node_resources = {
+        HFD_STRUCT("io.k8s.api.storage.v1.VolumeNodeResources", volume_node_resources_fields)};
+
+static const struct hfd_schema_field csi_node_driver_fields[] = {
+        {"allocatable", &volume_node_resources, .protobuf_tag = 4, .flags = HFD_FIELD_POINTER},
+        {"name", &hfd_schema_text, .protobuf_tag = 1, .flags = HFD_FIELD_REQUIRED},
+        {"nodeID", &hfd_schema_text, .protobuf_tag = 2, .flags = HFD_FIELD_REQUIRED},
+        {"topologyKeys", &hfd_schema_list_of_texts, .protobuf_tag = 3},
+};
+static const struct hfd_schema csi_node_driver = {
+        HFD_STRUCT("io.k8s.api.storage.v1.CSINodeDriver", csi_node_driver_fields)};
+
+static const struct hfd_schema_field csi_node_spec_fields[] = {
+        {"drivers", HFD_LIST_OF(&csi_node_driver, .list_type = HFD_LIST_MAP, .list_keys = by_name),
+         .merge_key = "name", .protobuf_tag = 1, .flags = HFD_FIELD_REQUIRED | HFD_FIELD_MERGE},
+};
+static const struct hfd_schema csi_node_spec = {
+        HFD_STRUCT("io.k8s.api.storage.v1.CSINodeSpec", csi_node_spec_fields)};
+
+static const struct hfd_schema_field csi_node_fields[] = {
+        HFD_FIELD_API_VERSION,
+        HFD_FIELD_KIND,
+        HFD_FIELD_METADATA,
+        {"spec", &csi_node_spec, .protobuf_tag = 2, .flags = HFD_FIELD_REQUIRED},
+};
+const struct hfd_schema hfd_csi_node_schema = {
+        HFD_STRUCT("io.k8s.api.storage.v1.CSINode", csi_node_fields)};
+
+static const struct hfd_schema_field volume_attachment_source_fields[] = {
+        {"inlineVolumeSpec", &hfd_persistent_volume_spec_schema, .protobuf_tag = 2,
+         .flags = HFD_FIELD_POINTER},
+        {"persistentVolumeName", &hfd_schema_text, .protobuf_tag = 1, .flags = HFD_FIELD_POINTER},
+};
+static const struct hfd_schema volume_attachment_source = {
+        HFD_STRUCT("io.k8s.api.storage.v1.VolumeAttachmentSource",
+                   volume_attachment_source_fields)};
+
+static const struct hfd_schema_field volume_attachment_spec_fields[] = {
+        {"attacher", &hfd_schema_text, .protobuf_tag = 1, .flags = HFD_FIELD_REQUIRED},
+        {"nodeName", &hfd_schema_text, .protobuf_tag = 3, .flags = HFD_FIELD_REQUIRED},
+        {"source", &volume_attachment_source, .protobuf_tag = 2, .flags = HFD_FIELD_REQUIRED},
+};
+static const struct hfd_schema volume_attachment_spec = {
+        HFD_STRUCT("io.k8s.api.storage.v1.VolumeAttachmentSpec", volume_attachment_spec_fields)};
+
+static const struct hfd_schema_field volume_error_fields[] = {
+        {"errorCode", &hfd_schema_int32, .protobuf_tag = 3, .flags = HFD_FIELD_POINTER},
+        {"message", &hfd_schema_text, .protobuf_tag = 2},
+        {"time", &hfd_schema_time, .protobuf_tag = 1},
+};
+static const struct hfd_schema volume_error = {
+        HFD_STRUCT("io.k8s.api.storage.v1.VolumeError", volume_error_fields)};
+
+static const struct hfd_schema_field volume_attachment_status_fields[] = {
+        {"attachError", &volume_error, .protobuf_tag = 3, .flags = HFD_FIELD_POINTER},
+        {"attached", &hfd_schema_boolean, .protobuf_tag = 1, .flags = HFD_FIELD_REQUIRED},
+        {"attachmentMetadata", &hfd_schema_map_of_texts, .protobuf_tag = 2},
+        {"detachError", &volume_error, .protobuf_tag = 4, .flags = HFD_FIELD_POINTER},
+};
+static const struct hfd_schema volume_attachment_status = {
+        HFD_STRUCT("io.k8s.api.storage.v1.VolumeAttachmentStatus",
+                   volume_attachment_status_fields)};
+
+static const struct hfd_schema_field volume_attachment_fields[] = {
+        HFD_FIELD_API_VERSION,
+        HFD_FIELD_KIND,
+        HFD_FIELD_METADATA,
+        {"spec", &volume_attachment_spec, .protobuf_tag = 2, .flags = HFD_FIELD_REQUIRED},
+        {"status", &volume_attachment_status, .protobuf_tag = 3},
+};
+const struct hfd_schema hfd_volume_attachment_schema = {
+        HFD_STRUCT("io.k8s.api.storage.v1.VolumeAttachment", volume_attachment_fields)};

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * PodDisruptionBudgets. Names, numbers and types are those of
+ * k8s.io/api/policy/v1; they never change. Each table is sorted by name.
+ */
+#include "server/resources/workloads/workloads.h"
+
+#include "server/resources/strategies/pod/pod_schema.h"
+#include "server/schema/common.h"
+
+static const char *const by_type[] = {"type", NULL};
+static const struct hfd_schema unhealthy_pod_eviction_policy_type_text =
+        {.type = HFD_SCHEMA_TEXT,
+         .definition = "io.k8s.api.policy.v1.UnhealthyPodEvictionPolicyType"};
+
+static const struct hfd_schema_field pod_disruption_budget_spec_fields[] = {
+        {"maxUnavailable", &hfd_schema_int_or_string, .protobuf_tag = 3,
+         .flags = HFD_FIELD_POINTER},
+        {"minAvailable", &hfd_schema_int_or_string, .protobuf_tag = 1, .flags = HFD_FIELD_POINTER},
+        {"selector", &hfd_schema_label_selector, .protobuf_tag = 2, .flags = HFD_FIELD_POINTER},
+        {"unhealthyPodEvictionPolicy", &unhealthy_pod_eviction_policy_type_text, .protobuf_tag = 4,
+         .flags = HFD_FIELD_POINTER},
+};
+static const struct hfd_schema pod_disruption_budget_spec = {
+        HFD_STRUCT("io.k8s.api.policy.v1.PodDisruptionBudgetSpec",
+                   pod_disruption_budget_spec_fields)};
+
+static const struct hfd_schema_field pod_disruption_budget_status_fields[] = {
+        {"conditions",
+         HFD_LIST_OF(&hfd_schema_condition, .list_type = HFD_LIST_MAP, .list_keys = by_type),
+         .merge_key = "type", .protobuf_tag = 7, .flags = HFD_FIELD_MERGE},
+        {"currentHealthy", &hfd_schema_int32, .protobuf_tag = 4},
+        {"desiredHealthy", &hfd_schema_int32, .protobuf_tag = 5},
+        /* Left out of protobuf, which has no maps of times here; only a disruption controller sets
+         * it. */
+        {"disruptedPods",
+         (&(const struct hfd_schema){.type = HFD_SCHEMA_MAP, .items = &hfd_schema_time})},
+        {"disruptionsAllowed", &hfd_schema_int32, .protobuf_tag = 3},
+        {"expectedPods", &hfd_schema_int32, .protobuf_tag = 6},
+        {"observedGeneration", &hfd_schema_int64, .protobuf_tag = 1},
+};
+static const struct hfd_schema pod_disruption_budget_status = {
+        HFD_STRUCT("io.k8s.api.policy.v1.PodDisruptionBudgetStatus",
+                   pod_disruption_budget_status_fields)};
+
+static const struct hfd_schema_field pod_disruption_budget_fields[] = {
+        HFD_FIELD_API_VERSION,
+        HFD_FIELD_KIND,
+        HFD_FIELD_METADATA,
+        {"spec", &pod_disruption_budget_spec, .protobuf_tag = 2},
+        {"status", &pod_disruption_budget_status, .protobuf_tag = 3},
+};
+const struct hfd_schema hfd_pod_disruption_budget_schema = {
+        HFD_STRUCT("io.k8s.api.policy.v1.PodDisruptionBudget", pod_disruption_budget_fields)};

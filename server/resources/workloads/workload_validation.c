@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rules of the workload kinds: those on templates of pods, and that a selector selects the
+ * template it stands beside. Clients and tests rely on these. kube-apiserver has more rules, whose
+ * violation shows only where pods run.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "server/resources/forms/label_selector.h"
+#include "server/resources/strategies/pod/rules/pod_validation.h"
+#include "server/resources/workloads/workloads.h"
+
+/* ---- selectors ---- */
+
+/* Appends the text that Kubernetes prints for a value that it shows as JSON. */
+static void refuse_template_labels(const struct hf__json *labels, struct hfd_causes *causes) {
+        char value[250];
+        size_t n = 0;
+
+        value[0] = '\0';
+        for (const struct hf__json *m = hf__json_first(labels); m && n < sizeof value;
+             m = hf__json_next(m)) {
+                int printed =
+                        snprintf(value + n, sizeof value - n, "%s\"%s\":\"%s\"", n > 0 ? "," : "",
+                                 hf__json_key(m), hf__json_is_string(m) ? hf__json_text(m) : "");
+                n += printed > 0 ? (size_t)printed : 0;
+        }
+        char shown[sizeof value + 2];
+        (void)snprintf(shown, sizeof shown, "{%s}", value);
+        hfd_cause_invalid(causes, "spec.template.metadata.labels", shown,
+                          "`selector` does not match template `labels`");
+}
+
+static void validate_selector(const struct hf__json *object, const struct hf__json *old,
+                              struct hfd_causes *causes) {
+        const struct hf__json *selector = hf__json_path(object, "spec.selector"),
+                              *labels = hf__json_path(object, "spec.template.metadata.labels");
+
+        if (!selector)
+                hfd_cause_required(causes, "spec.selector", "");
+        else if (hfd_label_selector_is_empty(selector))
+                hfd_cause_invalid(causes, "spec.selector", "{}", "empty selector is invalid");
+        if (selector && !hfd_label_selector_is_empty(selector) &&
+            !hfd_label_selector_matches(selector, labels))
+                refuse_template_labels(labels, causes);
+        if (old && selector && !hf__json_equal(selector, hf__json_path(old, "spec.selector")))
+                hfd_cause_invalid(causes, "spec.selector", "{}", "field is immutable");
+}
+
+/* ---- kinds ---- */
+
+static void validate_replicas(const struct hf__json *object, struct hfd_causes *causes) {
+        const struct hf__json *spec = hf__json_get(object, "spec");
+
+        hfd_require_range(spec, "spec", "replicas", 0, INT32_MAX,
+                          "must be greater than or equal to 0", causes);
+}
+
+/* The pods of what keeps them running are restarted always. */
+static void validate_always_restarted(const struct hf__json *object, struct hfd_causes *causes) {
+        const char *policy = hf__json_string(object, "spec.template.spec.restartPolicy");
+
+        if (policy && strcmp(policy, "Always") != 0)
+                hfd_cause_unsupported_text(causes, "spec.template.spec.restartPolicy", policy,
+                                           "\"Always\"");
+}
+
+void hfd_workload_validate(const struct hf__json *object, const struct hf__json *old,
+                           struct hfd_causes *causes) {
+        validate_replicas(object, causes);
+        validate_selector(object, old, causes);
+        hfd_pod_template_spec_validate(hf__json_path(object, "spec.template"), "spec.template",
+                                       causes);
+        validate_always_restarted(object, causes);
+}
+
+void hfd_replication_controller_validate(const struct hf__json *object, const struct hf__json *old,
+                                         struct hfd_causes *causes) {
+        const struct hf__json *selector = hf__json_path(object, "spec.selector"),
+                              *labels = hf__json_path(object, "spec.template.metadata.labels");
+
+        (void)old;
+        validate_replicas(object, causes);
+        if (!hf__json_first(selector))
+                hfd_cause_required(causes, "spec.selector", "");
+        else if (!hfd_labels_contain(labels, selector))
+                refuse_template_labels(labels, causes);
+        hfd_pod_template_spec_validate(hf__json_path(object, "spec.template"), "spec.template",
+                                       causes);
+        validate_always_restarted(object, causes);
+}
+
+/* A Job's pods end, so they are not restarted always. */
+static void validate_job_template(const struct hf__json *template, const char *field,
+                                  struct hfd_causes *causes) {
+        char path[HFD_FIELD_PATH_MAX], of_spec[HFD_FIELD_PATH_MAX];
+        const char *policy = hf__json_string(template, "spec.restartPolicy");
+
+        hfd_pod_template_spec_validate(template, field, causes);
+        if (policy && strcmp(policy, "Always") == 0)
+                hfd_cause_unsupported_text(causes,
+                                           hfd_field_path(path,
+                                                          hfd_field_path(of_spec, field, "spec"),
+                                                          "restartPolicy"),
+                                           policy, "\"OnFailure\", \"Never\"");
+}
+
+void hfd_job_validate(const struct hf__json *object, const struct hf__json *old,
+                      struct hfd_causes *causes) {
+        const struct hf__json *spec = hf__json_get(object, "spec");
+        static const char *const counts[] = {"parallelism", "completions", "backoffLimit",
+                                             "activeDeadlineSeconds", "ttlSecondsAfterFinished"};
+
+        for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+                hfd_require_range(spec, "spec", counts[i], 0, INT32_MAX,
+                                  "must be greater than or equal to 0", causes);
+        validate_job_template(hf__json_get(spec, "template"), "spec.template", causes);
+        if (old &&
+            !hf__json_equal(hf__json_get(spec, "template"), hf__json_path(old, "spec.template")))
+                hfd_cause_invalid(causes, "spec.template", "{}", "field is immutable");
+}
+
+void hfd_cron_job_validate(const struct hf__json *object, const struct hf__json *old,
+                           struct hfd_causes *causes) {
+        const struct hf__json *spec = hf__json_get(object, "spec");
+        static const char *const policies[] = {"Allow", "Forbid", "Replace", NULL};
+
+        (void)old;
+        (void)hfd_require_text(spec, "spec", "schedule", causes);
+        hfd_require_one_of(spec, "spec", "concurrencyPolicy", policies, causes);
+        validate_job_template(hf__json_path(spec, "jobTemplate.spec.template"),
+                              "spec.jobTemplate.spec.template", causes);
+}
+
+/* Of a pod's spec an update may change a few members only: they are taken out of the copies that
+ * are compared. */
+static void drop_mutable(struct hf__json *spec) {
+        static const char *const lists[] = {"containers", "initContainers"},
+                                 *const members[] = {"activeDeadlineSeconds",
+                                                     "tolerations",
+                                                     "terminationGracePeriodSeconds",
+                                                     "ephemeralContainers",
+                                                     "schedulingGates",
+                                                     "nodeSelector"};
+
+        for (size_t i = 0; i < sizeof members / sizeof members[0]; i++)
+                hf__json_drop(spec, members[i]);
+        for (size_t i = 0; i < 2; i++)
+                for (struct hf__json *m = hf__json_first(hf__json_get(spec, lists[i])); m;
+                     m = hf__json_next(m))
+                        hf__json_drop(m, "image");
+}
+
+static void validate_pod_update(const struct hf__json *spec, const struct hf__json *old,
+                                struct hfd_causes *causes) {
+        struct hf__json *new_rest = hf__json_dup(spec), *old_rest = hf__json_dup(old);
+
+        drop_mutable(new_rest);
+        drop_mutable(old_rest);
+        /* A Binding sets the node, once. Kubernetes refuses any other update that does. */
+        if (!hf__json_get(old, "nodeName"))
+                hf__json_drop(new_rest, "nodeName");
+        /* If memory runs out, the write fails soon. */
+        if (new_rest && old_rest && !hf__json_equal(new_rest, old_rest))
+                hfd_cause_forbidden(causes, "spec",
+                                    "pod updates may not change fields other than "
+                                    "`spec.containers[*].image`,`spec.initContainers[*].image`,"
+                                    "`spec.activeDeadlineSeconds`,`spec.tolerations` (only "
+                                    "additions to existing tolerations),"
+                                    "`spec.terminationGracePeriodSeconds` (allow it to be set to "
+                                    "1 if it was previously negative)");
+        hf__json_free(new_rest);
+        hf__json_free(old_rest);
+}
+
+void hfd_pod_validate(const struct hf__json *object, const struct hf__json *old,
+                      struct hfd_causes *causes) {
+        const struct hf__json *spec = hf__json_get(object, "spec");
+
+        hfd_pod_spec_validate(spec, "spec", causes);
+        if (old)
+                validate_pod_update(spec, hf__json_get(old, "spec"), causes);
+        else if (hf__json_first(hf__json_get(spec, "ephemeralContainers")))
+                hfd_cause_forbidden(causes, "spec.ephemeralContainers", "cannot be set on create");
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The kinds that describe programs which run on nodes: pods, services, volumes, Deployments and so
+ * on. Holdfast has no nodes, so it serves them as data: with their fields, defaults and columns,
+ * but without the controllers and the scheduler that would act on them. They are served if
+ * --runtime-config=api/workloads=true says so, and under the name kube-apiserver.
+ *
+ * A kind is a schema in the file of its group (schemas/), a row in core_rows.c or group_rows.c, and
+ * a table of defaults in presets.c. The few rules are in workload_validation.c. Pure. Thread: any.
+ */
+#include <stddef.h>
+
+#include "server/schema/schema.h"
+
+struct hf__json;
+struct hfd_resource;
+struct hfd_causes;
+
+/* The rows of the core group, and those of the others, sorted by group and plural. Static. */
+const struct hfd_resource *hfd_core_workload_rows(size_t *ret_n);
+const struct hfd_resource *hfd_group_workload_rows(size_t *ret_n);
+
+/* ---- schemas ---- */
+
+/* pod.c */
+extern const struct hfd_schema hfd_pod_schema;
+/* node.c */
+extern const struct hfd_schema hfd_node_schema;
+/* service.c */
+extern const struct hfd_schema hfd_service_schema, hfd_endpoints_schema;
+/* persistent_volume.c */
+extern const struct hfd_schema hfd_persistent_volume_schema, hfd_persistent_volume_spec_schema;
+/* persistent_volume_claim.c */
+extern const struct hfd_schema hfd_persistent_volume_claim_schema;
+/* replication_controller.c */
+extern const struct hfd_schema hfd_replication_controller_schema;
+/* apps.c */
+extern const struct hfd_schema hfd_controller_revision_schema, hfd_daemon_set_schema,
+        hfd_deployment_schema, hfd_replica_set_schema, hfd_stateful_set_schema;
+/* batch.c */
+extern const struct hfd_schema hfd_job_schema, hfd_cron_job_schema;
+/* policy.c */
+extern const struct hfd_schema hfd_pod_disruption_budget_schema;
+/* autoscaling.c */
+extern const struct hfd_schema hfd_horizontal_pod_autoscaler_schema;
+/* scale.c */
+extern const struct hfd_schema hfd_scale_schema;
+/* network_policy.c */
+extern const struct hfd_schema hfd_network_policy_schema;
+/* ingress.c */
+extern const struct hfd_schema hfd_ingress_schema, hfd_ingress_class_schema;
+/* service_cidr.c */
+extern const struct hfd_schema hfd_ip_address_schema, hfd_service_cidr_schema;
+/* endpoint_slice.c */
+extern const struct hfd_schema hfd_endpoint_slice_schema;
+/* storage_class.c */
+extern const struct hfd_schema hfd_storage_class_schema, hfd_volume_attributes_class_schema,
+        hfd_csi_storage_capacity_schema;
+/* csi.c */
+extern const struct hfd_schema hfd_csi_driver_schema, hfd_csi_node_schema,
+        hfd_volume_attachment_schema;
+
+/* ---- presets.c: defaults; the contract is that of hfd_resource.prepare ---- */
+
+int hfd_pod_prepare(struct hf__json *object, const struct hf__json *old);
+int hfd_node_prepare(struct hf__json *object, const struct hf__json *old);
+/* Of kinds that have no defaults but a status. */
+int hfd_workload_prepare(struct hf__json *object, const struct hf__json *old);
+int hfd_service_prepare(struct hf__json *object, const struct hf__json *old);
+int hfd_endpoints_prepare(struct hf__json *object, const struct hf__json *old);
+int hfd_persistent_volume_prepare(struct hf__json *object, const struct hf__json *old);
+int hfd_persistent_volume_claim_prepare(struct hf__json *object, const struct hf__json *old);
+int hfd_replication_controller_prepare(struct hf__json *object, const struct hf__json *old);
+int hfd_daemon_set_prepare(struct hf__json *object, const struct hf__json *old);
+int hfd_deployment_prepare(struct hf__json *object, const struct hf__json *old);
+int hfd_replica_set_prepare(struct hf__json *object, const struct hf__json *old);
+int hfd_stateful_set_prepare(struct hf__json *object, const struct hf__json *old);
+int hfd_job_prepare(struct hf__json *object, const struct hf__json *old);
+int hfd_cron_job_prepare(struct hf__json *object, const struct hf__json *old);
+int hfd_horizontal_pod_autoscaler_prepare(struct hf__json *object, const struct hf__json *old);
+int hfd_network_policy_prepare(struct hf__json *object, const struct hf__json *old);
+int hfd_endpoint_slice_prepare(struct hf__json *object, const struct hf__json *old);
+int hfd_storage_class_prepare(struct hf__json *object, const struct hf__json *old);
+int hfd_csi_driver_prepare(struct hf__json *object, const struct hf__json *old);
+
+/* ---- workload_validation.c: the contract is that of hfd_resource.validate ---- */
+
+void hfd_pod_validate(const struct hf__json *object, const struct hf__json *old,
+                      struct hfd_causes *causes);
+/* Kinds of the group apps with a selector that must select the template and cannot be changed. */
+void hfd_workload_validate(const struct hf__json *object, const struct hf__json *old,
+                           struct hfd_causes *causes);
+/* DaemonSets, Deployments and StatefulSets are those; a ReplicationController selects by a map. */
+void hfd_replication_controller_validate(const struct hf__json *object, const struct hf__json *old,
+                                         struct hfd_causes *causes);
+void hfd_job_validate(const struct hf__json *object, const struct hf__json *old,
+                      struct hfd_causes *causes);
+void hfd_cron_job_validate(const struct hf__json *object, const struct hf__json *old,
+                           struct hfd_causes *causes);
