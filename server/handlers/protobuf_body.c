@@ -5,16 +5,23 @@
  * except where the two differ in meaning (HFD_FIELD_POINTER). Fields that the schema does not have
  * are ignored, so that newer clients can send them. It refuses a text with a NUL, which hf__json
  * cannot store; times before the year 1 and after 9999; and what Kubernetes does not use: field
- * numbers above 2^20, and the wire types fixed32, fixed64 and group.
+ * numbers above 2^20, and the wire types fixed32 and group; and messages that are nested deeper
+ * than JSON may be.
  *
- * Invariant: the bytes come from clients, so every read is checked against the end of its slice,
- * and no length is used before it has been checked.
+ * Invariants:
+ *
+ *  - The bytes come from clients, so every read is checked against the end of its slice, and no
+ *    length is used before it has been checked.
+ *  - Some messages contain messages of their own type, so the depth of a slice limits the
+ *    recursion.
  */
 #include "server/handlers/protobuf_body.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <math.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,12 +42,14 @@
 /* The bytes that have not been read yet, borrowed from the body. */
 struct slice {
         const unsigned char *at, *end;
+        unsigned depth; /* in how many messages it is */
 };
 
-/* One encoded field: its number, and a varint or bytes. */
+/* One encoded field: its number, and a varint, a double or bytes. */
 struct wire {
         unsigned number;
-        bool bytes; /* true: data is set; false: value is set */
+        bool bytes;     /* true: data is set; false: value is set */
+        bool is_double; /* value has the bits of a double */
         uint64_t value;
         struct slice data;
 };
@@ -60,9 +69,19 @@ static bool read_varint(struct slice *in, uint64_t *ret_value) {
         return false;
 }
 
+/* Consumes eight bytes, lowest first. False: there are fewer. */
+static bool read_fixed64(struct slice *in, struct wire *ret_wire) {
+        if (in->end - in->at < 8)
+                return false;
+        for (unsigned i = 0; i < 8; i++)
+                ret_wire->value |= (uint64_t)*in->at++ << 8 * i;
+        ret_wire->is_double = true;
+        return true;
+}
+
 /* Consumes one field. False: the bytes are not a field that is accepted. */
 static bool read_field(struct slice *in, struct wire *ret_wire) {
-        enum { VARINT = 0, LENGTH_DELIMITED = 2, NUMBER_MAX = 1 << 20 };
+        enum { VARINT = 0, FIXED64 = 1, LENGTH_DELIMITED = 2, NUMBER_MAX = 1 << 20 };
         uint64_t key, n;
 
         if (!read_varint(in, &key) || key >> 3 > NUMBER_MAX)
@@ -70,11 +89,13 @@ static bool read_field(struct slice *in, struct wire *ret_wire) {
         *ret_wire = (struct wire){.number = (unsigned)(key >> 3)};
         if ((key & 7) == VARINT)
                 return read_varint(in, &ret_wire->value);
+        if ((key & 7) == FIXED64)
+                return read_fixed64(in, ret_wire);
         if ((key & 7) != LENGTH_DELIMITED || !read_varint(in, &n) ||
             n > (uint64_t)(in->end - in->at))
                 return false;
         ret_wire->bytes = true;
-        ret_wire->data = (struct slice){in->at, in->at + n};
+        ret_wire->data = (struct slice){in->at, in->at + n, in->depth + 1};
         in->at += n;
         return true;
 }
@@ -85,6 +106,13 @@ static char *copy_text(const struct slice *data) {
 }
 
 /* ---- values ---- */
+
+/* Adds the fields of one message to object. embedded_tag: 0, or the number of the inner message
+ * that has these fields (schema.h). */
+static int decode_message(struct hf__json *object, const struct hfd_schema *schema,
+                          unsigned embedded_tag, struct slice in);
+static int put_message(struct hf__json *object, const struct hfd_schema_field *f, struct slice in);
+static int put_either(struct hf__json *object, const struct hfd_schema_field *f, struct slice in);
 
 static bool has_nul(const struct slice *data) {
         return data->end > data->at && memchr(data->at, 0, (size_t)(data->end - data->at));
@@ -175,6 +203,23 @@ static int put_texts(struct hf__json *map, const char *key, struct slice in) {
         return r;
 }
 
+/* Adds an entry that is a message. The value is decoded as the field of a holder, because the key
+ * is not known to be new. */
+static int put_map_message(struct hf__json *map, const char *key, const struct hfd_schema *items,
+                           struct slice in) {
+        const struct hfd_schema_field f = {"value", items, .flags = HFD_FIELD_POINTER};
+        struct hf__json *holder = hf__json_object();
+        int r = -ENOMEM;
+
+        if (holder)
+                r = items->type == HFD_SCHEMA_STRUCT ? put_message(holder, &f, in)
+                                                     : put_either(holder, &f, in);
+        if (r == 0 && hf__json_first(holder))
+                r = hf__json_add(map, key, hf__json_detach(holder, hf__json_first(holder)));
+        hf__json_free(holder);
+        return r;
+}
+
 /* key and value: what the entry has; absent ones are empty. */
 static int put_map_value(struct hf__json *map, const struct hfd_schema *items,
                          const struct slice *key, const struct slice *value) {
@@ -190,6 +235,9 @@ static int put_map_value(struct hf__json *map, const struct hfd_schema *items,
                 r = text ? hf__json_add_string(map, key_text, text) : -ENOMEM;
         } else if (r == 0 && items->type == HFD_SCHEMA_LIST) {
                 r = put_texts(map, key_text, *value);
+        } else if (r == 0 &&
+                   (items->type == HFD_SCHEMA_STRUCT || items->type == HFD_SCHEMA_EITHER)) {
+                r = put_map_message(map, key_text, items, *value);
         } else if (r == 0) {
                 r = put_base64(map, key_text, value);
         }
@@ -225,10 +273,6 @@ static bool is_pointer(const struct hfd_schema_field *f) {
         return (f->flags & HFD_FIELD_POINTER) != 0;
 }
 
-/* embedded_tag: 0, or the number of the inner message that has these fields (schema.h). */
-static int decode_message(struct hf__json *object, const struct hfd_schema *schema,
-                          unsigned embedded_tag, struct slice in);
-
 static bool is_list(const struct hfd_schema_field *f) { return f->schema->type == HFD_SCHEMA_LIST; }
 
 /* The schema of one value of a field, which may be a list of them. */
@@ -236,20 +280,37 @@ static const struct hfd_schema *value_schema(const struct hfd_schema_field *f) {
         return is_list(f) ? f->schema->items : f->schema;
 }
 
-/* A FieldsV1: {1: JSON}. It is a trie of paths, of which the schema knows no more. */
+/* Adds a value to the list in a field, or sets the field. Owns value. */
+static int put_json(struct hf__json *object, const struct hfd_schema_field *f,
+                    struct hf__json *value) {
+        if (!is_list(f))
+                return hf__json_set(object, f->name, value);
+        struct hf__json *list = get_or_create(object, f->name, hf__json_array);
+        if (list)
+                return hf__json_append(list, value);
+        hf__json_free(value);
+        return -ENOMEM;
+}
+
+/* {1: JSON}. It may be any value, of which the schema knows no more; without text it is null. */
 static int put_any(struct hf__json *object, const struct hfd_schema_field *f, struct slice in) {
         struct wire wire = {0};
         struct hf__json *value;
+        const char *text = "null";
+        size_t n = 4;
 
-        if (in.at == in.end)
+        if (in.at == in.end && !is_list(f))
                 return 0;
-        if (!read_field(&in, &wire) || !wire.bytes || wire.number != 1)
-                return HF_E_INVALID;
-        size_t n = (size_t)(wire.data.end - wire.data.at);
-        int r = hf__json_parse((const char *)wire.data.at, n, &value, NULL);
+        if (in.at < in.end) {
+                if (!read_field(&in, &wire) || !wire.bytes || wire.number != 1)
+                        return HF_E_INVALID;
+                text = (const char *)wire.data.at;
+                n = (size_t)(wire.data.end - wire.data.at);
+        }
+        int r = hf__json_parse(text, n, &value, NULL);
         if (r != 0)
                 return r == -ENOMEM ? r : HF_E_INVALID;
-        return hf__json_set(object, f->name, value);
+        return put_json(object, f, value);
 }
 
 /* Adds a message, or one element of an array of messages. */
@@ -262,13 +323,37 @@ static int put_message(struct hf__json *object, const struct hfd_schema_field *f
                 hf__json_free(message);
                 return r;
         }
-        if (!is_list(f))
-                return hf__json_set(object, f->name, message);
-        struct hf__json *list = get_or_create(object, f->name, hf__json_array);
-        if (list)
-                return hf__json_append(list, message);
-        hf__json_free(message);
-        return -ENOMEM;
+        return put_json(object, f, message);
+}
+
+/*
+ * {1: an object, 2: a list} or {1: a boolean, 2: an object} (schema.h). The parts are decoded as
+ * fields of a message that has them.
+ */
+static int put_either(struct hf__json *object, const struct hfd_schema_field *f, struct slice in) {
+        const struct hfd_schema *either = f->schema;
+        bool with_bool = either->other->type == HFD_SCHEMA_BOOLEAN;
+        const struct hfd_schema_field parts[] = {
+                {"object", either->items, .protobuf_tag = with_bool ? 2 : 1,
+                 .flags = HFD_FIELD_POINTER},
+                {"other", either->other, .protobuf_tag = with_bool ? 1 : 2,
+                 .flags = HFD_FIELD_POINTER},
+        };
+        const struct hfd_schema message = {.type = HFD_SCHEMA_STRUCT,
+                                           .fields = parts,
+                                           .n_fields = 2};
+        struct hf__json *found = hf__json_object();
+        int r = found ? decode_message(found, &message, 0, in) : -ENOMEM;
+        struct hf__json *value = hf__json_get(found, "object");
+
+        if (!value)
+                value = hf__json_get(found, "other");
+        if (r == 0 && value)
+                r = hf__json_set(object, f->name, hf__json_detach(found, value));
+        else if (r == 0 && with_bool)
+                r = hf__json_set_bool(object, f->name, false);
+        hf__json_free(found);
+        return r;
 }
 
 /* Adds a string, or one element of an array of strings. */
@@ -373,14 +458,32 @@ static int put_number(struct hf__json *object, const struct hfd_schema_field *f,
         return hf__json_set_i64(object, f->name, (int64_t)value);
 }
 
+/* A double. JSON has no infinity and no NaN. */
+static int put_double(struct hf__json *object, const struct hfd_schema_field *f, uint64_t bits) {
+        struct hf__json *value = NULL;
+        char text[40];
+        double number;
+
+        memcpy(&number, &bits, sizeof number);
+        if (!isfinite(number))
+                return HF_E_INVALID;
+        int n = snprintf(text, sizeof text, "%.17g", number);
+        int r = hf__json_parse(text, (size_t)n, &value, NULL);
+        if (r != 0)
+                return r == -ENOMEM ? r : HF_E_INVALID;
+        return put_json(object, f, value);
+}
+
 static int put_field(struct hf__json *object, const struct hfd_schema_field *f,
                      const struct wire *wire) {
         enum hfd_schema_type type = value_schema(f)->type;
-        bool is_number =
-                type == HFD_SCHEMA_BOOLEAN || type == HFD_SCHEMA_INT32 || type == HFD_SCHEMA_INT64;
+        bool is_number = type == HFD_SCHEMA_BOOLEAN || type == HFD_SCHEMA_INT32 ||
+                         type == HFD_SCHEMA_INT64 || type == HFD_SCHEMA_NUMBER;
 
-        if (is_number == wire->bytes)
+        if (is_number == wire->bytes || wire->is_double != (type == HFD_SCHEMA_NUMBER))
                 return HF_E_INVALID;
+        if (type == HFD_SCHEMA_NUMBER)
+                return put_double(object, f, wire->value);
         if (is_number)
                 return put_number(object, f, wire->value);
         if (type == HFD_SCHEMA_TEXT)
@@ -393,6 +496,8 @@ static int put_field(struct hf__json *object, const struct hfd_schema_field *f,
                 return put_entry(object, f, wire->data);
         if (type == HFD_SCHEMA_ANY)
                 return put_any(object, f, wire->data);
+        if (type == HFD_SCHEMA_EITHER)
+                return put_either(object, f, wire->data);
         if (type == HFD_SCHEMA_INT_OR_STRING)
                 return put_int_or_string(object, f, wire->data);
         if (type == HFD_SCHEMA_BYTES)
@@ -403,14 +508,10 @@ static int put_field(struct hf__json *object, const struct hfd_schema_field *f,
 
 /* ---- messages ---- */
 
-/*
- * Adds the fields of one message to object. The recursion ends, because no STRUCT of a built-in
- * kind contains itself.
- */
 static int decode_message(struct hf__json *object, const struct hfd_schema *schema,
                           unsigned embedded_tag, struct slice in) {
         struct wire wire;
-        int r = 0;
+        int r = in.depth > HF__JSON_DEPTH_MAX ? HF_E_INVALID : 0;
 
         while (r == 0 && in.at < in.end) {
                 if (!read_field(&in, &wire))
@@ -446,7 +547,8 @@ int hfd_protobuf_to_json(const struct hfd_resource *resource, bool delete_option
         if ((!delete_options && !hfd_protobuf_has_form(resource)) || n_body < 4 ||
             memcmp(body, "k8s\0", 4) != 0)
                 return HF_E_INVALID;
-        in = (struct slice){(const unsigned char *)body + 4, (const unsigned char *)body + n_body};
+        in = (struct slice){(const unsigned char *)body + 4, (const unsigned char *)body + n_body,
+                            0};
         struct hf__json *object = hf__json_object();
         if (!object)
                 return -ENOMEM;

@@ -285,7 +285,7 @@ static int decode_either(struct decoder *d, const struct hfd_schema *schema,
         return HF_E_INVALID;
 }
 
-/* The same for a member of an object or an array, which may become another value. */
+/* Decodes a member of an object or an array. It may be replaced in container, or removed. */
 static int decode_member(struct decoder *d, const struct hfd_schema *schema,
                          struct hf__json *container, struct hf__json *member,
                          const struct hfd_place *place) {

@@ -11,8 +11,8 @@
  *    MicroTime has a fraction, of whole microseconds.
  *
  * The length of a message precedes the message. The encoder appends the message first, and then
- * moves it by the bytes that the length needs. Objects are nested only a few levels deep, so this
- * is cheaper than a first pass that computes all lengths.
+ * moves it by the bytes that the length needs. Objects are rarely nested more than a dozen levels
+ * deep, and never deeper than JSON, so this is cheaper than a first pass that computes all lengths.
  */
 #include "server/schema/protobuf_encode.h"
 
@@ -31,7 +31,7 @@
 #define ZERO_TIME     (-INT64_C(62135596800)) /* 0001-01-01T00:00:00Z */
 #define NSEC_PER_USEC 1000
 
-enum { VARINT = 0, LENGTH_DELIMITED = 2 };
+enum { VARINT = 0, FIXED64 = 1, LENGTH_DELIMITED = 2 };
 
 /* ---- the wire format ---- */
 
@@ -53,6 +53,17 @@ void hfd_protobuf_put_varint(struct hf__strbuf *s, uint64_t value) {
 static void put_number(struct hf__strbuf *s, unsigned number, uint64_t value) {
         hfd_protobuf_put_varint(s, number << 3 | VARINT);
         hfd_protobuf_put_varint(s, value);
+}
+
+/* A double, lowest byte first. */
+static void put_double(struct hf__strbuf *s, unsigned number, double value) {
+        uint64_t bits;
+
+        _Static_assert(sizeof bits == sizeof value, "a double has 64 bits");
+        memcpy(&bits, &value, sizeof bits);
+        hfd_protobuf_put_varint(s, number << 3 | FIXED64);
+        for (unsigned i = 0; i < sizeof bits; i++)
+                hf__strbuf_putc(s, (char)(bits >> 8 * i));
 }
 
 static void put_bytes(struct hf__strbuf *s, unsigned number, const void *data, size_t n) {
@@ -133,12 +144,33 @@ static void put_elements(struct hf__strbuf *s, unsigned number, const struct hfd
                 put_value(s, number, list->items, m);
 }
 
-/* {1: value as JSON}, as in FieldsV1. */
+/* {1: value as JSON}, as in FieldsV1. Null has no text. */
 static void put_any(struct hf__strbuf *s, unsigned number, const struct hf__json *value) {
         size_t start = s->n;
 
-        hf__json_print(value, s);
-        hfd_protobuf_wrap(s, 1, start);
+        if (value && !hf__json_is_null(value)) {
+                hf__json_print(value, s);
+                hfd_protobuf_wrap(s, 1, start);
+        }
+        hfd_protobuf_wrap(s, number, start);
+}
+
+/*
+ * {1: an object, 2: a list}, or {1: a boolean, 2: an object}, where an object counts as true. Of
+ * another value nothing is left.
+ */
+static void put_either(struct hf__strbuf *s, unsigned number, const struct hfd_schema *schema,
+                       const struct hf__json *value) {
+        bool is_object = hf__json_is_object(value),
+             with_bool = schema->other->type == HFD_SCHEMA_BOOLEAN;
+        size_t start = s->n;
+
+        if (with_bool)
+                put_number(s, 1, is_object || hf__json_is_true(value));
+        if (is_object)
+                put_value(s, with_bool ? 2 : 1, schema->items, value);
+        else if (!with_bool)
+                put_elements(s, 2, schema->other, value);
         hfd_protobuf_wrap(s, number, start);
 }
 
@@ -188,9 +220,9 @@ static void put_value(struct hf__strbuf *s, unsigned number, const struct hfd_sc
                 break;
         case HFD_SCHEMA_ANY: put_any(s, number, value); break;
         case HFD_SCHEMA_INT_OR_STRING: put_int_or_string(s, number, value); break;
-        case HFD_SCHEMA_MAP:
-        case HFD_SCHEMA_NUMBER:
-        case HFD_SCHEMA_EITHER: break; /* no kind with a form in protobuf has such a value */
+        case HFD_SCHEMA_EITHER: put_either(s, number, schema, value); break;
+        case HFD_SCHEMA_NUMBER: put_double(s, number, hf__json_number(value)); break;
+        case HFD_SCHEMA_MAP: break; /* no list or map has such a value */
         }
 }
 

@@ -82,7 +82,7 @@ struct hfd_schema {
         /* Of a STRUCT: sorted by name (strcmp), so that a field is found by bisection. */
         const struct hfd_schema_field *fields;
         size_t n_fields;
-        const struct hfd_schema *items; /* of a MAP or a LIST, never NULL there */
+        const struct hfd_schema *items; /* of a MAP, a LIST or an EITHER, never NULL there */
         const struct hfd_schema *other; /* of an EITHER: a BOOLEAN or a LIST */
         const char *const *list_keys;   /* of HFD_LIST_MAP: names, sorted; ends with NULL */
         /*

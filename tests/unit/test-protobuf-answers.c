@@ -219,6 +219,7 @@ static struct hf__json *of_text(const char *text) {
 }
 
 static struct hf__json *random_struct(const struct hfd_schema *schema);
+static struct hf__json *random_list(const struct hfd_schema *schema);
 
 /* A value that is not the zero value, unless zero is set. */
 static struct hf__json *random_value(const struct hfd_schema *schema, bool zero) {
@@ -249,9 +250,17 @@ static struct hf__json *random_value(const struct hfd_schema *schema, bool zero)
         case HFD_SCHEMA_ANY: return parse("{\"f:a\":{\".\":{}}}");
         case HFD_SCHEMA_STRUCT: return random_struct(schema);
         case HFD_SCHEMA_MAP:
-        case HFD_SCHEMA_LIST:
-        case HFD_SCHEMA_NUMBER:
-        case HFD_SCHEMA_EITHER: break;
+        case HFD_SCHEMA_LIST: break;
+        case HFD_SCHEMA_NUMBER: {
+                static const char *const all[] = {"1.5", "-0.1", "1e+300", "7", "0"};
+                return parse(all[random_below(zero ? 5 : 4)]);
+        }
+        case HFD_SCHEMA_EITHER:
+                if (schema->other->type == HFD_SCHEMA_BOOLEAN)
+                        return random_below(2) ? random_value(schema->items, true)
+                                               : random_value(schema->other, true);
+                return random_below(2) ? random_value(schema->items, true)
+                                       : random_list(schema->other);
         case HFD_SCHEMA_INT_OR_STRING:
                 if (random_below(2) == 0)
                         return of_text(random_text(text));
@@ -297,9 +306,16 @@ static struct hf__json *random_list(const struct hfd_schema *schema) {
         return list;
 }
 
+static bool is_scalar(const struct hfd_schema *schema) {
+        return schema->type != HFD_SCHEMA_STRUCT && schema->type != HFD_SCHEMA_EITHER &&
+               !schema->items;
+}
+
 /* A random object. It has no zeros and no empty messages in fields that are not pointers in Go,
  * because the decoder leaves these out. */
 static struct hf__json *random_struct(const struct hfd_schema *schema) {
+        static int depth; /* of a schema that contains itself */
+        bool again = strcmp(hfd_schema_struct_name(schema), "JSONSchemaProps") == 0;
         struct hf__json *object = hf__json_object();
 
         for (size_t i = 0; i < schema->n_fields; i++) {
@@ -309,6 +325,9 @@ static struct hf__json *random_struct(const struct hfd_schema *schema) {
 
                 if (f->protobuf_tag == 0 || random_below(3) == 0)
                         continue;
+                if (again && !is_scalar(f->schema) && (depth > 3 || random_below(6) != 0))
+                        continue;
+                depth += again;
                 if (f->schema->type == HFD_SCHEMA_LIST)
                         value = random_list(f->schema);
                 else if (f->schema->type == HFD_SCHEMA_MAP)
@@ -319,6 +338,7 @@ static struct hf__json *random_struct(const struct hfd_schema *schema) {
                         hf__json_free(value);
                 else
                         assert_int_equal(hf__json_put(object, f->name, value), 0);
+                depth -= again;
         }
         return object;
 }
@@ -355,6 +375,47 @@ static void test_a_random_object_survives_both_ways(void **state) {
         for (size_t i = 0; i < n; i++)
                 for (int round = 0; hfd_protobuf_has_form(&rows[i]) && round < 300; round++)
                         check_random(&rows[i]);
+}
+
+/* A CustomResourceDefinition with a schema in n others, as a body. */
+static void put_nested(struct hf__strbuf *s, size_t n) {
+        enum {
+                OBJECT_SPEC = 2,
+                SPEC_VERSIONS = 7,
+                VERSION_SCHEMA = 4,
+                PROPS = 1,
+                NOT = 28,
+                RAW = 2
+        };
+
+        hf__strbuf_add(s, "k8s\0", 4);
+        for (size_t i = 0; i < n; i++)
+                hfd_protobuf_wrap(s, NOT, 4);
+        hfd_protobuf_wrap(s, PROPS, 4);
+        hfd_protobuf_wrap(s, VERSION_SCHEMA, 4);
+        hfd_protobuf_wrap(s, SPEC_VERSIONS, 4);
+        hfd_protobuf_wrap(s, OBJECT_SPEC, 4);
+        hfd_protobuf_wrap(s, RAW, 4);
+        assert_int_equal(s->error, 0);
+}
+
+/* A client must not decide how much stack a thread needs. */
+static void test_a_schema_is_not_nested_without_end(void **state) {
+        const struct hfd_resource *definitions = find("CustomResourceDefinition");
+        static const struct {
+                size_t n;
+                int result;
+        } cases[] = {{0, 0}, {60, 0}, {200, HF_E_INVALID}, {20000, HF_E_INVALID}};
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct hf__strbuf body = {0};
+                struct hf__json *json = NULL;
+                put_nested(&body, cases[i].n);
+                assert_int_equal(hfd_protobuf_to_json(definitions, false, body.data, body.n, &json),
+                                 cases[i].result);
+                hf__json_free(json);
+                hf__strbuf_done(&body);
+        }
 }
 
 /* ---- Accept ---- */
@@ -422,6 +483,7 @@ int main(void) {
                 cmocka_unit_test(test_what_has_no_form_is_not_converted),
                 cmocka_unit_test(test_members_of_another_type_count_as_absent),
                 cmocka_unit_test(test_a_random_object_survives_both_ways),
+                cmocka_unit_test(test_a_schema_is_not_nested_without_end),
                 cmocka_unit_test(test_the_order_of_accept_is_that_of_kubernetes),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
