@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "server/resources/custom/schema/custom_schema.h"
 #include "server/resources/custom/schema/node.h"
+#include "server/resources/custom/schema/shape.h"
 #include "server/resources/custom/schema/structure/structure.h"
 
 /* Sorts the causes from `first` on by field and text, as Kubernetes does with those of the
@@ -56,6 +57,10 @@ void hfd_structural_validate(const struct hf__json *props, const char *path,
         if (!props || hf__json_is_null(props))
                 return;
         hfd_structure_init(&structure, causes);
+        if (!hfd_schema_props_are_formed(props)) {
+                hfd_structure_refuse_text(&structure, &root, NULL, "", "must be a JSON schema");
+                return;
+        }
         hfd_structure_check_invariants(&structure, props, &root);
         hfd_structure_check_completeness(&structure, props, &root);
         sort_causes(causes, n_before);
