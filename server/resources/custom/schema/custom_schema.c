@@ -54,13 +54,13 @@ int hfd_custom_schema_new_named(const struct hf__json *props, const char *defini
                 return -ENOMEM;
         if (props && !hfd_schema_props_are_formed(props))
                 hfd_compile_fail(&compiler, HF_E_INVALID);
-        hf__arena_init(&schema->arena);
-        hfd_keeper_init(&compiler.keeper, &schema->arena);
+        hfd_keeper_init(&compiler.keeper);
         schema->values = hf__json_array();
         if (schema->values)
                 r = compile(&compiler, props, definition);
         hfd_compile_patterns_done(&compiler);
         hfd_compile_values_done(&compiler);
+        schema->blocks = compiler.keeper.blocks;
         hfd_keeper_done(&compiler.keeper);
         if (r != 0)
                 schema = hfd_custom_schema_free(schema);
@@ -76,7 +76,7 @@ struct hfd_custom_schema *hfd_custom_schema_free(struct hfd_custom_schema *schem
         if (!schema)
                 return NULL;
         hf__json_free(schema->values);
-        hf__arena_deinit(&schema->arena);
+        hfd_kept_blocks_free(schema->blocks);
         free(schema);
         return NULL;
 }
