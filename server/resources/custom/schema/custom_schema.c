@@ -10,11 +10,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include <holdfast/error.h>
+
 #include "base/json.h"
 #include "server/resources/custom/schema/check/check.h"
 #include "server/resources/custom/schema/check/embedded.h"
 #include "server/resources/custom/schema/check/list_types.h"
 #include "server/resources/custom/schema/compile/compile.h"
+#include "server/resources/custom/schema/shape.h"
 
 /* About what a value occupies: an item of cJSON, and what the allocator adds to it and its texts.
  */
@@ -32,7 +35,7 @@ static int compile(struct hfd_schema_compiler *compiler, const struct hf__json *
                    const char *definition) {
         struct hfd_custom_schema *schema = compiler->schema;
 
-        if (props)
+        if (props && compiler->error == 0)
                 schema->root = hfd_compile_node(compiler, props, false);
         if (compiler->error == 0)
                 schema->fields = hfd_compile_root_fields(compiler, props, definition);
@@ -49,13 +52,15 @@ int hfd_custom_schema_new_named(const struct hf__json *props, const char *defini
 
         if (!schema)
                 return -ENOMEM;
-        hf__arena_init(&schema->arena);
-        hfd_keeper_init(&compiler.keeper, &schema->arena);
+        if (props && !hfd_schema_props_are_formed(props))
+                hfd_compile_fail(&compiler, HF_E_INVALID);
+        hfd_keeper_init(&compiler.keeper);
         schema->values = hf__json_array();
         if (schema->values)
                 r = compile(&compiler, props, definition);
         hfd_compile_patterns_done(&compiler);
         hfd_compile_values_done(&compiler);
+        schema->blocks = compiler.keeper.blocks;
         hfd_keeper_done(&compiler.keeper);
         if (r != 0)
                 schema = hfd_custom_schema_free(schema);
@@ -71,7 +76,7 @@ struct hfd_custom_schema *hfd_custom_schema_free(struct hfd_custom_schema *schem
         if (!schema)
                 return NULL;
         hf__json_free(schema->values);
-        hf__arena_deinit(&schema->arena);
+        hfd_kept_blocks_free(schema->blocks);
         free(schema);
         return NULL;
 }

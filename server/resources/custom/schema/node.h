@@ -13,12 +13,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
 #include "server/schema/schema.h"
 
 struct hf__cel_regex;
 struct hf__json;
 struct hfd_custom_node;
+struct hfd_kept_block;
 
 enum hfd_custom_type {
         HFD_CUSTOM_NONE, /* no type is given */
@@ -101,7 +101,7 @@ struct hfd_custom_node {
 };
 
 struct hfd_custom_schema {
-        struct hf__arena arena;             /* of everything but the two following */
+        struct hfd_kept_block *blocks;      /* owned; everything but the values (compile/keep.h) */
         struct hf__json *values;            /* an array: owns the defaults and enums */
         const struct hfd_custom_node *root; /* NULL = no schema: everything is kept */
         const struct hfd_schema *fields;

@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "server/resources/custom/schema/custom_schema.h"
 #include "server/resources/custom/schema/node.h"
+#include "server/resources/custom/schema/shape.h"
 #include "server/resources/custom/schema/structure/structure.h"
 
 /* Sorts the causes from `first` on by field and text, as Kubernetes does with those of the
@@ -56,6 +57,10 @@ void hfd_structural_validate(const struct hf__json *props, const char *path,
         if (!props || hf__json_is_null(props))
                 return;
         hfd_structure_init(&structure, causes);
+        if (!hfd_schema_props_are_formed(props)) {
+                hfd_structure_refuse_text(&structure, &root, NULL, "", "must be a JSON schema");
+                return;
+        }
         hfd_structure_check_invariants(&structure, props, &root);
         hfd_structure_check_completeness(&structure, props, &root);
         sort_causes(causes, n_before);
@@ -64,4 +69,56 @@ void hfd_structural_validate(const struct hf__json *props, const char *path,
         if (is_structural)
                 check_compiled(&structure, props, &root);
         hfd_structure_done(&structure);
+}
+
+void hfd_structural_validate_with_status(const struct hf__json *props, const char *path,
+                                         struct hfd_causes *causes) {
+        static const char *const allowed[] = {"description",
+                                              "type",
+                                              "format",
+                                              "title",
+                                              "maximum",
+                                              "exclusiveMaximum",
+                                              "minimum",
+                                              "exclusiveMinimum",
+                                              "maxLength",
+                                              "minLength",
+                                              "pattern",
+                                              "maxItems",
+                                              "minItems",
+                                              "uniqueItems",
+                                              "multipleOf",
+                                              "required",
+                                              "items",
+                                              "properties",
+                                              "externalDocs",
+                                              "example",
+                                              "x-kubernetes-preserve-unknown-fields",
+                                              "x-kubernetes-validations"};
+        const struct hfd_structure_path root = {.child = path};
+        const char *type = hfd_structure_text(props, "type");
+        struct hfd_structure structure;
+
+        hfd_structure_init(&structure, causes);
+        if (*type && strcmp(type, "object") != 0) {
+                hfd_structure_refuse_text(&structure, &root, "type", type,
+                                          "only \"object\" is allowed as the type at the root of "
+                                          "the schema if the status subresource is enabled");
+                return;
+        }
+        for (const struct hf__json *m = hf__json_first(props); m; m = hf__json_next(m)) {
+                bool found = hfd_structure_is_zero(m);
+                for (size_t i = 0; i < sizeof allowed / sizeof allowed[0]; i++)
+                        found = found || strcmp(hf__json_key(m), allowed[i]) == 0;
+                if (found)
+                        continue;
+                hfd_structure_refuse(
+                        &structure, &root, NULL, props,
+                        "only [Description Type Format Title Maximum ExclusiveMaximum Minimum "
+                        "ExclusiveMinimum MaxLength MinLength Pattern MaxItems MinItems "
+                        "UniqueItems MultipleOf Required Items Properties ExternalDocs Example "
+                        "XPreserveUnknownFields XValidations] fields are allowed at the root of "
+                        "the schema if the status subresource is enabled");
+                return;
+        }
 }

@@ -13,3 +13,7 @@ struct hfd_causes;
  */
 void hfd_structural_validate(const struct hf__json *props, const char *path,
                              struct hfd_causes *causes);
+/* Adds a cause if props have a keyword at the root that they must not have while the version has
+ * the subresource status. */
+void hfd_structural_validate_with_status(const struct hf__json *props, const char *path,
+                                         struct hfd_causes *causes);

@@ -11,9 +11,13 @@
 #include <search.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define BLOCK 2048 /* bytes of a block that small pieces share */
+/* Bytes of the blocks that small pieces share. They grow, so that neither small schemas waste much
+ * nor large ones have many. */
+#define BLOCK_MIN 512
+#define BLOCK_MAX 8192
 
 struct kept {
         size_t n;
@@ -31,9 +35,9 @@ static int compare(const void *a, const void *b) {
         return memcmp(x->piece, y->piece, x->n);
 }
 
-void hfd_keeper_init(struct hfd_keeper *keeper, struct hf__arena *arena) {
+void hfd_keeper_init(struct hfd_keeper *keeper) {
         memset(keeper, 0, sizeof *keeper);
-        keeper->arena = arena;
+        keeper->next_block = BLOCK_MIN;
         hf__arena_init(&keeper->scratch);
 }
 
@@ -43,22 +47,40 @@ void hfd_keeper_done(struct hfd_keeper *keeper) {
         hf__arena_deinit(&keeper->scratch);
 }
 
-/* n bytes from the block *free, which is replaced when it is used up. */
-static void *take(struct hfd_keeper *keeper, char **free, size_t *n_free, size_t n) {
-        if (n > BLOCK / 4) {
-                keeper->memory += n;
-                return hf__arena_alloc(keeper->arena, n);
+void hfd_kept_blocks_free(struct hfd_kept_block *blocks) {
+        while (blocks) {
+                struct hfd_kept_block *next = blocks->next;
+                free(blocks);
+                blocks = next;
         }
-        if (n > *n_free) {
-                *free = hf__arena_alloc(keeper->arena, BLOCK);
-                *n_free = *free ? BLOCK : 0;
-                keeper->memory += *n_free;
-                if (!*free)
+}
+
+static char *add_block(struct hfd_keeper *keeper, size_t n) {
+        struct hfd_kept_block *block = malloc(sizeof *block + n);
+
+        if (!block)
+                return NULL;
+        block->next = keeper->blocks;
+        keeper->blocks = block;
+        keeper->memory += sizeof *block + n;
+        return block->data;
+}
+
+/* n bytes from the block *rest, which is replaced when it is used up. */
+static void *take(struct hfd_keeper *keeper, char **rest, size_t *n_rest, size_t n) {
+        if (n > BLOCK_MIN / 4 && n > *n_rest)
+                return add_block(keeper, n);
+        if (n > *n_rest) {
+                *rest = add_block(keeper, keeper->next_block);
+                *n_rest = *rest ? keeper->next_block : 0;
+                if (!*rest)
                         return NULL;
+                if (keeper->next_block < BLOCK_MAX)
+                        keeper->next_block *= 2;
         }
-        void *piece = *free;
-        *free += n;
-        *n_free -= n;
+        void *piece = *rest;
+        *rest += n;
+        *n_rest -= n;
         return piece;
 }
 

@@ -5,24 +5,33 @@
  * bytes share their memory. A piece is made elsewhere, from pieces that are already kept, so equal
  * pieces have equal bytes; a struct must be zeroed before it is filled.
  *
- * Ownership: what is kept belongs to the schema's arena; the keeper is needed only while the schema
- * is made. Thread: owner only.
+ * Ownership: what is kept is in blocks, which the keeper's user takes over from `blocks`; the
+ * keeper itself is needed only while the schema is made. Thread: owner only.
  */
 #include <stddef.h>
 
 #include "base/arena.h"
 
-struct hfd_keeper {
-        struct hf__arena *arena;  /* borrowed */
-        struct hf__arena scratch; /* of the entries of the tree */
-        void *tree;               /* of <search.h> */
-        char *words, *texts;      /* the unused parts of the current blocks */
-        size_t n_words, n_texts;
-        size_t memory; /* bytes that were allocated from arena */
+struct hfd_kept_block {
+        struct hfd_kept_block *next;
+        char data[];
 };
 
-void hfd_keeper_init(struct hfd_keeper *keeper, struct hf__arena *arena);
+struct hfd_keeper {
+        struct hfd_kept_block *blocks; /* the user's */
+        struct hf__arena scratch;      /* what only the keeper's user needs meanwhile */
+        void *tree;                    /* of <search.h> */
+        char *words, *texts;           /* the unused parts of the current blocks */
+        size_t n_words, n_texts;
+        size_t next_block; /* bytes */
+        size_t memory;     /* bytes of all blocks */
+};
+
+void hfd_keeper_init(struct hfd_keeper *keeper);
+/* Frees all but the blocks. */
 void hfd_keeper_done(struct hfd_keeper *keeper);
+/* Frees blocks; accepts NULL. */
+void hfd_kept_blocks_free(struct hfd_kept_block *blocks);
 /* The kept piece with these n bytes, aligned for a pointer. NULL = out of memory. */
 const void *hfd_keep(struct hfd_keeper *keeper, const void *piece, size_t n);
 /* The same for a text. text may be NULL: then NULL is returned. */

@@ -63,30 +63,91 @@ static int compare_patterns(const void *a, const void *b) {
         return strcmp(x->text, y->text);
 }
 
-/* Patterns often occur many times in a schema, and their programs are large. */
+/* Copies a set of characters into kept pieces. NULL: compiler->error is set. */
+static const struct hf__cel_set *keep_set(struct hfd_schema_compiler *compiler,
+                                          const struct hf__cel_set *set) {
+        struct hf__cel_set copy;
+
+        memset(&copy, 0, sizeof copy);
+        copy.n = copy.space = set->n;
+        memcpy(copy.ascii, set->ascii, sizeof copy.ascii);
+        if (set->n > 0) {
+                /* Nothing changes a finished set. */
+                copy.ranges =
+                        (struct hf__cel_range *)hfd_compile_keep(compiler, set->ranges,
+                                                                 set->n * sizeof set->ranges[0]);
+        }
+        return hfd_compile_keep(compiler, &copy, sizeof copy);
+}
+
+/* The same of a program: without what was needed to compile it, and with shared sets. */
+static const struct hf__cel_regex *keep_regex(struct hfd_schema_compiler *compiler,
+                                              const struct hf__cel_regex *regex) {
+        struct hf__cel_instruction *list = calloc(regex->n, sizeof *list);
+        const struct hf__cel_set *last = NULL, *last_kept = NULL;
+        const struct hf__cel_regex *kept = NULL;
+        struct hf__cel_regex copy;
+
+        memset(&copy, 0, sizeof copy);
+        if (!list)
+                hfd_compile_fail(compiler, -ENOMEM);
+        for (uint32_t i = 0; list && i < regex->n && compiler->error == 0; i++) {
+                list[i] = regex->instructions[i];
+                if (list[i].kind != HF__CEL_DO_SET || !list[i].set)
+                        continue;
+                /* A repetition that was written out has the same set many times. */
+                if (list[i].set != last) {
+                        last = list[i].set;
+                        last_kept = keep_set(compiler, last);
+                }
+                list[i].set = last_kept;
+        }
+        if (compiler->error == 0) {
+                copy.instructions =
+                        (struct hf__cel_instruction *)hfd_compile_keep(compiler, list,
+                                                                       regex->n * sizeof *list);
+                copy.n = regex->n;
+                copy.anchored = regex->anchored;
+                kept = hfd_compile_keep(compiler, &copy, sizeof copy);
+        }
+        free(list);
+        return kept;
+}
+
+/* Compiles a pattern in memory of its own, because the program is a small part of what it needs. */
+static const struct hf__cel_regex *compile_regex(struct hfd_schema_compiler *compiler,
+                                                 const char *text) {
+        const struct hf__cel_regex *regex = NULL;
+        struct hf__arena arena;
+        char message[128];
+
+        hf__arena_init(&arena);
+        int r = hfd_custom_pattern_compile(&arena, text, &compiler->n_program_bytes, &regex,
+                                           message, sizeof message);
+        if (r == 0)
+                regex = keep_regex(compiler, regex);
+        else
+                hfd_compile_fail(compiler, r);
+        hf__arena_deinit(&arena);
+        return r == 0 ? regex : NULL;
+}
+
+/* Patterns often occur many times in a schema. */
 static const struct hfd_custom_pattern *find_pattern(struct hfd_schema_compiler *compiler,
                                                      const char *text) {
-        const struct hfd_custom_pattern wanted = {.text = text};
+        struct hfd_custom_pattern wanted = {.text = text};
         void *found = tfind(&wanted, &compiler->patterns, compare_patterns);
-        struct hf__arena *arena = &compiler->schema->arena;
-        size_t n_before = compiler->n_program_bytes;
-        char message[128];
 
         if (found)
                 return *(const struct hfd_custom_pattern **)found;
-        struct hfd_custom_pattern *pattern = hf__arena_alloc(arena, sizeof *pattern);
-        if (!pattern) {
-                hfd_compile_fail(compiler, -ENOMEM);
+        wanted.text = hfd_compile_text(compiler, text);
+        wanted.regex = compile_regex(compiler, text);
+        if (compiler->error != 0)
                 return NULL;
-        }
-        pattern->text = hfd_compile_text(compiler, text);
-        int r = hfd_custom_pattern_compile(arena, text, &compiler->n_program_bytes, &pattern->regex,
-                                           message, sizeof message);
-        if (r == 0 && !tsearch(pattern, &compiler->patterns, compare_patterns))
-                r = -ENOMEM;
-        if (r != 0)
-                hfd_compile_fail(compiler, r);
-        compiler->keeper.memory += sizeof *pattern + compiler->n_program_bytes - n_before;
+        const struct hfd_custom_pattern *pattern =
+                hfd_compile_keep(compiler, &wanted, sizeof wanted);
+        if (pattern && !tsearch(pattern, &compiler->patterns, compare_patterns))
+                hfd_compile_fail(compiler, -ENOMEM);
         return pattern;
 }
 

@@ -288,7 +288,7 @@ static bool is_base64(const char *text) {
 
         if (n == 0 || (n + n_pad) % 4 != 0 || n_pad > 2)
                 return false;
-        return strcmp(text + n, "==" + (2 - n_pad)) == 0;
+        return strcmp(text + n, &"=="[2 - n_pad]) == 0;
 }
 
 static bool is_anything(const char *text) {

@@ -141,17 +141,12 @@ static void check_validation(struct hfd_structure *structure, const struct hf__j
 
 /* ---- the structure ---- */
 
-static bool is_zero(const struct hf__json *value) {
-        return hf__json_is_null(value) || (hf__json_is_bool(value) && !hf__json_is_true(value)) ||
-               (hf__json_is_string(value) && !*hf__json_text(value)) ||
-               ((hf__json_is_object(value) || hf__json_is_array(value)) && !hf__json_first(value));
-}
-
 /* At the root, metadata may say nothing but what its name is like. */
 static bool restricts_more_than_names(const struct hf__json *metadata) {
         for (const struct hf__json *m = hf__json_first(metadata); m; m = hf__json_next(m)) {
                 const char *key = hf__json_key(m);
-                if (strcmp(key, "type") == 0 || strcmp(key, "default") == 0 || is_zero(m))
+                if (strcmp(key, "type") == 0 || strcmp(key, "default") == 0 ||
+                    hfd_structure_is_zero(m))
                         continue;
                 if (strcmp(key, "properties") != 0)
                         return true;

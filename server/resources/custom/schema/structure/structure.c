@@ -182,3 +182,9 @@ bool hfd_structure_has(const struct hf__json *props, const char *key) {
 bool hfd_structure_is_filled(const struct hf__json *props, const char *key) {
         return hf__json_first(hf__json_get(props, key)) != NULL;
 }
+
+bool hfd_structure_is_zero(const struct hf__json *value) {
+        return hf__json_is_null(value) || (hf__json_is_bool(value) && !hf__json_is_true(value)) ||
+               (hf__json_is_string(value) && !*hf__json_text(value)) ||
+               ((hf__json_is_object(value) || hf__json_is_array(value)) && !hf__json_first(value));
+}

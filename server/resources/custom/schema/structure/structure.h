@@ -63,6 +63,8 @@ bool hfd_structure_flag(const struct hf__json *props, const char *key);
 /* Whether the member is there and is not null; and has elements or members. */
 bool hfd_structure_has(const struct hf__json *props, const char *key);
 bool hfd_structure_is_filled(const struct hf__json *props, const char *key);
+/* Whether a value is the same as an absent one: null, false, "", [] or {}. */
+bool hfd_structure_is_zero(const struct hf__json *value);
 
 /* ---- the rules, each for a schema and all below it ---- */
 

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The schemas of custom kinds when memory runs out: nothing leaks, no schema is made in part, and
+ * an object with a mistake is never accepted. Allocations of libraries do not fail here.
+ */
+#undef NDEBUG
+#include <assert.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "custom_schema_fixture.h"
+#include "failing_memory.h"
+#include "server/resources/custom/schema/structural.h"
+#include "server/schema/strict.h"
+
+static struct hf__json *props, *broken_props, *object, *stored;
+
+static void use(const struct hfd_custom_schema *schema) {
+        static struct hfd_causes causes;
+        struct hfd_strict strict = {0};
+        struct hf__json *copy = hf__json_dup(object);
+
+        int r = hfd_custom_schema_prune(schema, copy, &strict);
+        assert_true(r == 0 || is_shortage(r));
+        r = hfd_custom_schema_default(schema, copy);
+        assert_true(r == 0 || is_shortage(r));
+        for (int i = 0; i < 2; i++) {
+                causes.n = 0;
+                hfd_custom_schema_validate(schema, object, i == 0 ? NULL : stored, &causes);
+                assert_true(causes.n > 0);
+        }
+        hf__strbuf_done(&strict.lines);
+        hf__json_free(copy);
+}
+
+static void life(int n) {
+        static struct hfd_causes causes;
+        struct hfd_custom_schema *schema = NULL;
+
+        failing_memory_arm(n);
+        int r = hfd_custom_schema_new_named(props, "com.example.v1.Widget", &schema);
+        if (r == 0) {
+                use(schema);
+        } else {
+                assert_true(is_shortage(r));
+                assert_null(schema);
+        }
+        causes.n = 0;
+        hfd_structural_validate(broken_props, "s", &causes);
+        failing_memory_disarm();
+        assert_true(causes.n > 0);
+        hfd_custom_schema_free(schema);
+}
+
+static void test_shortage_of_memory(void **state) {
+        (void)state;
+        props = json_of(
+                "{'type':'object','properties':{'spec':{'type':'object','required':['a','b','c',"
+                "'d','e','f','g','h','i'],'properties':{'a':{'type':'string','pattern':"
+                "'^[a-z]{1,9}$','default':'x','description':'An a.'},'set':{'type':'array',"
+                "'x-kubernetes-list-type':'set','items':{'type':'object',"
+                "'x-kubernetes-map-type':'atomic','additionalProperties':{'type':'string'}}},"
+                "'map':{'type':'array','x-kubernetes-list-type':'map',"
+                "'x-kubernetes-list-map-keys':['k'],'items':{'type':'object','required':['k'],"
+                "'properties':{'k':{'type':'string'},'v':{'type':'integer','enum':[1,2],"
+                "'anyOf':[{'minimum':1},{'maximum':9}]}}}},'r':{'type':'object',"
+                "'x-kubernetes-embedded-resource':true,'x-kubernetes-preserve-unknown-fields':true"
+                "}}}}}");
+        broken_props = json_of(
+                "{'type':'object','properties':{'a':{'type':'string','pattern':'a','default':1},"
+                "'b':{'type':'array'},'c':{},'d':{},'e':{},'f':{},'g':{},'h':{},'i':{},'j':{},"
+                "'k':{},'l':{},'m':{},'n':{},'o':{},'p':{},'q':{}},'allOf':[{'properties':{'q':{},"
+                "'r':{}}}]}");
+        object = json_of("{'spec':{'a':'A','x':1,'set':[{'a':'b'},{'c':'d'},{'a':'b'}],'map':[{"
+                         "'k':'b','v':3},{'k':'a','v':1}],'r':{'apiVersion':'v1','kind':'Pod',"
+                         "'metadata':{'name':'a/b','y':1}}}}");
+        stored = json_of("{'spec':{'map':[{'k':'a','v':1}],'set':[],'a':'B','r':{}}}");
+        failing_memory_try_all(life, 20);
+        hf__json_free(props);
+        hf__json_free(broken_props);
+        hf__json_free(object);
+        hf__json_free(stored);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {cmocka_unit_test(test_shortage_of_memory)};
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
