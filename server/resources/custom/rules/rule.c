@@ -14,8 +14,8 @@
 #include "base/json.h"
 #include "cel/cel.h"
 #include "cel/type.h"
-#include "server/resources/custom/rules/declared.h"
 #include "server/resources/custom/rules/rule_field.h"
+#include "server/resources/custom/rules/values/declared.h"
 
 #define SPACE    " \t\n\v\f\r"
 #define OLD_SELF 1 /* the number of the variable */

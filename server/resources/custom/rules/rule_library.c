@@ -13,6 +13,7 @@
 #include <stddef.h>
 
 #include "cel/library.h"
+#include "server/resources/custom/rules/values/quantity_functions.h"
 
 static pthread_mutex_t library_mu = PTHREAD_MUTEX_INITIALIZER;
 static struct hf__cel_library *shared_library;
@@ -23,7 +24,7 @@ int hfd_rule_library_ref(const struct hf__cel_library **ret_library) {
 
         pthread_mutex_lock(&library_mu);
         if (!shared_library)
-                r = hf__cel_library_new(NULL, &shared_library);
+                r = hf__cel_library_new(hfd_quantity_functions, &shared_library);
         assert(r == 0 || r == -ENOMEM);
         if (r == 0) {
                 n_library_users++;

@@ -19,7 +19,7 @@
 #include "cel/cel.h"
 #include "server/resources/causes.h"
 #include "server/resources/custom/rules/rule_node.h"
-#include "server/resources/custom/rules/rule_value.h"
+#include "server/resources/custom/rules/values/rule_value.h"
 
 #define CALL_COST_MAX 1000000
 #define MESSAGE_MAX   (5 * 1024)
