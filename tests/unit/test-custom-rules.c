@@ -365,6 +365,19 @@ static void test_transition_rules_need_an_old_value(void **state) {
                 {FIELD("\"type\":\"integer\"", "{\"rule\":\"oldSelf.value() < self\","
                                                "\"optionalOldSelf\":true}"),
                  "{\"f\":1}", "{\"f\":0}", ""},
+                {FIELD("\"type\":\"integer\"",
+                       "{\"rule\":\"self < 0\",\"messageExpression\":\"'was ' + "
+                       "string(oldSelf)\"}"),
+                 "{\"f\":1}", "{\"f\":2}", "f: Invalid value: 1: was 2"},
+                {FIELD("\"type\":\"integer\"",
+                       "{\"rule\":\"self < 0\",\"messageExpression\":\"'was ' + "
+                       "string(oldSelf)\"}"),
+                 "{\"f\":1}", NULL, "f: Invalid value: 1: failed rule: self < 0"},
+                {FIELD("\"type\":\"array\",\"items\":{\"type\":\"integer\"}",
+                       "{\"rule\":\"self.sum() > oldSelf.sum()\"}"),
+                 "{\"f\":[1]}", "{\"f\":[\"x\"]}",
+                 "f: Invalid value: \"array\": invalid data, expected int, got string evaluating "
+                 "rule: self.sum() > oldSelf.sum()"},
                 /* Elements of a list that is a map are found by their keys, wherever they are. */
                 {KEYED_RULE, "{\"f\":[{\"k\":\"b\",\"v\":1},{\"k\":\"a\",\"v\":3}]}",
                  "{\"f\":[{\"k\":\"a\",\"v\":3},{\"k\":\"b\",\"v\":2}]}",
