@@ -300,7 +300,7 @@ static void test_values_have_the_types_of_their_schemas(void **state) {
         "\"type\":\"object\",\"properties\":{\"k\":{\"type\":\"string\"},\"v\":{"                  \
         "\"type\":\"integer\",\"x-kubernetes-validations\":[{\"rule\":\"self >= oldSelf\"}]}}}}}}"
 
-static void test_quantities_have_functions(void **state) {
+static void test_quantities_and_urls_have_functions(void **state) {
         static const char *const rules[] = {
                 "isQuantity('1.5Gi') && !isQuantity('1x')",
                 "quantity('1Ki') == quantity('1024') && quantity('1k') != quantity('1Ki')",
@@ -314,6 +314,17 @@ static void test_quantities_have_functions(void **state) {
                 "quantity('9223372036854775807').add(1) == quantity('9223372036854775807')",
                 "quantity('2k').asInteger() == 2000 && !quantity('1.5').isInteger()",
                 "quantity('1.5').asApproximateFloat() == 1.5",
+                "isURL('https://a.b:80/c') && isURL('/path') && isURL('mailto:x') && isURL('*')",
+                "!isURL('') && !isURL('a/b') && !isURL(':x') && !isURL('http://a b/')",
+                "!isURL('http://a:x/') && !isURL('http://[::1/') && !isURL('/%zz')",
+                "url('HTTPS://u@[::1]:80/p').getScheme() == 'https'",
+                "url('https://u@[::1]:80/p').getHost() == '[::1]:80'",
+                "url('https://u@[::1]:80/p').getHostname() == '::1'",
+                "url('https://u@[::1]:80/p').getPort() == '80' && url('http://a/').getPort() == ''",
+                "url('https://a/b%20c?d').getEscapedPath() == '/b%20c'",
+                "url('https://a/?x=1&y=%20+&x=2&z').getQuery() == "
+                "{'x': ['1', '2'], 'y': ['  '], 'z': ['']}",
+                "url('https://a/') == url('https://a/') && url('/a').getHost() == ''",
         };
 
         for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
@@ -584,7 +595,7 @@ int main(void) {
                 cmocka_unit_test(test_a_schema_without_rules_makes_none),
                 cmocka_unit_test(test_a_broken_rule_has_its_message_and_reason),
                 cmocka_unit_test(test_values_have_the_types_of_their_schemas),
-                cmocka_unit_test(test_quantities_have_functions),
+                cmocka_unit_test(test_quantities_and_urls_have_functions),
                 cmocka_unit_test(test_lists_compare_by_their_types),
                 cmocka_unit_test(test_transition_rules_need_an_old_value),
                 cmocka_unit_test(test_unchanged_values_are_forgiven),
