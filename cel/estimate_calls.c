@@ -264,6 +264,9 @@ static const struct {
         {"cidr", first_text},
         {"isIP", first_text},
         {"isCIDR", first_text},
+        {"quantity", first_text},   /* of the server */
+        {"isQuantity", first_text}, /* of the server */
+        {"url", same_text},         /* of the server */
         {"ip", ip},
         {"ip.isCanonical", first_text_twice},
         {"containsIP", contains_ip},

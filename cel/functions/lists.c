@@ -56,7 +56,9 @@ static struct hf__cel_value sum_ints(struct hf__cel_run *run, const struct hf__c
 
         /* The checker chose this overload for a list of dyn, too: its first element decides. */
         if (args[0].as.list->n > 0 && hf__cel_list_at(args[0].as.list, 0).kind != HF__CEL_INT) {
-                zero.kind = hf__cel_list_at(args[0].as.list, 0).kind;
+                zero = hf__cel_list_at(args[0].as.list, 0);
+                if (hf__cel_is_error(zero))
+                        return zero;
                 zero.as.u = 0;
                 if (zero.kind == HF__CEL_DOUBLE)
                         zero = hf__cel_double(0);

@@ -17,9 +17,9 @@
 #include "base/strbuf.h"
 #include "server/resources/causes.h"
 #include "server/resources/custom/rules/custom_rules.h"
-#include "server/resources/custom/rules/declared.h"
 #include "server/resources/custom/rules/rule.h"
 #include "server/resources/custom/rules/rule_library.h"
+#include "server/resources/custom/rules/values/declared.h"
 
 static struct hf__json *parse(const char *text) {
         struct hf__json *json = NULL;
@@ -159,6 +159,8 @@ static const struct {
         {TEXT_OF(10), "self.lowerAscii() == 'lower!'", 6},
         {MAP(TYPE("integer")), "oldSelf.size() == self.size()", 5},
         {MAP(FORMAT("date-time")), "self['a'] == self['b']", 8},
+        {"{" EITHER "}", "isQuantity(self)", 314574},
+        {"{" EITHER ",\"maxLength\":20}", "isQuantity(self)", 9},
         {"{\"type\":\"string\",\"enum\":[\"A\",\"B\",\"C\",\"LongValue\"]}", "self.contains('A')",
          2},
 };

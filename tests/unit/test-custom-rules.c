@@ -300,6 +300,44 @@ static void test_values_have_the_types_of_their_schemas(void **state) {
         "\"type\":\"object\",\"properties\":{\"k\":{\"type\":\"string\"},\"v\":{"                  \
         "\"type\":\"integer\",\"x-kubernetes-validations\":[{\"rule\":\"self >= oldSelf\"}]}}}}}}"
 
+static void test_quantities_and_urls_have_functions(void **state) {
+        static const char *const rules[] = {
+                "isQuantity('1.5Gi') && !isQuantity('1x')",
+                "quantity('1Ki') == quantity('1024') && quantity('1k') != quantity('1Ki')",
+                "quantity('500m').isLessThan(quantity('1')) && quantity('2').isGreaterThan("
+                "quantity('1'))",
+                "quantity('1').compareTo(quantity('1000m')) == 0 && sign(quantity('-3')) == -1",
+                "quantity('700m').add(quantity('800m')) == quantity('1500m')",
+                "quantity('1').sub(quantity('1500m')) == quantity('-500m')",
+                "quantity('-1').add(2) == quantity('1') && quantity('1').sub(-2) == quantity('3')",
+                "quantity('5').sub(5) == quantity('0') && sign(quantity('5').sub(5)) == 0",
+                "quantity('9223372036854775807').add(1) == quantity('9223372036854775807')",
+                "quantity('2k').asInteger() == 2000 && !quantity('1.5').isInteger()",
+                "quantity('1.5').asApproximateFloat() == 1.5",
+                "isURL('https://a.b:80/c') && isURL('/path') && isURL('mailto:x') && isURL('*')",
+                "!isURL('') && !isURL('a/b') && !isURL(':x') && !isURL('http://a b/')",
+                "!isURL('http://a:x/') && !isURL('http://[::1/') && !isURL('/%zz')",
+                "url('HTTPS://u@[::1]:80/p').getScheme() == 'https'",
+                "url('https://u@[::1]:80/p').getHost() == '[::1]:80'",
+                "url('https://u@[::1]:80/p').getHostname() == '::1'",
+                "url('https://u@[::1]:80/p').getPort() == '80' && url('http://a/').getPort() == ''",
+                "url('https://a/b%20c?d').getEscapedPath() == '/b%20c'",
+                "url('https://a/?x=1&y=%20+&x=2&z').getQuery() == "
+                "{'x': ['1', '2'], 'y': ['  '], 'z': ['']}",
+                "url('https://a/') == url('https://a/') && url('/a').getHost() == ''",
+        };
+
+        for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+                char schema[400];
+                struct object_case c = {schema, "{\"f\":\"\"}", NULL, ""};
+
+                snprintf(schema, sizeof schema,
+                         "{\"type\":\"object\",\"x-kubernetes-validations\":[{\"rule\":\"%s\"}]}",
+                         rules[i]);
+                check_object(&c);
+        }
+}
+
 static void test_lists_compare_by_their_types(void **state) {
         static const struct object_case cases[] = {
                 {FIELD(SET, "{\"rule\":\"self == oldSelf\"}"), "{\"f\":[\"a\",\"b\"]}",
@@ -338,6 +376,19 @@ static void test_transition_rules_need_an_old_value(void **state) {
                 {FIELD("\"type\":\"integer\"", "{\"rule\":\"oldSelf.value() < self\","
                                                "\"optionalOldSelf\":true}"),
                  "{\"f\":1}", "{\"f\":0}", ""},
+                {FIELD("\"type\":\"integer\"",
+                       "{\"rule\":\"self < 0\",\"messageExpression\":\"'was ' + "
+                       "string(oldSelf)\"}"),
+                 "{\"f\":1}", "{\"f\":2}", "f: Invalid value: 1: was 2"},
+                {FIELD("\"type\":\"integer\"",
+                       "{\"rule\":\"self < 0\",\"messageExpression\":\"'was ' + "
+                       "string(oldSelf)\"}"),
+                 "{\"f\":1}", NULL, "f: Invalid value: 1: failed rule: self < 0"},
+                {FIELD("\"type\":\"array\",\"items\":{\"type\":\"integer\"}",
+                       "{\"rule\":\"self.sum() > oldSelf.sum()\"}"),
+                 "{\"f\":[1]}", "{\"f\":[\"x\"]}",
+                 "f: Invalid value: \"array\": invalid data, expected int, got string evaluating "
+                 "rule: self.sum() > oldSelf.sum()"},
                 /* Elements of a list that is a map are found by their keys, wherever they are. */
                 {KEYED_RULE, "{\"f\":[{\"k\":\"b\",\"v\":1},{\"k\":\"a\",\"v\":3}]}",
                  "{\"f\":[{\"k\":\"a\",\"v\":3},{\"k\":\"b\",\"v\":2}]}",
@@ -544,6 +595,7 @@ int main(void) {
                 cmocka_unit_test(test_a_schema_without_rules_makes_none),
                 cmocka_unit_test(test_a_broken_rule_has_its_message_and_reason),
                 cmocka_unit_test(test_values_have_the_types_of_their_schemas),
+                cmocka_unit_test(test_quantities_and_urls_have_functions),
                 cmocka_unit_test(test_lists_compare_by_their_types),
                 cmocka_unit_test(test_transition_rules_need_an_old_value),
                 cmocka_unit_test(test_unchanged_values_are_forgiven),

@@ -14,13 +14,13 @@
 
 #include "base/json.h"
 #include "server/resources/causes.h"
-#include "server/resources/custom/rules/declared.h"
 #include "server/resources/custom/rules/rule_budget.h"
 #include "server/resources/custom/rules/rule_issues.h"
 #include "server/resources/custom/rules/rule_library.h"
 #include "server/resources/custom/rules/rule_node.h"
 #include "server/resources/custom/rules/rule_schema.h"
 #include "server/resources/custom/rules/rule_texts.h"
+#include "server/resources/custom/rules/values/declared.h"
 
 #define RULES "x-kubernetes-validations"
 
@@ -222,31 +222,43 @@ static void set_keys(struct walker *w, const struct part *part, struct hfd_rule_
                 node->keys[node->n_keys++] = copy(w, hf__json_text(k));
 }
 
+/* A copy of the node that stays. NULL: there are no rules, or out of memory. */
+static struct hfd_rule_node *keep(struct walker *w, const struct hfd_rule_node *node) {
+        struct hfd_rule_node *kept;
+
+        if (w->failed || (node->n_rules == 0 && node->n_properties == 0 && node->n_all_of == 0 &&
+                          !node->values && !node->items))
+                return NULL;
+        kept = allocate(w, sizeof *kept);
+        if (kept)
+                *kept = *node;
+        return kept;
+}
+
 /* The node of a part. NULL: there are no rules, or out of memory. */
 static struct hfd_rule_node *walk(struct walker *w, struct part *part) {
         const struct hf__json *values = hf__json_get(part->checks, "additionalProperties");
         const struct hf__json *items = hf__json_get(part->checks, "items");
-        struct hfd_rule_node *node = allocate(w, sizeof *node);
+        struct hfd_rule_node node = {.n_rules = 0};
+        struct hfd_rule_node *kept;
 
-        if (!node)
-                return NULL;
         if (!part->declared && hf__json_first(hf__json_get(part->checks, RULES)))
                 part->declared = hfd_declare(&w->declaring, part->props, part->as);
         if (hf__json_is_object(values) && hf__json_get(part->props, "additionalProperties"))
-                node->values = walk_part(w, part, values,
-                                         hf__json_get(part->props, "additionalProperties"), NULL);
-        walk_properties(w, part, node);
+                node.values = walk_part(w, part, values,
+                                        hf__json_get(part->props, "additionalProperties"), NULL);
+        walk_properties(w, part, &node);
         if (hf__json_is_object(items) && hf__json_get(part->props, "items"))
-                node->items = walk_part(w, part, items, hf__json_get(part->props, "items"), NULL);
-        add_rules(w, part, node);
-        walk_all_of(w, part, node);
-        if (w->failed || (node->n_rules == 0 && node->n_properties == 0 && node->n_all_of == 0 &&
-                          !node->values && !node->items))
+                node.items = walk_part(w, part, items, hf__json_get(part->props, "items"), NULL);
+        add_rules(w, part, &node);
+        walk_all_of(w, part, &node);
+        kept = keep(w, &node);
+        if (!kept)
                 return NULL;
-        node->type = copy(w, hf__json_string(part->props, "type"));
-        if (node->items)
-                set_keys(w, part, node);
-        return w->failed ? NULL : node;
+        kept->type = copy(w, hf__json_string(part->props, "type"));
+        if (kept->items)
+                set_keys(w, part, kept);
+        return w->failed ? NULL : kept;
 }
 
 /* ---- the whole ---- */

@@ -14,8 +14,8 @@
 #include "base/json.h"
 #include "cel/cel.h"
 #include "cel/type.h"
-#include "server/resources/custom/rules/declared.h"
 #include "server/resources/custom/rules/rule_field.h"
+#include "server/resources/custom/rules/values/declared.h"
 
 #define SPACE    " \t\n\v\f\r"
 #define OLD_SELF 1 /* the number of the variable */
@@ -140,8 +140,10 @@ static int compile_message(struct hfd_rule *rule, struct hf__arena *arena,
         r = compile(declarations, text, HF__CEL_STRING, "messageExpression compilation failed: ",
                     "messageExpression must evaluate to a string", &findings->message_error,
                     &rule->message_program);
-        if (rule->message_program)
+        if (rule->message_program) {
                 findings->message_cost = hf__cel_estimate(rule->message_program);
+                rule->message_uses_old = hf__cel_program_uses(rule->message_program, OLD_SELF);
+        }
         return r;
 }
 

@@ -43,6 +43,7 @@ struct hfd_rule {
         const char *field_path; /* "spec.a", or NULL */
         enum hfd_rule_reason reason;
         bool uses_old;
+        bool message_uses_old;
         bool optional_old; /* oldSelf is an optional */
 };
 

@@ -13,17 +13,38 @@
 #include <stddef.h>
 
 #include "cel/library.h"
+#include "server/resources/custom/rules/values/quantity_functions.h"
+#include "server/resources/custom/rules/values/url_functions.h"
+
+#define ROWS_MAX 40 /* of functions that are the server's, and the end */
 
 static pthread_mutex_t library_mu = PTHREAD_MUTEX_INITIALIZER;
 static struct hf__cel_library *shared_library;
 static size_t n_library_users;
+
+/* Appends rows, without the one that ends them. Returns the number of rows then. */
+static size_t append(struct hf__cel_row *rows, size_t n, const struct hf__cel_row *more) {
+        for (; more->name; more++) {
+                assert(n + 1 < ROWS_MAX);
+                rows[n++] = *more;
+        }
+        return n;
+}
+
+static int make_library(void) {
+        struct hf__cel_row rows[ROWS_MAX] = {{NULL}};
+        size_t n = append(rows, 0, hfd_quantity_functions);
+
+        append(rows, n, hfd_url_functions);
+        return hf__cel_library_new(rows, &shared_library);
+}
 
 int hfd_rule_library_ref(const struct hf__cel_library **ret_library) {
         int r = 0;
 
         pthread_mutex_lock(&library_mu);
         if (!shared_library)
-                r = hf__cel_library_new(NULL, &shared_library);
+                r = make_library();
         assert(r == 0 || r == -ENOMEM);
         if (r == 0) {
                 n_library_users++;

@@ -19,7 +19,7 @@
 #include "cel/cel.h"
 #include "server/resources/causes.h"
 #include "server/resources/custom/rules/rule_node.h"
-#include "server/resources/custom/rules/rule_value.h"
+#include "server/resources/custom/rules/values/rule_value.h"
 
 #define CALL_COST_MAX 1000000
 #define MESSAGE_MAX   (5 * 1024)
@@ -281,7 +281,7 @@ static bool applies(struct subject *s, const struct hfd_rule *rule, const struct
         }
         if (!rule->program || (rule->uses_old && !old && !rule->optional_old))
                 return false;
-        if (rule->uses_old && !*has_old) {
+        if ((rule->uses_old || rule->message_uses_old) && !*has_old) {
                 set_old(s, old);
                 *has_old = true;
         }

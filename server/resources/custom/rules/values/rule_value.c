@@ -6,7 +6,7 @@
  * Kubernetes. A field without a declaration is there, too, so that comparisons see it, but the
  * checker lets no expression name it. A list that is a set or a map compares without order.
  */
-#include "server/resources/custom/rules/rule_value.h"
+#include "server/resources/custom/rules/values/rule_value.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +18,8 @@
 #include "base/strbuf.h"
 #include "cel/run.h"
 #include "cel/timestamp.h"
-#include "server/resources/custom/rules/declared.h"
-#include "server/resources/custom/rules/rule_name.h"
+#include "server/resources/custom/rules/values/declared.h"
+#include "server/resources/custom/rules/values/rule_name.h"
 
 #define INDEX_MIN 8 /* entries from which a map gets an index */
 

@@ -5,7 +5,7 @@
  * Invariants: the largest sizes are those that Kubernetes assumes, since they decide which rules a
  * definition may have. Each object type has a name of its own, because types are compared by name.
  */
-#include "server/resources/custom/rules/declared.h"
+#include "server/resources/custom/rules/values/declared.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "base/arena.h"
 #include "base/json.h"
 #include "cel/type.h"
-#include "server/resources/custom/rules/rule_name.h"
+#include "server/resources/custom/rules/values/rule_name.h"
 
 #define REQUEST_MAX   ((int64_t)3 * 1024 * 1024)
 #define NAME_MAX_SIZE 253 /* of metadata.name */

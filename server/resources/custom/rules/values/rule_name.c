@@ -4,7 +4,7 @@
  *
  * Invariant: two names have different escapes, so that a value can be found by its escaped name.
  */
-#include "server/resources/custom/rules/rule_name.h"
+#include "server/resources/custom/rules/values/rule_name.h"
 
 #include <stddef.h>
 #include <string.h>

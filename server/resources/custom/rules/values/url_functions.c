@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Functions of URLs.
+ *
+ * Invariant: what is a URL is decided as Go's url.ParseRequestURI does: an absolute one or an
+ * absolute path, in which # has no meaning.
+ */
+#include "server/resources/custom/rules/values/url_functions.h"
+
+#include <string.h>
+
+#include "cel/run.h"
+
+#define PAIRS_MAX 1000 /* of a query; further ones are left out */
+
+static const struct hf__cel_type url_type = {.kind = HF__CEL_OPAQUE,
+                                             .weight = 1,
+                                             .name = "kubernetes.URL"};
+
+struct text {
+        const char *at;
+        size_t n;
+};
+
+/* A value of the type. Its parts point into the text. */
+struct url {
+        struct hf__cel_opaque opaque;
+        struct text whole;
+        struct text scheme;
+        struct text host; /* with the port */
+        struct text path;
+        struct text query;
+};
+
+static bool are_equal(const struct hf__cel_opaque *a, const struct hf__cel_opaque *b) {
+        const struct text *x = &((const struct url *)(const void *)a)->whole;
+        const struct text *y = &((const struct url *)(const void *)b)->whole;
+
+        return x->n == y->n && (x->n == 0 || memcmp(x->at, y->at, x->n) == 0);
+}
+
+static struct text after(struct text t, size_t n) { return (struct text){t.at + n, t.n - n}; }
+
+static bool begins(struct text t, const char *start) {
+        size_t n = strlen(start);
+
+        return t.n >= n && memcmp(t.at, start, n) == 0;
+}
+
+/* The place of the last such character. t.n: there is none. */
+static size_t last(struct text t, char c) {
+        const char *found = t.n > 0 ? memrchr(t.at, c, t.n) : NULL;
+
+        return found ? (size_t)(found - t.at) : t.n;
+}
+
+static size_t first(struct text t, char c) {
+        const char *found = t.n > 0 ? memchr(t.at, c, t.n) : NULL;
+
+        return found ? (size_t)(found - t.at) : t.n;
+}
+
+static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+static int hex(char c) {
+        if (is_digit(c))
+                return c - '0';
+        if (c >= 'a' && c <= 'f')
+                return c - 'a' + 10;
+        return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* Whether each % begins an escape. host: it must stand for a byte that is not ASCII. */
+static bool has_escapes(struct text t, bool host) {
+        for (size_t i = 0; i < t.n; i++) {
+                if (t.at[i] != '%')
+                        continue;
+                if (t.n - i < 3 || hex(t.at[i + 1]) < 0 || hex(t.at[i + 2]) < 0 ||
+                    (host && hex(t.at[i + 1]) < 8))
+                        return false;
+                i += 2;
+        }
+        return true;
+}
+
+static bool are_host_characters(struct text t) {
+        for (size_t i = 0; i < t.n; i++) {
+                char c = t.at[i];
+
+                if (!((unsigned char)c >= 0x80 || is_letter(c) || is_digit(c) ||
+                      strchr("-_.~!$&'()*+,;=:[]<>\"%", c)))
+                        return false;
+        }
+        return true;
+}
+
+/* "" or a colon and digits. */
+static bool is_port(struct text t) {
+        if (t.n > 0 && t.at[0] != ':')
+                return false;
+        for (size_t i = 1; i < t.n; i++)
+                if (!is_digit(t.at[i]))
+                        return false;
+        return true;
+}
+
+static const char *check_host(struct text host) {
+        size_t end = last(host, ']');
+
+        if (begins(host, "[")) {
+                if (end == host.n)
+                        return "missing ']' in host";
+                if (!is_port(after(host, end + 1)))
+                        return "invalid port after host";
+                return are_host_characters(host) ? NULL : "invalid character in host name";
+        }
+        if (last(host, ':') < host.n && !is_port(after(host, last(host, ':'))))
+                return "invalid port after host";
+        if (!has_escapes(host, true))
+                return "invalid URL escape";
+        return are_host_characters(host) ? NULL : "invalid character in host name";
+}
+
+static bool is_user(struct text t) {
+        for (size_t i = 0; i < t.n; i++)
+                if (!is_letter(t.at[i]) && !is_digit(t.at[i]) &&
+                    !strchr("-._:~!$&'()*+,;=%@", t.at[i]))
+                        return false;
+        return has_escapes(t, false);
+}
+
+/* Takes the scheme off the text. false: it begins with a colon. */
+static bool take_scheme(struct text *rest, struct text *ret_scheme) {
+        size_t n = 0;
+
+        *ret_scheme = (struct text){rest->at, 0};
+        while (n < rest->n && (is_letter(rest->at[n]) ||
+                               (n > 0 && (is_digit(rest->at[n]) || strchr("+-.", rest->at[n])))))
+                n++;
+        if (n == rest->n || rest->at[n] != ':')
+                return true;
+        if (n == 0)
+                return false;
+        ret_scheme->n = n;
+        *rest = after(*rest, n + 1);
+        return true;
+}
+
+static const char *take_authority(struct text *rest, struct url *out) {
+        struct text authority = after(*rest, 2);
+        size_t n = first(authority, '/');
+        size_t at;
+
+        *rest = after(authority, n);
+        authority.n = n;
+        at = last(authority, '@');
+        if (at < n && !is_user((struct text){authority.at, at}))
+                return "net/url: invalid userinfo";
+        out->host = at < n ? after(authority, at + 1) : authority;
+        return check_host(out->host);
+}
+
+/* NULL, or why the text is no URL. */
+static const char *parse(struct hf__cel_value value, struct url *out) {
+        struct text rest = {value.as.text, value.n};
+        size_t question;
+        const char *wrong;
+
+        *out = (struct url){.opaque = {.type = &url_type, .equal = are_equal}, .whole = rest};
+        for (size_t i = 0; i < rest.n; i++)
+                if ((unsigned char)rest.at[i] < ' ' || rest.at[i] == 0x7f)
+                        return "net/url: invalid control character in URL";
+        if (rest.n == 0)
+                return "empty url";
+        if (!take_scheme(&rest, &out->scheme))
+                return "missing protocol scheme";
+        question = first(rest, '?');
+        if (question < rest.n)
+                out->query = after(rest, question + 1);
+        rest.n = question;
+        if (!begins(rest, "/"))
+                return out->scheme.n > 0 || (rest.n == 1 && *rest.at == '*')
+                               ? NULL
+                               : "invalid URI for request";
+        if (out->scheme.n > 0 && begins(rest, "//")) {
+                wrong = take_authority(&rest, out);
+                if (wrong)
+                        return wrong;
+        }
+        out->path = rest;
+        return has_escapes(rest, false) ? NULL : "invalid URL escape";
+}
+
+static const struct url *url_of(struct hf__cel_value value) {
+        return (const struct url *)(const void *)value.as.opaque;
+}
+
+static struct hf__cel_value string_of(struct text t) {
+        return hf__cel_string(t.n > 0 ? t.at : "", t.n);
+}
+
+static struct hf__cel_value is_url(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                   unsigned n) {
+        struct url parsed;
+
+        return hf__cel_bool(parse(args[0], &parsed) == NULL);
+}
+
+static struct hf__cel_value url(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                unsigned n) {
+        struct url parsed;
+        const char *wrong = parse(args[0], &parsed);
+        struct url *kept;
+
+        if (wrong)
+                return hf__cel_errorf(run,
+                                      "URL parse error during conversion from string: parse "
+                                      "\"%.*s\": %s",
+                                      (int)(args[0].n > 200 ? 200 : args[0].n), args[0].as.text,
+                                      wrong);
+        kept = hf__cel_alloc(run, sizeof *kept);
+        if (!kept)
+                return hf__cel_failure(run);
+        *kept = parsed;
+        return hf__cel_opaque_value(&kept->opaque);
+}
+
+static struct hf__cel_value scheme(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                   unsigned n) {
+        struct text t = url_of(args[0])->scheme;
+        char *lower = hf__cel_alloc(run, t.n + 1);
+
+        if (!lower)
+                return hf__cel_failure(run);
+        for (size_t i = 0; i < t.n; i++)
+                lower[i] = (char)(t.at[i] >= 'A' && t.at[i] <= 'Z' ? t.at[i] + 32 : t.at[i]);
+        return hf__cel_string(lower, t.n);
+}
+
+static struct hf__cel_value host(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                 unsigned n) {
+        return string_of(url_of(args[0])->host);
+}
+
+/* Where the port begins, with its colon; the end of the host without one. */
+static size_t port_start(struct text h) {
+        size_t colon = last(h, ':');
+        size_t bracket = last(h, ']');
+
+        return colon < h.n && (bracket == h.n || colon > bracket) ? colon : h.n;
+}
+
+static struct hf__cel_value hostname(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                     unsigned n) {
+        struct text h = url_of(args[0])->host;
+
+        h.n = port_start(h);
+        if (h.n > 1 && h.at[0] == '[' && h.at[h.n - 1] == ']')
+                h = (struct text){h.at + 1, h.n - 2};
+        return string_of(h);
+}
+
+static struct hf__cel_value port(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                 unsigned n) {
+        struct text h = url_of(args[0])->host;
+        size_t start = port_start(h);
+
+        return string_of(after(h, start < h.n ? start + 1 : h.n));
+}
+
+static struct hf__cel_value path(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                 unsigned n) {
+        return string_of(url_of(args[0])->path);
+}
+
+/* The text without its escapes. An error: an escape is none, or the run has failed. */
+static struct hf__cel_value unescape(struct hf__cel_run *run, struct text t) {
+        char *out = hf__cel_alloc(run, t.n + 1);
+        size_t n = 0;
+
+        if (!out)
+                return hf__cel_failure(run);
+        if (!has_escapes(t, false))
+                return hf__cel_error_text("invalid URL escape");
+        for (size_t i = 0; i < t.n; i++) {
+                out[n] = t.at[i] == '+' ? ' ' : t.at[i];
+                if (t.at[i] == '%') {
+                        out[n] = (char)(hex(t.at[i + 1]) * 16 + hex(t.at[i + 2]));
+                        i += 2;
+                }
+                n++;
+        }
+        return hf__cel_string(out, n);
+}
+
+/* Takes the next pair off a query. false: it does not count. */
+static bool take_pair(struct hf__cel_run *run, struct text *query, struct hf__cel_entry *ret) {
+        struct text pair = {query->at, first(*query, '&')};
+        size_t equals;
+
+        *query = after(*query, pair.n < query->n ? pair.n + 1 : pair.n);
+        if (pair.n == 0 || first(pair, ';') < pair.n)
+                return false;
+        equals = first(pair, '=');
+        ret->key = unescape(run, (struct text){pair.at, equals});
+        ret->value = unescape(run, after(pair, equals < pair.n ? equals + 1 : pair.n));
+        return !hf__cel_is_error(ret->key) && !hf__cel_is_error(ret->value);
+}
+
+static bool same_key(struct hf__cel_value a, struct hf__cel_value b) {
+        return a.n == b.n && memcmp(a.as.text, b.as.text, a.n) == 0;
+}
+
+/* Each key with the list of its values, in their order. */
+static struct hf__cel_value query(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                  unsigned n) {
+        struct text rest = url_of(args[0])->query;
+        struct hf__cel_entry *pairs = hf__cel_alloc(run, PAIRS_MAX * sizeof *pairs);
+        struct hf__cel_entry *entries = hf__cel_alloc(run, PAIRS_MAX * sizeof *entries);
+        size_t n_pairs = 0;
+        size_t n_entries = 0;
+
+        while (rest.n > 0 && n_pairs < PAIRS_MAX && run->failed == 0)
+                n_pairs += take_pair(run, &rest, &pairs[n_pairs]) ? 1 : 0;
+        for (size_t i = 0; i < n_pairs && run->failed == 0; i++) {
+                struct hf__cel_value *items;
+                struct hf__cel_list *list;
+                size_t count = 0;
+                bool seen = false;
+
+                for (size_t k = 0; k < n_entries && !seen; k++)
+                        seen = same_key(entries[k].key, pairs[i].key);
+                if (seen || !hf__cel_work(run, n_pairs * (1 + pairs[i].key.n / 16)))
+                        continue;
+                list = hf__cel_alloc(run, sizeof *list);
+                items = hf__cel_alloc(run, (n_pairs - i) * sizeof *items);
+                for (size_t k = i; items && k < n_pairs; k++)
+                        if (same_key(pairs[k].key, pairs[i].key))
+                                items[count++] = pairs[k].value;
+                if (!list || !items)
+                        break;
+                *list = (struct hf__cel_list){.n = count, .items = items};
+                entries[n_entries++] =
+                        (struct hf__cel_entry){pairs[i].key, hf__cel_list_value(list)};
+        }
+        return run->failed != 0 ? hf__cel_failure(run) : hf__cel_new_map(run, entries, n_entries);
+}
+
+#define U   "kubernetes.URL"
+#define ONE HF__CEL_COST_ONE
+
+const struct hf__cel_row hfd_url_functions[] = {
+        {"url", "(string) -> " U, url, HF__CEL_COST_FIRST},
+        {"isURL", "(string) -> bool", is_url, ONE},
+        {"getScheme", "." U "() -> string", scheme, ONE},
+        {"getHost", "." U "() -> string", host, ONE},
+        {"getHostname", "." U "() -> string", hostname, ONE},
+        {"getPort", "." U "() -> string", port, ONE},
+        {"getEscapedPath", "." U "() -> string", path, ONE},
+        {"getQuery", "." U "() -> map(string, list(string))", query, ONE},
+        {NULL, NULL, NULL, ONE},
+};

@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Kubernetes' functions of URLs: url('https://a/b').getHost(). Immutable; ends with a row without a
+ * name. Thread: any. */
+#include "cel/function.h"
+
+extern const struct hf__cel_row hfd_url_functions[];
