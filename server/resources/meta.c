@@ -192,12 +192,8 @@ static int compare_counted_parts(const struct hf__json *old, const struct hf__js
         return r;
 }
 
-/*
- * Sets the generation to that of the stored object. If the kind has one, adds one if a counted part
- * has changed. The client's value is ignored. 0 or -ENOMEM.
- */
-static int set_generation(const struct hfd_resource *resource, struct hf__json *object,
-                          const struct hf__json *old) {
+int hfd_meta_set_generation(const struct hfd_resource *resource, struct hf__json *object,
+                            const struct hf__json *old) {
         int64_t generation = 0;
         bool has_generation = hf__json_i64(old, "metadata.generation", &generation);
 
@@ -236,5 +232,5 @@ int hfd_meta_prepare_update(const struct hfd_resource *resource, struct hf__json
                 r = carry_over_field(meta, old_meta, carried[i].key, carried[i].unless_given);
         hf__json_remove(meta, "resourceVersion");
         hf__json_remove(meta, "selfLink");
-        return r != 0 ? r : set_generation(resource, object, old);
+        return r;
 }

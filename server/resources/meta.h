@@ -6,7 +6,8 @@
  * numbers (uids, generated names). Thread: owner of the object.
  *
  * A create calls hfd_meta_accept, hfd_meta_prepare_create and, if the object has a generateName and
- * no name, hfd_meta_generate_name. An update calls hfd_meta_accept and hfd_meta_prepare_update.
+ * no name, hfd_meta_generate_name. An update calls hfd_meta_accept, hfd_meta_prepare_update and
+ * hfd_meta_set_generation.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,9 +41,16 @@ int hfd_meta_make_uid(char text[HFD_UID_MAX]);
  * -ENOMEM or -EIO. */
 int hfd_meta_generate_name(struct hf__json *object);
 /*
- * For an update: copies the server-set fields that the client left out from old, removes those that
- * are not stored, and sets the generation. It does not touch managedFields. Both objects must have
+ * For an update: copies the server-set fields that the client left out from old, and removes those
+ * that are not stored. It touches neither managedFields nor the generation. Both objects must have
  * metadata. 0 or -ENOMEM.
  */
 int hfd_meta_prepare_update(const struct hfd_resource *resource, struct hf__json *object,
+                            const struct hf__json *old);
+/*
+ * For an update, after the kind's defaults are set: sets the generation to that of old. If the kind
+ * counts generations, adds one if a counted part has changed. The client's value is ignored. 0 or
+ * -ENOMEM.
+ */
+int hfd_meta_set_generation(const struct hfd_resource *resource, struct hf__json *object,
                             const struct hf__json *old);

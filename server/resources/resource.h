@@ -56,9 +56,10 @@ struct hfd_conversion {
 struct hfd_resource {
         const char *group, *version; /* group "" = the core group */
         const char *plural, *singular, *kind;
-        const char *short_name; /* NULL = none */
-        const char *category;   /* a name for several kinds, for `kubectl get`; NULL = none */
-        const char *storage;    /* segments of the store's keys after the prefix; NULL = a review */
+        const char *short_name;       /* NULL = none */
+        const char *other_short_name; /* a second one; NULL = none */
+        const char *category;         /* a name for several kinds, for `kubectl get`; NULL = none */
+        const char *storage; /* segments of the store's keys after the prefix; NULL = a review */
         const struct hfd_conversion *conversion; /* NULL = the row stores its objects */
         bool namespaced;
 

@@ -26,6 +26,7 @@ static const struct hfd_schema owner =
          .description = "An owner of an object. When all owners are gone, the object is deleted."};
 
 static const struct hfd_schema fields_v1 = {.type = HFD_SCHEMA_ANY,
+                                            .only_objects = true,
                                             .definition = HFD_META "FieldsV1",
                                             .description = "A set of fields, as a trie of paths."};
 

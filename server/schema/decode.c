@@ -177,7 +177,8 @@ static bool has_type(enum hfd_schema_type type, const struct hf__json *value) {
         case HFD_SCHEMA_ANY:
         case HFD_SCHEMA_TIME:
         case HFD_SCHEMA_MICRO_TIME:
-        case HFD_SCHEMA_QUANTITY: break;
+        case HFD_SCHEMA_QUANTITY:
+        case HFD_SCHEMA_EITHER: break;
         }
         return true;
 }
@@ -259,10 +260,34 @@ static int decode_value(struct decoder *d, const struct hfd_schema *schema, stru
         return schema->type == HFD_SCHEMA_BYTES ? decode_bytes(d, value) : 0;
 }
 
+/*
+ * An object, or another value. Go decodes these types with code of their own, which does not report
+ * the unknown fields of the object, ignores what is no list, and reports what is no boolean.
+ */
+static int decode_either(struct decoder *d, const struct hfd_schema *schema,
+                         struct hf__json *container, struct hf__json *member,
+                         const struct hfd_place *place) {
+        struct decoder quiet = *d;
+
+        quiet.strict = NULL;
+        if (hf__json_is_object(member))
+                return decode_value(&quiet, schema->items, member, place);
+        if (has_type(schema->other->type, member))
+                return decode_value(&quiet, schema->other, member, place);
+        if (schema->other->type == HFD_SCHEMA_LIST) {
+                hf__json_free(hf__json_detach(container, member));
+                return 0;
+        }
+        (void)snprintf(d->reason, d->max_reason, "boolean or JSON schema expected");
+        return HF_E_INVALID;
+}
+
 /* The same for a member of an object or an array, which may become another value. */
 static int decode_member(struct decoder *d, const struct hfd_schema *schema,
                          struct hf__json *container, struct hf__json *member,
                          const struct hfd_place *place) {
+        if (schema->type == HFD_SCHEMA_EITHER)
+                return decode_either(d, schema, container, member, place);
         if (schema->type == HFD_SCHEMA_QUANTITY)
                 return decode_quantity(d, container, member);
         return decode_value(d, schema, member, place);

@@ -189,7 +189,8 @@ static void put_value(struct hf__strbuf *s, unsigned number, const struct hfd_sc
         case HFD_SCHEMA_ANY: put_any(s, number, value); break;
         case HFD_SCHEMA_INT_OR_STRING: put_int_or_string(s, number, value); break;
         case HFD_SCHEMA_MAP:
-        case HFD_SCHEMA_NUMBER: break; /* no field with a number has such a value */
+        case HFD_SCHEMA_NUMBER:
+        case HFD_SCHEMA_EITHER: break; /* no kind with a form in protobuf has such a value */
         }
 }
 

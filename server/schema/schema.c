@@ -15,6 +15,7 @@ const struct hfd_schema hfd_schema_text = {.type = HFD_SCHEMA_TEXT};
 const struct hfd_schema hfd_schema_boolean = {.type = HFD_SCHEMA_BOOLEAN};
 const struct hfd_schema hfd_schema_int32 = {.type = HFD_SCHEMA_INT32};
 const struct hfd_schema hfd_schema_int64 = {.type = HFD_SCHEMA_INT64};
+const struct hfd_schema hfd_schema_number = {.type = HFD_SCHEMA_NUMBER};
 const struct hfd_schema hfd_schema_bytes = {.type = HFD_SCHEMA_BYTES};
 const struct hfd_schema hfd_schema_time = {.type = HFD_SCHEMA_TIME};
 const struct hfd_schema hfd_schema_micro_time = {.type = HFD_SCHEMA_MICRO_TIME};
@@ -110,7 +111,8 @@ static const char *scalar_go_type(enum hfd_schema_type type) {
         case HFD_SCHEMA_ANY:
         case HFD_SCHEMA_STRUCT:
         case HFD_SCHEMA_MAP:
-        case HFD_SCHEMA_LIST: break;
+        case HFD_SCHEMA_LIST:
+        case HFD_SCHEMA_EITHER: break;
         }
         return "interface {}";
 }

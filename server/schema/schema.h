@@ -9,7 +9,8 @@
  * The schemas of built-in kinds are static tables: each in the file of its kind
  * (server/resources/strategies), those of parts that kinds share in common.h. A schema may also be
  * built at run time, for a custom resource. A schema is immutable; pointers between schemas are
- * borrowed. Pure. Thread: any.
+ * borrowed. A schema may contain itself, but only below a STRUCT with a definition. Pure. Thread:
+ * any.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,7 +29,9 @@ enum hfd_schema_type {
         HFD_SCHEMA_TIME,          /* a string: RFC 3339, stored with whole seconds in UTC */
         HFD_SCHEMA_MICRO_TIME,    /* the same with exactly six digits after the point */
         HFD_SCHEMA_INT_OR_STRING, /* a whole number or a string */
-        HFD_SCHEMA_QUANTITY /* a string such as "100m" (quantity.h); clients may send a number */
+        HFD_SCHEMA_QUANTITY, /* a string such as "100m" (quantity.h); clients may send a number */
+        HFD_SCHEMA_EITHER /* an object with the schema `items`, or a value with the schema `other`
+                           */
 };
 
 /* How server-side apply identifies the elements of a list (x-kubernetes-list-type). */
@@ -74,11 +77,13 @@ struct hfd_schema {
         enum hfd_schema_list_type list_type;
         bool atomic; /* a STRUCT or MAP that apply treats as one value (x-kubernetes-map-type) */
         bool preserve_unknown; /* of a STRUCT: fields that are not in the table are kept */
+        bool only_objects;     /* of an ANY: other values than objects make no sense (FieldsV1) */
         /* Of a STRUCT: sorted by name (strcmp), so that a field is found by bisection. */
         const struct hfd_schema_field *fields;
         size_t n_fields;
         const struct hfd_schema *items;
-        const char *const *list_keys; /* of HFD_LIST_MAP: names, sorted; ends with NULL */
+        const struct hfd_schema *other; /* of an EITHER: a BOOLEAN or a LIST */
+        const char *const *list_keys;   /* of HFD_LIST_MAP: names, sorted; ends with NULL */
         /*
          * The name of the definition in OpenAPI ("io.k8s.api.core.v1.ConfigMap"). Its last two
          * parts are the Go type that Kubernetes' messages show ("v1.ConfigMap"). A TEXT has one if
@@ -107,7 +112,7 @@ const char *hfd_schema_struct_name(const struct hfd_schema *schema);
 /* ---- for tables ---- */
 
 extern const struct hfd_schema hfd_schema_any, hfd_schema_text, hfd_schema_boolean,
-        hfd_schema_int32, hfd_schema_int64, hfd_schema_bytes, hfd_schema_time,
+        hfd_schema_int32, hfd_schema_int64, hfd_schema_number, hfd_schema_bytes, hfd_schema_time,
         hfd_schema_micro_time, hfd_schema_int_or_string, hfd_schema_quantity,
         hfd_schema_map_of_texts, hfd_schema_atomic_map_of_texts, hfd_schema_map_of_bytes,
         hfd_schema_map_of_quantities, hfd_schema_list_of_texts, hfd_schema_set_of_texts;

@@ -20,20 +20,31 @@
 
 static void check_schema(const struct hfd_schema *schema, int depth);
 
-/* OpenAPI has one definition of each name. */
-static void check_definition(const struct hfd_schema *schema) {
+/* OpenAPI has one definition of each name. False: it was checked before, with all below it. */
+static bool check_definition(const struct hfd_schema *schema) {
         static const struct hfd_schema *seen[512];
         static size_t n;
         size_t i = 0;
 
         if (!schema->definition || schema->type != HFD_SCHEMA_STRUCT)
-                return;
+                return true;
         while (i < n && strcmp(seen[i]->definition, schema->definition) != 0)
                 i++;
         assert_true(i < 512);
-        if (i == n)
-                seen[n++] = schema;
-        assert_ptr_equal(seen[i], schema);
+        if (i < n) {
+                assert_ptr_equal(seen[i], schema);
+                return false;
+        }
+        seen[n++] = schema;
+        return true;
+}
+
+/* Whoever meets such a value must know its type by its form. */
+static void check_either(const struct hfd_schema *either) {
+        assert_non_null(either->definition);
+        assert_int_equal(either->items->type, HFD_SCHEMA_STRUCT);
+        assert_true(either->other->type == HFD_SCHEMA_BOOLEAN ||
+                    either->other->type == HFD_SCHEMA_LIST);
 }
 
 static void check_list(const struct hfd_schema *list) {
@@ -56,12 +67,12 @@ static void check_protobuf(const struct hfd_schema_field *field) {
         if (value->type == HFD_SCHEMA_MAP) {
                 value = value->items;
                 assert_true(value->type == HFD_SCHEMA_TEXT || value->type == HFD_SCHEMA_BYTES ||
-                            value->type == HFD_SCHEMA_LIST || value->type == HFD_SCHEMA_QUANTITY);
+                            value->type == HFD_SCHEMA_LIST || value->type == HFD_SCHEMA_QUANTITY ||
+                            value->type == HFD_SCHEMA_STRUCT || value->type == HFD_SCHEMA_EITHER);
         }
         if (value->type == HFD_SCHEMA_LIST)
                 value = value->items;
-        assert_true(value->type != HFD_SCHEMA_LIST && value->type != HFD_SCHEMA_MAP &&
-                    value->type != HFD_SCHEMA_NUMBER);
+        assert_true(value->type != HFD_SCHEMA_LIST && value->type != HFD_SCHEMA_MAP);
 }
 
 static void check_field(const struct hfd_schema *schema, size_t i, int depth) {
@@ -90,8 +101,15 @@ static void check_field(const struct hfd_schema *schema, size_t i, int depth) {
 }
 
 static void check_schema(const struct hfd_schema *schema, int depth) {
-        assert_true(depth < 20); /* no schema contains itself */
-        check_definition(schema);
+        assert_true(depth < 20); /* a schema contains itself only through a definition */
+        if (!check_definition(schema))
+                return;
+        assert_int_equal(schema->other != NULL, schema->type == HFD_SCHEMA_EITHER);
+        if (schema->type == HFD_SCHEMA_EITHER) {
+                check_either(schema);
+                check_schema(schema->items, depth + 1);
+                check_schema(schema->other, depth + 1);
+        }
         if (schema->type == HFD_SCHEMA_LIST)
                 check_list(schema);
         if (schema->type == HFD_SCHEMA_LIST || schema->type == HFD_SCHEMA_MAP)

@@ -250,7 +250,8 @@ static struct hf__json *random_value(const struct hfd_schema *schema, bool zero)
         case HFD_SCHEMA_STRUCT: return random_struct(schema);
         case HFD_SCHEMA_MAP:
         case HFD_SCHEMA_LIST:
-        case HFD_SCHEMA_NUMBER: break;
+        case HFD_SCHEMA_NUMBER:
+        case HFD_SCHEMA_EITHER: break;
         case HFD_SCHEMA_INT_OR_STRING:
                 if (random_below(2) == 0)
                         return of_text(random_text(text));

@@ -39,10 +39,7 @@ static void put_resource(struct hf__strbuf *s, const struct hfd_resource *row) {
         hf__strbuf_printf(s, ",\"scope\":\"%s\",\"singularResource\":\"%s\",\"verbs\":%s",
                           row->namespaced ? "Namespaced" : "Cluster", row->singular,
                           hfd_discovery_verbs(row));
-        if (row->short_name)
-                hf__strbuf_printf(s, ",\"shortNames\":[\"%s\"]", row->short_name);
-        if (row->category)
-                hf__strbuf_printf(s, ",\"categories\":[\"%s\"]", row->category);
+        hfd_discovery_put_names(s, row);
         put_subresources(s, row);
         hf__strbuf_putc(s, '}');
 }

@@ -132,6 +132,17 @@ static void put_storage_hash(struct hf__strbuf *s, const struct hfd_resource *se
         hf__base64_encode(s, digest, 8);
 }
 
+void hfd_discovery_put_names(struct hf__strbuf *s, const struct hfd_resource *row) {
+        if (row->short_name)
+                hf__strbuf_printf(s, ",\"shortNames\":[\"%s\"", row->short_name);
+        if (row->other_short_name)
+                hf__strbuf_printf(s, ",\"%s\"", row->other_short_name);
+        if (row->short_name)
+                hf__strbuf_putc(s, ']');
+        if (row->category)
+                hf__strbuf_printf(s, ",\"categories\":[\"%s\"]", row->category);
+}
+
 /* Adds the metav1.APIResource of a row, and those of its subresources. */
 static void put_resource(struct hf__strbuf *s, const struct hfd_resource *row) {
         struct hfd_discovery_subresource sub;
@@ -141,10 +152,7 @@ static void put_resource(struct hf__strbuf *s, const struct hfd_resource *row) {
                           "\"kind\":\"%s\",\"verbs\":%s",
                           row->plural, row->singular, row->namespaced ? "true" : "false", row->kind,
                           hfd_discovery_verbs(row));
-        if (row->short_name)
-                hf__strbuf_printf(s, ",\"shortNames\":[\"%s\"]", row->short_name);
-        if (row->category)
-                hf__strbuf_printf(s, ",\"categories\":[\"%s\"]", row->category);
+        hfd_discovery_put_names(s, row);
         if (!row->is_review) { /* nothing is stored */
                 hf__strbuf_puts(s, ",\"storageVersionHash\":\"");
                 put_storage_hash(s, row);

@@ -30,6 +30,8 @@ const struct hfd_resource *hfd_discovery_group(size_t i);
  * one version. */
 void hfd_discovery_put_versions(struct hf__strbuf *s, const struct hfd_resource *row,
                                 void (*put)(struct hf__strbuf *s, const struct hfd_resource *row));
+/* Appends the members for the short names and the category of a resource, each after a comma. */
+void hfd_discovery_put_names(struct hf__strbuf *s, const struct hfd_resource *row);
 /* The verbs of a resource, as a JSON array. */
 const char *hfd_discovery_verbs(const struct hfd_resource *row);
 struct hfd_discovery_subresource {

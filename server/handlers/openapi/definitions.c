@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Collects the definitions of the schemas that a document refers to. The recursion ends, because no
- * schema of a built-in kind contains itself, and a part that was added is not walked again.
+ * Collects the definitions of the schemas that a document refers to. The recursion ends, because a
+ * part that was added is not walked again, and a schema that contains itself is such a part.
  */
 #include "server/handlers/openapi/definitions.h"
 
@@ -9,7 +9,8 @@
 
 bool hfd_openapi_has_reference(const struct hfd_schema *schema) {
         return schema->definition &&
-               (schema->type == HFD_SCHEMA_STRUCT || schema->type == HFD_SCHEMA_ANY);
+               (schema->type == HFD_SCHEMA_STRUCT || schema->type == HFD_SCHEMA_ANY ||
+                schema->type == HFD_SCHEMA_EITHER);
 }
 
 static bool contains(const struct hfd_definitions *definitions, const struct hfd_schema *schema) {
@@ -21,14 +22,16 @@ static bool contains(const struct hfd_definitions *definitions, const struct hfd
 
 static void add(struct hfd_definitions *definitions, const struct hfd_schema *schema,
                 const struct hfd_resource *resource) {
-        while (schema->items)
-                schema = schema->items;
         if (hfd_openapi_has_reference(schema)) {
                 if (contains(definitions, schema))
                         return;
                 assert(definitions->n < HFD_DEFINITIONS_MAX);
                 definitions->list[definitions->n++] = (struct hfd_definition){schema, resource};
         }
+        if (schema->items)
+                add(definitions, schema->items, NULL);
+        if (schema->other)
+                add(definitions, schema->other, NULL);
         for (size_t i = 0; i < schema->n_fields; i++)
                 add(definitions, schema->fields[i].schema, NULL);
 }
@@ -53,9 +56,10 @@ const char *hfd_openapi_type(const struct hfd_schema *schema) {
         case HFD_SCHEMA_INT32:
         case HFD_SCHEMA_INT64: return "integer";
         case HFD_SCHEMA_NUMBER: return "number";
-        case HFD_SCHEMA_ANY: break;
+        case HFD_SCHEMA_ANY:
+        case HFD_SCHEMA_EITHER: break;
         }
-        return schema->definition ? "object" : NULL;
+        return schema->only_objects ? "object" : NULL;
 }
 
 const char *hfd_openapi_format(const struct hfd_schema *schema) {
@@ -73,7 +77,8 @@ const char *hfd_openapi_format(const struct hfd_schema *schema) {
         case HFD_SCHEMA_LIST:
         case HFD_SCHEMA_TEXT:
         case HFD_SCHEMA_BOOLEAN:
-        case HFD_SCHEMA_QUANTITY: break;
+        case HFD_SCHEMA_QUANTITY:
+        case HFD_SCHEMA_EITHER: break;
         }
         return NULL;
 }

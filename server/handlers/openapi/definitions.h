@@ -27,7 +27,8 @@ void hfd_definitions_add(struct hfd_definitions *definitions, const struct hfd_r
 /* The type and format of a schema in OpenAPI; NULL = it has none. */
 const char *hfd_openapi_type(const struct hfd_schema *schema);
 const char *hfd_openapi_format(const struct hfd_schema *schema);
-/* Whether other schemas refer to this one by name: a STRUCT or ANY with a definition. */
+/* Whether other schemas refer to this one by name: a STRUCT, ANY or EITHER with a
+ * definition. */
 bool hfd_openapi_has_reference(const struct hfd_schema *schema);
 /* "atomic", "set" or "map". */
 const char *hfd_openapi_list_type(const struct hfd_schema *list);

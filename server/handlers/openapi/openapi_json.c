@@ -102,7 +102,7 @@ static void put_members(const struct writer *w, const struct hfd_schema *schema,
                 hf__strbuf_puts(w->s, "\"x-kubernetes-preserve-unknown-fields\":true,");
         if (schema->type == HFD_SCHEMA_LIST)
                 put_list_rules(w->s, schema, field);
-        if (schema->items) {
+        if (schema->type == HFD_SCHEMA_LIST || schema->type == HFD_SCHEMA_MAP) {
                 hf__strbuf_printf(w->s, "\"%s\":{",
                                   schema->type == HFD_SCHEMA_LIST ? "items"
                                                                   : "additionalProperties");

@@ -159,7 +159,7 @@ static void put_members(struct hf__strbuf *s, const struct hfd_schema *schema,
         /* In this old format, properties would make kubectl refuse the fields that are unknown. */
         if (schema->type == HFD_SCHEMA_STRUCT && !schema->preserve_unknown)
                 put_properties(s, schema);
-        if (schema->items)
+        if (schema->type == HFD_SCHEMA_LIST || schema->type == HFD_SCHEMA_MAP)
                 put_items(s, schema);
         if (!field || (field->flags & HFD_FIELD_MERGE) == 0)
                 return;

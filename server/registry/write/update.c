@@ -56,7 +56,8 @@ static bool make_stored(struct hfd_write *w, const struct hf__json *old) {
 
         assert(!w->stored);
         if (hfd_write_certificate_prepare(w, old) != 0 ||
-            (resource->prepare && resource->prepare(w->object, old) != 0)) {
+            (resource->prepare && resource->prepare(w->object, old) != 0) ||
+            (old && hfd_meta_set_generation(resource, w->object, old) != 0)) {
                 hfd_write_reply_no_memory(w);
                 return false;
         }

@@ -47,6 +47,10 @@ extern const struct hfd_schema hfd_configmap_schema;
 void hfd_configmap_validate(const struct hf__json *object, const struct hf__json *old,
                             struct hfd_causes *causes);
 
+/* definition/: CustomResourceDefinitions */
+extern const struct hfd_schema hfd_definition_schema;
+int hfd_definition_prepare(struct hf__json *object, const struct hf__json *old);
+
 /* event_schema.c, event.c: v1 and, with "new", events.k8s.io/v1 */
 extern const struct hfd_schema hfd_event_schema, hfd_new_event_schema;
 extern const struct hfd_conversion hfd_new_event_conversion;
