@@ -52,7 +52,8 @@ enum {
         NEEDS_ROOT_CAS = 128,
         NEEDS_REQUESTS = 256,
         NEEDS_API_SERVICES = 512,
-        NEEDS_TOKEN_SECRETS = 1024
+        NEEDS_TOKEN_SECRETS = 1024,
+        NEEDS_DEFINITIONS = 2048
 };
 
 /* The order is that of hfd_controllers_names. */
@@ -143,6 +144,7 @@ static bool is_needed(const struct hf_resource *resource, unsigned needs) {
                 {"", "events", NEEDS_EVENTS},
                 {"", "namespaces", NEEDS_NAMESPACES | NEEDS_WORKSPACES},
                 {"", "serviceaccounts", NEEDS_ACCOUNTS},
+                {"apiextensions.k8s.io", "customresourcedefinitions", NEEDS_DEFINITIONS},
                 {"apiregistration.k8s.io", "apiservices", NEEDS_API_SERVICES},
                 {"certificates.k8s.io", "certificatesigningrequests", NEEDS_REQUESTS},
                 {"rbac.authorization.k8s.io", "clusterroles", NEEDS_ROLES},
@@ -168,8 +170,13 @@ static int make_kinds(struct hfd_controller_context *context,
                                 return HF_E_TOO_LARGE;
                         needed[n++] = config->rows[i];
                 }
-        int r = hfd_kinds_init(&context->kinds, context->host, config->client,
-                               context->informer_thread, needed, n);
+        const struct hfd_kinds_config kinds = {.sources = {.host = context->host,
+                                                           .client = config->client,
+                                                           .thread = context->informer_thread},
+                                               .rows = needed,
+                                               .n_rows = n,
+                                               .custom = needs & NEEDS_ALL};
+        int r = hfd_kinds_init(&context->kinds, &kinds);
         context->workspaces = hfd_kinds_find(&context->kinds, "tenancy.holdfast.dev", "workspaces");
         context->namespaces = hfd_kinds_find(&context->kinds, "", "namespaces");
         context->quotas = hfd_kinds_find(&context->kinds, "", "resourcequotas");
@@ -181,6 +188,8 @@ static int make_kinds(struct hfd_controller_context *context,
                 hfd_kinds_find(&context->kinds, "rbac.authorization.k8s.io", "clusterroles");
         context->api_services =
                 hfd_kinds_find(&context->kinds, "apiregistration.k8s.io", "apiservices");
+        context->definitions = hfd_kinds_find(&context->kinds, "apiextensions.k8s.io",
+                                              "customresourcedefinitions");
         return r;
 }
 

@@ -196,8 +196,9 @@ static int accept_short_names(struct naming *naming) {
         }
         int r = conflicts.error != 0 ? -ENOMEM : 0;
         hf__strbuf_done(&conflicts);
-        return r == 0 ? copy_list(naming, n > 0 ? naming->accepted : naming->wanted, "shortNames")
-                      : r;
+        if (r != 0)
+                return r;
+        return copy_list(naming, n > 0 ? naming->accepted : naming->wanted, "shortNames");
 }
 
 static int accept_names(struct naming *naming) {
