@@ -17,6 +17,8 @@
 #include "server/controllers/certificates/request_cleaner.h"
 #include "server/controllers/certificates/request_signer.h"
 #include "server/controllers/controller_context.h"
+#include "server/controllers/definitions/definition_cleanup.h"
+#include "server/controllers/definitions/definition_status.h"
 #include "server/controllers/event_expiry.h"
 #include "server/controllers/garbage/garbage_collector.h"
 #include "server/controllers/instances/identity_lease.h"
@@ -91,6 +93,16 @@ static const struct {
           .runs = HF_LEADER_ONLY,
           .run = hfd_api_services_run},
          NEEDS_API_SERVICES},
+        {{.size = sizeof(struct hf_controller),
+          .name = HFD_DEFINITION_STATUS,
+          .runs = HF_LEADER_ONLY,
+          .run = hfd_definition_status_run},
+         NEEDS_DEFINITIONS},
+        {{.size = sizeof(struct hf_controller),
+          .name = HFD_DEFINITION_CLEANUP,
+          .runs = HF_LEADER_ONLY,
+          .run = hfd_definition_cleanup_run},
+         NEEDS_DEFINITIONS | NEEDS_ALL},
         {{.size = sizeof(struct hf_controller),
           .name = HFD_DEFAULT_ACCOUNT,
           .runs = HF_LEADER_ONLY,
@@ -352,11 +364,12 @@ const struct hf_controller *hfd_controllers_table(struct hfd_controllers *contro
 
 const char *const *hfd_controllers_names(void) {
         static const char *const names[HFD_N_CONTROLLERS + 1] = {
-                HFD_NAMESPACE_LIFECYCLE,   HFD_GARBAGE_COLLECTOR, HFD_RESOURCE_QUOTA,
-                HFD_WORKSPACE_INITIALIZER, HFD_CLUSTER_ROLES,     HFD_API_SERVICES,
-                HFD_DEFAULT_ACCOUNT,       HFD_ROOT_CA_PUBLISHER, HFD_TOKEN_SECRETS,
-                HFD_REQUEST_SIGNER,        HFD_REQUEST_CLEANER,   HFD_EVENT_EXPIRY,
-                HFD_LEASE_COLLECTOR,       HFD_IDENTITY_LEASE,
+                HFD_NAMESPACE_LIFECYCLE,   HFD_GARBAGE_COLLECTOR,  HFD_RESOURCE_QUOTA,
+                HFD_WORKSPACE_INITIALIZER, HFD_CLUSTER_ROLES,      HFD_API_SERVICES,
+                HFD_DEFINITION_STATUS,     HFD_DEFINITION_CLEANUP, HFD_DEFAULT_ACCOUNT,
+                HFD_ROOT_CA_PUBLISHER,     HFD_TOKEN_SECRETS,      HFD_REQUEST_SIGNER,
+                HFD_REQUEST_CLEANER,       HFD_EVENT_EXPIRY,       HFD_LEASE_COLLECTOR,
+                HFD_IDENTITY_LEASE,
         };
         return names;
 }
