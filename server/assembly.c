@@ -24,6 +24,7 @@
 
 #include "server/auth/files.h"
 #include "server/bootstrap_phases.h"
+#include "server/cacher/slots/kind_feed.h"
 #include "server/certificates/certificates.h"
 #include "server/debug_leader.h"
 #include "server/election.h"
@@ -37,6 +38,7 @@
 #include "server/process/advertise.h"
 #include "server/process/flag_files.h"
 #include "server/registry/loopback.h"
+#include "server/resources/custom/custom_table.h"
 #include "server/server.h"
 #include "server/service_accounts/account_watches.h"
 #include "server/store/configured_store.h"
@@ -136,7 +138,7 @@ static int make_auth(struct hfd_server *server, struct hf_status *reterr_status)
 /* ---- the API ---- */
 
 /* Who is told of changes in the cacher. */
-enum { OBSERVER_AUTHORIZER = 1, OBSERVER_ACCOUNTS = 2 };
+enum { OBSERVER_AUTHORIZER = 1, OBSERVER_ACCOUNTS = 2, OBSERVER_KINDS = 4 };
 
 static unsigned char observers_of(const struct hfd_resource *resource) {
         unsigned char observers = 0;
@@ -145,6 +147,8 @@ static unsigned char observers_of(const struct hfd_resource *resource) {
                 observers |= OBSERVER_AUTHORIZER;
         if (hfd_service_accounts_observes(resource))
                 observers |= OBSERVER_ACCOUNTS;
+        if (hfd_kind_feed_observes(resource))
+                observers |= OBSERVER_KINDS;
         return observers;
 }
 
@@ -156,6 +160,8 @@ static void on_observed(void *ctx, unsigned observers) {
                 hfd_authorizer_changed(server->authorizer);
         if (observers & OBSERVER_ACCOUNTS)
                 hfd_account_watches_changed(hfd_service_accounts_watches(server->service_accounts));
+        if (observers & OBSERVER_KINDS)
+                hfd_kind_feed_wake(server->kind_feed);
 }
 
 /* The tokens of service accounts. Their keys come from files, which the reload reads again. */
@@ -187,15 +193,22 @@ static void on_copy_begun(void *ctx) {
 /* The cacher, the registry and their helpers, which execute requests. They send nothing to the
  * store before hfd_boot_run. */
 static int make_api(struct hfd_server *server, struct hf_status *reterr_status) {
+        server->custom_table = hfd_custom_table_new();
         const struct hfd_cacher_config cacher = {.store = server->store,
                                                  .prefix = server->config->etcd_prefix,
+                                                 .table = server->custom_table,
                                                  .on_history_replaced = hfd_leadership_end_term,
                                                  .observers = observers_of,
                                                  .on_observed = on_observed,
                                                  .on_copy_begun = on_copy_begun,
                                                  .ctx = server};
-        int r = hfd_cacher_new(&server->host, &cacher, &server->cacher);
+        int r = server->custom_table ? 0 : -ENOMEM;
 
+        if (r == 0)
+                r = hfd_cacher_new(&server->host, &cacher, &server->cacher);
+        if (r == 0)
+                r = hfd_kind_feed_new(&server->host, server->cacher, server->custom_table,
+                                      &server->kind_feed);
         if (r == 0)
                 r = hfd_registry_new(&server->host, server->cacher, &server->registry);
         if (r == 0)
@@ -266,7 +279,7 @@ static int make_routes(struct hfd_server *server, struct hf_status *reterr_statu
         for (size_t i = 0; r == 0 && i < sizeof openid_paths / sizeof openid_paths[0]; i++)
                 r = hfd_router_add(router, openid_paths[i], hfd_openid_handle, &server->openid);
         if (r == 0)
-                r = hfd_router_add(router, "/", hfd_documents_handle_root, NULL);
+                r = hfd_router_add(router, "/", hfd_documents_handle_root, server->custom_table);
         if (r == 0)
                 r = hfd_router_add(router, "/debug/leader", hfd_debug_leader_handle, server);
         if (r != 0)
@@ -398,7 +411,9 @@ void hfd_assembly_free(struct hfd_server *server) {
         server->registry = hfd_registry_free(server->registry);
         hfd_authorizer_stop(server->authorizer);
         hfd_service_accounts_stop(server->service_accounts);
+        hfd_kind_feed_stop(server->kind_feed);
         server->cacher = hfd_cacher_free(server->cacher);
+        server->kind_feed = hfd_kind_feed_free(server->kind_feed);
         if (server->store)
                 server->store->ops->free(server->store);
         server->store = NULL;
@@ -409,6 +424,7 @@ void hfd_assembly_free(struct hfd_server *server) {
         server->router = hfd_router_free(server->router);
         server->authorizer = hfd_authorizer_free(server->authorizer);
         server->auth = hfd_auth_free(server->auth);
+        server->custom_table = hfd_custom_table_free(server->custom_table); /* no object is left */
         server->service_accounts = hfd_service_accounts_free(server->service_accounts);
         hfd_certificates_done(server);
         /* Only after everything that uses files: another process of this instance may start as soon

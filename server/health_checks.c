@@ -6,6 +6,7 @@
  *      etcd        healthz, readyz           etcd responded within STORE_STALE_AFTER
  *      store-watch healthz, readyz           the cache is not far behind the store
  *      store-room  healthz, readyz           the store has not refused a write for lack of room
+ *      crd-informer-synced  readyz           the custom resources that were defined are served
  *      shutdown    readyz                    the shutdown has not begun
  *
  * Invariants. A check runs on an HTTP worker and must not block. Names are those of kube-apiserver
@@ -17,6 +18,7 @@
 
 #include <holdfast/health.h>
 
+#include "server/cacher/slots/kind_feed.h"
 #include "server/server.h"
 
 /* etcd counts as unreachable when it has sent no reply or event for this time. */
@@ -77,6 +79,15 @@ static bool check_store_room(void *ctx, char *reason, size_t max_reason) {
         return false;
 }
 
+static bool check_definitions(void *ctx, char *reason, size_t max_reason) {
+        struct hfd_server *server = ctx;
+        bool synced = hfd_kind_feed_synced(server->kind_feed);
+
+        if (!synced)
+                (void)snprintf(reason, max_reason, "the definitions are being read");
+        return synced;
+}
+
 static bool check_shutdown(void *ctx, char *reason, size_t max_reason) {
         struct hfd_server *server = ctx;
         bool stopping = hfd_lifecycle_signalled(&server->lifecycle, HFD_SHUTDOWN_INITIATED);
@@ -99,6 +110,9 @@ int hfd_health_checks_add(struct hfd_server *server) {
                                   server);
         if (r == 0)
                 r = hf_health_add(health, "store-room", HF_HEALTHZ | HF_READYZ, check_store_room,
+                                  server);
+        if (r == 0)
+                r = hf_health_add(health, "crd-informer-synced", HF_READYZ, check_definitions,
                                   server);
         if (r == 0)
                 r = hf_health_add(health, "shutdown", HF_READYZ, check_shutdown, server);

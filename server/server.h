@@ -85,7 +85,9 @@ struct hfd_server {
         struct hfd_store *store;
         struct hfd_auth *auth;
         struct hfd_authorizer *authorizer;
+        struct hfd_custom_table *custom_table; /* the custom resources */
         struct hfd_cacher *cacher;
+        struct hfd_kind_feed *kind_feed; /* keeps custom_table as the definitions say */
         struct hfd_service_accounts *service_accounts;
         struct hfd_openid openid; /* the handler of the documents about tokens */
         struct hfd_registry *registry;

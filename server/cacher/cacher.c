@@ -139,6 +139,7 @@ int hfd_cacher_new(const struct hf_host *host, const struct hfd_cacher_config *c
                 return -ENOMEM;
         cacher->host = host;
         cacher->store = config->store;
+        cacher->table = config->table;
         (void)snprintf(cacher->prefix, sizeof cacher->prefix, "%s", config->prefix);
         cacher->on_copy_begun = config->on_copy_begun;
         cacher->ctx = config->ctx;
@@ -211,17 +212,22 @@ struct hfd_cacher *hfd_cacher_free(struct hfd_cacher *cacher) {
         pthread_mutex_unlock(&cacher->mu);
         assert(!cacher->reads.waiting && !cacher->reads.to_probe && !cacher->reads.probing);
         hfd_event_histories_done(&cacher->histories);
-        for (size_t i = 0; i < HFD_RESOURCES_MAX; i++) {
+        for (size_t i = 0; i < hfd_cacher_slots(cacher); i++) {
                 hfd_object_tree_clear(&cacher->trees[i]);
                 hfd_object_tree_clear(&cacher->newer[i]);
         }
         hfd_object_tree_clear(&cacher->unreadable);
+        hfd_slot_forms_done(&cacher->forms);
         hf__buf_unref(cacher->identity.epoch);
         hfd_store_lag_deinit(cacher);
         pthread_cond_destroy(&cacher->cond);
         pthread_mutex_destroy(&cacher->mu);
         free(cacher);
         return NULL;
+}
+
+struct hfd_custom_table *hfd_cacher_table(const struct hfd_cacher *cacher) {
+        return cacher->table;
 }
 
 const char *hfd_cacher_prefix(const struct hfd_cacher *cacher) { return cacher->prefix; }

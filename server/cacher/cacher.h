@@ -33,10 +33,13 @@
 #include "server/storage/store.h"
 
 struct hfd_cacher;
+struct hfd_custom_table;
 
 struct hfd_cacher_config {
         struct hfd_store *store; /* borrowed until hfd_cacher_free */
         const char *prefix;      /* all keys begin with it: "/registry"; copied */
+        /* Borrowed until hfd_cacher_free; NULL = there are no custom resources. */
+        struct hfd_custom_table *table;
         /*
          * Called when the store's history was replaced (a restored backup, another cluster): a
          * leader must stop leading. Thread: any; must not block. NULL = no callback.
@@ -86,6 +89,8 @@ void hfd_cacher_end_watches(struct hfd_cacher *cacher);
  */
 struct hfd_cacher *hfd_cacher_free(struct hfd_cacher *cacher);
 
+/* Returns the table of the configuration. */
+struct hfd_custom_table *hfd_cacher_table(const struct hfd_cacher *cacher);
 /* Returns the prefix of all keys, which lives as long as the cacher. */
 const char *hfd_cacher_prefix(const struct hfd_cacher *cacher);
 

@@ -23,10 +23,22 @@
 #define NODE_BYTES  48 /* of a tree, with malloc's overhead */
 
 void hfd_event_histories_init(struct hfd_event_histories *histories) {
-        memset(histories, 0, sizeof *histories);
+        memset(histories->of, 0, HFD_RESOURCES_MAX * sizeof histories->of[0]);
+        histories->n_slots = HFD_RESOURCES_MAX;
+        histories->n_bytes = 0;
+        histories->floor = 0;
         histories->max_bytes = HFD_EVENT_HISTORY_BYTES;
         histories->window = HFD_EVENT_HISTORY_WINDOW;
         histories->due = HF_NSEC_NEVER;
+}
+
+struct hfd_event_history *hfd_event_history_of(struct hfd_event_histories *histories,
+                                               size_t resource) {
+        assert(resource < HFD_SLOTS_MAX);
+        while (histories->n_slots <= resource)
+                histories->of[histories->n_slots++] =
+                        (struct hfd_event_history){.floor = histories->floor};
+        return &histories->of[resource];
 }
 
 static struct hfd_history_entry *entry_at(const struct hfd_event_history *history, size_t i) {
@@ -138,7 +150,7 @@ const struct hfd_object_tree *hfd_event_history_state(const struct hfd_event_his
 void hfd_event_history_keep(struct hfd_event_histories *histories, size_t resource,
                             uint64_t changed, const struct hfd_object_tree *objects,
                             struct hfd_history_garbage *garbage) {
-        struct hfd_event_history *history = &histories->of[resource];
+        struct hfd_event_history *history = hfd_event_history_of(histories, resource);
         size_t i;
 
         if (changed < history->floor || hfd_event_history_state(history, changed))
@@ -175,7 +187,7 @@ void hfd_event_history_add(struct hfd_event_histories *histories, struct hfd_cha
                            const struct hfd_object_tree *tree, hf_nsec now,
                            struct hfd_history_garbage *garbage) {
         struct hfd_event_history *history =
-                &histories->of[hfd_resource_index(change.object->resource)];
+                hfd_event_history_of(histories, hfd_resource_index(change.object->resource));
 
         assert(change.object && change.type != HF_EVENT_BOOKMARK);
         count_copied_nodes(histories, history, tree);
@@ -199,10 +211,8 @@ void hfd_event_history_add(struct hfd_event_histories *histories, struct hfd_cha
 
 static struct hfd_event_history *largest_history(struct hfd_event_histories *histories) {
         struct hfd_event_history *largest = &histories->of[0];
-        size_t n;
 
-        (void)hfd_resources(&n); /* events may come here often, so only the rows that exist */
-        for (size_t i = 1; i < n; i++)
+        for (size_t i = 1; i < histories->n_slots; i++)
                 if (histories->of[i].n_bytes > largest->n_bytes)
                         largest = &histories->of[i];
         return largest;
@@ -239,7 +249,7 @@ bool hfd_event_histories_trim(struct hfd_event_histories *histories, hf_nsec now
         if (histories->due > now)
                 return true;
         hf_nsec next = HF_NSEC_NEVER;
-        for (size_t i = 0; i < HFD_RESOURCES_MAX; i++) {
+        for (size_t i = 0; i < histories->n_slots; i++) {
                 struct hfd_event_history *history = &histories->of[i];
                 while (history->n > 0 && entry_at(history, 0)->at + histories->window <= now)
                         if (!drop_oldest(histories, history, garbage))
@@ -270,16 +280,25 @@ void hfd_history_garbage_free(struct hfd_history_garbage *garbage) {
 
 void hfd_event_histories_restart(struct hfd_event_histories *histories, uint64_t floor,
                                  struct hfd_event_histories *ret_old) {
-        *ret_old = *histories;
-        hfd_event_histories_init(histories);
-        histories->max_bytes = ret_old->max_bytes;
-        histories->window = ret_old->window;
-        for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
+        size_t n = histories->n_slots;
+
+        memcpy(ret_old->of, histories->of, n * sizeof histories->of[0]);
+        ret_old->n_slots = n;
+        ret_old->n_bytes = histories->n_bytes;
+        ret_old->max_bytes = histories->max_bytes;
+        ret_old->window = histories->window;
+        ret_old->due = HF_NSEC_NEVER;
+        ret_old->floor = 0;
+        memset(histories->of, 0, n * sizeof histories->of[0]);
+        histories->n_bytes = 0;
+        histories->due = HF_NSEC_NEVER;
+        histories->floor = floor;
+        for (size_t i = 0; i < histories->n_slots; i++)
                 histories->of[i].floor = floor;
 }
 
 void hfd_event_histories_done(struct hfd_event_histories *histories) {
-        for (size_t i = 0; i < HFD_RESOURCES_MAX; i++) {
+        for (size_t i = 0; i < histories->n_slots; i++) {
                 struct hfd_event_history *history = &histories->of[i];
                 while (history->n_states > 0) {
                         struct hfd_object_tree objects = remove_oldest_state(histories, history);

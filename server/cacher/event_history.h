@@ -66,7 +66,11 @@ struct hfd_event_history {
 };
 
 struct hfd_event_histories {
-        struct hfd_event_history of[HFD_RESOURCES_MAX]; /* by hfd_resource_index */
+        /* By hfd_resource_index. Those from n_slots on are not in use, and not touched, so they
+         * need no memory: use hfd_event_history_of. */
+        struct hfd_event_history of[HFD_SLOTS_MAX];
+        size_t n_slots;
+        uint64_t floor; /* of those that are not in use yet */
         size_t n_bytes, max_bytes;
         hf_nsec window;
         hf_nsec due; /* boot time of the next hfd_event_histories_trim */
@@ -83,6 +87,9 @@ struct hfd_history_garbage {
 };
 
 void hfd_event_histories_init(struct hfd_event_histories *histories);
+/* The history of a slot, which is in use from now on. */
+struct hfd_event_history *hfd_event_history_of(struct hfd_event_histories *histories,
+                                               size_t resource);
 /*
  * Adds a change, consuming its references. tree is the resource's tree after the change. If memory
  * runs out, the history of the resource begins anew after this change, and its former changes move

@@ -58,11 +58,11 @@ static int undo_changes(struct hfd_object_tree *tree, struct hfd_change *changes
 bool hfd_cacher_snapshot(struct hfd_cacher *cacher, const struct hfd_resource *resource,
                          uint64_t at, struct hfd_snapshot *ret_snapshot) {
         size_t index = hfd_resource_index(resource);
-        const struct hfd_event_history *history = &cacher->histories.of[index];
         struct hfd_change *changes = NULL;
         size_t n = 0;
 
         pthread_mutex_lock(&cacher->mu);
+        const struct hfd_event_history *history = hfd_event_history_of(&cacher->histories, index);
         uint64_t revision = at ? at : cacher->revision;
         bool known = cacher->synced && revision <= cacher->revision && revision >= history->floor &&
                      !(at && cacher->identity.replaced);

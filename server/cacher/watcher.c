@@ -57,6 +57,7 @@ struct hfd_watcher *hfd_watcher_unref(struct hfd_watcher *watcher) {
                 return NULL;
         assert(!watcher->dirty);
         hfd_delivery_done(&watcher->delivery);
+        hfd_resource_unref(watcher->delivery.resource);
         free(watcher);
         return NULL;
 }
@@ -98,7 +99,7 @@ static void end_resource_locked(struct hfd_cacher *cacher, size_t resource, int 
 }
 
 static void end_all_locked(struct hfd_cacher *cacher, int error, struct hfd_watcher **dirty) {
-        for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
+        for (size_t i = 0; i < hfd_cacher_slots(cacher); i++)
                 end_resource_locked(cacher, i, error, dirty);
 }
 
@@ -109,6 +110,11 @@ void hfd_watchers_expire_resource_locked(struct hfd_cacher *cacher, size_t resou
 
 void hfd_watchers_expire_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty) {
         end_all_locked(cacher, HF_E_GONE, dirty);
+}
+
+void hfd_watchers_end_resource_locked(struct hfd_cacher *cacher, size_t resource,
+                                      struct hfd_watcher **dirty) {
+        end_resource_locked(cacher, resource, 0, dirty);
 }
 
 void hfd_watchers_end_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty) {
@@ -125,7 +131,7 @@ static void queue_bookmark_locked(struct hfd_watcher *watcher) {
 }
 
 void hfd_watchers_lease_acquired_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty) {
-        for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
+        for (size_t i = 0; i < hfd_cacher_slots(cacher); i++)
                 for (struct hfd_watcher *w = cacher->watchers.list[i]; w; w = w->next)
                         if (w->in_process && w->bookmarks && !w->delivery.end_requested) {
                                 queue_bookmark_locked(w);
@@ -145,7 +151,7 @@ static hf_nsec next_bookmark(const struct hfd_watcher *w, hf_nsec now) {
 void hfd_watchers_tick_locked(struct hfd_cacher *cacher, hf_nsec now, struct hfd_watcher **dirty) {
         hf_nsec next = HF_NSEC_NEVER;
 
-        for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
+        for (size_t i = 0; i < hfd_cacher_slots(cacher); i++)
                 for (struct hfd_watcher *w = cacher->watchers.list[i]; w; w = w->next) {
                         if (w->delivery.end_requested)
                                 continue;
@@ -271,7 +277,7 @@ static bool queue_initial_locked(struct hfd_watcher *watcher, uint64_t revision)
                                                       .revision = cacher->revision};
                 return true;
         }
-        const struct hfd_event_history *history = &cacher->histories.of[index];
+        const struct hfd_event_history *history = hfd_event_history_of(&cacher->histories, index);
         size_t first;
         if (revision < history->floor || !hfd_event_history_resume(history, revision, &first))
                 return false;
@@ -298,7 +304,7 @@ static struct hfd_watcher *watcher_alloc(struct hfd_cacher *cacher,
         atomic_init(&watcher->refs, 2); /* the caller's and the list's */
         watcher->cacher = cacher;
         watcher->delivery.mu = &cacher->mu;
-        watcher->delivery.resource = spec->resource;
+        watcher->delivery.resource = hfd_resource_ref(spec->resource);
         memcpy(watcher->text, spec->ns, n_ns + 1);
         memcpy(watcher->text + n_ns + 1, spec->name, n_name + 1);
         watcher->delivery.ns = watcher->text;
@@ -316,6 +322,7 @@ static struct hfd_watcher *watcher_alloc(struct hfd_cacher *cacher,
                 watcher->delivery.snapshot = calloc(1, sizeof *watcher->delivery.snapshot);
                 if (!watcher->delivery.snapshot) {
                         hfd_delivery_done(&watcher->delivery);
+                        hfd_resource_unref(watcher->delivery.resource);
                         free(watcher);
                         return NULL;
                 }
@@ -406,7 +413,10 @@ bool hfd_watcher_new(struct hfd_cacher *cacher, const struct hfd_watcher_spec *s
         bool ended = cacher->watchers.ended, synced = cacher->synced, added = false, ahead = false;
         bool sealed = synced && hfd_sealed_value_find(&cacher->unreadable, cacher->prefix,
                                                       spec->resource, &scope, &value);
-        if (!ended && synced && !sealed && queue_initial_locked(watcher, spec->revision)) {
+        const struct hfd_custom_version *custom = spec->resource->custom;
+        bool retired = custom && atomic_load(&custom->kind->retired);
+        if (!ended && synced && !sealed && !retired &&
+            queue_initial_locked(watcher, spec->revision)) {
                 add_to_list_locked(watcher);
                 added = true;
                 ahead = watcher->after > cacher->revision;

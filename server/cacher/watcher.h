@@ -67,7 +67,7 @@ struct hfd_watcher_spec {
 
 /* The cacher's state for watches. Guarded by the cacher's lock. */
 struct hfd_watchers {
-        struct hfd_watcher *list[HFD_RESOURCES_MAX]; /* by resource */
+        struct hfd_watcher *list[HFD_SLOTS_MAX]; /* by hfd_resource_index */
         size_t n;
         hf_nsec due; /* boot time; no bookmark and no end of a watch is due earlier */
         bool ended;  /* the server is shutting down and accepts no further watch */
@@ -123,6 +123,9 @@ void hfd_watchers_expire_locked(struct hfd_cacher *cacher, struct hfd_watcher **
 /* The same for the watches of one resource. */
 void hfd_watchers_expire_resource_locked(struct hfd_cacher *cacher, size_t resource,
                                          struct hfd_watcher **dirty);
+/* Ends the watches of one resource cleanly. */
+void hfd_watchers_end_resource_locked(struct hfd_cacher *cacher, size_t resource,
+                                      struct hfd_watcher **dirty);
 /* Ends all watches cleanly. */
 void hfd_watchers_end_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty);
 /*

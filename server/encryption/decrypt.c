@@ -15,7 +15,8 @@
 const struct hfd_encryption_rule *hfd_covered_rule(const struct hfd_covered *covered,
                                                    const char *key) {
         const char *path;
-        const struct hfd_resource *resource = hfd_object_key_parse(covered->prefix, key, &path);
+        const struct hfd_resource *resource =
+                hfd_object_key_parse(covered->prefix, NULL, key, &path);
 
         return resource ? hfd_encryption_rule(covered->encryption, resource) : NULL;
 }

@@ -28,6 +28,7 @@
 #include "base/thread.h"
 #include "server/cacher/watcher.h"
 #include "server/registry/request.h"
+#include "server/resources/custom/custom_table.h"
 #include "server/resources/forms/conversion.h"
 
 struct loopback;
@@ -79,8 +80,9 @@ static struct operation *operation_new(struct loopback *client, const struct hf_
                 return NULL;
         op->client = client;
         atomic_init(&op->refs, 2); /* the registry's and the list's */
-        op->request.resource = hfd_resource_find(resource->group ? resource->group : "",
-                                                 resource->version, resource->plural);
+        op->request.resource = hfd_custom_table_find(hfd_cacher_table(client->registry->cacher),
+                                                     resource->group ? resource->group : "",
+                                                     resource->version, resource->plural);
         (void)snprintf(op->request.ns, sizeof op->request.ns, "%s", ns ? ns : "");
         (void)snprintf(op->request.name, sizeof op->request.name, "%s", name ? name : "");
         return op;
@@ -91,6 +93,7 @@ static void operation_free(struct operation *op) {
         hfd_options_done(&op->request.options);
         hfd_watcher_unref(op->watcher);
         free(op->body);
+        hfd_resource_unref(op->request.resource);
         free(op);
 }
 
@@ -332,7 +335,7 @@ static void loopback_cancel(struct hf_client *self, uint64_t id) {
 
 static void send_bookmark(struct operation *op, struct hf_event *event) {
         const struct hfd_resource *resource = op->request.resource;
-        char bookmark[320], version[128];
+        char bookmark[320 + HFD_API_VERSION_MAX], version[HFD_API_VERSION_MAX];
 
         hfd_resource_api_version(resource, version);
         event->n_object = (size_t)snprintf(bookmark, sizeof bookmark,

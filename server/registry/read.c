@@ -176,7 +176,8 @@ static void on_store_get(void *ctx, const struct hfd_store_reply *reply) {
                 object = hfd_stored_object_new(hfd_resource_stored(request->resource), path,
                                                &reply->kvs[0]);
                 /* A value that is not a valid object is not served, as by the cacher. */
-                if (!object && hfd_object_check(reply->kvs[0].value) != HF_E_INVALID) {
+                if (!object && hfd_object_check(hfd_resource_stored(request->resource),
+                                                reply->kvs[0].value) != HF_E_INVALID) {
                         hfd_read_finish_store_error(read, -ENOMEM, NULL);
                         return;
                 }

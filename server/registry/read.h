@@ -10,7 +10,7 @@
  * callback. Nothing blocks. Invariant: after a function that may send the response or start to
  * wait, the caller must not touch the read: it may be freed or belong to another thread.
  */
-#include "server/cacher/consistent_read.h"
+#include "server/cacher/sync/consistent_read.h"
 #include "server/registry/registry.h"
 #include "server/registry/request.h"
 

@@ -41,9 +41,9 @@ struct hfd_list_body;
 
 struct hfd_request {
         enum hfd_verb verb;
-        const struct hfd_resource *resource;
-        char ns[HF_NAME_MAX + 1];   /* "" = all namespaces, or cluster scope */
-        char name[HF_NAME_MAX + 1]; /* "" = the collection */
+        const struct hfd_resource *resource; /* whoever fills the request has a reference */
+        char ns[HF_NAME_MAX + 1];            /* "" = all namespaces, or cluster scope */
+        char name[HF_NAME_MAX + 1];          /* "" = the collection */
         /* For a delete: an object with another uid is treated as not found; "" = any uid. */
         char only_uid[64];
         enum hfd_subresource subresource;

@@ -5,7 +5,6 @@
  */
 #include "server/resources/group_priority.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const struct {
@@ -43,23 +42,4 @@ struct hfd_group_priority hfd_group_priority(const struct hfd_resource *row) {
                         return (struct hfd_group_priority){of_groups[i].priority,
                                                            version_priority(row)};
         return (struct hfd_group_priority){CUSTOM_GROUP, CUSTOM_VERSION};
-}
-
-static int compare_groups(const void *a, const void *b) {
-        const struct hfd_resource *x = *(const struct hfd_resource *const *)a,
-                                  *y = *(const struct hfd_resource *const *)b;
-        int order = hfd_group_priority(y).group - hfd_group_priority(x).group;
-
-        return order != 0 ? order : strcmp(x->group, y->group);
-}
-
-size_t hfd_groups(const struct hfd_resource *groups[HFD_RESOURCES_MAX]) {
-        size_t n_rows, n = 0;
-        const struct hfd_resource *rows = hfd_resources(&n_rows);
-
-        for (size_t i = 0; i < n_rows; i++)
-                if (hfd_resource_starts_group(&rows[i]))
-                        groups[n++] = &rows[i];
-        qsort(groups, n, sizeof groups[0], compare_groups);
-        return n;
 }

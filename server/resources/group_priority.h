@@ -13,6 +13,3 @@ struct hfd_group_priority {
 
 /* Those of the group and version of a row. */
 struct hfd_group_priority hfd_group_priority(const struct hfd_resource *row);
-/* Fills in the first row of each group, the core group too, in the order of the groups. Returns how
- * many there are. */
-size_t hfd_groups(const struct hfd_resource *groups[HFD_RESOURCES_MAX]);

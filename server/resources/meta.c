@@ -34,7 +34,7 @@ bool hfd_meta_accept_type(const struct hfd_resource *resource, const struct hf__
                           struct hfd_response *response) {
         const char *kind = hf__json_string(object, "kind"),
                    *version = hf__json_string(object, "apiVersion");
-        char expected[128];
+        char expected[HFD_API_VERSION_MAX];
 
         hfd_resource_api_version(resource, expected);
         if (version && *version && strcmp(version, expected) != 0) {

@@ -21,9 +21,11 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "server/resources/custom/custom_kind.h"
+#include "server/resources/custom/custom_selectable.h"
 #include "server/resources/forms/protobuf_answer.h"
 
-#define HEAD_MAX 256 /* bytes of the longest head (object.h), with the NUL */
+#define HEAD_MAX 640 /* bytes of the longest head (object.h), with the NUL */
 
 #define N_FRAMES 3   /* ADDED, MODIFIED, DELETED */
 #define N_LOCKS  16  /* of frames */
@@ -37,6 +39,9 @@ struct hfd_object_frames {
         struct hf__buf *of[2 * N_FRAMES];
 };
 
+/* Whether it is the permanent row of a slot, whose objects have any kind. */
+static bool has_any_kind(const struct hfd_resource *resource) { return !*resource->kind; }
+
 static size_t write_head(const struct hfd_resource *resource, char head[HEAD_MAX]) {
         char version[HFD_API_VERSION_MAX];
 
@@ -45,6 +50,47 @@ static size_t write_head(const struct hfd_resource *resource, char head[HEAD_MAX
                             version, "\",\"metadata\":{", NULL);
         assert(n > 0); /* 0 = too long: a row of the table is wrong */
         return n;
+}
+
+/* The head of bytes that begin with one, of whatever kind. Returns its length; 0 = they do not. */
+static size_t find_head(const struct hf__buf *bytes) {
+        static const char *const parts[] = {"{\"kind\":\"", "\",\"apiVersion\":\"",
+                                            "\",\"metadata\":{"};
+        const char *at = bytes->data;
+        size_t n;
+
+        for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+                n = strlen(parts[i]);
+                if (strncmp(at, parts[i], n) != 0)
+                        return 0;
+                at += n;
+                if (i < 2)
+                        at += strcspn(at, "\"\\");
+        }
+        n = (size_t)(at - bytes->data);
+        return n < HEAD_MAX ? n : 0;
+}
+
+/* Whether JSON shows the text as it is. */
+static bool is_plain(const char *text) {
+        for (; *text; text++)
+                if ((unsigned char)*text < ' ' || *text == '"' || *text == '\\')
+                        return false;
+        return true;
+}
+
+/* The head for the object, which json is to get. 0 = its kind and apiVersion are missing or too
+ * long: it is no valid object. */
+static size_t make_head(const struct hfd_resource *resource, const struct hf__json *json,
+                        char head[HEAD_MAX]) {
+        if (!has_any_kind(resource))
+                return write_head(resource, head);
+        const char *kind = hf__json_string(json, "kind"),
+                   *version = hf__json_string(json, "apiVersion");
+        if (!kind || !version || !is_plain(kind) || !is_plain(version))
+                return 0;
+        return hf__join(head, HEAD_MAX, "{\"kind\":\"", kind, "\",\"apiVersion\":\"", version,
+                        "\",\"metadata\":{", NULL);
 }
 
 static void put_member(struct hf__strbuf *s, const char *comma, const struct hf__json *member) {
@@ -62,7 +108,10 @@ struct hf__buf *hfd_object_encode(const struct hfd_resource *resource,
         char head[HEAD_MAX];
         const char *comma = "";
 
-        hf__strbuf_add(&s, head, write_head(resource, head));
+        size_t n_head = make_head(resource, json, head);
+        if (n_head == 0)
+                return NULL;
+        hf__strbuf_add(&s, head, n_head);
         for (struct hf__json *m = hf__json_first(hf__json_get(json, "metadata")); m;
              m = hf__json_next(m)) {
                 const char *key = hf__json_key(m);
@@ -120,7 +169,7 @@ static struct hfd_object *alloc_object(const struct hfd_resource *resource, cons
         if (!object)
                 return NULL;
         atomic_init(&object->refs, 1);
-        object->resource = resource;
+        object->resource = hfd_resource_ref(resource);
         object->revision = revision;
         memcpy(object->path, path, n + 1);
         const char *slash = resource->namespaced ? strchr(object->path, '/') : NULL;
@@ -146,14 +195,17 @@ static struct hf__buf *normalize_bytes(const struct hfd_resource *resource,
 struct hfd_object *hfd_object_new(const struct hfd_resource *resource, const char *path,
                                   uint64_t revision, const struct hf__buf *stored) {
         char head[HEAD_MAX];
-        size_t n_head = write_head(resource, head);
+        size_t n_head = has_any_kind(resource) ? find_head(stored) : write_head(resource, head);
         struct hf__buf *normal = NULL;
 
-        if (stored->n < n_head || memcmp(stored->data, head, n_head) != 0) {
+        if (n_head == 0 || stored->n < n_head ||
+            (!has_any_kind(resource) && memcmp(stored->data, head, n_head) != 0)) {
                 normal = normalize_bytes(resource, stored);
                 if (!normal)
                         return NULL;
                 stored = normal;
+                n_head = find_head(stored);
+                assert(n_head > 0); /* hfd_object_encode has written it */
         }
         struct hfd_object *object = alloc_object(resource, path, revision);
         if (object) {
@@ -166,11 +218,12 @@ struct hfd_object *hfd_object_new(const struct hfd_resource *resource, const cha
         return object;
 }
 
-int hfd_object_check(const struct hf__buf *stored) {
+int hfd_object_check(const struct hfd_resource *resource, const struct hf__buf *stored) {
         struct hf__json *json = NULL;
+        char head[HEAD_MAX];
         int r = hf__json_parse(stored->data, stored->n, &json, NULL);
 
-        if (r == 0 && !hf__json_is_object(json))
+        if (r == 0 && (!hf__json_is_object(json) || make_head(resource, json, head) == 0))
                 r = HF_E_INVALID;
         hf__json_free(json);
         if (r != 0 && r != -ENOMEM)
@@ -203,6 +256,24 @@ struct hfd_object *hfd_object_at(const struct hfd_object *object, uint64_t revis
         return other->bytes ? other : hfd_object_unref(other);
 }
 
+struct hfd_object *hfd_object_as(const struct hfd_resource *resource,
+                                 const struct hfd_object *object) {
+        char head[HEAD_MAX];
+        size_t n_head = write_head(resource, head), n_rest = object->bytes->n - object->splice_at;
+        struct hfd_object *other = alloc_object(resource, object->path, object->revision);
+
+        if (!other)
+                return NULL;
+        other->splice_at = (uint16_t)n_head;
+        other->n_splice = object->n_splice;
+        other->bytes = hf__buf_new(n_head + n_rest);
+        if (!other->bytes)
+                return hfd_object_unref(other);
+        memcpy(other->bytes->data, head, n_head);
+        memcpy(other->bytes->data + n_head, object->bytes->data + object->splice_at, n_rest);
+        return other;
+}
+
 struct hfd_object *hfd_object_ref(struct hfd_object *object) {
         if (object)
                 atomic_fetch_add_explicit(&object->refs, 1, memory_order_relaxed);
@@ -215,6 +286,7 @@ struct hfd_object *hfd_object_unref(struct hfd_object *object) {
         assert(!object->frames); /* whoever shares them has a reference */
         hf__json_free(atomic_load(&object->selectable));
         hf__buf_unref(object->bytes);
+        hfd_resource_unref(object->resource);
         free(object);
         return NULL;
 }
@@ -278,7 +350,10 @@ static struct hf__json *make_selectable(const struct hfd_object *object) {
                 r = -ENOMEM;
         else
                 r = copy_member(selectable, hf__json_get(whole, "metadata"), "labels");
-        for (size_t i = 0; r == 0 && i < sizeof members / sizeof members[0]; i++)
+        const struct hfd_custom_version *custom = object->resource->custom;
+        if (r == 0 && custom)
+                r = hfd_custom_selectable(custom->kind, whole, selectable);
+        for (size_t i = 0; r == 0 && !custom && i < sizeof members / sizeof members[0]; i++)
                 r = copy_member(selectable, whole, members[i]);
         const char *signer = hf__json_string(whole, "spec.signerName");
         if (r == 0 && signer)

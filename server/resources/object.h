@@ -7,7 +7,9 @@
  * Stored bytes begin with `{"kind":K,"apiVersion":V,"metadata":{`, the head, which is the same for
  * all objects of a resource. They contain no resourceVersion. Served bytes are the stored bytes
  * with `"resourceVersion":"N",` inserted after the head. So a plain read or watch parses no JSON.
- * If another program has stored an object in another form, hfd_object_new converts it.
+ * If another program has stored an object in another form, hfd_object_new converts it. Under the
+ * permanent row of a slot (custom/custom_table.h), an object keeps the kind and apiVersion that it
+ * has.
  *
  * An object is immutable, except for the parts that are built on first use, and for its shared
  * frames. Thread: any.
@@ -28,6 +30,8 @@ struct hf__json;
 struct hfd_object_frames;
 
 struct hfd_object {
+        /* A counted reference. Of a custom resource: the storage row whose form the object has, or
+         * the permanent row of its slot while its definition is not known. */
         const struct hfd_resource *resource;
         uint64_t revision;
         struct hf__buf *bytes; /* owned; the served bytes; NULL = see hfd_object_unreadable */
@@ -57,7 +61,7 @@ static inline const char *hfd_object_name(const struct hfd_object *object) {
 struct hfd_object *hfd_object_new(const struct hfd_resource *resource, const char *path,
                                   uint64_t revision, const struct hf__buf *stored);
 /* 0 = stored is a valid object; HF_E_INVALID = it is not; -ENOMEM. */
-int hfd_object_check(const struct hf__buf *stored);
+int hfd_object_check(const struct hfd_resource *resource, const struct hf__buf *stored);
 /*
  * A placeholder for a stored value that is not a valid object. Its path is the store's key. It has
  * no bytes, so only its path and revision can be used. NULL = out of memory.
@@ -72,6 +76,9 @@ struct hfd_object *hfd_object_sealed(const struct hfd_resource *resource, const 
                                      uint64_t revision, const char *why);
 /* A copy with another revision, for a DELETED event. NULL = out of memory. */
 struct hfd_object *hfd_object_at(const struct hfd_object *object, uint64_t revision);
+/* A copy with the kind and apiVersion of another row. NULL = out of memory. */
+struct hfd_object *hfd_object_as(const struct hfd_resource *resource,
+                                 const struct hfd_object *object);
 /* Accepts NULL. */
 struct hfd_object *hfd_object_ref(struct hfd_object *object);
 /* Accepts NULL, returns NULL. */
@@ -112,6 +119,7 @@ const char *hfd_event_type_name(enum hf_event_type type);
 
 /*
  * Prints json in the stored order: kind, apiVersion, metadata, the rest; without resourceVersion
- * and selfLink. kind and apiVersion are taken from resource. NULL = out of memory.
+ * and selfLink. kind and apiVersion are taken from resource. NULL = out of memory; or, under the
+ * permanent row of a slot, json has no valid ones.
  */
 struct hf__buf *hfd_object_encode(const struct hfd_resource *resource, const struct hf__json *json);

@@ -12,6 +12,7 @@
 #include <holdfast/error.h>
 
 #include "base/strbuf.h"
+#include "server/resources/custom/custom_table.h"
 
 void hfd_object_path(const struct hfd_resource *resource, const char *ns, const char *name,
                      char path[HFD_PATH_MAX]) {
@@ -42,11 +43,40 @@ int hfd_object_key(const char *prefix, const struct hfd_resource *resource, cons
         return n > 0 ? 0 : HF_E_TOO_LARGE;
 }
 
-const struct hfd_resource *hfd_object_key_parse(const char *prefix, const char *key,
-                                                const char **ret_path) {
+/*
+ * The slot of a key "GROUP/PLURAL/[NAMESPACE/]NAME" whose group has a dot. As above.
+ */
+static const struct hfd_resource *parse_custom_key(struct hfd_custom_table *table, const char *key,
+                                                   const char **ret_path) {
+        char group[HF_NAME_MAX + 1], plural[HF_NAME_MAX + 1];
+        const struct hfd_resource *slot;
+        size_t n_group = strcspn(key, "/");
+
+        *ret_path = key;
+        if (n_group >= sizeof group || key[n_group] != '/' || !memchr(key, '.', n_group))
+                return NULL;
+        const char *at = key + n_group + 1;
+        size_t n_plural = strcspn(at, "/");
+        if (n_plural == 0 || n_plural >= sizeof plural || at[n_plural] != '/')
+                return NULL;
+        const char *path = at + n_plural + 1, *slash = strchr(path, '/');
+        if (!*path || *path == '/' || (slash && (!slash[1] || strchr(slash + 1, '/'))))
+                return NULL;
+        memcpy(group, key, n_group);
+        group[n_group] = '\0';
+        memcpy(plural, at, n_plural);
+        plural[n_plural] = '\0';
+        int r = hfd_custom_table_slot(table, group, plural, &slot);
+        *ret_path = r == 0 ? path : NULL;
+        return slot;
+}
+
+const struct hfd_resource *hfd_object_key_parse(const char *prefix, struct hfd_custom_table *table,
+                                                const char *key, const char **ret_path) {
         size_t n, n_prefix = strlen(prefix);
         const struct hfd_resource *rows = hfd_resources(&n);
 
+        *ret_path = key;
         if (strncmp(key, prefix, n_prefix) != 0 || key[n_prefix] != '/')
                 return NULL;
         key += n_prefix + 1;
@@ -61,5 +91,5 @@ const struct hfd_resource *hfd_object_key_parse(const char *prefix, const char *
                 bool has_ns = strchr(*ret_path, '/') != NULL;
                 return **ret_path && has_ns == rows[i].namespaced ? &rows[i] : NULL;
         }
-        return NULL;
+        return table ? parse_custom_key(table, key, ret_path) : NULL;
 }

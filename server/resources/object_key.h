@@ -10,6 +10,8 @@
 #include "server/resources/resource.h"
 #include "server/storage/keys.h"
 
+struct hfd_custom_table;
+
 #define HFD_PATH_MAX (2 * HF_NAME_MAX + 2) /* "namespace/name" and a NUL */
 
 /* A range of paths: those that begin with prefix ("" = all), or only the path that equals it. */
@@ -38,8 +40,10 @@ int hfd_object_key(const char *prefix, const struct hfd_resource *resource, cons
                    char key[HFD_KEY_MAX]);
 
 /*
- * The reverse: finds the resource and the path of a key. *ret_path points into key. NULL: no
- * resource has such keys.
+ * The reverse: finds the resource and the path of a key. *ret_path points into key. For a custom
+ * resource, whether its definition is known or not, it is the permanent row of the slot
+ * (custom/custom_table.h); table NULL = there are none. NULL: no resource has such keys; or, if
+ * *ret_path is NULL, memory ran out.
  */
-const struct hfd_resource *hfd_object_key_parse(const char *prefix, const char *key,
-                                                const char **ret_path);
+const struct hfd_resource *hfd_object_key_parse(const char *prefix, struct hfd_custom_table *table,
+                                                const char *key, const char **ret_path);

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/strbuf.h"
+#include "server/resources/custom/custom_kind.h"
 #include "server/resources/strategies/strategies.h"
 
 /* Both versions of Events have them. */
@@ -468,15 +469,35 @@ const struct hfd_resource *hfd_resources(size_t *ret_n) {
 }
 
 size_t hfd_resource_index(const struct hfd_resource *resource) {
+        if (resource->slot != 0)
+                return resource->slot;
         assert(resource >= table && resource < table + N_ROWS);
         return (size_t)(resource - table);
 }
 
-bool hfd_resource_starts_group(const struct hfd_resource *resource) {
-        for (size_t i = 0; i < hfd_resource_index(resource); i++)
-                if (strcmp(table[i].group, resource->group) == 0)
-                        return false;
-        return true;
+const struct hfd_resource *hfd_resource_ref(const struct hfd_resource *resource) {
+        if (resource && resource->custom)
+                hfd_custom_kind_ref(resource->custom->kind);
+        return resource;
+}
+
+const struct hfd_resource *hfd_resource_unref(const struct hfd_resource *resource) {
+        if (resource && resource->custom)
+                hfd_custom_kind_unref(resource->custom->kind);
+        return NULL;
+}
+
+const struct hfd_column *hfd_resource_columns(const struct hfd_resource *resource, size_t *ret_n) {
+        size_t n = 0;
+
+        if (resource->custom) {
+                *ret_n = resource->custom->n_columns;
+                return resource->custom->columns;
+        }
+        while (n < HFD_COLUMNS_MAX && resource->columns[n].name)
+                n++;
+        *ret_n = n;
+        return resource->columns;
 }
 
 bool hfd_resource_starts_version(const struct hfd_resource *resource) {
@@ -513,6 +534,7 @@ bool hfd_resource_subresource(const struct hfd_resource *resource, const char *n
                    {"status", HFD_SUB_STATUS},
                    {"finalize", HFD_SUB_FINALIZE},
                    {"approval", HFD_SUB_APPROVAL},
+                   {"scale", HFD_SUB_SCALE},
                    {"token", HFD_SUB_TOKEN}};
 
         for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)

@@ -5,20 +5,28 @@
  * cache, watches, discovery, Table) reads the row. The rules of a single kind are in its strategy
  * functions (strategies/strategies.h, which also describes how to add a kind).
  *
- * The table is static and immutable. Each resource has one row, so callers may compare pointers to
- * rows. Pure. Thread: any.
+ * The table is static and immutable. Each of its resources has one row, so callers may compare
+ * pointers to rows.
+ *
+ * Custom resources have rows outside the table, which come and go at run time
+ * (custom/custom_kind.h). Such a row is counted: whoever keeps it has a reference. Two rows may
+ * belong to the same objects, so callers compare hfd_resource_index, and not pointers. Pure.
+ * Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>
 
 struct hf__json;
 struct hfd_causes;
+struct hfd_custom_version;
 struct hfd_schema;
 
-#define HFD_COLUMNS_MAX     10
-#define HFD_RESOURCES_MAX   64
-#define HFD_API_VERSION_MAX 128 /* bytes of "group/version", with the NUL */
-#define HFD_QUALIFIED_MAX   128 /* bytes of "plural.group", with the NUL */
+#define HFD_COLUMNS_MAX      10
+#define HFD_RESOURCES_MAX    64 /* rows of the table */
+#define HFD_CUSTOM_SLOTS_MAX 1024
+#define HFD_SLOTS_MAX        (HFD_RESOURCES_MAX + HFD_CUSTOM_SLOTS_MAX)
+#define HFD_API_VERSION_MAX  320 /* bytes of "group/version", with the NUL */
+#define HFD_QUALIFIED_MAX    320 /* bytes of "plural.group", with the NUL */
 
 /*
  * Parts of an object that have their own path. A write to that path changes only that part. A row
@@ -30,7 +38,8 @@ enum hfd_subresource {
         HFD_SUB_STATUS = 1,
         HFD_SUB_FINALIZE = 2,
         HFD_SUB_TOKEN = 4,
-        HFD_SUB_APPROVAL = 8
+        HFD_SUB_APPROVAL = 8,
+        HFD_SUB_SCALE = 16 /* of custom resources: the object as a Scale */
 };
 
 /*
@@ -40,6 +49,8 @@ enum hfd_subresource {
 struct hfd_column {
         const char *name, *type, *format, *path;
         bool wide;
+        const char *description; /* NULL = the name; of custom resources: derived from the path */
+        int priority;            /* of custom resources; above 0: wide */
 };
 
 /* A member of the object that has another name in the stored form. */
@@ -58,6 +69,7 @@ struct hfd_resource {
         const char *plural, *singular, *kind;
         const char *short_name;       /* NULL = none */
         const char *other_short_name; /* a second one; NULL = none */
+        const char *list_kind;        /* of a custom resource; NULL = kind and "List" */
         const char *category;         /* a name for several kinds, for `kubectl get`; NULL = none */
         const char *storage; /* segments of the store's keys after the prefix; NULL = a review */
         const struct hfd_conversion *conversion; /* NULL = the row stores its objects */
@@ -94,6 +106,10 @@ struct hfd_resource {
         struct hfd_column columns[HFD_COLUMNS_MAX]; /* ends at HFD_COLUMNS_MAX or a NULL name */
 
         const struct hfd_schema *schema; /* of the kind: a STRUCT */
+        /* Of a custom resource: its version, which contains the row; NULL = a row of the table, or
+         * the permanent row of a slot (custom/custom_table.h). */
+        struct hfd_custom_version *custom;
+        unsigned short slot; /* of a custom resource: its index; 0 = a row of the table */
         /* The strategy; see strategies/strategies.h. Each of these may be NULL. */
         int (*normalize)(struct hf__json *object);
         int (*prepare)(struct hf__json *object, const struct hf__json *old);
@@ -106,10 +122,22 @@ struct hfd_resource {
 
 /* All rows, in the order in which discovery lists them: by group. */
 const struct hfd_resource *hfd_resources(size_t *ret_n);
-/* The index of a row in hfd_resources. */
+/*
+ * The slot of a row, which the rows of the same stored objects share: below HFD_RESOURCES_MAX the
+ * index in hfd_resources, from there on that of a custom resource; below HFD_SLOTS_MAX.
+ */
 size_t hfd_resource_index(const struct hfd_resource *resource);
-/* Whether the row is the first of its group; or the first of its group and version. */
-bool hfd_resource_starts_group(const struct hfd_resource *resource);
+/* A reference to the row of a custom resource. For other rows, and NULL, these do nothing. ref
+ * returns its argument, unref NULL. */
+const struct hfd_resource *hfd_resource_ref(const struct hfd_resource *resource);
+const struct hfd_resource *hfd_resource_unref(const struct hfd_resource *resource);
+/* Whether two rows have the same objects, in whatever version. */
+static inline bool hfd_resource_same(const struct hfd_resource *a, const struct hfd_resource *b) {
+        return hfd_resource_index(a) == hfd_resource_index(b);
+}
+/* The columns of the row's Table; *ret_n of them. */
+const struct hfd_column *hfd_resource_columns(const struct hfd_resource *resource, size_t *ret_n);
+/* Whether a row of the table is the first of its group and version. */
 bool hfd_resource_starts_version(const struct hfd_resource *resource);
 /* Finds a row; NULL = there is no such resource. */
 const struct hfd_resource *hfd_resource_find(const char *group, const char *version,

@@ -151,7 +151,7 @@ void hfd_response_bad_request(struct hfd_response *response, const char *format,
 
 void hfd_response_forbidden(struct hfd_response *response, const struct hfd_resource *resource,
                             const char *name, const char *why, const struct hfd_details *cause) {
-        char message[1024], qualified[128];
+        char message[1024], qualified[HFD_QUALIFIED_MAX];
         struct hfd_details details = make_object_details(resource, name);
 
         hfd_resource_qualified(resource, qualified);
@@ -171,7 +171,7 @@ void hfd_response_no_such_resource(struct hfd_response *response) {
 
 void hfd_response_not_found(struct hfd_response *response, const struct hfd_resource *resource,
                             const char *name) {
-        char message[512], qualified[128];
+        char message[512], qualified[HFD_QUALIFIED_MAX];
         struct hfd_details details = make_object_details(resource, name);
 
         hfd_resource_qualified(resource, qualified);
@@ -187,7 +187,7 @@ void hfd_response_not_allowed(struct hfd_response *response) {
 
 void hfd_response_exists(struct hfd_response *response, const struct hfd_resource *resource,
                          const char *name, bool generated) {
-        char message[640], qualified[128];
+        char message[640], qualified[HFD_QUALIFIED_MAX];
         struct hfd_details details = make_object_details(resource, name);
 
         hfd_resource_qualified(resource, qualified);
@@ -201,7 +201,7 @@ void hfd_response_exists(struct hfd_response *response, const struct hfd_resourc
 
 void hfd_response_conflict(struct hfd_response *response, const struct hfd_resource *resource,
                            const char *name, const char *why) {
-        char message[1600], qualified[128];
+        char message[1600], qualified[HFD_QUALIFIED_MAX];
         struct hfd_details details = make_object_details(resource, name);
 
         if (!why)
@@ -219,7 +219,7 @@ void hfd_response_conflict(struct hfd_response *response, const struct hfd_resou
  */
 void hfd_response_stale_term(struct hfd_response *response, const struct hfd_resource *resource,
                              const char *name) {
-        char message[640], qualified[128];
+        char message[640], qualified[HFD_QUALIFIED_MAX];
         const char *why = "the leader term of this write has ended; nothing was written";
         struct hfd_details details = make_object_details(resource, name);
 

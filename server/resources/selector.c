@@ -21,6 +21,8 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "server/resources/custom/custom_kind.h"
+#include "server/resources/custom/custom_selectable.h"
 #include "server/resources/forms/conversion.h"
 #include "server/resources/validation/names.h"
 
@@ -234,6 +236,8 @@ static const char *find_field(const struct hfd_resource *resource, const char *k
                 return find_event_field(resource, key);
         if (is_certificate_request(resource))
                 return strcmp(key, "spec.signerName") == 0 ? key : NULL;
+        if (resource->custom)
+                return hfd_custom_is_selectable(resource->custom, key) ? key : NULL;
         if (*resource->group)
                 return NULL;
         known = (strcmp(resource->plural, "secrets") == 0 && strcmp(key, "type") == 0) ||

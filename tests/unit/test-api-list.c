@@ -22,6 +22,7 @@
 #include "base/json.h"
 #include "server/handlers/documents/discovery.h"
 #include "server/handlers/openapi/openapi.h"
+#include "server/resources/custom/served_rows.h"
 
 /*
  * The workspace's namespace is ws-<name>, which is a label. With a longer name it could never
@@ -179,16 +180,18 @@ static void test_discovery_serves_every_path(void **state) {
 
         for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
                 struct hf__json *json = NULL;
-                struct hf__buf *buf = hfd_discovery(paths[i], &code);
+                struct hf__buf *buf = hfd_discovery(NULL, paths[i], &code);
                 assert_int_equal(code, 200);
                 assert_int_equal(hf__json_parse(buf->data, buf->n, &json, NULL), 0);
                 hf__json_free(json);
                 hf__buf_unref(buf);
         }
-        assert_null(hfd_discovery("/apis/apps", &code));
+        assert_null(hfd_discovery(NULL, "/apis/apps", &code));
         assert_int_equal(code, 404);
-        assert_null(hfd_discovery("/apis/coordination.k8s.io/v9", &code));
-        struct hf__buf *v2 = hfd_openapi_v2();
+        assert_null(hfd_discovery(NULL, "/apis/coordination.k8s.io/v9", &code));
+        struct hfd_served_rows *rows = hfd_served_rows_new(NULL);
+        struct hf__buf *v2 = hfd_openapi_v2(rows);
+        hfd_served_rows_free(rows);
         assert_memory_equal(v2->data,
                             "\x0a\x03"
                             "2.0\x12",

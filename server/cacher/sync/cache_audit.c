@@ -27,7 +27,7 @@ struct audit {
         uint64_t revision;               /* the cache's, when the audit began */
         unsigned long replacement_epoch; /* its value when the audit began */
         /* Owned snapshots of the cache at that revision. */
-        struct hfd_object_tree trees[HFD_RESOURCES_MAX], unreadable;
+        struct hfd_object_tree trees[HFD_SLOTS_MAX], unreadable;
         char start[HFD_KEY_MAX]; /* the next page starts at this key; "" = the first page */
         size_t n_keys;           /* keys of known resources on the pages so far */
         char difference[HFD_KEY_MAX + 64]; /* "" = none so far */
@@ -36,7 +36,7 @@ struct audit {
 static void request_audit_page(struct audit *audit);
 
 static void free_audit(struct audit *audit) {
-        for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
+        for (size_t i = 0; i < hfd_cacher_slots(audit->cacher); i++)
                 hfd_object_tree_clear(&audit->trees[i]);
         hfd_object_tree_clear(&audit->unreadable);
         free(audit);
@@ -46,7 +46,7 @@ static void free_audit(struct audit *audit) {
 static void compare_counts(struct audit *audit) {
         size_t n_cached = hfd_object_tree_size(&audit->unreadable);
 
-        for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
+        for (size_t i = 0; i < hfd_cacher_slots(audit->cacher); i++)
                 n_cached += hfd_object_tree_size(&audit->trees[i]);
         if (n_cached != audit->n_keys)
                 (void)snprintf(audit->difference, sizeof audit->difference,
@@ -95,8 +95,9 @@ static void compare_page(struct audit *audit, const struct hfd_store_reply *repl
 
         for (size_t i = 0; i < reply->n_kvs && !*audit->difference; i++) {
                 const struct hfd_kv *kv = &reply->kvs[i];
+                struct hfd_cacher *cacher = audit->cacher;
                 const struct hfd_resource *resource =
-                        hfd_object_key_parse(audit->cacher->prefix, kv->key, &path);
+                        hfd_object_key_parse(cacher->prefix, cacher->table, kv->key, &path);
                 if (!resource)
                         continue;
                 audit->n_keys++;
@@ -144,7 +145,7 @@ static void begin_audit_locked(struct hfd_cacher *cacher, struct audit *audit) {
         audit->cacher = cacher;
         audit->revision = cacher->revision;
         audit->replacement_epoch = cacher->identity.replacement_epoch;
-        for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
+        for (size_t i = 0; i < hfd_cacher_slots(cacher); i++)
                 audit->trees[i] = hfd_object_tree_snapshot(&cacher->trees[i]);
         audit->unreadable = hfd_object_tree_snapshot(&cacher->unreadable);
 }

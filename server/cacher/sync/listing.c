@@ -54,13 +54,16 @@ static void request_page(struct hfd_listing *listing);
  */
 static bool add_value(struct hfd_listing *listing, const struct hfd_kv *kv) {
         const char *path;
+        struct hfd_cacher *cacher = listing->cacher;
         const struct hfd_resource *resource =
-                hfd_object_key_parse(listing->cacher->prefix, kv->key, &path);
+                hfd_object_key_parse(cacher->prefix, cacher->table, kv->key, &path);
         struct hfd_object *old = NULL;
 
         if (!resource || !kv->value)
-                return true;
-        struct hfd_object *object = hfd_stored_object_new(resource, path, kv);
+                return path != NULL;
+        const struct hfd_resource *form = hfd_slot_form_get(cacher, resource);
+        struct hfd_object *object = hfd_stored_object_new(form, path, kv);
+        hfd_resource_unref(form);
         if (!object) {
                 struct hfd_object *placeholder =
                         hfd_stored_value_placeholder(listing->cacher, resource, kv);
@@ -355,7 +358,7 @@ struct hfd_listing *hfd_listing_free(struct hfd_listing *listing) {
                 return NULL;
         while (listing->first)
                 listing->first = free_page(listing->first);
-        for (size_t i = 0; i < HFD_RESOURCES_MAX; i++) {
+        for (size_t i = 0; i < hfd_cacher_slots(listing->cacher); i++) {
                 hfd_object_tree_clear(&listing->trees[i]);
                 hfd_object_tree_clear(&listing->newer[i]);
         }

@@ -23,9 +23,9 @@ struct hfd_listing {
         void (*done)(struct hfd_listing *listing, int error, const struct hf_status *status);
 
         /* the timer thread only */
-        struct hfd_object_tree trees[HFD_RESOURCES_MAX];
+        struct hfd_object_tree trees[HFD_SLOTS_MAX];
         /* Empty until the listing is published: then the cacher's trees move here, to be freed. */
-        struct hfd_object_tree newer[HFD_RESOURCES_MAX];
+        struct hfd_object_tree newer[HFD_SLOTS_MAX];
         struct hfd_event_histories histories; /* the same */
         struct hfd_object_tree unreadable;    /* placeholders, by key; see cacher_private.h */
 

@@ -81,7 +81,7 @@ static void swap_trees(struct hfd_object_tree *a, struct hfd_object_tree *b) {
 static bool publish_locked(struct hfd_cacher *cacher, struct hfd_listing *listing) {
         if (listing->replacement_epoch != cacher->identity.replacement_epoch)
                 return false;
-        for (size_t i = 0; i < HFD_RESOURCES_MAX; i++) {
+        for (size_t i = 0; i < hfd_cacher_slots(cacher); i++) {
                 swap_trees(&cacher->trees[i], &listing->trees[i]);
                 swap_trees(&cacher->newer[i], &listing->newer[i]);
         }

@@ -65,25 +65,33 @@ static struct hfd_object *get_put_object(struct hfd_cacher *cacher,
         pthread_mutex_lock(&cacher->mu);
         struct hfd_object *newer =
                 hfd_object_tree_find(&cacher->newer[hfd_resource_index(resource)], path);
-        if (newer && newer->revision == kv->mod_revision)
+        const struct hfd_resource *form = hfd_slot_form_get_locked(&cacher->forms, resource);
+        if (newer && newer->revision == kv->mod_revision &&
+            hfd_custom_same_form(newer->resource, form))
                 object = hfd_object_ref(newer);
         pthread_mutex_unlock(&cacher->mu);
-        return object ? object : hfd_stored_object_new(resource, path, kv);
+        if (!object)
+                object = hfd_stored_object_new(form, path, kv);
+        hfd_resource_unref(form);
+        return object;
 }
 
 /* False: out of memory. */
 static bool prepare_event(struct hfd_cacher *cacher, const struct hfd_watch_event *event,
                           struct hfd_event_batch *batch, struct hfd_prepared_event *prepared) {
         if (event->type != HFD_WATCH_PROGRESS)
-                prepared->resource =
-                        hfd_object_key_parse(cacher->prefix, event->kv.key, &prepared->path);
+                prepared->resource = hfd_object_key_parse(cacher->prefix, cacher->table,
+                                                          event->kv.key, &prepared->path);
+        if (!prepared->resource && event->type != HFD_WATCH_PROGRESS && !prepared->path)
+                return false;
         if (!prepared->resource) {
                 batch->epoch_written |= is_epoch_written(cacher, event);
                 batch->lease_acquired |= is_lease_acquired(cacher, event);
                 batch->copy_begun |= is_copy_marked(cacher, event);
                 return true;
         }
-        batch->observers |= cacher->observers[hfd_resource_index(prepared->resource)];
+        size_t index = hfd_resource_index(prepared->resource);
+        batch->observers |= index < HFD_RESOURCES_MAX ? cacher->observers[index] : 0u;
         if (event->type != HFD_WATCH_PUT)
                 return true;
         if (!event->kv.value)
@@ -143,7 +151,7 @@ static bool seal_locked(struct hfd_cacher *cacher, const struct hfd_prepared_eve
         if (hfd_object_tree_remove(&cacher->trees[index], prepared->path, &old) != 0)
                 return false;
         hfd_object_unref(old);
-        hfd_event_history_interrupt(&cacher->histories.of[index], revision);
+        hfd_event_history_interrupt(hfd_event_history_of(&cacher->histories, index), revision);
         hfd_watchers_expire_resource_locked(cacher, index, dirty);
         return true;
 }
@@ -174,6 +182,10 @@ static bool apply_event_locked(struct hfd_cacher *cacher, const struct hfd_watch
         bool was_sealed = hfd_sealed_value_is_locked(cacher, event->kv.key);
 
         prepared->object = prepared->placeholder = NULL; /* consumed */
+        if (object)
+                object = hfd_slot_form_apply_locked(&cacher->forms, object);
+        if (!object && !placeholder && event->type == HFD_WATCH_PUT)
+                return false;
         forget_newer_locked(&cacher->newer[index], prepared->path, event->kv.mod_revision);
         bool good =
                 hfd_stored_value_set_placeholder(&cacher->unreadable, event->kv.key, placeholder);
@@ -187,7 +199,8 @@ static bool apply_event_locked(struct hfd_cacher *cacher, const struct hfd_watch
                 good = remove_locked(tree, prepared->path, event->kv.mod_revision, &change);
         /* The states so far lack the object that was sealed, so no list may get one of them. */
         if (was_sealed)
-                hfd_event_history_interrupt(&cacher->histories.of[index], event->kv.mod_revision);
+                hfd_event_history_interrupt(hfd_event_history_of(&cacher->histories, index),
+                                            event->kv.mod_revision);
         if (!good || !change.object)
                 return good;
         if (hfd_watchers_queue_change_locked(cacher, &change, dirty) > 1)

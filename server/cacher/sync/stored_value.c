@@ -36,7 +36,7 @@ struct hfd_object *hfd_stored_value_placeholder(struct hfd_cacher *cacher,
 
         if (why)
                 return sealed_placeholder(cacher, resource, kv, why);
-        if (hfd_object_check(kv->value) != HF_E_INVALID)
+        if (hfd_object_check(resource, kv->value) != HF_E_INVALID)
                 return NULL; /* the value is valid, so memory ran out */
         hf_log(&cacher->host->log, HF_LOG_ERROR, "cacher",
                "the value stored at %s is not a valid object; it is not served", kv->key);

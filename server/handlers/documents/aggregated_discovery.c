@@ -10,6 +10,7 @@
 
 #include "base/strbuf.h"
 #include "server/handlers/documents/discovery.h"
+#include "server/resources/custom/served_rows.h"
 
 /* other: the row of the kind in the response; NULL = it is the kind of the resource. */
 static void put_response_kind(struct hf__strbuf *s, const struct hfd_resource *row,
@@ -26,7 +27,7 @@ static void put_subresources(struct hf__strbuf *s, const struct hfd_resource *ro
         for (size_t i = 0; hfd_discovery_subresource(row, i, &sub); i++) {
                 hf__strbuf_printf(s, "%s{\"subresource\":\"%s\",",
                                   i == 0 ? ",\"subresources\":[" : ",", sub.name);
-                put_response_kind(s, row, sub.other);
+                put_response_kind(s, row, sub.other || !row->custom ? sub.other : row);
                 hf__strbuf_printf(s, ",\"verbs\":%s}", sub.verbs);
         }
         if (hfd_discovery_subresource(row, 0, &sub))
@@ -35,7 +36,7 @@ static void put_subresources(struct hf__strbuf *s, const struct hfd_resource *ro
 
 static void put_resource(struct hf__strbuf *s, const struct hfd_resource *row) {
         hf__strbuf_printf(s, "{\"resource\":\"%s\",", row->plural);
-        put_response_kind(s, row, NULL);
+        put_response_kind(s, row, row->custom ? row : NULL);
         hf__strbuf_printf(s, ",\"scope\":\"%s\",\"singularResource\":\"%s\",\"verbs\":%s",
                           row->namespaced ? "Namespaced" : "Cluster", row->singular,
                           hfd_discovery_verbs(row));
@@ -44,51 +45,51 @@ static void put_resource(struct hf__strbuf *s, const struct hfd_resource *row) {
         hf__strbuf_putc(s, '}');
 }
 
-/* row is the first row of its version. */
-static void put_version(struct hf__strbuf *s, const struct hfd_resource *row) {
-        size_t n;
-        const struct hfd_resource *rows = hfd_resources(&n);
-        const char *comma = "";
+/* Row i is the first one of its version. */
+static void put_version(struct hf__strbuf *s, const struct hfd_served_rows *rows, size_t i) {
+        size_t end = hfd_served_version_end(rows, i);
 
-        hf__strbuf_printf(s, "{\"version\":\"%s\",\"resources\":[", row->version);
-        for (size_t i = 0; i < n; i++) {
-                if (strcmp(rows[i].group, row->group) != 0 ||
-                    strcmp(rows[i].version, row->version) != 0)
-                        continue;
-                hf__strbuf_puts(s, comma);
-                put_resource(s, &rows[i]);
-                comma = ",";
+        hf__strbuf_printf(s, "{\"version\":\"%s\",\"resources\":[", rows->of[i]->version);
+        for (size_t at = i; at < end; at++) {
+                if (at > i)
+                        hf__strbuf_putc(s, ',');
+                put_resource(s, rows->of[at]);
         }
         hf__strbuf_puts(s, "],\"freshness\":\"Current\"}");
 }
 
-/* row is the first row of its group. The core group has no name. */
-static void put_group(struct hf__strbuf *s, const struct hfd_resource *row) {
+/* Row i is the first one of its group. The core group has no name. */
+static void put_group(struct hf__strbuf *s, const struct hfd_served_rows *rows, size_t i) {
         hf__strbuf_puts(s, "{\"metadata\":{");
-        if (*row->group)
-                hf__strbuf_printf(s, "\"name\":\"%s\",", row->group);
+        if (*rows->of[i]->group)
+                hf__strbuf_printf(s, "\"name\":\"%s\",", rows->of[i]->group);
         hf__strbuf_puts(s, "\"creationTimestamp\":null},\"versions\":[");
-        hfd_discovery_put_versions(s, row, put_version);
+        hfd_discovery_put_versions(s, rows, i, put_version);
         hf__strbuf_puts(s, "]}");
 }
 
-struct hf__buf *hfd_aggregated_discovery(bool core, const char *version) {
-        const struct hfd_resource *row;
+struct hf__buf *hfd_aggregated_discovery(struct hfd_custom_table *table, bool core,
+                                         const char *version) {
+        struct hfd_served_rows *rows = hfd_served_rows_new(table);
         struct hf__strbuf s = {0};
+        const char *comma = "";
 
+        if (!rows)
+                return NULL;
         hf__strbuf_printf(&s,
                           "{\"kind\":\"APIGroupDiscoveryList\",\"apiVersion\":"
                           "\"apidiscovery.k8s.io/%s\",\"metadata\":{},\"items\":[",
                           version);
-        if (core)
-                put_group(&s, hfd_resource_namespaces());
-        for (size_t i = 0; !core && (row = hfd_discovery_group(i)) != NULL; i++) {
-                if (i > 0)
-                        hf__strbuf_putc(&s, ',');
-                put_group(&s, row);
+        for (size_t i = 0; i < rows->n; i = hfd_served_group_end(rows, i)) {
+                if (core != !*rows->of[i]->group)
+                        continue;
+                hf__strbuf_puts(&s, comma);
+                put_group(&s, rows, i);
+                comma = ",";
         }
         hf__strbuf_puts(&s, "]}\n");
         struct hf__buf *buf = hf__strbuf_to_buf(&s);
         hf__strbuf_done(&s);
+        hfd_served_rows_free(rows);
         return buf;
 }

@@ -8,6 +8,10 @@
 
 #include "base/buf.h"
 
+struct hfd_custom_table;
+
 /* The apidiscovery.k8s.io APIGroupDiscoveryList. core: the document at /api, otherwise the one at
- * /apis. version: "v2" or "v2beta1", which have the same content. NULL = out of memory. */
-struct hf__buf *hfd_aggregated_discovery(bool core, const char *version);
+ * /apis. version: "v2" or "v2beta1", which have the same content. table NULL = without
+ * custom resources. NULL = out of memory. */
+struct hf__buf *hfd_aggregated_discovery(struct hfd_custom_table *table, bool core,
+                                         const char *version);

@@ -3,9 +3,9 @@
  * Discovery, in its older form: a document for each group, and for each version. Documents are
  * generated for each request, because clients request them rarely and cache them.
  *
- * Invariant: groups, versions and kinds come from the resource table; only the core version, v1, is
- * also written here. The table has no list of groups and versions: the first row of a group or
- * version represents it here.
+ * Invariant: groups, versions and kinds come from the rows that are served now; only the core
+ * version, v1, is also written here. There is no list of groups and versions: the first row of a
+ * group or version represents it here.
  */
 #include "server/handlers/documents/discovery.h"
 
@@ -14,11 +14,13 @@
 #include <string.h>
 
 #include "base/base64.h"
+#include "base/json.h"
 #include "base/sha256.h"
 #include "base/strbuf.h"
 #include "server/handlers/openapi/openapi.h"
+#include "server/resources/custom/custom_kind.h"
+#include "server/resources/custom/served_rows.h"
 #include "server/resources/forms/conversion.h"
-#include "server/resources/group_priority.h"
 #include "server/resources/resource.h"
 
 const char *hfd_discovery_verbs(const struct hfd_resource *row) {
@@ -37,14 +39,21 @@ bool hfd_discovery_subresource(const struct hfd_resource *row, size_t i,
                 struct hfd_discovery_subresource sub;
         } all[] = {{HFD_SUB_APPROVAL, {"approval", "[\"get\",\"patch\",\"update\"]", NULL}},
                    {HFD_SUB_FINALIZE, {"finalize", "[\"update\"]", NULL}},
+                   {HFD_SUB_SCALE, {"scale", "[\"get\",\"patch\",\"update\"]", NULL}},
                    {HFD_SUB_STATUS, {"status", "[\"get\",\"patch\",\"update\"]", NULL}},
                    {HFD_SUB_TOKEN, {"token", "[\"create\"]", NULL}}};
+
+        static const struct hfd_resource scale = {.group = "autoscaling",
+                                                  .version = "v1",
+                                                  .kind = "Scale"};
 
         for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)
                 if (row->subresources & (unsigned)all[k].bit && i-- == 0) {
                         *ret_sub = all[k].sub;
                         if (all[k].bit == HFD_SUB_TOKEN)
                                 ret_sub->other = hfd_resource_token_request();
+                        if (all[k].bit == HFD_SUB_SCALE)
+                                ret_sub->other = &scale;
                         return true;
                 }
         return false;
@@ -58,53 +67,48 @@ static void put_version(struct hf__strbuf *s, const struct hfd_resource *row) {
         hf__strbuf_printf(s, "{\"groupVersion\":\"%s\",\"version\":\"%s\"}", version, row->version);
 }
 
-void hfd_discovery_put_versions(struct hf__strbuf *s, const struct hfd_resource *row,
-                                void (*put)(struct hf__strbuf *s, const struct hfd_resource *row)) {
-        size_t n;
-        const struct hfd_resource *rows = hfd_resources(&n);
-        const char *comma = "";
+void hfd_discovery_put_versions(struct hf__strbuf *s, const struct hfd_served_rows *rows, size_t i,
+                                void (*put)(struct hf__strbuf *s,
+                                            const struct hfd_served_rows *rows, size_t i)) {
+        size_t end = hfd_served_group_end(rows, i);
 
-        for (size_t i = 0; i < n; i++) {
-                if (strcmp(rows[i].group, row->group) != 0 ||
-                    !hfd_resource_starts_version(&rows[i]))
-                        continue;
-                hf__strbuf_puts(s, comma);
-                put(s, &rows[i]);
-                comma = ",";
+        for (size_t at = i; at < end; at = hfd_served_version_end(rows, at)) {
+                if (at > i)
+                        hf__strbuf_putc(s, ',');
+                put(s, rows, at);
         }
 }
 
+static void put_version_of(struct hf__strbuf *s, const struct hfd_served_rows *rows, size_t i) {
+        put_version(s, rows->of[i]);
+}
+
 /*
- * metav1.APIGroup. row is the first row of its group, so it has the preferred version. is_document:
- * the group is a whole document and not an element of a list, so it needs a kind.
+ * metav1.APIGroup. Row i is the first one of its group, so it has the preferred version.
+ * is_document: the group is a whole document and not an element of a list, so it needs a kind.
  */
-static void put_group(struct hf__strbuf *s, const struct hfd_resource *row, bool is_document) {
+static void put_group(struct hf__strbuf *s, const struct hfd_served_rows *rows, size_t i,
+                      bool is_document) {
         hf__strbuf_printf(s, "{%s\"name\":\"%s\",\"versions\":[",
                           is_document ? "\"kind\":\"APIGroup\",\"apiVersion\":\"v1\"," : "",
-                          row->group);
-        hfd_discovery_put_versions(s, row, put_version);
+                          rows->of[i]->group);
+        hfd_discovery_put_versions(s, rows, i, put_version_of);
         hf__strbuf_puts(s, "],\"preferredVersion\":");
-        put_version(s, row);
+        put_version(s, rows->of[i]);
         hf__strbuf_putc(s, '}');
 }
 
-const struct hfd_resource *hfd_discovery_group(size_t i) {
-        const struct hfd_resource *groups[HFD_RESOURCES_MAX];
-        size_t n = hfd_groups(groups);
-
-        /* The core group, which is the first one, is not in the list. */
-        return i + 1 < n ? groups[i + 1] : NULL;
-}
-
 /* metav1.APIGroupList. It does not contain the core group, which clients find at /api. */
-static void put_groups(struct hf__strbuf *s) {
-        const struct hfd_resource *row;
+static void put_groups(struct hf__strbuf *s, const struct hfd_served_rows *rows) {
+        const char *comma = "";
 
         hf__strbuf_puts(s, "{\"kind\":\"APIGroupList\",\"apiVersion\":\"v1\",\"groups\":[");
-        for (size_t i = 0; (row = hfd_discovery_group(i)) != NULL; i++) {
-                if (i > 0)
-                        hf__strbuf_putc(s, ',');
-                put_group(s, row, false);
+        for (size_t i = 0; i < rows->n; i = hfd_served_group_end(rows, i)) {
+                if (!*rows->of[i]->group)
+                        continue;
+                hf__strbuf_puts(s, comma);
+                put_group(s, rows, i, false);
+                comma = ",";
         }
         hf__strbuf_puts(s, "]}");
 }
@@ -132,7 +136,20 @@ static void put_storage_hash(struct hf__strbuf *s, const struct hfd_resource *se
         hf__base64_encode(s, digest, 8);
 }
 
+/* Appends a member with a list of names, unless it is empty. */
+static void put_list(struct hf__strbuf *s, const char *key, const struct hf__json *list) {
+        if (!hf__json_first(list))
+                return;
+        hf__strbuf_printf(s, ",\"%s\":", key);
+        hf__json_print(list, s);
+}
+
 void hfd_discovery_put_names(struct hf__strbuf *s, const struct hfd_resource *row) {
+        if (row->custom) {
+                put_list(s, "shortNames", hf__json_get(row->custom->kind->names, "shortNames"));
+                put_list(s, "categories", hf__json_get(row->custom->kind->names, "categories"));
+                return;
+        }
         if (row->short_name)
                 hf__strbuf_printf(s, ",\"shortNames\":[\"%s\"", row->short_name);
         if (row->other_short_name)
@@ -164,40 +181,35 @@ static void put_resource(struct hf__strbuf *s, const struct hfd_resource *row) {
 }
 
 /* metav1.APIResourceList. False: the group has no such version. */
-static bool put_resources(struct hf__strbuf *s, const char *group, const char *version) {
-        size_t n, n_found = 0;
-        const struct hfd_resource *rows = hfd_resources(&n);
+static bool put_resources(struct hf__strbuf *s, const struct hfd_served_rows *rows,
+                          const char *group, const char *version) {
+        size_t first = hfd_served_find_version(rows, group, version);
         char text[HFD_API_VERSION_MAX];
 
-        for (size_t i = 0; i < n; i++) {
-                if (strcmp(rows[i].group, group) != 0 || strcmp(rows[i].version, version) != 0)
-                        continue;
-                hfd_resource_api_version(&rows[i], text);
-                if (n_found == 0)
-                        hf__strbuf_printf(s,
-                                          "{\"kind\":\"APIResourceList\",\"apiVersion\":\"v1\","
-                                          "\"groupVersion\":\"%s\",\"resources\":[",
-                                          text);
-                else
+        if (first == rows->n)
+                return false;
+        hfd_resource_api_version(rows->of[first], text);
+        hf__strbuf_printf(s,
+                          "{\"kind\":\"APIResourceList\",\"apiVersion\":\"v1\","
+                          "\"groupVersion\":\"%s\",\"resources\":[",
+                          text);
+        for (size_t i = first, end = hfd_served_version_end(rows, first); i < end; i++) {
+                if (i > first)
                         hf__strbuf_putc(s, ',');
-                put_resource(s, &rows[i]);
-                n_found++;
+                put_resource(s, rows->of[i]);
         }
         hf__strbuf_puts(s, "]}");
-        return n_found > 0;
+        return true;
 }
 
 /* Appends the document of one group. False: there is no such group. */
-static bool put_group_document(struct hf__strbuf *s, const char *group) {
-        size_t n;
-        const struct hfd_resource *rows = hfd_resources(&n);
+static bool put_group_document(struct hf__strbuf *s, const struct hfd_served_rows *rows,
+                               const char *group) {
+        size_t i = *group ? hfd_served_find_group(rows, group) : rows->n;
 
-        for (size_t i = 0; i < n; i++)
-                if (*group && strcmp(rows[i].group, group) == 0) {
-                        put_group(s, &rows[i], true);
-                        return true;
-                }
-        return false;
+        if (i < rows->n)
+                put_group(s, rows, i, true);
+        return i < rows->n;
 }
 
 /* ---- paths ---- */
@@ -214,16 +226,18 @@ static bool split_group_version(const char *rest, char group[256], char version[
 }
 
 /* rest: the path after "/apis/". */
-static bool put_below_apis(struct hf__strbuf *s, const char *rest) {
+static bool put_below_apis(struct hf__strbuf *s, const struct hfd_served_rows *rows,
+                           const char *rest) {
         char group[256], version[64];
 
         if (!strchr(rest, '/'))
-                return put_group_document(s, rest);
-        return split_group_version(rest, group, version) && put_resources(s, group, version);
+                return put_group_document(s, rows, rest);
+        return split_group_version(rest, group, version) && put_resources(s, rows, group, version);
 }
 
 /* False: there is no document at path. */
-static bool put_document(struct hf__strbuf *s, const char *path) {
+static bool put_document(struct hf__strbuf *s, const struct hfd_served_rows *rows,
+                         const char *path) {
         static const char openapi_apis[] = "/openapi/v3/apis/", apis[] = "/apis/";
         char group[256], version[64];
 
@@ -233,30 +247,31 @@ static bool put_document(struct hf__strbuf *s, const char *path) {
                 return true;
         }
         if (strcmp(path, "/api/v1") == 0)
-                return put_resources(s, "", "v1");
+                return put_resources(s, rows, "", "v1");
         if (strcmp(path, "/apis") == 0) {
-                put_groups(s);
+                put_groups(s, rows);
                 return true;
         }
         if (strcmp(path, "/openapi/v2") == 0) {
-                hfd_openapi_v2_put(s);
+                hfd_openapi_v2_put(s, rows);
                 return true;
         }
         if (strcmp(path, "/openapi/v3") == 0) {
-                hfd_openapi_v3_put_index(s);
+                hfd_openapi_v3_put_index(s, rows);
                 return true;
         }
         if (strcmp(path, "/openapi/v3/api/v1") == 0)
-                return hfd_openapi_v3_put(s, "", "v1");
+                return hfd_openapi_v3_put(s, rows, "", "v1");
         if (strncmp(path, openapi_apis, sizeof openapi_apis - 1) == 0)
                 return split_group_version(path + sizeof openapi_apis - 1, group, version) &&
-                       hfd_openapi_v3_put(s, group, version);
+                       hfd_openapi_v3_put(s, rows, group, version);
         if (strncmp(path, apis, sizeof apis - 1) == 0)
-                return put_below_apis(s, path + sizeof apis - 1);
+                return put_below_apis(s, rows, path + sizeof apis - 1);
         return false;
 }
 
-struct hf__buf *hfd_discovery(const char *path, int *ret_code) {
+struct hf__buf *hfd_discovery(struct hfd_custom_table *table, const char *path, int *ret_code) {
+        struct hfd_served_rows *rows = hfd_served_rows_new(table);
         struct hf__strbuf s = {0};
         char trimmed[512]; /* a longer path is cut; no document has such a path */
         struct hf__buf *buf = NULL;
@@ -266,12 +281,15 @@ struct hf__buf *hfd_discovery(const char *path, int *ret_code) {
         while (n > 1 && path[n - 1] == '/')
                 n--;
         (void)snprintf(trimmed, sizeof trimmed, "%.*s", (int)(n < 511 ? n : 511), path);
-        if (put_document(&s, trimmed)) {
+        if (!rows) {
+                *ret_code = 500;
+        } else if (put_document(&s, rows, trimmed)) {
                 buf = hf__strbuf_to_buf(&s);
                 *ret_code = buf ? 200 : 500;
         } else {
                 *ret_code = 404;
         }
         hf__strbuf_done(&s);
+        hfd_served_rows_free(rows);
         return buf;
 }

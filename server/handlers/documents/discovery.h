@@ -3,7 +3,7 @@
 /*
  * Discovery: describes which groups, versions and resources are served
  * (https://kubernetes.io/docs/concepts/overview/kubernetes-api/#discovery-api). The documents are
- * generated from the table of resources, and those of OpenAPI also from the tables of fields.
+ * generated from the rows that are served, and those of OpenAPI also from the tables of fields.
  * Thread: any.
  */
 #include <stdbool.h>
@@ -13,23 +13,24 @@
 #include "server/resources/resource.h"
 
 struct hf__strbuf;
+struct hfd_custom_table;
+struct hfd_served_rows;
 
 /*
  * Returns the JSON document at path: /api, /api/v1, /apis, /apis/GROUP, /apis/GROUP/VERSION,
  * /openapi/v2 or /openapi/v3... Slashes at the end are ignored. *ret_code is 200. NULL: *ret_code
- * is 404 (there is no document at path) or 500 (out of memory). Pure.
+ * is 404 (there is no document at path) or 500 (out of memory). table NULL = without custom
+ * resources. Pure.
  */
-struct hf__buf *hfd_discovery(const char *path, int *ret_code);
+struct hf__buf *hfd_discovery(struct hfd_custom_table *table, const char *path, int *ret_code);
 
 /* ---- what the documents of a group and aggregated discovery have in common ---- */
 
-/* The first row of the group that is listed at position i, in kube-apiserver's order and without
- * the core group. NULL: there are not so many. */
-const struct hfd_resource *hfd_discovery_group(size_t i);
-/* Appends the versions of a group, whose first row is row, with commas between them. put appends
- * one version. */
-void hfd_discovery_put_versions(struct hf__strbuf *s, const struct hfd_resource *row,
-                                void (*put)(struct hf__strbuf *s, const struct hfd_resource *row));
+/* Appends the versions of a group, whose first row is number i, with commas between them. put
+ * appends one version, whose first row is number i. */
+void hfd_discovery_put_versions(struct hf__strbuf *s, const struct hfd_served_rows *rows, size_t i,
+                                void (*put)(struct hf__strbuf *s,
+                                            const struct hfd_served_rows *rows, size_t i));
 /* Appends the members for the short names and the category of a resource, each after a comma. */
 void hfd_discovery_put_names(struct hf__strbuf *s, const struct hfd_resource *row);
 /* The verbs of a resource, as a JSON array. */

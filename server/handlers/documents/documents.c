@@ -17,6 +17,7 @@
 #include "server/handlers/documents/aggregated_discovery.h"
 #include "server/handlers/documents/discovery.h"
 #include "server/handlers/openapi/openapi.h"
+#include "server/resources/custom/served_rows.h"
 #include "server/resources/response.h"
 
 #define ETAG_DIGITS 64
@@ -95,13 +96,14 @@ static void respond(struct hfd_http_request *http_request, struct hfd_response *
 }
 
 /* Clients keep this document, and ask whether it has changed. */
-static void respond_aggregated(struct hfd_http_request *http_request, const char *path,
+static void respond_aggregated(struct hfd_custom_table *table,
+                               struct hfd_http_request *http_request, const char *path,
                                const char *version) {
         struct hfd_response response = {.code = 200};
         const char *seen = hfd_http_request_header(http_request, "if-none-match");
         char etag[ETAG_DIGITS + 3], type[TYPE_MAX];
 
-        response.body = hfd_aggregated_discovery(strncmp(path, "/apis", 5) != 0, version);
+        response.body = hfd_aggregated_discovery(table, strncmp(path, "/apis", 5) != 0, version);
         if (!response.body) {
                 respond(http_request, &response, "application/json");
                 return;
@@ -122,7 +124,15 @@ static void respond_aggregated(struct hfd_http_request *http_request, const char
         hfd_http_request_unref(http_request);
 }
 
-void hfd_documents_handle(struct hfd_http_request *http_request) {
+static struct hf__buf *make_openapi_v2(struct hfd_custom_table *table) {
+        struct hfd_served_rows *rows = hfd_served_rows_new(table);
+        struct hf__buf *buf = rows ? hfd_openapi_v2(rows) : NULL;
+
+        hfd_served_rows_free(rows);
+        return buf;
+}
+
+void hfd_documents_handle(struct hfd_custom_table *table, struct hfd_http_request *http_request) {
         const char *method = hfd_http_request_method(http_request),
                    *path = hfd_http_request_path(http_request), *type = "application/json";
         struct hfd_response response = {.code = 200};
@@ -131,13 +141,13 @@ void hfd_documents_handle(struct hfd_http_request *http_request) {
         if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
                 hfd_response_not_allowed(&response);
         } else if (document.form == FORM_AGGREGATED) {
-                respond_aggregated(http_request, path, document.version);
+                respond_aggregated(table, http_request, path, document.version);
                 return;
         } else if (document.form == FORM_PROTOBUF) {
-                response.body = hfd_openapi_v2();
+                response.body = make_openapi_v2(table);
                 type = HFD_OPENAPI_V2_TYPE;
         } else {
-                response.body = hfd_discovery(path, &response.code);
+                response.body = hfd_discovery(table, path, &response.code);
         }
         if (document.form == FORM_NONE && response.body && response.code == 200) {
                 hfd_response_done(&response);
@@ -173,22 +183,18 @@ static bool add_path(char **paths, size_t *n, const struct hfd_resource *row, bo
 }
 
 /* Adds the paths of the groups and versions, which are at most three for each row. */
-static bool add_api_paths(char **paths, size_t *n) {
-        size_t n_rows;
-        const struct hfd_resource *rows = hfd_resources(&n_rows);
+static bool add_api_paths(char **paths, size_t *n, const struct hfd_served_rows *rows) {
         bool ok = true;
 
-        for (size_t i = 0; ok && i < n_rows; i++) {
-                if (hfd_resource_starts_group(&rows[i]))
-                        ok = add_path(paths, n, &rows[i], false, "");
-                if (ok && hfd_resource_starts_version(&rows[i]))
-                        ok = add_path(paths, n, &rows[i], true, "") &&
-                             add_path(paths, n, &rows[i], true, "/openapi/v3");
-        }
+        for (size_t i = 0; ok && i < rows->n; i = hfd_served_group_end(rows, i))
+                ok = add_path(paths, n, rows->of[i], false, "");
+        for (size_t i = 0; ok && i < rows->n; i = hfd_served_version_end(rows, i))
+                ok = add_path(paths, n, rows->of[i], true, "") &&
+                     add_path(paths, n, rows->of[i], true, "/openapi/v3");
         return ok;
 }
 
-static struct hf__buf *make_root(void) {
+static struct hf__buf *make_root(const struct hfd_served_rows *rows) {
         static const char *const others[] = {"/.well-known/openid-configuration",
                                              "/apis",
                                              "/healthz",
@@ -199,12 +205,15 @@ static struct hf__buf *make_root(void) {
                                              "/openid/v1/jwks",
                                              "/readyz",
                                              "/version"};
-        char *paths[4 * HFD_RESOURCES_MAX + sizeof others / sizeof others[0]];
+        size_t n_others = sizeof others / sizeof others[0], n = 0;
+        char **paths = malloc((3 * rows->n + n_others) * sizeof *paths);
         struct hf__strbuf s = {0};
-        size_t n = 0;
-        bool ok = add_api_paths(paths, &n);
 
-        for (size_t i = 0; ok && i < sizeof others / sizeof others[0]; i++) {
+        if (!paths)
+                return NULL;
+        bool ok = add_api_paths(paths, &n, rows);
+
+        for (size_t i = 0; ok && i < n_others; i++) {
                 paths[n] = strdup(others[i]);
                 ok = paths[n] != NULL;
                 n += ok;
@@ -215,6 +224,7 @@ static struct hf__buf *make_root(void) {
                 hf__strbuf_printf(&s, "    \"%s\"%s\n", paths[i], i + 1 < n ? "," : "");
                 free(paths[i]);
         }
+        free(paths);
         hf__strbuf_puts(&s, "  ]\n}\n");
         struct hf__buf *buf = ok ? hf__strbuf_to_buf(&s) : NULL;
         hf__strbuf_done(&s);
@@ -224,10 +234,14 @@ static struct hf__buf *make_root(void) {
 void hfd_documents_handle_root(void *ctx, struct hfd_http_request *http_request) {
         const char *method = hfd_http_request_method(http_request);
         struct hfd_response response = {.code = 200};
+        struct hfd_served_rows *rows = NULL;
 
         if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
                 hfd_response_not_allowed(&response);
         else
-                response.body = make_root();
+                rows = hfd_served_rows_new(ctx);
+        if (rows)
+                response.body = make_root(rows);
+        hfd_served_rows_free(rows);
         respond(http_request, &response, "application/json");
 }

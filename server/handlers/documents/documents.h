@@ -7,8 +7,10 @@
  */
 #include "server/http/http.h"
 
+struct hfd_custom_table;
+
 /* Responds to a GET or HEAD of a document; to other methods with 405. Consumes the caller's
- * reference. Never blocks. */
-void hfd_documents_handle(struct hfd_http_request *http_request);
-/* A handler of http.h, for "/". ctx is not used. */
+ * reference. table NULL = without custom resources. Never blocks. */
+void hfd_documents_handle(struct hfd_custom_table *table, struct hfd_http_request *http_request);
+/* A handler of http.h, for "/". ctx: the struct hfd_custom_table. */
 void hfd_documents_handle_root(void *ctx, struct hfd_http_request *http_request);

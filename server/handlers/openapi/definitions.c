@@ -6,6 +6,8 @@
 #include "server/handlers/openapi/definitions.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
 
 bool hfd_openapi_has_reference(const struct hfd_schema *schema) {
         return schema->definition &&
@@ -20,12 +22,34 @@ static bool contains(const struct hfd_definitions *definitions, const struct hfd
         return false;
 }
 
+/* False: out of memory. */
+static bool has_room(struct hfd_definitions *definitions) {
+        size_t space = definitions->space ? 2 * definitions->space : 64;
+
+        if (definitions->n < definitions->space)
+                return true;
+        struct hfd_definition *list = realloc(definitions->list, space * sizeof *list);
+        if (!list) {
+                definitions->error = -ENOMEM;
+                return false;
+        }
+        definitions->list = list;
+        definitions->space = space;
+        return true;
+}
+
+void hfd_definitions_done(struct hfd_definitions *definitions) {
+        free(definitions->list);
+        *definitions = (struct hfd_definitions){0};
+}
+
 static void add(struct hfd_definitions *definitions, const struct hfd_schema *schema,
                 const struct hfd_resource *resource) {
         if (hfd_openapi_has_reference(schema)) {
-                if (contains(definitions, schema))
+                /* The schema of a custom resource is its own, so it is not searched for. */
+                bool own = resource && resource->custom;
+                if ((!own && contains(definitions, schema)) || !has_room(definitions))
                         return;
-                assert(definitions->n < HFD_DEFINITIONS_MAX);
                 definitions->list[definitions->n++] = (struct hfd_definition){schema, resource};
         }
         if (schema->items)

@@ -7,9 +7,6 @@
 #include "server/resources/resource.h"
 #include "server/schema/schema.h"
 
-/* More than the document of all kinds needs; definitions.c asserts this. */
-#define HFD_DEFINITIONS_MAX 256
-
 struct hfd_definition {
         const struct hfd_schema *schema;     /* has a definition name */
         const struct hfd_resource *resource; /* the resource of this kind; NULL = not a kind */
@@ -17,10 +14,13 @@ struct hfd_definition {
 
 /* Begins as {0}. */
 struct hfd_definitions {
-        struct hfd_definition list[HFD_DEFINITIONS_MAX];
-        size_t n;
+        struct hfd_definition *list; /* owned */
+        size_t n, space;
+        int error; /* 0, or -ENOMEM: definitions are missing */
 };
 
+/* Frees what it owns. */
+void hfd_definitions_done(struct hfd_definitions *definitions);
 /* Adds the kind of a resource and the parts that it refers to, unless they are there already. */
 void hfd_definitions_add(struct hfd_definitions *definitions, const struct hfd_resource *resource);
 

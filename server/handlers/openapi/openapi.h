@@ -9,17 +9,19 @@
 #include "base/buf.h"
 
 struct hf__strbuf;
+struct hfd_served_rows;
 
 #define HFD_OPENAPI_V2_TYPE "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
 /* The document at /openapi/v2 as protobuf. NULL = out of memory. */
-struct hf__buf *hfd_openapi_v2(void);
+struct hf__buf *hfd_openapi_v2(const struct hfd_served_rows *rows);
 /* Appends the same document as JSON. */
-void hfd_openapi_v2_put(struct hf__strbuf *s);
+void hfd_openapi_v2_put(struct hf__strbuf *s, const struct hfd_served_rows *rows);
 /* Appends the index at /openapi/v3. */
-void hfd_openapi_v3_put_index(struct hf__strbuf *s);
+void hfd_openapi_v3_put_index(struct hf__strbuf *s, const struct hfd_served_rows *rows);
 /*
  * Appends the document of one group ("" = core) and version. False: it is not served, and the
  * contents of s must not be sent.
  */
-bool hfd_openapi_v3_put(struct hf__strbuf *s, const char *group, const char *version);
+bool hfd_openapi_v3_put(struct hf__strbuf *s, const struct hfd_served_rows *rows, const char *group,
+                        const char *version);

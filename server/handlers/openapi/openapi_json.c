@@ -3,13 +3,15 @@
  * OpenAPI as JSON. v2 has one document with everything, v3 one for each group and version. The two
  * differ in how a schema refers to another one, and in the form of a parameter.
  */
-#include <assert.h>
+#include <errno.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/strbuf.h"
 #include "server/handlers/openapi/definitions.h"
 #include "server/handlers/openapi/openapi.h"
 #include "server/handlers/openapi/paths.h"
+#include "server/resources/custom/served_rows.h"
 
 struct writer {
         struct hf__strbuf *s;
@@ -122,10 +124,65 @@ static void put_schema(const struct writer *w, const struct hfd_schema *schema,
                 put_members(w, schema, field);
 }
 
+/* The members of a property as they are in a schema of the table. */
+static void put_own_property(const struct writer *w, const struct hfd_schema *schema,
+                             const char *name, const char *separator) {
+        const struct hfd_schema_field *field = hfd_schema_field(schema, name);
+
+        if (!field)
+                return;
+        hf__strbuf_printf(w->s, "%s\"%s\":{", separator, name);
+        put_schema(w, field->schema, field);
+        end_object(w->s);
+}
+
+/*
+ * The members of a custom resource's schema in v3, as its definition has them, with the three
+ * properties that the definition need not name.
+ */
+static void put_custom_members(const struct writer *w, const struct hfd_custom_version *version) {
+        struct hf__json *props = NULL;
+        int r = hf__json_parse(version->document->data, version->document->n, &props, NULL);
+
+        for (const struct hf__json *m = hf__json_first(props); m; m = hf__json_next(m))
+                if (strcmp(hf__json_key(m), "properties") != 0) {
+                        hf__strbuf_json(w->s, hf__json_key(m), strlen(hf__json_key(m)));
+                        hf__strbuf_putc(w->s, ':');
+                        hf__json_print(m, w->s);
+                        hf__strbuf_putc(w->s, ',');
+                }
+        hf__strbuf_puts(w->s, "\"properties\":{");
+        put_own_property(w, version->row.schema, "apiVersion", "");
+        put_own_property(w, version->row.schema, "kind", ",");
+        put_own_property(w, version->row.schema, "metadata", ",");
+        for (const struct hf__json *m = hf__json_first(hf__json_get(props, "properties")); m;
+             m = hf__json_next(m)) {
+                const char *key = hf__json_key(m);
+                if (strcmp(key, "apiVersion") == 0 || strcmp(key, "kind") == 0 ||
+                    strcmp(key, "metadata") == 0)
+                        continue;
+                hf__strbuf_putc(w->s, ',');
+                hf__strbuf_json(w->s, key, strlen(key));
+                hf__strbuf_putc(w->s, ':');
+                hf__json_print(m, w->s);
+        }
+        hf__strbuf_puts(w->s, "},");
+        if (r != 0)
+                w->s->error = -ENOMEM;
+        hf__json_free(props);
+}
+
 static void put_definition(const struct writer *w, const struct hfd_definition *definition) {
+        const struct hfd_custom_version *custom =
+                definition->resource ? definition->resource->custom : NULL;
+
         hf__strbuf_printf(w->s, "\"%s\":{", definition->schema->definition);
-        put_text(w->s, "description", definition->schema->description);
-        put_members(w, definition->schema, NULL);
+        if (custom && custom->document && !w->v2) {
+                put_custom_members(w, custom);
+        } else {
+                put_text(w->s, "description", definition->schema->description);
+                put_members(w, definition->schema, NULL);
+        }
         if (definition->resource) {
                 hf__strbuf_puts(w->s, "\"x-kubernetes-group-version-kind\":[");
                 put_kind(w->s, definition->resource);
@@ -209,27 +266,20 @@ static void put_token_path(const struct writer *w, const struct hfd_resource *re
 
 /* ---- documents ---- */
 
-/* Whether the row belongs to the document of a group and version; group NULL = of everything. */
-static bool belongs(const struct hfd_resource *row, const char *group, const char *version) {
-        return !group || (strcmp(row->group, group) == 0 && strcmp(row->version, version) == 0);
-}
-
-/* Appends the paths and definitions. Returns whether there are any. */
-static bool put_contents(const struct writer *w, const char *group, const char *version) {
+/* Appends the paths and definitions of the rows from `first` to before `end`. */
+static void put_contents(const struct writer *w, const struct hfd_served_rows *rows, size_t first,
+                         size_t end) {
         struct hfd_definitions definitions = {0};
-        size_t n;
-        const struct hfd_resource *rows = hfd_resources(&n);
 
         hf__strbuf_puts(w->s, "\"paths\":{");
-        for (size_t i = 0; i < n; i++) {
-                if (!belongs(&rows[i], group, version))
-                        continue;
-                hfd_definitions_add(&definitions, &rows[i]);
-                put_path(w, &rows[i], true);
-                put_path(w, &rows[i], false);
-                if (rows[i].subresources & HFD_SUB_TOKEN) {
+        for (size_t i = first; i < end; i++) {
+                const struct hfd_resource *row = rows->of[i];
+                hfd_definitions_add(&definitions, row);
+                put_path(w, row, true);
+                put_path(w, row, false);
+                if (row->subresources & HFD_SUB_TOKEN) {
                         hfd_definitions_add(&definitions, hfd_resource_token_request());
-                        put_token_path(w, &rows[i]);
+                        put_token_path(w, row);
                 }
         }
         end_object(w->s);
@@ -237,40 +287,41 @@ static bool put_contents(const struct writer *w, const char *group, const char *
         for (size_t i = 0; i < definitions.n; i++)
                 put_definition(w, &definitions.list[i]);
         end_object(w->s);
-        return definitions.n > 0;
+        if (definitions.error != 0)
+                w->s->error = definitions.error;
+        hfd_definitions_done(&definitions);
 }
 
-void hfd_openapi_v2_put(struct hf__strbuf *s) {
+void hfd_openapi_v2_put(struct hf__strbuf *s, const struct hfd_served_rows *rows) {
         const struct writer w = {s, true};
 
         hf__strbuf_puts(s, "{\"swagger\":\"2.0\",\"info\":{\"title\":\"Holdfast\","
                            "\"version\":\"v1\"},");
-        (void)put_contents(&w, NULL, NULL);
+        put_contents(&w, rows, 0, rows->n);
         hf__strbuf_putc(s, '}');
 }
 
-bool hfd_openapi_v3_put(struct hf__strbuf *s, const char *group, const char *version) {
+bool hfd_openapi_v3_put(struct hf__strbuf *s, const struct hfd_served_rows *rows, const char *group,
+                        const char *version) {
         const struct writer w = {s, false};
+        size_t first = hfd_served_find_version(rows, group, version);
 
+        if (first == rows->n)
+                return false;
         hf__strbuf_puts(s, "{\"openapi\":\"3.0.0\",\"info\":{\"title\":\"Holdfast\","
                            "\"version\":\"v1\"},");
-        bool found = put_contents(&w, group, version);
+        put_contents(&w, rows, first, hfd_served_version_end(rows, first));
         hf__strbuf_puts(s, "}}");
-        return found;
+        return true;
 }
 
-void hfd_openapi_v3_put_index(struct hf__strbuf *s) {
-        size_t n;
-        const struct hfd_resource *rows = hfd_resources(&n);
-
+void hfd_openapi_v3_put_index(struct hf__strbuf *s, const struct hfd_served_rows *rows) {
         hf__strbuf_puts(s, "{\"paths\":{");
-        for (size_t i = 0; i < n; i++) {
-                if (!hfd_resource_starts_version(&rows[i]))
-                        continue;
+        for (size_t i = 0; i < rows->n; i = hfd_served_version_end(rows, i)) {
                 hf__strbuf_puts(s, i > 0 ? ",\"" : "\"");
-                hfd_openapi_put_prefix(s, &rows[i]);
+                hfd_openapi_put_prefix(s, rows->of[i]);
                 hf__strbuf_puts(s, "\":{\"serverRelativeURL\":\"/openapi/v3/");
-                hfd_openapi_put_prefix(s, &rows[i]);
+                hfd_openapi_put_prefix(s, rows->of[i]);
                 hf__strbuf_puts(s, "\"}");
         }
         hf__strbuf_puts(s, "}}");

@@ -11,6 +11,7 @@
 #include "server/handlers/openapi/definitions.h"
 #include "server/handlers/openapi/openapi.h"
 #include "server/handlers/openapi/paths.h"
+#include "server/resources/custom/served_rows.h"
 
 /* Field numbers of gnostic's OpenAPIv2.proto, as MESSAGE_FIELD. */
 enum {
@@ -220,26 +221,27 @@ static void put_path(struct hf__strbuf *paths, const struct hfd_resource *row) {
         hf__strbuf_done(&name);
 }
 
-struct hf__buf *hfd_openapi_v2(void) {
+struct hf__buf *hfd_openapi_v2(const struct hfd_served_rows *rows) {
         struct hf__strbuf document = {0}, info = {0}, paths = {0}, definitions = {0};
         struct hfd_definitions all = {0};
-        size_t n;
-        const struct hfd_resource *rows = hfd_resources(&n);
 
         put_string(&document, DOCUMENT_SWAGGER, "2.0");
         put_string(&info, INFO_TITLE, "Holdfast");
         put_string(&info, INFO_VERSION, "v1");
         put_message(&document, DOCUMENT_INFO, &info);
-        for (size_t i = 0; i < n; i++) {
-                put_path(&paths, &rows[i]);
-                hfd_definitions_add(&all, &rows[i]);
-                if (rows[i].subresources & HFD_SUB_TOKEN)
+        for (size_t i = 0; i < rows->n; i++) {
+                put_path(&paths, rows->of[i]);
+                hfd_definitions_add(&all, rows->of[i]);
+                if (rows->of[i]->subresources & HFD_SUB_TOKEN)
                         hfd_definitions_add(&all, hfd_resource_token_request());
         }
         for (size_t i = 0; i < all.n; i++)
                 put_definition(&definitions, &all.list[i]);
         put_message(&document, DOCUMENT_PATHS, &paths);
         put_message(&document, DOCUMENT_DEFINITIONS, &definitions);
+        if (all.error != 0)
+                document.error = all.error;
+        hfd_definitions_done(&all);
         struct hf__buf *buf = hf__strbuf_to_buf(&document);
         hf__strbuf_done(&document);
         return buf;

@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "server/handlers/rest/rest_request.h"
+#include "server/resources/custom/served_rows.h"
 
 /* Whether an APIService of this name names a service. */
 static bool is_remote(struct hfd_cacher *cacher, const char *name) {
@@ -21,14 +22,12 @@ static bool is_remote(struct hfd_cacher *cacher, const char *name) {
         return remote;
 }
 
-static bool is_served(const char *group, const char *version) {
-        size_t n;
-        const struct hfd_resource *rows = hfd_resources(&n);
+static bool is_served(struct hfd_cacher *cacher, const char *group, const char *version) {
+        struct hfd_served_rows *rows = hfd_served_rows_new(hfd_cacher_table(cacher));
+        bool served = !rows || hfd_served_find_version(rows, group, version) < rows->n;
 
-        for (size_t i = 0; i < n; i++)
-                if (strcmp(rows[i].group, group) == 0 && strcmp(rows[i].version, version) == 0)
-                        return true;
-        return false;
+        hfd_served_rows_free(rows);
+        return served;
 }
 
 void hfd_remote_group_refuse(struct hfd_cacher *cacher, const char *group, const char *version,
@@ -36,8 +35,8 @@ void hfd_remote_group_refuse(struct hfd_cacher *cacher, const char *group, const
         char name[HF_NAME_MAX + 1];
         int n = snprintf(name, sizeof name, "%s.%s", version, group);
 
-        if (n < 0 || (size_t)n >= sizeof name || is_served(group, version) ||
-            !is_remote(cacher, name))
+        if (n < 0 || (size_t)n >= sizeof name || !is_remote(cacher, name) ||
+            is_served(cacher, group, version))
                 return;
         hfd_response_done(response);
         *response = (struct hfd_response){0};

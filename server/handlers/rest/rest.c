@@ -38,6 +38,7 @@
 #include "server/handlers/reviews/token_request.h"
 #include "server/pool/work_pool.h"
 #include "server/registry/large_work.h"
+#include "server/resources/custom/custom_table.h"
 #include "server/service_accounts/service_accounts.h"
 
 #define FENCE_HEADER "holdfast-fence" /* HF_FENCE_HEADER, in lower case */
@@ -130,9 +131,12 @@ static bool is_verb_allowed(const struct hfd_request *request,
 }
 
 /* Sets resource, subresource, verb and names. False: response is the error (404, 405). */
-static bool resolve_request_info(struct hfd_request *request, const struct hfd_request_info *info,
+static bool resolve_request_info(struct hfd_rest_request *rest, const struct hfd_request_info *info,
                                  struct hfd_response *response) {
-        request->resource = hfd_resource_find(info->group, info->version, info->resource);
+        struct hfd_request *request = &rest->request;
+
+        request->resource = hfd_custom_table_find(hfd_cacher_table(rest->registry->cacher),
+                                                  info->group, info->version, info->resource);
         if (!request->resource || (*info->ns && !request->resource->namespaced) ||
             !hfd_resource_subresource(request->resource, info->subresource,
                                       &request->subresource)) {
@@ -197,7 +201,7 @@ static bool fill_request(struct hfd_rest_request *rest, const struct hfd_request
         const char *fence = hfd_http_request_header(http_request, FENCE_HEADER);
         hf_nsec began = hfd_registry_now(rest->registry);
 
-        if (!resolve_request_info(request, info, response)) {
+        if (!resolve_request_info(rest, info, response)) {
                 if (!request->resource)
                         hfd_remote_group_refuse(rest->registry->cacher, info->group, info->version,
                                                 response);
@@ -382,5 +386,6 @@ void hfd_rest_handle(void *ctx, struct hfd_http_request *http_request) {
         if (info->is_resource)
                 handle_resource(ctx, http_request, info);
         else if (!hfd_remote_group_handle(ctx, http_request))
-                hfd_documents_handle(http_request);
+                hfd_documents_handle(hfd_cacher_table(((struct hfd_registry *)ctx)->cacher),
+                                     http_request);
 }

@@ -15,6 +15,7 @@
 #include "server/filters/media_type.h"
 #include "server/handlers/gzip.h"
 #include "server/handlers/negotiation.h"
+#include "server/resources/custom/custom_kind.h"
 #include "server/resources/forms/protobuf_answer.h"
 
 #define FENCE_HEADER "holdfast-fence" /* HF_FENCE_HEADER, in lower case */
@@ -102,6 +103,13 @@ static bool convert_to_protobuf(struct hfd_http_request *http_request,
         return true;
 }
 
+const char *hfd_rest_deprecation(const struct hfd_request *request) {
+        const struct hfd_custom_version *custom =
+                request && request->resource ? request->resource->custom : NULL;
+
+        return custom ? custom->warning : NULL;
+}
+
 static struct form make_form(struct hfd_http_request *http_request,
                              const struct hfd_request *request,
                              const struct hfd_response *response) {
@@ -120,10 +128,10 @@ static struct form make_form(struct hfd_http_request *http_request,
 
 /* Consumes the form's reference. */
 static void send_form(struct hfd_http_request *http_request, const struct hfd_response *response,
-                      struct form *form, const char *mistakes) {
+                      struct form *form, const char *deprecation, const char *mistakes) {
         static const struct hfd_header gzip_headers[] = {HFD_GZIP_HEADERS};
-        struct hfd_header headers[5 + WARNINGS_MAX];
-        char warnings[WARNINGS_MAX][WARNING_MAX], retry_after[16];
+        struct hfd_header headers[5 + 2 * WARNINGS_MAX];
+        char warnings[2 * WARNINGS_MAX][WARNING_MAX], retry_after[16];
         const char *fence = hfd_http_request_header(http_request, FENCE_HEADER);
         size_t n = 0;
 
@@ -137,7 +145,10 @@ static void send_form(struct hfd_http_request *http_request, const struct hfd_re
         /* The client takes the repeated header as proof that the write was fenced. */
         if (response->fence_compared && fence)
                 headers[n++] = (struct hfd_header){FENCE_HEADER, fence};
-        n += add_warnings(mistakes, warnings, headers + n);
+        /* The first warning is that of a deprecated version. */
+        size_t n_warnings = add_warnings(deprecation, warnings, headers + n);
+        n_warnings += add_warnings(mistakes, warnings + n_warnings, headers + n + n_warnings);
+        n += n_warnings;
         struct hf__buf *packed = pack(http_request, form->body);
         if (packed) {
                 memcpy(headers + n, gzip_headers, sizeof gzip_headers);
@@ -155,7 +166,7 @@ void hfd_rest_respond(struct hfd_http_request *http_request, const struct hfd_re
 
         if (response->body)
                 hfd_audited_response(http_request, response->body);
-        send_form(http_request, response, &form, mistakes);
+        send_form(http_request, response, &form, hfd_rest_deprecation(request), mistakes);
 }
 
 void hfd_rest_respond_as_is(struct hfd_http_request *http_request,
@@ -165,7 +176,7 @@ void hfd_rest_respond_as_is(struct hfd_http_request *http_request,
                             .body = hf__buf_ref(response->body)};
 
         hfd_audited_response(http_request, request->protobuf ? NULL : response->body);
-        send_form(http_request, response, &form, NULL);
+        send_form(http_request, response, &form, hfd_rest_deprecation(request), NULL);
 }
 
 const char *hfd_rest_content_type(const struct hfd_request *request) {
@@ -178,6 +189,7 @@ void hfd_rest_free(struct hfd_rest_request *rest) {
         hfd_options_done(&rest->request.options);
         hf__strbuf_done(&rest->translated);
         hfd_response_done(&rest->answer);
+        hfd_resource_unref(rest->request.resource);
         free(rest->fence);
         hfd_http_request_unref(rest->http_request);
         free(rest);

@@ -47,6 +47,9 @@ struct hfd_rest_request {
         struct hfd_response answer; /* owned */
 };
 /* Frees rest, and drops its reference to the HTTP request. */
+/* The warning that all responses of a deprecated version carry. Borrowed; NULL = none. request may
+ * be NULL. */
+const char *hfd_rest_deprecation(const struct hfd_request *request);
 void hfd_rest_free(struct hfd_rest_request *rest);
 /*
  * Sends response, whose body is JSON, in the form that the client gets. request: the request that

@@ -30,7 +30,7 @@
 #include <string.h>
 
 #include "base/strbuf.h"
-#include "server/cacher/consistent_read.h"
+#include "server/cacher/sync/consistent_read.h"
 #include "server/cacher/watcher.h"
 #include "server/filters/audited.h"
 #include "server/filters/unsent.h"

@@ -67,7 +67,7 @@ static int prepare_protobuf(struct hfd_list_body *body, const struct hfd_request
 
         body->protobuf = true;
         body->partial = request->format == HFD_AS_PARTIAL;
-        body->resource = request->resource;
+        body->resource = hfd_resource_ref(request->resource);
         body->keeps = true;
         hf__strbuf_printf(&s, "{%s}", meta);
         int r = s.error == 0 ? hf__json_parse(s.data, s.n, &body->meta, NULL) : s.error;
@@ -105,6 +105,7 @@ struct hfd_list_body *hfd_list_body_free(struct hfd_list_body *body) {
         hf__buf_unref(body->head);
         hfd_rendering_unref(body->rendering);
         hf__json_free(body->meta);
+        hfd_resource_unref(body->resource);
         while (body->next_kept < body->n_kept)
                 hf__buf_unref(body->kept[body->next_kept++]);
         free(body);

@@ -109,16 +109,18 @@ bool hfd_list_page_walk(struct hfd_list_page *page, const struct hfd_read *read,
 static void add_stored(struct hfd_list_page *page, const struct hfd_read *read,
                        const struct hfd_kv *kv) {
         const char *path;
-        const struct hfd_resource *resource =
-                hfd_object_key_parse(read->registry->prefix, kv->key, &path);
+        struct hfd_custom_table *table = hfd_cacher_table(read->registry->cacher);
+        const struct hfd_resource *resource = hfd_resource_stored(read->request->resource);
+        const struct hfd_resource *of_key =
+                hfd_object_key_parse(read->registry->prefix, table, kv->key, &path);
 
-        if (resource != hfd_resource_stored(read->request->resource) || !kv->value)
+        if (!of_key || !hfd_resource_same(of_key, resource) || !kv->value)
                 return;
         set_last(page, path);
         struct hfd_object *object = hfd_stored_object_new(resource, path, kv);
         page->sealed = object ? NULL : hfd_kv_sealed(kv);
         if (!object && !page->sealed)
-                page->failed = hfd_object_check(kv->value) != HF_E_INVALID;
+                page->failed = hfd_object_check(resource, kv->value) != HF_E_INVALID;
         else if (object)
                 (void)add_if_selected(page, read, object);
         hfd_object_unref(object);

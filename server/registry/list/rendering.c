@@ -124,17 +124,21 @@ void hfd_rendering_put_head(struct hf__strbuf *s, const struct hfd_request *requ
         case HFD_AS_JSON: break;
         }
         hfd_resource_api_version(request->resource, version);
+        const char *list_kind = request->resource->list_kind;
         hf__strbuf_printf(s,
-                          "{\"kind\":\"%sList\",\"apiVersion\":\"%s\",\"metadata\":{%s},"
+                          "{\"kind\":\"%s%s\",\"apiVersion\":\"%s\",\"metadata\":{%s},"
                           "\"items\":[",
-                          request->resource->kind, version, meta);
+                          list_kind ? list_kind : request->resource->kind, list_kind ? "" : "List",
+                          version, meta);
 }
 
 bool hfd_rendering_put_item(struct hf__strbuf *s, const struct hfd_request *request,
                             struct hfd_object *object, int64_t now_s) {
         struct hfd_object *converted;
 
-        if (request->format == HFD_AS_JSON && !request->resource->conversion) {
+        bool is_stored_form = !request->resource->conversion && !request->resource->custom;
+
+        if (request->format == HFD_AS_JSON && is_stored_form) {
                 hf__strbuf_add(s, object->bytes->data, object->bytes->n);
                 return s->error == 0;
         }
@@ -325,6 +329,7 @@ static void rendering_free(struct hfd_rendering *rendering) {
         for (size_t i = 0; i < rendering->n_objects; i++)
                 hfd_object_unref(rendering->objects[i]);
         free(rendering->objects);
+        hfd_resource_unref(rendering->form.resource);
         hfd_snapshot_done(&rendering->snapshot);
         hfd_selector_done(&rendering->labels);
         hfd_selector_done(&rendering->fields);
@@ -383,7 +388,7 @@ static int rendering_new(struct hfd_renderings *all, const struct hfd_rendering_
         rendering->all = all;
         rendering->frames = spec->frames;
         rendering->now_s = hfd_rendering_now(all->registry);
-        rendering->form.resource = request->resource;
+        rendering->form.resource = hfd_resource_ref(request->resource);
         rendering->form.format = request->format;
         rendering->form.protobuf = request->protobuf;
         rendering->form.options.include = request->options.include;

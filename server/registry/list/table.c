@@ -20,6 +20,7 @@
 #include "base/json_index.h"
 #include "base/strbuf.h"
 #include "base/time_format.h"
+#include "server/registry/list/custom_cells.h"
 #include "server/registry/list/event_cells.h"
 #include "server/resources/forms/conversion.h"
 
@@ -283,14 +284,36 @@ struct hf__buf *hfd_table_render_partial(const struct hfd_object *object) {
 
 /* ---- Table ---- */
 
+static void put_description(struct hf__strbuf *s, const struct hfd_resource *resource,
+                            const struct hfd_column *column) {
+        struct hf__strbuf text = {0};
+
+        if (column->description || !resource->custom) {
+                put_text(s, column->description ? column->description : column->name);
+                return;
+        }
+        hf__strbuf_printf(&text, "Custom resource definition column (in JSONPath format): %s",
+                          column->path);
+        put_text(s, text.data ? text.data : "");
+        hf__strbuf_done(&text);
+}
+
 static void put_columns(struct hf__strbuf *s, const struct hfd_resource *resource) {
         hf__strbuf_puts(s, "\"columnDefinitions\":[");
-        for (size_t i = 0; i < HFD_COLUMNS_MAX && resource->columns[i].name; i++) {
-                const struct hfd_column *c = &resource->columns[i];
-                hf__strbuf_printf(s,
-                                  "%s{\"name\":\"%s\",\"type\":\"%s\",\"format\":\"%s\","
-                                  "\"description\":\"%s\",\"priority\":%d}",
-                                  i ? "," : "", c->name, c->type, c->format, c->name, c->wide);
+        size_t n;
+        const struct hfd_column *columns = hfd_resource_columns(resource, &n);
+
+        for (size_t i = 0; i < n; i++) {
+                const struct hfd_column *c = &columns[i];
+                hf__strbuf_puts(s, i ? ",{\"name\":" : "{\"name\":");
+                put_text(s, c->name);
+                hf__strbuf_puts(s, ",\"type\":");
+                put_text(s, c->type);
+                hf__strbuf_puts(s, ",\"format\":");
+                put_text(s, c->format);
+                hf__strbuf_puts(s, ",\"description\":");
+                put_description(s, resource, c);
+                hf__strbuf_printf(s, ",\"priority\":%d}", c->priority != 0 ? c->priority : c->wide);
         }
         hf__strbuf_putc(s, ']');
 }
@@ -298,12 +321,18 @@ static void put_columns(struct hf__strbuf *s, const struct hfd_resource *resourc
 /* json is the parsed form of object. */
 static void put_row(struct hf__strbuf *s, const struct hfd_request *request,
                     const struct hfd_object *object, const struct hf__json *json, int64_t now_s) {
+        size_t n;
+        const struct hfd_column *columns = hfd_resource_columns(request->resource, &n);
+
         /* The paths of the columns are those of the stored form. */
         hf__strbuf_puts(s, "{\"cells\":[");
-        for (size_t i = 0; i < HFD_COLUMNS_MAX && request->resource->columns[i].name; i++) {
+        for (size_t i = 0; i < n; i++) {
                 if (i)
                         hf__strbuf_putc(s, ',');
-                put_cell(s, json, request->resource->columns[i].path, now_s);
+                if (request->resource->custom)
+                        hfd_custom_put_cell(s, &columns[i], json, now_s);
+                else
+                        put_cell(s, json, columns[i].path, now_s);
         }
         hf__strbuf_puts(s, "],\"object\":");
         if (request->options.include == HFD_INCLUDE_OBJECT)
@@ -327,8 +356,9 @@ void hfd_table_put_head(struct hf__strbuf *s, const struct hfd_request *request,
 
 bool hfd_table_put_row(struct hf__strbuf *s, const struct hfd_request *request,
                        struct hfd_object *object, int64_t now_s) {
-        struct hf__json *json = hfd_object_parse(object);
         struct hfd_object *converted = hfd_conversion_object(request->resource, object);
+        const struct hfd_object *shown = request->resource->custom ? converted : object;
+        struct hf__json *json = shown ? hfd_object_parse(shown) : NULL;
         bool good = json && converted;
 
         if (good)

@@ -19,6 +19,9 @@
 #include "server/registry/body_summary.h"
 #include "server/registry/delete_options.h"
 #include "server/registry/write/apply.h"
+#include "server/resources/custom/custom_kind.h"
+#include "server/resources/custom/custom_object.h"
+#include "server/resources/custom/schema/custom_schema.h"
 #include "server/resources/meta.h"
 #include "server/schema/decode.h"
 
@@ -72,6 +75,29 @@ static bool refuse_mistakes(const struct hfd_resource *resource, const struct hf
         return false;
 }
 
+/* An object of a custom resource must name its type. False: response is filled. */
+static bool has_type(const struct hfd_write *w, const struct hf__json *object,
+                     struct hfd_response *response) {
+        static const char *const members[] = {"kind", "apiVersion"};
+        static const char *const names[] = {"Kind", "apiVersion"};
+        const struct hfd_request *request = w->request;
+
+        for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+                const char *text = hf__json_string(object, members[i]);
+                if (text && *text)
+                        continue;
+                hfd_response_bad_request(response,
+                                         "%s in version \"%s\" cannot be handled as a %s: Object "
+                                         "'%s' is missing in '%.*s'",
+                                         request->resource->kind, request->resource->version,
+                                         request->resource->kind, names[i],
+                                         (int)(request->n_body < 500 ? request->n_body : 500),
+                                         request->body ? (const char *)request->body : "");
+                return false;
+        }
+        return true;
+}
+
 bool hfd_write_body_accept(struct hfd_write *w, struct hf__json *object,
                            struct hfd_response *response) {
         const struct hfd_resource *resource = w->request->resource;
@@ -79,13 +105,19 @@ bool hfd_write_body_accept(struct hfd_write *w, struct hf__json *object,
         char reason[512];
 
         assert(hf__json_is_object(object));
+        if (resource->custom && !has_type(w, object, response))
+                return false;
         if (!hfd_meta_accept_type(resource, object, response))
                 return false;
         /* Each attempt of a patch decodes another object. */
         hfd_strict_rewind(&o->strict, w->strict_of_body);
-        int r = hfd_schema_decode(resource->schema, object, strict_of(w), reason, sizeof reason);
+        int r = hfd_schema_decode(resource->custom ? &hfd_custom_meta_schema : resource->schema,
+                                  object, strict_of(w), reason, sizeof reason);
         if (r == HF_E_INVALID)
                 return refuse_object(resource, reason, response);
+        /* A wrong type below metadata's neighbours is a cause of the validation. */
+        if (r == 0 && resource->custom)
+                r = hfd_custom_schema_prune(resource->custom->schema, object, strict_of(w));
         if (r == 0 && o->strict.n > 0 && o->field_validation == HFD_FIELDS_STRICT)
                 return refuse_mistakes(resource, &o->strict, response);
         if (r == 0 && resource->normalize)

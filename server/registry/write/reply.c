@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "server/cacher/slots/slot_forms.h"
 #include "server/registry/write/quota/quota.h"
 #include "server/resources/forms/conversion.h"
 #include "server/storage/sealed.h"
@@ -48,7 +49,7 @@ void hfd_write_reply_no_memory(struct hfd_write *w) {
 void hfd_write_reply_unreadable(struct hfd_write *w, const char *key, const struct hf__buf *value) {
         struct hfd_response response = {0};
 
-        if (hfd_object_check(value) == HF_E_INVALID)
+        if (hfd_object_check(hfd_resource_stored(w->request->resource), value) == HF_E_INVALID)
                 hfd_response_unreadable(&response, key);
         else
                 hfd_response_no_memory(&response);
@@ -122,8 +123,9 @@ static void reply_not_stored(struct hfd_write *w) {
         struct hfd_response response = {0};
 
         hfd_response_ok(&response, success_code(w),
-                        resource->conversion ? hfd_object_encode(resource, w->object)
-                                             : hf__buf_ref(w->stored));
+                        hfd_resource_stored(resource) != resource
+                                ? hfd_object_encode(resource, w->object)
+                                : hf__buf_ref(w->stored));
         hfd_write_reply(w, &response);
 }
 
@@ -142,8 +144,10 @@ void hfd_write_reply_committed(struct hfd_write *w, uint64_t revision) {
                 reply_not_stored(w);
                 return;
         }
-        object = hfd_object_new(hfd_resource_stored(w->request->resource), w->path, revision,
-                                w->stored ? w->stored : w->last);
+        const struct hfd_resource *form =
+                hfd_slot_form_of(w->registry->cacher, hfd_resource_stored(w->request->resource));
+        object = hfd_object_new(form, w->path, revision, w->stored ? w->stored : w->last);
+        hfd_resource_unref(form);
         /*
          * The next write of this instance can then use the new version of a changed object before
          * the store's watch delivers it, which avoids a conflict.

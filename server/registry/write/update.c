@@ -22,6 +22,7 @@
 #include "base/strbuf.h"
 #include "server/registry/write/apply.h"
 #include "server/registry/write/checks/certificate.h"
+#include "server/registry/write/checks/custom.h"
 #include "server/registry/write/checks/grant.h"
 #include "server/registry/write/checks/namespace.h"
 #include "server/registry/write/checks/priority_default.h"
@@ -61,15 +62,21 @@ static bool make_stored(struct hfd_write *w, const struct hf__json *old) {
                 hfd_write_reply_no_memory(w);
                 return false;
         }
+        causes.n = 0;
+        if (!hfd_write_custom_prepare(w))
+                return false;
         if (hfd_write_apply_track(w, old) != 0) {
                 hfd_write_reply_no_memory(w);
                 return false;
         }
-        causes.n = 0;
         hfd_meta_validate(resource, w->object, old, &causes);
         hfd_write_certificate_validate(w, old, &causes);
         if (resource->validate)
                 resource->validate(w->object, old, &causes);
+        if (hfd_write_custom_validate(w, old, &causes) != 0) {
+                hfd_write_reply_no_memory(w);
+                return false;
+        }
         if (causes.n && old && !w->fresh) {
                 hfd_write_refetch(w);
                 return false;
@@ -160,6 +167,8 @@ void hfd_write_update_create(struct hfd_write *w) {
         int r;
 
         assert(!w->awaiting_store && !w->created);
+        if (hfd_write_custom_refuse_create(w))
+                return;
         if (!hfd_write_namespace_accepts_create(w) || (w->current && refuse_existing_name(w)))
                 return;
         hfd_write_set_current(w, NULL);

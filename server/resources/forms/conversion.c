@@ -16,10 +16,14 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "server/resources/custom/custom_kind.h"
+#include "server/resources/custom/custom_object.h"
 
 const struct hfd_resource *hfd_resource_stored(const struct hfd_resource *row) {
         const struct hfd_conversion *conversion = row->conversion;
 
+        if (row->custom)
+                return &row->custom->kind->storage->row;
         if (!conversion)
                 return row;
         row = hfd_resource_find(conversion->group, conversion->version, row->plural);
@@ -133,6 +137,8 @@ static bool has_versions(const struct hfd_resource *row) {
 
         if (row->conversion)
                 return true;
+        if (row->slot != 0)
+                return false;
         for (size_t i = 0; i < n; i++)
                 if (rows[i].conversion && hfd_resource_stored(&rows[i]) == row)
                         return true;
@@ -141,12 +147,73 @@ static bool has_versions(const struct hfd_resource *row) {
 
 /* ---- objects ---- */
 
+/* Of a custom resource: the kind and apiVersion of the row. 0 or -ENOMEM. */
+static int name_type(const struct hfd_resource *row, struct hf__json *json) {
+        char version[HFD_API_VERSION_MAX];
+        int r = hf__json_put_string(json, "kind", row->kind);
+
+        hfd_resource_api_version(row, version);
+        return r == 0 ? hf__json_put_string(json, "apiVersion", version) : r;
+}
+
+/*
+ * A reference to an object of a custom resource, in the form of the storage row: another object if
+ * it has the form of an earlier definition still. NULL = out of memory.
+ */
+static struct hfd_object *form_custom(const struct hfd_resource *stored,
+                                      struct hfd_object *object) {
+        assert(hfd_resource_same(object->resource, stored));
+        return hfd_custom_same_form(object->resource, stored)
+                       ? hfd_object_ref(object)
+                       : hfd_custom_object_reform(stored, object);
+}
+
+static struct hfd_object *convert_custom(const struct hfd_resource *row,
+                                         struct hfd_object *object) {
+        const struct hfd_resource *stored = hfd_resource_stored(row);
+        struct hfd_object *formed = form_custom(stored, object), *converted = formed;
+
+        if (formed && stored != row) {
+                converted = hfd_object_as(row, formed);
+                hfd_object_unref(formed);
+        }
+        return converted;
+}
+
+static struct hf__json *parse_object(const struct hfd_resource *row,
+                                     const struct hfd_object *object) {
+        struct hfd_object *formed;
+        struct hf__json *json;
+
+        if (!row->custom || hfd_custom_same_form(object->resource, hfd_resource_stored(row)))
+                return hfd_object_parse(object);
+        formed = hfd_custom_object_reform(hfd_resource_stored(row), object);
+        json = formed ? hfd_object_parse(formed) : NULL;
+        hfd_object_unref(formed);
+        return json;
+}
+
+/* Stores an object of a custom resource. If another version stores it, that one has defaults, too.
+ * NULL = out of memory. */
+static struct hf__buf *encode_custom(const struct hfd_resource *row, const struct hf__json *json) {
+        const struct hfd_resource *stored = hfd_resource_stored(row);
+        struct hf__buf *bytes = hfd_object_encode(stored, json), *formed;
+
+        if (!bytes || stored == row)
+                return bytes;
+        formed = hfd_custom_object_bytes(stored, bytes);
+        hf__buf_unref(bytes);
+        return formed;
+}
+
 struct hf__json *hfd_conversion_parse(const struct hfd_resource *row,
                                       const struct hfd_object *object) {
-        struct hf__json *json = hfd_object_parse(object);
+        struct hf__json *json = parse_object(row, object);
         char version[HFD_API_VERSION_MAX];
         int r = 0;
 
+        if (json && row->custom)
+                return name_type(row, json) == 0 ? json : hf__json_free(json);
         assert(object->resource == hfd_resource_stored(row));
         if (!json || !has_versions(row))
                 return json;
@@ -165,6 +232,8 @@ struct hf__buf *hfd_conversion_encode(const struct hfd_resource *row, const stru
         struct hf__buf *bytes = NULL;
         int r = 0;
 
+        if (row->custom)
+                return encode_custom(row, json);
         if (!has_versions(row))
                 return hfd_object_encode(row, json);
         stored = hf__json_dup(json);
@@ -185,6 +254,8 @@ struct hfd_object *hfd_conversion_object(const struct hfd_resource *row,
         struct hf__buf *bytes = NULL;
         struct hf__json *json;
 
+        if (object && row->custom)
+                return convert_custom(row, object);
         if (!object || !row->conversion)
                 return hfd_object_ref(object);
         assert(object->resource == hfd_resource_stored(row));

@@ -16,6 +16,10 @@
  * The owners of fields (managedFields) are stored as the writer names the fields. A write sees
  * those of the other version in its own names, so that both versions share the owners.
  *
+ * The versions of a custom resource differ in their apiVersion only (conversion None). An object
+ * of one that was read before its definition changed may have the form of another version or kind;
+ * so its rendering compares both.
+ *
  * Today a conversion renames members of the object. One that changes values would add functions to
  * struct hfd_conversion. Pure, except that objects are counted. Thread: any.
  */

@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "server/cacher/consistent_read.h"
 #include "server/cacher/object_tree.h"
 #include "server/cacher/snapshot.h"
+#include "server/cacher/sync/consistent_read.h"
 #include "server/registry/write/reply.h"
 #include "server/resources/strategies/strategies.h"
 

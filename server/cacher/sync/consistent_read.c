@@ -19,7 +19,7 @@
  * the store for ten seconds. Until a waiting read is served, each further late read does the same.
  * The cause may also be a watch that hangs, which server/storage/watch_lag.c notices.
  */
-#include "server/cacher/consistent_read.h"
+#include "server/cacher/sync/consistent_read.h"
 
 #include <assert.h>
 #include <stddef.h>

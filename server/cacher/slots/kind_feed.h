@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Follows the CustomResourceDefinitions in the cacher, and serves what they define: a thread makes
+ * the kinds of those that have changed, brings the cached objects into their form, and replaces the
+ * set of the table (custom/custom_table.h).
+ */
+#include <stdbool.h>
+
+#include <holdfast/host.h>
+
+struct hfd_cacher;
+struct hfd_custom_table;
+struct hfd_kind_feed;
+struct hfd_resource;
+
+/* Whether a change of the resource concerns the feed: an observer of the cacher. */
+bool hfd_kind_feed_observes(const struct hfd_resource *resource);
+/* Starts the thread. host, cacher and table outlive it. 0 or -errno. */
+int hfd_kind_feed_new(const struct hf_host *host, struct hfd_cacher *cacher,
+                      struct hfd_custom_table *table, struct hfd_kind_feed **ret_feed);
+/* Ends the thread. Afterwards hfd_kind_feed_wake has no effect. Idempotent; accepts NULL. */
+void hfd_kind_feed_stop(struct hfd_kind_feed *feed);
+/* Nobody may call hfd_kind_feed_wake any more. Accepts NULL; returns NULL. */
+struct hfd_kind_feed *hfd_kind_feed_free(struct hfd_kind_feed *feed);
+/* A definition may have changed. Thread: any; never blocks. Accepts NULL. */
+void hfd_kind_feed_wake(struct hfd_kind_feed *feed);
+/* Whether everything that the first filling of the cacher has defined is served. Thread: any. */
+bool hfd_kind_feed_synced(struct hfd_kind_feed *feed);

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The form that the cached objects of each custom resource have: that of the storage row of the
+ * kind that is served, or was last. Before its definition is known, a slot has no form, and its
+ * objects are as they are stored.
+ *
+ * The cacher's lock guards the forms.
+ */
+#include "server/resources/custom/custom_kind.h"
+#include "server/resources/object.h"
+
+struct hfd_cacher;
+
+struct hfd_slot_forms {
+        /* By slot, from HFD_RESOURCES_MAX on. References; NULL = no form. */
+        const struct hfd_resource *rows[HFD_CUSTOM_SLOTS_MAX];
+};
+
+void hfd_slot_forms_done(struct hfd_slot_forms *forms);
+/*
+ * The row under which objects of this resource are made now, a reference: the form of its slot, or
+ * resource itself. Thread: any; the first takes the lock for custom resources.
+ */
+const struct hfd_resource *hfd_slot_form_get(struct hfd_cacher *cacher,
+                                             const struct hfd_resource *resource);
+const struct hfd_resource *hfd_slot_form_get_locked(const struct hfd_slot_forms *forms,
+                                                    const struct hfd_resource *resource);
+/* A reference to the row for a new object that has the form of `stored`: the form of its slot if
+ * that is the same, so that objects do not keep each kind that has written them; else stored. */
+const struct hfd_resource *hfd_slot_form_of(struct hfd_cacher *cacher,
+                                            const struct hfd_resource *stored);
+/*
+ * Before an object enters a tree of the cacher: makes it anew if the form has changed since it was
+ * made, which is rare. Consumes the reference and returns one. NULL = out of memory.
+ */
+struct hfd_object *hfd_slot_form_apply_locked(const struct hfd_slot_forms *forms,
+                                              struct hfd_object *object);
+
+/*
+ * Objects of its slot get the form of row, a storage row, from now on, and those that have another
+ * one are made anew. Until this returns, readers may get objects of either form, so they compare
+ * (forms/conversion.h). Takes as long as parsing all objects of the slot, unless they have the form
+ * already. One thread at a time. 0 or -ENOMEM: call it again.
+ */
+int hfd_cacher_form_slot(struct hfd_cacher *cacher, const struct hfd_resource *row);
+/* The slot has no form any more; its objects keep theirs. */
+void hfd_cacher_unform_slot(struct hfd_cacher *cacher, const struct hfd_resource *slot);
+/* The kind is not served any more: its watches end, and no new one begins with its rows. */
+void hfd_cacher_retire_kind(struct hfd_cacher *cacher, struct hfd_custom_kind *kind);

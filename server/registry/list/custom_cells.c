@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Cells of custom resources. As in Kubernetes, a column of type string shows every value, in the
+ * way in which Go prints it; one of another type shows nothing if the value has not that type.
+ */
+#include "server/registry/list/custom_cells.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "base/time_format.h"
+#include "server/resources/custom/json_path.h"
+#include "server/resources/resource.h"
+
+/* As Go's fmt.Print: "[a b]", "map[k:v]". */
+static void print_value(struct hf__strbuf *s, const struct hf__json *value) {
+        const char *separator = "";
+        bool is_object = hf__json_is_object(value);
+
+        if (hf__json_is_string(value)) {
+                hf__strbuf_puts(s, hf__json_text(value));
+        } else if (is_object || hf__json_is_array(value)) {
+                hf__strbuf_puts(s, is_object ? "map[" : "[");
+                for (const struct hf__json *m = hf__json_first(value); m; m = hf__json_next(m)) {
+                        hf__strbuf_puts(s, separator);
+                        if (is_object)
+                                hf__strbuf_printf(s, "%s:", hf__json_key(m));
+                        print_value(s, m);
+                        separator = " ";
+                }
+                hf__strbuf_putc(s, ']');
+        } else if (hf__json_is_null(value)) {
+                hf__strbuf_puts(s, "<nil>");
+        } else {
+                hf__json_print(value, s);
+        }
+}
+
+static void put_string(struct hf__strbuf *s, const struct hf__json *value) {
+        struct hf__strbuf text = {0};
+
+        print_value(&text, value);
+        if (text.error != 0)
+                s->error = text.error;
+        else
+                hf__strbuf_json(s, text.data ? text.data : "", text.n);
+        hf__strbuf_done(&text);
+}
+
+/* False: the value is no number that the column can show. */
+static bool put_integer(struct hf__strbuf *s, const struct hf__json *value) {
+        int64_t integer;
+
+        if (hf__json_integer(value, &integer)) {
+                hf__strbuf_printf(s, "%" PRId64, integer);
+                return true;
+        }
+        if (!hf__json_is_number(value) || fabs(hf__json_number(value)) >= 9e18)
+                return false;
+        hf__strbuf_printf(s, "%" PRId64, (int64_t)hf__json_number(value));
+        return true;
+}
+
+static bool put_date(struct hf__strbuf *s, const struct hf__json *value, int64_t now_s) {
+        const char *text = hf__json_text(value);
+        char age[HF__AGE_MAX] = "<invalid>";
+        int64_t then;
+
+        if (!text)
+                return false;
+        if (hf__time_parse(text, &then) == 0)
+                hf__age_format(now_s - then, age);
+        hf__strbuf_json(s, age, strlen(age));
+        return true;
+}
+
+void hfd_custom_put_cell(struct hf__strbuf *s, const struct hfd_column *column,
+                         const struct hf__json *object, int64_t now_s) {
+        const struct hf__json *value = hfd_json_path_first(object, column->path);
+        bool shown = value != NULL;
+
+        if (!value) {
+                /* null */
+        } else if (strcmp(column->type, "string") == 0) {
+                put_string(s, value);
+        } else if (strcmp(column->type, "integer") == 0) {
+                shown = put_integer(s, value);
+        } else if (strcmp(column->type, "date") == 0) {
+                shown = put_date(s, value, now_s);
+        } else {
+                shown = strcmp(column->type, "boolean") == 0 ? hf__json_is_bool(value)
+                                                             : hf__json_is_number(value);
+                if (shown)
+                        hf__json_print(value, s);
+        }
+        if (!shown)
+                hf__strbuf_puts(s, "null");
+}

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Makes kinds from definitions. Invariants:
+ *
+ *  - A kind is freed with its last reference, on any thread. Its strings are its own or in its two
+ *    JSON values, so nothing of the definition is used after hfd_custom_kind_new. Only group and
+ *    plural are those of the slot.
+ *  - Names are those that the controller has accepted (status.acceptedNames), and not those that
+ *    the spec wishes.
+ */
+#include "server/resources/custom/custom_kind.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <holdfast/error.h>
+
+#include "base/json.h"
+#include "base/sha256.h"
+#include "base/strbuf.h"
+#include "server/resources/custom/custom_version_order.h"
+#include "server/resources/custom/rules/custom_rules.h"
+#include "server/resources/custom/schema/custom_schema.h"
+
+_Static_assert(HFD_CUSTOM_HASH == 32, "a SHA-256");
+
+/* ---- what a definition says ---- */
+
+static bool has_condition(const struct hf__json *definition, const char *type) {
+        const struct hf__json *list = hf__json_path(definition, "status.conditions");
+
+        for (const struct hf__json *c = hf__json_first(list); c; c = hf__json_next(c))
+                if (hf__json_has_text(c, "type", type))
+                        return hf__json_has_text(c, "status", "True");
+        return false;
+}
+
+bool hfd_custom_kind_is_established(const struct hf__json *definition) {
+        return has_condition(definition, "Established");
+}
+
+static bool is_terminating(const struct hf__json *definition) {
+        return has_condition(definition, "Terminating") ||
+               hf__json_string(definition, "metadata.deletionTimestamp") != NULL;
+}
+
+static int hash_of(const struct hf__strbuf *s, unsigned char ret_hash[HFD_CUSTOM_HASH]) {
+        if (s->error != 0)
+                return -ENOMEM;
+        hf__sha256(s->data, s->n, ret_hash);
+        return 0;
+}
+
+static void put_part(struct hf__strbuf *s, const struct hf__json *json, const char *path) {
+        const struct hf__json *part = hf__json_path(json, path);
+
+        hf__strbuf_putc(s, '\n');
+        if (part)
+                hf__json_print(part, s);
+}
+
+int hfd_custom_kind_hash(const struct hf__json *definition,
+                         unsigned char ret_hash[HFD_CUSTOM_HASH]) {
+        struct hf__strbuf s = {0};
+
+        put_part(&s, definition, "metadata.uid");
+        put_part(&s, definition, "spec");
+        put_part(&s, definition, "status.acceptedNames");
+        int r = hash_of(&s, ret_hash);
+        hf__strbuf_done(&s);
+        return r;
+}
+
+/* ---- one version ---- */
+
+static int add_column(struct hfd_custom_version *version, const struct hf__json *json) {
+        struct hfd_column *column = &version->columns[version->n_columns];
+        const char *name = hf__json_string(json, "name"), *type = hf__json_string(json, "type"),
+                   *path = hf__json_string(json, "jsonPath"),
+                   *format = hf__json_string(json, "format");
+        int64_t priority = 0;
+
+        if (!name || !type || !path)
+                return HF_E_INVALID;
+        (void)hf__json_i64(json, "priority", &priority);
+        *column = (struct hfd_column){.name = name,
+                                      .type = type,
+                                      .format = format ? format : "",
+                                      .path = path,
+                                      .wide = priority > 0,
+                                      .description = hf__json_string(json, "description"),
+                                      .priority = (int)priority};
+        version->n_columns++;
+        return 0;
+}
+
+/* The name, and those of the definition; or else the age. */
+static int make_columns(struct hfd_custom_version *version, const struct hf__json *json) {
+        static const struct hfd_column name = {.name = "Name",
+                                               .type = "string",
+                                               .format = "name",
+                                               .path = ".metadata.name",
+                                               .description = "Name"},
+                                       age = {.name = "Age",
+                                              .type = "date",
+                                              .format = "",
+                                              .path = ".metadata.creationTimestamp",
+                                              .description = "Age"};
+        const struct hf__json *list = hf__json_get(json, "additionalPrinterColumns");
+        size_t n = hf__json_count(list);
+        int r = 0;
+
+        version->columns = calloc(n + 2, sizeof *version->columns);
+        if (!version->columns)
+                return -ENOMEM;
+        version->columns[version->n_columns++] = name;
+        if (n == 0)
+                version->columns[version->n_columns++] = age;
+        for (const struct hf__json *c = hf__json_first(list); c && r == 0; c = hf__json_next(c))
+                r = add_column(version, c);
+        return r;
+}
+
+static int make_document(struct hfd_custom_version *version, const struct hf__json *props) {
+        struct hf__strbuf s = {0};
+
+        if (!props)
+                return 0;
+        hf__json_print(props, &s);
+        version->document = hf__strbuf_to_buf(&s);
+        hf__strbuf_done(&s);
+        return version->document ? 0 : -ENOMEM;
+}
+
+/* "com.example.v1.Gadget" */
+static void put_definition_name(struct hf__strbuf *s, const struct hfd_resource *row) {
+        size_t n = strlen(row->group);
+
+        for (size_t i = n; i-- > 0;)
+                if (i == 0 || row->group[i - 1] == '.') {
+                        hf__strbuf_add(s, row->group + i, n - i);
+                        hf__strbuf_putc(s, '.');
+                        n = i > 0 ? i - 1 : 0;
+                }
+        hf__strbuf_printf(s, "%s.%s", row->version, row->kind);
+}
+
+static int make_schema(struct hfd_custom_version *version, const struct hf__json *json,
+                       bool preserve) {
+        const struct hf__json *props = hf__json_path(json, "schema.openAPIV3Schema");
+        struct hf__strbuf name = {0};
+
+        put_definition_name(&name, &version->row);
+        int r = name.error;
+        if (r == 0)
+                r = hfd_custom_schema_new_named(preserve ? NULL : props, name.data,
+                                                &version->schema);
+        /* The rules of structural schemas are younger than some stored definitions. */
+        if (r == HF_E_INVALID)
+                r = hfd_custom_schema_new_named(NULL, name.data, &version->schema);
+        hf__strbuf_done(&name);
+        if (r == 0 && props)
+                r = hfd_custom_rules_new(props, "", NULL, &version->rules);
+        return r == 0 ? make_document(version, props) : r;
+}
+
+static int make_warning(struct hfd_custom_version *version, const struct hf__json *json) {
+        const char *own = hf__json_string(json, "deprecationWarning");
+        struct hf__strbuf s = {0};
+
+        if (!hf__json_bool(json, "deprecated", false))
+                return 0;
+        if (own)
+                hf__strbuf_puts(&s, own);
+        else
+                hf__strbuf_printf(&s, "%s/%s %s is deprecated", version->row.group,
+                                  version->row.version, version->row.kind);
+        version->warning = s.error == 0 ? strdup(s.data) : NULL;
+        hf__strbuf_done(&s);
+        return version->warning ? 0 : -ENOMEM;
+}
+
+static void set_subresources(struct hfd_custom_version *version, const struct hf__json *json) {
+        const struct hf__json *sub = hf__json_get(json, "subresources"),
+                              *scale = hf__json_get(sub, "scale");
+
+        if (hf__json_is_object(hf__json_get(sub, "status")))
+                version->row.subresources |= HFD_SUB_STATUS;
+        if (!hf__json_is_object(scale))
+                return;
+        version->scale =
+                (struct hfd_custom_scale){.spec_replicas =
+                                                  hf__json_string(scale, "specReplicasPath"),
+                                          .status_replicas =
+                                                  hf__json_string(scale, "statusReplicasPath"),
+                                          .label_selector =
+                                                  hf__json_string(scale, "labelSelectorPath")};
+        if (version->scale.spec_replicas && version->scale.status_replicas)
+                version->row.subresources |= HFD_SUB_SCALE;
+}
+
+static int make_version(struct hfd_custom_kind *kind, const struct hfd_resource *slot,
+                        const struct hf__json *json) {
+        struct hfd_custom_version *version = &kind->versions[kind->n_versions];
+        const char *name = hf__json_string(json, "name"),
+                   *scope = hf__json_string(kind->spec, "scope"),
+                   *singular = hf__json_string(kind->names, "singular");
+
+        if (!name || !hf__json_string(kind->names, "kind"))
+                return HF_E_INVALID;
+        version->kind = kind;
+        version->served = hf__json_bool(json, "served", false);
+        version->row =
+                (struct hfd_resource){.group = slot->group,
+                                      .version = name,
+                                      .plural = slot->plural,
+                                      .singular = singular ? singular : "",
+                                      .kind = hf__json_string(kind->names, "kind"),
+                                      .list_kind = hf__json_string(kind->names, "listKind"),
+                                      .storage = slot->storage,
+                                      .namespaced = scope && strcmp(scope, "Namespaced") == 0,
+                                      .has_generation = true,
+                                      .no_strategic_patch = true,
+                                      .custom = version,
+                                      .slot = slot->slot};
+        kind->n_versions++; /* from here on, the kind frees what the version owns */
+        version->selectable = hf__json_get(json, "selectableFields");
+        set_subresources(version, json);
+        if (hf__json_bool(json, "storage", false))
+                kind->storage = version;
+        int r = make_columns(version, json);
+        if (r == 0)
+                r = make_schema(version, json,
+                                hf__json_bool(kind->spec, "preserveUnknownFields", false));
+        if (r == 0)
+                r = make_warning(version, json);
+        if (r == 0)
+                version->row.schema = hfd_custom_schema_fields(version->schema);
+        return r;
+}
+
+/* ---- the kind ---- */
+
+/* By priority: the first one is what clients prefer. */
+static int compare_versions(const void *a, const void *b) {
+        const struct hf__json *const *x = a, *const *y = b;
+        const char *one = hf__json_string(*x, "name"), *other = hf__json_string(*y, "name");
+
+        return hfd_version_order(one ? one : "", other ? other : "");
+}
+
+static int make_versions(struct hfd_custom_kind *kind, const struct hfd_resource *slot, size_t n) {
+        const struct hf__json **sorted = malloc(n * sizeof *sorted);
+        size_t i = 0;
+        int r = 0;
+
+        if (!sorted)
+                return -ENOMEM;
+        for (const struct hf__json *v = hf__json_first(hf__json_get(kind->spec, "versions")); v;
+             v = hf__json_next(v))
+                sorted[i++] = v;
+        qsort(sorted, n, sizeof *sorted, compare_versions);
+        for (i = 0; i < n && r == 0; i++)
+                if (hf__json_bool(sorted[i], "served", false) ||
+                    hf__json_bool(sorted[i], "storage", false))
+                        r = make_version(kind, slot, sorted[i]);
+        free(sorted);
+        return r == 0 && !kind->storage ? HF_E_INVALID : r;
+}
+
+/* What objects in memory depend on: their bytes, and what selectors can read of them. */
+static int hash_form(struct hfd_custom_kind *kind) {
+        const struct hfd_custom_version *stored = kind->storage;
+        struct hf__strbuf s = {0};
+
+        hf__strbuf_printf(&s, "%s\n%s\n", stored->row.kind, stored->row.version);
+        if (stored->document)
+                hf__strbuf_add(&s, stored->document->data, stored->document->n);
+        for (size_t i = 0; i < kind->n_versions; i++)
+                if (kind->versions[i].selectable)
+                        hf__json_print(kind->versions[i].selectable, &s);
+        int r = hash_of(&s, kind->form);
+        hf__strbuf_done(&s);
+        return r;
+}
+
+/* The schemas were compiled, and `document` has their text. */
+static void drop_schemas(struct hfd_custom_kind *kind) {
+        for (struct hf__json *v = hf__json_first(hf__json_get(kind->spec, "versions")); v;
+             v = hf__json_next(v))
+                hf__json_drop(v, "schema");
+}
+
+int hfd_custom_kind_new(const struct hf__json *definition, const struct hfd_resource *slot,
+                        uint64_t revision, struct hfd_custom_kind **ret_kind) {
+        const struct hf__json *spec = hf__json_get(definition, "spec"),
+                              *names = hf__json_path(definition, "status.acceptedNames");
+        size_t n = hf__json_count(hf__json_get(spec, "versions"));
+
+        if (!hf__json_is_object(spec) || !hf__json_is_object(names) || n == 0)
+                return HF_E_INVALID;
+        struct hfd_custom_kind *kind = calloc(1, sizeof *kind + n * sizeof kind->versions[0]);
+        if (!kind)
+                return -ENOMEM;
+        atomic_init(&kind->refs, 1);
+        atomic_init(&kind->terminating, is_terminating(definition));
+        kind->revision = revision;
+        kind->spec = hf__json_dup(spec);
+        kind->names = hf__json_dup(names);
+        int r = kind->spec && kind->names ? make_versions(kind, slot, n) : -ENOMEM;
+        if (r == 0)
+                r = hash_form(kind);
+        if (r == 0)
+                r = hfd_custom_kind_hash(definition, kind->hash);
+        if (r != 0) {
+                hfd_custom_kind_unref(kind);
+                return r;
+        }
+        drop_schemas(kind);
+        *ret_kind = kind;
+        return 0;
+}
+
+void hfd_custom_kind_update(struct hfd_custom_kind *kind, const struct hf__json *definition,
+                            uint64_t revision) {
+        kind->revision = revision;
+        atomic_store(&kind->terminating, is_terminating(definition));
+}
+
+struct hfd_custom_kind *hfd_custom_kind_ref(struct hfd_custom_kind *kind) {
+        atomic_fetch_add_explicit(&kind->refs, 1, memory_order_relaxed);
+        return kind;
+}
+
+struct hfd_custom_kind *hfd_custom_kind_unref(struct hfd_custom_kind *kind) {
+        if (!kind || atomic_fetch_sub_explicit(&kind->refs, 1, memory_order_acq_rel) != 1)
+                return NULL;
+        for (size_t i = 0; i < kind->n_versions; i++) {
+                struct hfd_custom_version *version = &kind->versions[i];
+                hfd_custom_schema_free(version->schema);
+                hfd_custom_rules_free(version->rules);
+                hf__buf_unref(version->document);
+                free(version->columns);
+                free(version->warning);
+        }
+        hf__json_free(kind->spec);
+        hf__json_free(kind->names);
+        free(kind);
+        return NULL;
+}
+
+bool hfd_custom_same_form(const struct hfd_resource *a, const struct hfd_resource *b) {
+        if (a == b)
+                return true;
+        if (!a->custom || !b->custom)
+                return false;
+        return memcmp(a->custom->kind->form, b->custom->kind->form, HFD_CUSTOM_HASH) == 0;
+}

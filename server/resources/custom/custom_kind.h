@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * A kind of custom resources: what one stored CustomResourceDefinition makes, while it is
+ * Established. It has a version, with a row for the rest of the server, for each version that is
+ * served, and for the one in which objects are stored.
+ *
+ * A kind is immutable, but for two marks, and counted. A reference to a row is one to its kind
+ * (hfd_resource_ref). A changed definition makes another kind; requests and objects that have the
+ * old one keep it. Pure. Thread: any.
+ */
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "server/resources/resource.h"
+
+struct hf__json;
+struct hfd_custom_rules;
+struct hfd_custom_schema;
+struct hfd_custom_kind;
+
+#define HFD_CUSTOM_HASH 32 /* bytes */
+
+/* Paths of the subresource scale; NULL = the version has none. Borrowed from the kind. */
+struct hfd_custom_scale {
+        const char *spec_replicas, *status_replicas, *label_selector; /* ".spec.replicas" */
+};
+
+struct hfd_custom_version {
+        struct hfd_resource row;      /* row.custom is this struct */
+        struct hfd_custom_kind *kind; /* which contains the version */
+        bool served;
+        struct hfd_custom_schema *schema; /* owned; never NULL */
+        struct hfd_custom_rules *rules;   /* owned; NULL = none */
+        struct hfd_column *columns;       /* owned; their paths are JSON paths: ".spec.size" */
+        size_t n_columns;
+        const struct hf__json *selectable; /* borrowed; an array of {"jsonPath"}; NULL = none */
+        struct hf__buf *document; /* owned; openAPIV3Schema as JSON; NULL = there is none */
+        char *warning;            /* owned; what a client is told; NULL = not deprecated */
+        struct hfd_custom_scale scale;
+};
+
+struct hfd_custom_kind {
+        atomic_int refs;
+        /* Creates are refused, because the definition is being deleted. */
+        atomic_bool terminating;
+        /* Another kind has taken its place, or none. The cacher's lock orders it before the end of
+         * watches. */
+        atomic_bool retired;
+
+        struct hf__json *names; /* owned; status.acceptedNames */
+        struct hf__json *spec;  /* owned; without the schemas, and with versions */
+        uint64_t revision;      /* of the definition when it was last looked at; for its follower */
+        /* Two kinds with equal `hash` are the same; with equal `form`, their stored objects. */
+        unsigned char hash[HFD_CUSTOM_HASH], form[HFD_CUSTOM_HASH];
+        const struct hfd_custom_version *storage; /* one of versions */
+        size_t n_versions;
+        struct hfd_custom_version versions[]; /* by priority, the preferred one first */
+};
+
+/*
+ * definition: a stored CustomResourceDefinition, which is not changed. slot: the permanent row of
+ * its group and plural (custom_table.h), which outlives the kind. Takes milliseconds if a schema is
+ * large. 0; -ENOMEM; or HF_E_INVALID: the definition cannot be served (it is no valid one).
+ */
+int hfd_custom_kind_new(const struct hf__json *definition, const struct hfd_resource *slot,
+                        uint64_t revision, struct hfd_custom_kind **ret_kind);
+/* The definition has changed in a way that leaves the kind as it is (the same hash). Thread: the
+ * one that follows the definitions. */
+void hfd_custom_kind_update(struct hfd_custom_kind *kind, const struct hf__json *definition,
+                            uint64_t revision);
+/* The hash that the kind of this definition would have. 0 or -ENOMEM. */
+int hfd_custom_kind_hash(const struct hf__json *definition,
+                         unsigned char ret_hash[HFD_CUSTOM_HASH]);
+/* Whether the definition is served: Established, and not deleted for good. */
+bool hfd_custom_kind_is_established(const struct hf__json *definition);
+struct hfd_custom_kind *hfd_custom_kind_ref(struct hfd_custom_kind *kind);
+/* Accepts NULL; returns NULL. */
+struct hfd_custom_kind *hfd_custom_kind_unref(struct hfd_custom_kind *kind);
+
+/* Whether objects of two storage rows have the same stored form. Either may be the permanent row of
+ * a slot, which has none. */
+bool hfd_custom_same_form(const struct hfd_resource *a, const struct hfd_resource *b);

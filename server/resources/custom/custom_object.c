@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Objects of custom resources in the form of their definition (custom_object.h). */
+#include "server/resources/custom/custom_object.h"
+
+#include <assert.h>
+
+#include <holdfast/error.h>
+
+#include "base/json.h"
+#include "server/resources/custom/custom_kind.h"
+#include "server/resources/custom/schema/custom_schema.h"
+#include "server/schema/common.h"
+
+static const struct hfd_schema_field meta_fields[] = {
+        HFD_FIELD_API_VERSION,
+        HFD_FIELD_KIND,
+        HFD_FIELD_METADATA,
+};
+const struct hfd_schema hfd_custom_meta_schema = {HFD_STRUCT(NULL, meta_fields),
+                                                  .preserve_unknown = true};
+
+struct hf__buf *hfd_custom_object_bytes(const struct hfd_resource *row,
+                                        const struct hf__buf *bytes) {
+        struct hf__json *json = NULL;
+        struct hf__buf *formed = NULL;
+
+        assert(row->custom);
+        int r = hf__json_parse(bytes->data, bytes->n, &json, NULL);
+        if (r == 0 && hf__json_is_object(json))
+                r = hfd_custom_schema_prune(row->custom->schema, json, NULL);
+        if (r == 0 && hf__json_is_object(json))
+                r = hfd_custom_schema_default(row->custom->schema, json);
+        /* Too many defaults for a small object: it is served without the rest of them. */
+        if ((r == 0 || r == HF_E_TOO_LARGE) && hf__json_is_object(json))
+                formed = hfd_object_encode(row, json);
+        hf__json_free(json);
+        return formed;
+}
+
+struct hfd_object *hfd_custom_object_reform(const struct hfd_resource *row,
+                                            const struct hfd_object *object) {
+        struct hf__buf *bytes = hfd_custom_object_bytes(row, object->bytes);
+        struct hfd_object *formed =
+                bytes ? hfd_object_new(row, object->path, object->revision, bytes) : NULL;
+
+        if (formed)
+                formed->stale = object->stale;
+        hf__buf_unref(bytes);
+        return formed;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Selectable fields. Their paths have the form ".spec.color": validation refuses others. */
+#include "server/resources/custom/custom_selectable.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+
+/* The field "spec.color" of one of selectableFields; NULL = it has no such path. */
+static const char *field_of(const struct hf__json *item) {
+        const char *path = hf__json_string(item, "jsonPath");
+
+        return path && *path == '.' && path[1] ? path + 1 : NULL;
+}
+
+bool hfd_custom_is_selectable(const struct hfd_custom_version *version, const char *field) {
+        for (const struct hf__json *i = hf__json_first(version->selectable); i;
+             i = hf__json_next(i)) {
+                const char *known = field_of(i);
+                if (known && strcmp(known, field) == 0)
+                        return true;
+        }
+        return false;
+}
+
+static int copy_field(const struct hf__json *object, const char *field,
+                      struct hf__json *selectable) {
+        const struct hf__json *value = hf__json_path(object, field);
+        struct hf__strbuf s = {0};
+        int r = 0;
+
+        if (hf__json_is_string(value))
+                return hf__json_set_string(selectable, field, hf__json_text(value));
+        if (hf__json_is_number(value) || hf__json_is_bool(value))
+                hf__json_print(value, &s);
+        r = s.error != 0 ? -ENOMEM : hf__json_set_string(selectable, field, s.data ? s.data : "");
+        hf__strbuf_done(&s);
+        return r;
+}
+
+int hfd_custom_selectable(const struct hfd_custom_kind *kind, const struct hf__json *object,
+                          struct hf__json *selectable) {
+        int r = 0;
+
+        for (size_t v = 0; v < kind->n_versions; v++)
+                for (const struct hf__json *i = hf__json_first(kind->versions[v].selectable);
+                     i && r == 0; i = hf__json_next(i)) {
+                        const char *field = field_of(i);
+                        if (field)
+                                r = copy_field(object, field, selectable);
+                }
+        return r;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The fields of custom resources that field selectors may name (spec.versions[].selectableFields).
+ * Pure. Thread: any.
+ */
+#include "server/resources/custom/custom_kind.h"
+
+/* Whether a selector for the version may name the field "spec.color". */
+bool hfd_custom_is_selectable(const struct hfd_custom_version *version, const char *field);
+/* Copies these fields of object, for all versions of the kind, to selectable, as strings. A missing
+ * field is "". 0 or -ENOMEM. */
+int hfd_custom_selectable(const struct hfd_custom_kind *kind, const struct hf__json *object,
+                          struct hf__json *selectable);

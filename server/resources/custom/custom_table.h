@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The custom resources of this process: their slots, and the kinds that are served now.
+ *
+ * A slot belongs to a group and plural as long as the table lives, whether a definition serves them
+ * or not: objects may be read before their definition. Each slot has a permanent row, whose kind
+ * and version are "".
+ *
+ * The served kinds are an immutable, counted set, which is replaced as a whole.
+ *
+ * Lock: one mutex guards the slots and the pointer to the set. It is held for a look-up only. A
+ * request for a row of the table in resource.h never comes here. Thread: any. Never blocks.
+ */
+#include "server/resources/custom/custom_kind.h"
+#include "server/resources/resource.h"
+
+struct hfd_custom_table;
+
+/* The served kinds, sorted by group and plural. */
+struct hfd_custom_set {
+        atomic_int refs;
+        size_t n;
+        struct hfd_custom_kind *kinds[]; /* owned references */
+};
+
+/* NULL = out of memory. */
+struct hfd_custom_table *hfd_custom_table_new(void);
+/* All rows and objects must be gone. Accepts NULL; returns NULL. */
+struct hfd_custom_table *hfd_custom_table_free(struct hfd_custom_table *table);
+
+/*
+ * The permanent row of a group and plural, which gets a slot if it has none. *ret_slot NULL: all
+ * slots are in use. 0 or -ENOMEM.
+ */
+int hfd_custom_table_slot(struct hfd_custom_table *table, const char *group, const char *plural,
+                          const struct hfd_resource **ret_slot);
+/* Slots below this number may be in use, those of the table in resource.h too. table NULL = there
+ * are no custom resources. It only grows. */
+size_t hfd_custom_table_slots(const struct hfd_custom_table *table);
+
+/*
+ * Finds a row that is served, in the table of resource.h or here, and returns a reference
+ * (hfd_resource_unref). table NULL = only the former. NULL: there is no such resource.
+ */
+const struct hfd_resource *hfd_custom_table_find(struct hfd_custom_table *table, const char *group,
+                                                 const char *version, const char *plural);
+/* A reference to the served kinds. NULL: there are none. */
+struct hfd_custom_set *hfd_custom_table_set(struct hfd_custom_table *table);
+/* Serves other kinds, and consumes the reference to set. NULL = none. */
+void hfd_custom_table_replace(struct hfd_custom_table *table, struct hfd_custom_set *set);
+
+/* Room for `max` kinds; n is 0. NULL = out of memory. */
+struct hfd_custom_set *hfd_custom_set_new(size_t max);
+/* Accepts NULL; returns NULL. */
+struct hfd_custom_set *hfd_custom_set_unref(struct hfd_custom_set *set);
+/* Brings the kinds into the order that the set must have. */
+void hfd_custom_set_sort(struct hfd_custom_set *set);
+/* The kind of a group and plural, borrowed; NULL = it is not in the set. set may be NULL. */
+struct hfd_custom_kind *hfd_custom_set_find(const struct hfd_custom_set *set, const char *group,
+                                            const char *plural);

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Compares versions. Invariant: it is a total order, because a list is sorted by it.
+ */
+#include "server/resources/custom/custom_version_order.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct version {
+        int stability; /* 0 alpha, 1 beta, 2 stable */
+        unsigned long major, minor;
+};
+
+static bool read_number(const char **at, unsigned long *ret_number) {
+        char *end;
+
+        if (**at < '1' || **at > '9')
+                return false;
+        *ret_number = strtoul(*at, &end, 10);
+        *at = end;
+        return true;
+}
+
+/* "v1", "v1beta1". False: it has another form. */
+static bool parse(const char *text, struct version *ret_version) {
+        struct version version = {.stability = 2};
+
+        if (*text++ != 'v' || !read_number(&text, &version.major))
+                return false;
+        if (strncmp(text, "alpha", 5) == 0)
+                version.stability = 0;
+        else if (strncmp(text, "beta", 4) == 0)
+                version.stability = 1;
+        if (version.stability < 2) {
+                text += version.stability == 0 ? 5 : 4;
+                if (!read_number(&text, &version.minor))
+                        return false;
+        }
+        *ret_version = version;
+        return *text == '\0';
+}
+
+static int compare_numbers(unsigned long a, unsigned long b) {
+        if (a == b)
+                return 0;
+        return a > b ? -1 : 1;
+}
+
+int hfd_version_order(const char *a, const char *b) {
+        struct version x = {0}, y = {0};
+        bool is_x = parse(a, &x), is_y = parse(b, &y);
+
+        if (!is_x || !is_y) {
+                if (is_x != is_y)
+                        return is_x ? -1 : 1;
+                return strcmp(a, b);
+        }
+        if (x.stability != y.stability)
+                return y.stability - x.stability;
+        int order = compare_numbers(x.major, y.major);
+        if (order == 0)
+                order = compare_numbers(x.minor, y.minor);
+        return order != 0 ? order : strcmp(a, b);
+}

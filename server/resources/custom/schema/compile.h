@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The state of a compilation. Thread: owner only. */
+#include <stdbool.h>
+
+#include "server/resources/custom/schema/keep.h"
+#include "server/resources/custom/schema/node.h"
+
+/* Bytes of the programs of all different patterns of a schema: a short pattern may have a large
+ * program. */
+#define HFD_CUSTOM_PROGRAMS_MAX (1u << 20)
+
+struct hfd_schema_compiler {
+        struct hfd_custom_schema *schema;
+        struct hfd_keeper keeper;
+        void *patterns; /* a tree of <search.h>: struct hfd_custom_pattern by text */
+        void *values;   /* the same of the defaults and enums, by JSON text */
+        size_t n_program_bytes;
+        int error; /* the first one: -ENOMEM or HF_E_INVALID */
+};
+
+/* The node of props; of a value validation it has no fields. NULL: compiler->error is set. */
+const struct hfd_custom_node *hfd_compile_node(struct hfd_schema_compiler *compiler,
+                                               const struct hf__json *props, bool is_validation);
+/* The fields of the root, after compiler->schema->root has been set. NULL: compiler->error is set.
+ */
+const struct hfd_schema *hfd_compile_root_fields(struct hfd_schema_compiler *compiler,
+                                                 const struct hf__json *props,
+                                                 const char *definition);
+/* Sets the limits of node. */
+void hfd_compile_limits(struct hfd_schema_compiler *compiler, const struct hf__json *props,
+                        struct hfd_custom_node *node);
+/* The kept value that is equal to value, which the schema owns from the call on. NULL:
+ * compiler->error is set. */
+const struct hf__json *hfd_compile_value(struct hfd_schema_compiler *compiler,
+                                         struct hf__json *value);
+/* hfd_keep and hfd_keep_text, which set compiler->error. */
+const void *hfd_compile_keep(struct hfd_schema_compiler *compiler, const void *piece, size_t n);
+const char *hfd_compile_text(struct hfd_schema_compiler *compiler, const char *text);
+/* Keeps the first error. */
+void hfd_compile_fail(struct hfd_schema_compiler *compiler, int error);
+/* Free what only the compilation needs of the patterns and the values; before hfd_keeper_done. */
+void hfd_compile_patterns_done(struct hfd_schema_compiler *compiler);
+void hfd_compile_values_done(struct hfd_schema_compiler *compiler);
+
+/* Compiles a pattern into arena. The size of its program is added to *n_bytes, which must not
+ * exceed HFD_CUSTOM_PROGRAMS_MAX. 0, -ENOMEM, or HF_E_INVALID with a message. */
+int hfd_custom_pattern_compile(struct hf__arena *arena, const char *text, size_t *n_bytes,
+                               const struct hf__cel_regex **ret_regex, char *reterr_message,
+                               size_t max_message);

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The life of a compiled schema.
+ *
+ * Invariant: after hfd_custom_schema_new nothing of a schema changes, so that threads share it
+ * without a lock.
+ */
+#include "server/resources/custom/schema/custom_schema.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "server/resources/custom/schema/compile.h"
+
+/* About what a value occupies: an item of cJSON, and what the allocator adds to it and its texts.
+ */
+#define VALUE_SIZE 96
+
+static size_t count_values(const struct hf__json *json) {
+        size_t n = 1;
+
+        for (const struct hf__json *m = hf__json_first(json); m; m = hf__json_next(m))
+                n += count_values(m);
+        return n;
+}
+
+static int compile(struct hfd_schema_compiler *compiler, const struct hf__json *props,
+                   const char *definition) {
+        struct hfd_custom_schema *schema = compiler->schema;
+
+        if (props)
+                schema->root = hfd_compile_node(compiler, props, false);
+        if (compiler->error == 0)
+                schema->fields = hfd_compile_root_fields(compiler, props, definition);
+        schema->memory = sizeof *schema + compiler->keeper.memory +
+                         (count_values(schema->values) - 1) * VALUE_SIZE;
+        return compiler->error;
+}
+
+int hfd_custom_schema_new_named(const struct hf__json *props, const char *definition,
+                                struct hfd_custom_schema **ret_schema) {
+        struct hfd_schema_compiler compiler = {.schema = calloc(1, sizeof *compiler.schema)};
+        struct hfd_custom_schema *schema = compiler.schema;
+        int r = -ENOMEM;
+
+        if (!schema)
+                return -ENOMEM;
+        hf__arena_init(&schema->arena);
+        hfd_keeper_init(&compiler.keeper, &schema->arena);
+        schema->values = hf__json_array();
+        if (schema->values)
+                r = compile(&compiler, props, definition);
+        hfd_compile_patterns_done(&compiler);
+        hfd_compile_values_done(&compiler);
+        hfd_keeper_done(&compiler.keeper);
+        if (r != 0)
+                schema = hfd_custom_schema_free(schema);
+        *ret_schema = schema;
+        return r;
+}
+
+int hfd_custom_schema_new(const struct hf__json *props, struct hfd_custom_schema **ret_schema) {
+        return hfd_custom_schema_new_named(props, NULL, ret_schema);
+}
+
+struct hfd_custom_schema *hfd_custom_schema_free(struct hfd_custom_schema *schema) {
+        if (!schema)
+                return NULL;
+        hf__json_free(schema->values);
+        hf__arena_deinit(&schema->arena);
+        free(schema);
+        return NULL;
+}
+
+const struct hfd_schema *hfd_custom_schema_fields(const struct hfd_custom_schema *schema) {
+        return schema->fields;
+}
+
+size_t hfd_custom_schema_memory(const struct hfd_custom_schema *schema) { return schema->memory; }

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The schema of one version of a custom kind: its openAPIV3Schema, compiled once when the
+ * CustomResourceDefinition changes, and used for each object. Behaviour and messages are those of
+ * kube-apiserver.
+ *
+ * A write uses the functions in this order: prune, default, validate. Each takes time in
+ * proportion to the object; the depth of their recursion is that of the object, which the JSON
+ * parser limits. Pure.
+ *
+ * Ownership: the schema belongs to the caller. Thread: any, since a schema never changes; an object
+ * belongs to the thread that calls.
+ */
+#include <stddef.h>
+
+struct hf__json;
+struct hfd_causes;
+struct hfd_custom_schema;
+struct hfd_schema;
+struct hfd_strict;
+
+/* Values that the defaults of one object may add. Without a limit, a long list of empty objects
+ * would grow by the product of its length and the size of the default. */
+#define HFD_CUSTOM_DEFAULTS_MAX 500000
+
+/*
+ * props: the value of openAPIV3Schema; it is not used after the call. NULL = the version has no
+ * schema, and everything is kept. 0, -ENOMEM, or HF_E_INVALID: props break the structural rules, so
+ * that they cannot be compiled (structural.h tells why).
+ */
+int hfd_custom_schema_new(const struct hf__json *props, struct hfd_custom_schema **ret_schema);
+/* The same; definition, which is copied, is the name of the root in OpenAPI ("com.example.v1.Foo").
+ * NULL = none. */
+int hfd_custom_schema_new_named(const struct hf__json *props, const char *definition,
+                                struct hfd_custom_schema **ret_schema);
+/* Accepts NULL, returns NULL. */
+struct hfd_custom_schema *hfd_custom_schema_free(struct hfd_custom_schema *schema);
+
+/*
+ * The fields as the rest of the server reads them: a STRUCT with apiVersion, kind and metadata
+ * (which has the shared schema of ObjectMeta). Structs below the root have no definition of their
+ * own. Every string is a TEXT, whatever its format. Lives as long as schema.
+ */
+const struct hfd_schema *hfd_custom_schema_fields(const struct hfd_custom_schema *schema);
+
+/*
+ * Removes the fields that the schema does not have, and reports them to strict, unless that is
+ * NULL. Embedded resources keep apiVersion, kind and metadata; of their metadata only the fields of
+ * ObjectMeta stay. The metadata of the object itself is not touched. Never refuses a wrong type:
+ * validate does. 0 or -ENOMEM.
+ */
+int hfd_custom_schema_prune(const struct hfd_custom_schema *schema, struct hf__json *object,
+                            struct hfd_strict *strict);
+/*
+ * Removes null from fields that are neither nullable nor have a default, and then adds the
+ * defaults of absent fields. A null of a field that is not nullable becomes the default. 0,
+ * -ENOMEM, or HF_E_TOO_LARGE: more than HFD_CUSTOM_DEFAULTS_MAX values would be added. After a
+ * failure the object may be changed in part.
+ */
+int hfd_custom_schema_default(const struct hfd_custom_schema *schema, struct hf__json *object);
+/*
+ * Adds a cause for each mistake in the object. old: the stored object that it replaces; then a
+ * mistake in a part that has not changed is no cause (ratcheting). NULL = a create. If memory is
+ * exhausted, the object is refused rather than accepted.
+ */
+void hfd_custom_schema_validate(const struct hfd_custom_schema *schema,
+                                const struct hf__json *object, const struct hf__json *old,
+                                struct hfd_causes *causes);
+
+/* About how many bytes the schema occupies. */
+size_t hfd_custom_schema_memory(const struct hfd_custom_schema *schema);

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * A compiled schema as a tree of nodes. A node stands for one JSONSchemaProps: either a part of the
+ * structure, or a value validation below allOf, anyOf, oneOf or not. Equal nodes are one node.
+ *
+ * Invariants: a node never changes once the schema is made; the properties are sorted by strcmp,
+ * each name once; the limits are in the order in which Kubernetes checks them.
+ *
+ * Ownership: everything belongs to the schema. Thread: any.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "server/schema/schema.h"
+
+struct hf__cel_regex;
+struct hf__json;
+struct hfd_custom_node;
+
+enum hfd_custom_type {
+        HFD_CUSTOM_NONE, /* no type is given */
+        HFD_CUSTOM_OBJECT,
+        HFD_CUSTOM_ARRAY,
+        HFD_CUSTOM_STRING,
+        HFD_CUSTOM_INTEGER,
+        HFD_CUSTOM_NUMBER,
+        HFD_CUSTOM_BOOLEAN
+};
+
+/* additionalProperties */
+enum hfd_custom_additional {
+        HFD_CUSTOM_ADDITIONAL_NONE,      /* not given */
+        HFD_CUSTOM_ADDITIONAL_FORBIDDEN, /* false */
+        HFD_CUSTOM_ADDITIONAL_ANY,       /* true */
+        HFD_CUSTOM_ADDITIONAL_SCHEMA     /* the member `values` */
+};
+
+struct hfd_custom_property {
+        const char *name;
+        const struct hfd_custom_node *node;
+};
+
+enum hfd_custom_limit_kind {
+        HFD_LIMIT_ANY_OF,
+        HFD_LIMIT_ONE_OF,
+        HFD_LIMIT_ALL_OF,
+        HFD_LIMIT_NOT,
+        HFD_LIMIT_MAX_LENGTH,
+        HFD_LIMIT_MIN_LENGTH,
+        HFD_LIMIT_PATTERN,
+        HFD_LIMIT_FORMAT,
+        HFD_LIMIT_MULTIPLE_OF,
+        HFD_LIMIT_MINIMUM,
+        HFD_LIMIT_MAXIMUM,
+        HFD_LIMIT_MIN_ITEMS,
+        HFD_LIMIT_MAX_ITEMS,
+        HFD_LIMIT_ENUM,
+        HFD_LIMIT_MIN_PROPERTIES,
+        HFD_LIMIT_MAX_PROPERTIES,
+        HFD_LIMIT_REQUIRED
+};
+
+struct hfd_custom_pattern {
+        const char *text;
+        const struct hf__cel_regex *regex;
+};
+
+struct hfd_custom_limit {
+        unsigned char kind; /* enum hfd_custom_limit_kind */
+        bool exclusive;     /* of MINIMUM and MAXIMUM */
+        uint32_t n;         /* of nodes or names */
+        union {
+                int64_t count; /* of lengths, items and properties */
+                double number;
+                const struct hfd_custom_pattern *pattern;
+                const char *format;                         /* as it was written: "date-time" */
+                const struct hf__json *values;              /* of ENUM: an array */
+                const struct hfd_custom_node *const *nodes; /* of ANY_OF ... NOT: n */
+                const char *const *names;                   /* of REQUIRED: n */
+        } as;
+};
+
+struct hfd_custom_node {
+        const struct hfd_schema *fields; /* NULL in a value validation */
+        const struct hfd_custom_property *properties;
+        const struct hfd_custom_node *items;  /* of an array; NULL = none */
+        const struct hfd_custom_node *values; /* of additionalProperties; NULL = none */
+        const struct hfd_custom_limit *limits;
+        const struct hf__json *default_value; /* NULL = none */
+        const uint32_t *defaults;             /* the indices of the properties that have one */
+        uint32_t n_properties;
+        uint32_t n_defaults;
+        uint32_t n_limits;
+        unsigned char type;       /* enum hfd_custom_type */
+        unsigned char additional; /* enum hfd_custom_additional */
+        unsigned char list_type;  /* enum hfd_schema_list_type */
+        bool nullable : 1, int_or_string : 1, preserve : 1, embedded : 1;
+};
+
+struct hfd_custom_schema {
+        struct hf__arena arena;             /* of everything but the two following */
+        struct hf__json *values;            /* an array: owns the defaults and enums */
+        const struct hfd_custom_node *root; /* NULL = no schema: everything is kept */
+        const struct hfd_schema *fields;
+        size_t memory;
+};
+
+/* The property of that name; NULL = none. */
+const struct hfd_custom_property *hfd_custom_property(const struct hfd_custom_node *node,
+                                                      const char *name);
+/* Prunes a default by the schema of its field. 0 or -ENOMEM. */
+int hfd_custom_prune_default(const struct hfd_custom_node *node, struct hf__json *value);

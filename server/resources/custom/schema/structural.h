@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The rules for the openAPIV3Schema of a CustomResourceDefinition: it must be a structural schema.
+ * The contents of x-kubernetes-validations are not checked here. Pure. Thread: any. Blocks: no.
+ */
+struct hf__json;
+struct hfd_causes;
+
+/*
+ * Adds a cause for each rule that props break. path: where props are, such as
+ * "spec.versions[0].schema.openAPIV3Schema". props NULL: no schema, no causes.
+ */
+void hfd_structural_validate(const struct hf__json *props, const char *path,
+                             struct hfd_causes *causes);

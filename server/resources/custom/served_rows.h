@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * All rows that are served at a moment, those of the table in resource.h and those of custom
+ * resources, in the order in which clients see them: groups as kube-apiserver orders them, in each
+ * the versions, the preferred one first, in each the resources. For discovery and OpenAPI. Pure.
+ * Thread: owner only.
+ */
+#include "server/resources/custom/custom_table.h"
+
+struct hfd_served_rows {
+        struct hfd_custom_set *set; /* owned; keeps the rows of custom resources; NULL = none */
+        size_t n;
+        const struct hfd_resource *of[];
+};
+
+/* table NULL = without custom resources. NULL = out of memory. */
+struct hfd_served_rows *hfd_served_rows_new(struct hfd_custom_table *table);
+/* Accepts NULL; returns NULL. */
+struct hfd_served_rows *hfd_served_rows_free(struct hfd_served_rows *rows);
+
+/* The number after that of the last row with the group, or the group and version, of row i. */
+size_t hfd_served_group_end(const struct hfd_served_rows *rows, size_t i);
+size_t hfd_served_version_end(const struct hfd_served_rows *rows, size_t i);
+/* The number of the first row of a group, or of a group and version; n: there is none. */
+size_t hfd_served_find_group(const struct hfd_served_rows *rows, const char *group);
+size_t hfd_served_find_version(const struct hfd_served_rows *rows, const char *group,
+                               const char *version);
