@@ -184,6 +184,23 @@ def test_objects_go_with_their_definition(cluster):
     assert get(other, path("widgets", None))["items"] == []
 
 
+def test_objects_of_a_version_that_is_not_served_go_too(cluster):
+    a = cluster.instance("a").wait_ready()
+    name = f"widgets.{GROUP}"
+    establish(a, definition("widgets", "Widget", scope="Cluster"))
+    wait_until("them to be served", lambda: a.get(path("widgets", None))[0] == 200)
+    for i in range(3):
+        make_object(a, "widgets", "Widget", f"w{i}", None)
+    versions = get(a, f"{DEFINITIONS}/{name}")["spec"]["versions"]
+    patch(a, f"{DEFINITIONS}/{name}", {"spec": {"versions": [{**versions[0], "served": False}]}})
+    wait_gone(a, path("widgets", None))
+    mark = cluster.witness.mark()
+    assert a.request("DELETE", f"{DEFINITIONS}/{name}")[0] == 200
+    wait_gone(a, f"{DEFINITIONS}/{name}")
+    deleted = [e["key"] for e in cluster.witness.seen()[mark:] if e["type"] == "DELETE" and f"/{GROUP}/widgets/" in e["key"]]
+    assert len(deleted) == 3, deleted
+
+
 def test_owners_of_custom_kinds(cluster):
     a = cluster.instance("a").wait_ready()
     b = cluster.instance("b").wait_ready()

@@ -12,10 +12,9 @@
  *
  * All state is in the objects, so a new leader continues where the previous one stopped.
  *
- * Objects are reached through the API, in the version of hfd_definition_row. If no version is
- * served, they are reached in the storage version, which a client inside the server may use. A
- * definition that was never Established has no objects, and one of a built-in resource must not
- * take those along.
+ * Objects are reached through the API, in the version in which they are stored, which a client
+ * inside the server may use even if it is not served. A definition that was never Established has
+ * no objects, and one of a built-in resource must not take those along.
  *
  * Invariant: the finalizer is removed only after a consistent list without objects, with the
  * resourceVersion of a definition that is marked. If it went earlier, objects would remain in the
@@ -253,9 +252,7 @@ static int process(const struct hfd_controller_context *context, struct hf_term 
 
         if (group && plural && hfd_kinds_find(&context->kinds, group, plural))
                 return let_go(term, definition, HFD_DEFINITION_OVERLAPS);
-        if (!hfd_definition_is(definition, "Established") ||
-            (!hfd_definition_row(definition, &row) &&
-             !hfd_definition_storage_row(definition, &row)))
+        if (!hfd_definition_row(definition, &row))
                 return let_go(term, definition, HFD_DEFINITION_NEVER_ESTABLISHED);
         /* The event of this write leads to the next step. */
         if (!has_begun(definition))

@@ -16,31 +16,22 @@
 
 /* ---- the row ---- */
 
-static const char *find_version(const struct hf__json *definition, bool storage_only) {
-        const char *found = NULL;
+static const char *find_version(const struct hf__json *definition) {
+        const struct hf__json *m = hf__json_first(hf__json_path(definition, "spec.versions"));
 
-        for (const struct hf__json *m = hf__json_first(hf__json_path(definition, "spec.versions"));
-             m; m = hf__json_next(m)) {
-                const char *name = hf__json_string(m, "name");
-                bool storage = hf__json_bool(m, "storage", false);
-                if (!name || !(storage_only ? storage : hf__json_bool(m, "served", false)))
-                        continue;
-                if (storage)
-                        return name;
-                if (!found)
-                        found = name;
-        }
-        return found;
+        while (m && !hf__json_bool(m, "storage", false))
+                m = hf__json_next(m);
+        return hf__json_string(m, "name");
 }
 
-static bool make_row(const struct hf__json *definition, const char *version,
-                     struct hfd_kind_row *ret_row) {
+bool hfd_definition_row(const struct hf__json *definition, struct hfd_kind_row *ret_row) {
         const struct hf__json *names = hf__json_path(definition, "status.acceptedNames");
         const char *group = hf__json_string(definition, "spec.group"),
-                   *plural = hf__json_string(names, "plural"),
+                   *version = find_version(definition), *plural = hf__json_string(names, "plural"),
                    *kind = hf__json_string(names, "kind");
 
-        if (!group || !*group || !plural || !*plural || !kind || !*kind || !version)
+        if (!hfd_definition_is(definition, "Established") || !group || !*group || !version ||
+            !*version || !plural || !*plural || !kind || !*kind)
                 return false;
         *ret_row = (struct hfd_kind_row){.resource = {.group = group,
                                                       .version = version,
@@ -49,15 +40,6 @@ static bool make_row(const struct hf__json *definition, const char *version,
                                          .namespaced = hf__json_has_text(definition, "spec.scope",
                                                                          "Namespaced")};
         return true;
-}
-
-bool hfd_definition_row(const struct hf__json *definition, struct hfd_kind_row *ret_row) {
-        return hfd_definition_is(definition, "Established") &&
-               make_row(definition, find_version(definition, false), ret_row);
-}
-
-bool hfd_definition_storage_row(const struct hf__json *definition, struct hfd_kind_row *ret_row) {
-        return make_row(definition, find_version(definition, true), ret_row);
 }
 
 /* ---- the reduced definition ---- */

@@ -10,15 +10,12 @@ struct hf__buf;
 struct hf__json;
 
 /*
- * The kind that the definition makes, in the version in which its objects are read: the storage
- * version, or if that is not served, the first one that is. False: its objects are not served. The
- * strings of the row are borrowed from the definition.
+ * The kind that the definition makes, in the version in which its objects are stored. Clients
+ * inside the server reach them in that version even if it is not served. False: the definition is
+ * not Established, so there are no objects. The strings of the row are borrowed from the
+ * definition.
  */
 bool hfd_definition_row(const struct hf__json *definition, struct hfd_kind_row *ret_row);
-
-/* The same for a definition whose objects are not served any more, or not yet: in the storage
- * version, with the names that were accepted. */
-bool hfd_definition_storage_row(const struct hf__json *definition, struct hfd_kind_row *ret_row);
 
 /* A hf__informer_transform_fn: leaves out what a definition says of the fields of its objects, and
  * what is large in its metadata. */
