@@ -188,7 +188,6 @@ static const struct hfd_resource table[] = {
                             {"Created At", "date", "", "metadata.creationTimestamp"}},
                 .schema = &hfd_definition_schema,
                 .prepare = hfd_definition_prepare,
-                .begin_deletion = hfd_definition_begin_deletion,
         },
         {
                 .group = "apiregistration.k8s.io",

@@ -113,9 +113,6 @@ struct hfd_resource {
         /* The strategy; see strategies/strategies.h. Each of these may be NULL. */
         int (*normalize)(struct hf__json *object);
         int (*prepare)(struct hf__json *object, const struct hf__json *old);
-        /* Changes the object at its first delete, before it is decided whether finalizers keep it.
-         * now: a metav1.Time. 0 or an error that counts as -ENOMEM. */
-        int (*begin_deletion)(struct hf__json *object, const char *now);
         void (*validate)(const struct hf__json *object, const struct hf__json *old,
                          struct hfd_causes *causes);
 };

@@ -106,25 +106,9 @@ static int apply_policy(struct hfd_write *w) {
 
 /* ---- the delete ---- */
 
-static void format_now(const struct hfd_write *w, char now[HF__MICROTIME_MAX]) {
-        const struct hf_clock *clock = hf_host_clock(w->registry->host);
-
-        hf__time_format(clock->real(clock->ctx) / HF_NSEC_PER_SEC, now);
-}
-
-/* What the kind does at the first delete. 0 or an error that counts as -ENOMEM. */
-static int begin_deletion(struct hfd_write *w) {
-        char now[HF__MICROTIME_MAX];
-
-        if (!w->request->resource->begin_deletion ||
-            hf__json_string(w->object, "metadata.deletionTimestamp"))
-                return 0;
-        format_now(w, now);
-        return w->request->resource->begin_deletion(w->object, now);
-}
-
 /* Marks w->object as deleted, unless an earlier delete has done so. 0 or -ENOMEM. */
 static int mark_deleted(struct hfd_write *w) {
+        const struct hf_clock *clock = hf_host_clock(w->registry->host);
         const struct hfd_resource *resource = w->request->resource;
         char now[HF__MICROTIME_MAX];
         int64_t generation;
@@ -132,7 +116,7 @@ static int mark_deleted(struct hfd_write *w) {
 
         if (hf__json_string(w->object, "metadata.deletionTimestamp"))
                 return 0;
-        format_now(w, now);
+        hf__time_format(clock->real(clock->ctx) / HF_NSEC_PER_SEC, now);
         r = hf__json_set_string(w->object, "metadata.deletionTimestamp", now);
         if (r == 0)
                 r = hf__json_set_i64(w->object, "metadata.deletionGracePeriodSeconds", 0);
@@ -169,9 +153,7 @@ static void delete_existing(struct hfd_write *w, struct hf__json *old) {
         hf__json_free(w->object);
         w->object = hf__json_dup(old);
         w->same_term = true; /* a delete changes neither holder nor acquireTime */
-        r = w->object ? begin_deletion(w) : -ENOMEM;
-        if (r == 0)
-                r = apply_policy(w);
+        r = w->object ? apply_policy(w) : -ENOMEM;
         if (r == 0 && hfd_write_delete_is_blocked(w->request->resource, w->object))
                 r = store_marked(w, old);
         if (r != 0)

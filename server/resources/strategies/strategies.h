@@ -50,7 +50,6 @@ void hfd_configmap_validate(const struct hf__json *object, const struct hf__json
 /* definition/: CustomResourceDefinitions */
 extern const struct hfd_schema hfd_definition_schema;
 int hfd_definition_prepare(struct hf__json *object, const struct hf__json *old);
-int hfd_definition_begin_deletion(struct hf__json *object, const char *now);
 
 /* event_schema.c, event.c: v1 and, with "new", events.k8s.io/v1 */
 extern const struct hfd_schema hfd_event_schema, hfd_new_event_schema;
