@@ -16,6 +16,7 @@
 #include "base/arena.h"
 #include "base/strbuf.h"
 #include "cel/checker.h"
+#include "cel/estimate.h"
 #include "cel/eval.h"
 #include "cel/issues.h"
 #include "cel/prepare.h"
@@ -28,15 +29,26 @@ struct hf__cel_program {
         struct hf__arena arena; /* of all the rest */
         struct hf__cel_node *root;
         const struct hf__cel_type *type;
-        uint32_t n_locals;
+        const struct hf__cel_declarations *declarations;
+        struct hf__cel_checked checked;
+        uint64_t estimate;
 };
 
 static int compile(struct hf__cel_program *program, struct hf__cel_issues *issues,
                    const struct hf__cel_declarations *declarations) {
-        program->root = hf__cel_parse(issues);
+        unsigned max_depth = declarations->max_depth;
+
+        if (max_depth == 0 || max_depth > HF__CEL_DEPTH_MAX)
+                max_depth = HF__CEL_DEPTH_MAX;
+        program->declarations = declarations;
+        program->root = hf__cel_parse(issues, max_depth);
         if (program->root)
                 program->type =
-                        hf__cel_check(program->root, declarations, issues, &program->n_locals);
+                        hf__cel_check(program->root, declarations, issues, &program->checked);
+        /* Before literals become values, because making them has a cost. */
+        if (program->type && !hf__cel_estimate_tree(&program->arena, program->root, declarations,
+                                                    program->checked.n_locals, &program->estimate))
+                return -ENOMEM;
         if (program->type && hf__cel_prepare(program->root, issues) != 0)
                 return -ENOMEM;
         if (program->arena.failed)
@@ -77,6 +89,13 @@ const struct hf__cel_type *hf__cel_program_type(const struct hf__cel_program *pr
         return program->type;
 }
 
+uint64_t hf__cel_estimate(const struct hf__cel_program *program) { return program->estimate; }
+
+bool hf__cel_program_uses(const struct hf__cel_program *program, unsigned variable) {
+        assert(variable < 64);
+        return (program->checked.used >> variable & 1) != 0;
+}
+
 int hf__cel_eval(const struct hf__cel_program *program, const struct hf__cel_value *inputs,
                  const struct hf__cel_limits *limits, struct hf__arena *arena,
                  struct hf__cel_value *ret_value, uint64_t *ret_cost) {
@@ -86,7 +105,7 @@ int hf__cel_eval(const struct hf__cel_program *program, const struct hf__cel_val
         run.cost_limit = limits && limits->cost > 0 ? limits->cost : COST_LIMIT;
         run.work_limit = run.cost_limit;
         run.bytes_limit = limits && limits->bytes > 0 ? limits->bytes : BYTES_LIMIT;
-        run.locals = hf__cel_alloc(&run, program->n_locals * sizeof *run.locals);
+        run.locals = hf__cel_alloc(&run, program->checked.n_locals * sizeof *run.locals);
         *ret_value = run.locals ? hf__cel_eval_node(&run, program->root) : hf__cel_failure(&run);
         if (ret_cost)
                 *ret_cost = run.cost;

@@ -23,6 +23,7 @@
  * Texts of inputs are UTF-8. Where Kubernetes looks up the rules of a time zone by its name, this
  * reports an error: only UTC and fixed offsets are known.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -44,6 +45,14 @@ int hf__cel_compile(const struct hf__cel_declarations *declarations, const char 
 void hf__cel_program_free(struct hf__cel_program *program); /* accepts NULL */
 /* The type of the result; it lives as long as the program. */
 const struct hf__cel_type *hf__cel_program_type(const struct hf__cel_program *program);
+
+/* Whether the program refers to this declared variable; variable < 64. */
+bool hf__cel_program_uses(const struct hf__cel_program *program, unsigned variable);
+
+/* What an evaluation may cost at most, as Kubernetes estimates it from the largest sizes in the
+ * types of the declared variables; UINT64_MAX: more than any number. What comes from no variable
+ * counts as a part of the first one. */
+uint64_t hf__cel_estimate(const struct hf__cel_program *program);
 
 /* Limits of an evaluation; 0 is the default. */
 struct hf__cel_limits {

@@ -34,6 +34,7 @@ struct checker {
         struct local locals[2 * 256]; /* two for each level of the tree */
         uint32_t n_locals;
         uint32_t max_locals;
+        uint64_t used; /* declared variables */
 };
 
 static void check(struct checker *c, struct hf__cel_node *node);
@@ -81,6 +82,8 @@ static bool resolve_global(struct checker *c, struct hf__cel_node *node, const c
                         node->kind = HF__CEL_NODE_NAME;
                         node->as.name.scope = HF__CEL_SCOPE_INPUT;
                         node->as.name.slot = (uint32_t)i;
+                        if (i < 64)
+                                c->used |= UINT64_C(1) << i;
                         node->type = c->declarations->variables[i].type;
                         return true;
                 }
@@ -561,7 +564,8 @@ static void check(struct checker *c, struct hf__cel_node *node) {
 
 const struct hf__cel_type *hf__cel_check(struct hf__cel_node *root,
                                          const struct hf__cel_declarations *declarations,
-                                         struct hf__cel_issues *issues, uint32_t *ret_n_locals) {
+                                         struct hf__cel_issues *issues,
+                                         struct hf__cel_checked *ret_checked) {
         struct checker c = {.declarations = declarations,
                             .issues = issues,
                             .arena = issues->arena,
@@ -573,6 +577,6 @@ const struct hf__cel_type *hf__cel_check(struct hf__cel_node *root,
         if (c.in.failed && issues->n == 0 && !c.arena->failed)
                 hf__cel_issues_add(issues, HF__CEL_NO_PLACE,
                                    "the types of the expression are too complex");
-        *ret_n_locals = c.max_locals;
+        *ret_checked = (struct hf__cel_checked){.n_locals = c.max_locals, .used = c.used};
         return issues->n == 0 && !c.arena->failed ? type : NULL;
 }

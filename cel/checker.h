@@ -10,8 +10,13 @@
 
 struct hf__cel_issues;
 
-/* Checks the tree. *ret_n_locals: how many local variables an evaluation needs. Returns the type of
- * the result. NULL: out of memory, or issues were added. */
+struct hf__cel_checked {
+        uint32_t n_locals; /* local variables that an evaluation needs */
+        uint64_t used;     /* bit i: declared variable i is used, if i < 64 */
+};
+
+/* Checks the tree. Returns the type of the result. NULL: out of memory, or issues were added. */
 const struct hf__cel_type *hf__cel_check(struct hf__cel_node *root,
                                          const struct hf__cel_declarations *declarations,
-                                         struct hf__cel_issues *issues, uint32_t *ret_n_locals);
+                                         struct hf__cel_issues *issues,
+                                         struct hf__cel_checked *ret_checked);

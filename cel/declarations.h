@@ -25,4 +25,6 @@ struct hf__cel_declarations {
         /* Lists and maps in an expression may mix types, as the specification allows. Kubernetes
          * refuses that. */
         bool mixed_literals;
+        /* Levels of an expression, below 250; 0 is 250. It bounds the stack of a compilation. */
+        unsigned max_depth;
 };

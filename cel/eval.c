@@ -113,8 +113,8 @@ static struct hf__cel_value eval_equal(struct hf__cel_run *run, const struct hf_
         b = hf__cel_eval_node(run, node->as.call.args[1]);
         if (hf__cel_is_error(b))
                 return b;
-        size_a = hf__cel_size(a);
-        size_b = hf__cel_size(b);
+        size_a = hf__cel_size(run, a);
+        size_b = hf__cel_size(run, b);
         if (!hf__cel_spend(run, ((size_a < size_b ? size_a : size_b) + 9) / 10))
                 return hf__cel_failure(run);
         same = hf__cel_equal(run, a, b);

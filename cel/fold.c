@@ -3,7 +3,7 @@
  * The loops of macros.
  *
  * Invariant: each round is charged what the general loop costs that Kubernetes makes of a macro, so
- * that a range cannot be walked for free and the numbers agree.
+ * the numbers agree, and as work, so that a range cannot be walked for free.
  */
 #include "cel/fold.h"
 
@@ -19,10 +19,13 @@ struct loop {
         struct hf__cel_value element;
 };
 
-/* Sets the variables of round i. */
-static void enter(struct loop *l, size_t i) {
+/* Sets the variables of round i. Each round is work, because one whose parts are constants costs
+ * nothing. false: the run has failed. */
+static bool enter(struct loop *l, size_t i) {
         struct hf__cel_value *locals = l->run->locals + l->node->as.fold.slot;
 
+        if (!hf__cel_work(l->run, 1))
+                return false;
         if (l->range.kind == HF__CEL_LIST) {
                 l->key = hf__cel_int((int64_t)i);
                 l->element = hf__cel_list_at(l->range.as.list, i);
@@ -38,6 +41,7 @@ static void enter(struct loop *l, size_t i) {
         } else {
                 locals[0] = l->range.kind == HF__CEL_LIST ? l->element : l->key;
         }
+        return true;
 }
 
 /* The value of the test, or true without one: a bool or an error. */
@@ -58,7 +62,8 @@ static struct hf__cel_value quantify(struct loop *l, bool decisive) {
         for (size_t i = 0; i < l->n; i++) {
                 struct hf__cel_value value;
 
-                enter(l, i);
+                if (!enter(l, i))
+                        return hf__cel_failure(l->run);
                 value = test(l);
                 if (!hf__cel_spend(l->run, decisive ? 4 : 3))
                         return hf__cel_failure(l->run);
@@ -79,7 +84,8 @@ static struct hf__cel_value exists_one(struct loop *l) {
         for (size_t i = 0; i < l->n; i++) {
                 struct hf__cel_value value;
 
-                enter(l, i);
+                if (!enter(l, i))
+                        return hf__cel_failure(l->run);
                 value = test(l);
                 if (hf__cel_is_error(value))
                         return value;
@@ -102,7 +108,8 @@ static struct hf__cel_value make_list(struct loop *l) {
         for (size_t i = 0; i < l->n; i++) {
                 struct hf__cel_value value;
 
-                enter(l, i);
+                if (!enter(l, i))
+                        return hf__cel_failure(l->run);
                 value = test(l);
                 if (hf__cel_is_error(value))
                         return value;
@@ -170,7 +177,8 @@ static struct hf__cel_value make_map(struct loop *l) {
         for (size_t i = 0; i < l->n; i++) {
                 struct hf__cel_value value;
 
-                enter(l, i);
+                if (!enter(l, i))
+                        return hf__cel_failure(l->run);
                 value = test(l);
                 if (hf__cel_is_error(value))
                         return value;

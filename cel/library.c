@@ -173,10 +173,16 @@ bool hf__cel_overload_charge(const struct hf__cel_overload *overload, struct hf_
         uint64_t first;
         uint64_t second;
 
+        /* A call may read its texts to their ends, whatever it costs: conversions and look-ups by
+         * key cost one. */
+        for (unsigned i = 0; i < overload->n_args; i++)
+                if ((args[i].kind == HF__CEL_STRING || args[i].kind == HF__CEL_BYTES) &&
+                    !hf__cel_work(run, args[i].n / 32))
+                        return false;
         if (overload->cost == HF__CEL_COST_ONE || overload->n_args == 0)
                 return hf__cel_spend(run, 1);
-        first = hf__cel_size(args[0]);
-        second = overload->n_args > 1 ? hf__cel_size(args[1]) : 1;
+        first = hf__cel_size(run, args[0]);
+        second = overload->n_args > 1 ? hf__cel_size(run, args[1]) : 1;
         switch (overload->cost) {
         case HF__CEL_COST_FIRST: return hf__cel_spend(run, part(first, 10));
         case HF__CEL_COST_SHORTER:

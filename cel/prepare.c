@@ -14,13 +14,18 @@
 #include "base/arena.h"
 #include "cel/eval.h"
 #include "cel/issues.h"
+#include "cel/regex/program.h"
 #include "cel/regex/regex.h"
 
 #define WORK_MAX  1000000
 #define BYTES_MAX (16U * 1024 * 1024)
+/* Instructions of all literal patterns of a program. */
+#define PATTERNS_MAX 20000U
 
 struct preparer {
         struct hf__cel_issues *issues;
+        uint32_t n_instructions; /* of the patterns so far */
+        bool full;               /* they are too many */
         int r;
 };
 
@@ -83,7 +88,7 @@ static void prepare_pattern(struct preparer *p, struct hf__cel_node *node) {
         char message[400] = "the pattern is too long";
         int r = HF_E_INVALID;
 
-        if (!is_const(pattern) || pattern->as.constant.kind != HF__CEL_STRING)
+        if (p->full || !is_const(pattern) || pattern->as.constant.kind != HF__CEL_STRING)
                 return;
         if (pattern->as.constant.n <= HF__CEL_PATTERN_MAX)
                 r = hf__cel_regex_compile(p->issues->arena, pattern->as.constant.as.text,
@@ -95,6 +100,11 @@ static void prepare_pattern(struct preparer *p, struct hf__cel_node *node) {
                                    node->as.call.function);
         else
                 node->as.call.prepared = regex;
+        if (r != 0)
+                return;
+        p->n_instructions += regex->n;
+        if (p->n_instructions > PATTERNS_MAX)
+                p->full = true;
 }
 
 /* timestamp("...") and duration("...") become values, or an issue. */
@@ -160,5 +170,7 @@ int hf__cel_prepare(struct hf__cel_node *root, struct hf__cel_issues *issues) {
         struct preparer p = {.issues = issues};
 
         prepare(&p, root);
+        if (p.full)
+                hf__cel_issues_add(issues, HF__CEL_NO_PLACE, "the patterns are too large in all");
         return p.r;
 }

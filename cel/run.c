@@ -145,20 +145,31 @@ static size_t without_repeated(struct hf__cel_run *run, const struct hf__cel_ent
         return n_kept;
 }
 
-struct hf__cel_value hf__cel_new_map(struct hf__cel_run *run, const struct hf__cel_entry *entries,
-                                     size_t n) {
+/* What sorting the keys takes, in steps. */
+static uint64_t sorting_work(const struct hf__cel_entry *entries, size_t n) {
+        uint64_t bytes = 0;
+        uint64_t rounds = 1;
+
+        for (size_t i = 0; i < n; i++)
+                if (entries[i].key.kind == HF__CEL_STRING || entries[i].key.kind == HF__CEL_BYTES)
+                        bytes += entries[i].key.n;
+        for (size_t left = n; left > 1; left /= 2)
+                rounds++;
+        return n + bytes / 32 * rounds;
+}
+
+/* The map of entries with any keys that can be compared. NULL: the run has failed. */
+static const struct hf__cel_map *index_entries(struct hf__cel_run *run,
+                                               const struct hf__cel_entry *entries, size_t n) {
         struct hf__cel_map *map = hf__cel_alloc(run, sizeof *map);
         struct hf__cel_entry *kept = NULL;
         uint32_t *order = NULL;
         bool equal = false;
 
-        for (size_t i = 0; i < n; i++)
-                if (!is_key(entries[i].key))
-                        return hf__cel_error_text("unsupported key type");
         if (n >= INDEX_MIN)
                 order = hf__cel_alloc(run, n * sizeof *order);
-        if (!map || (n >= INDEX_MIN && !order) || !hf__cel_work(run, n))
-                return hf__cel_failure(run);
+        if (!map || (n >= INDEX_MIN && !order) || !hf__cel_work(run, sorting_work(entries, n)))
+                return NULL;
         if (order)
                 equal = hf__cel_map_index(entries, n, order);
         for (size_t i = 1; !order && i < n; i++)
@@ -167,12 +178,83 @@ struct hf__cel_value hf__cel_new_map(struct hf__cel_run *run, const struct hf__c
         if (equal) {
                 n = without_repeated(run, entries, n, &kept);
                 if (run->failed != 0)
-                        return hf__cel_failure(run);
+                        return NULL;
                 if (order)
                         hf__cel_map_index(kept, n, order);
         }
         *map = (struct hf__cel_map){.n = n, .entries = kept ? kept : entries, .order = order};
-        return hf__cel_map_value(map);
+        return map;
+}
+
+struct hf__cel_value hf__cel_new_map(struct hf__cel_run *run, const struct hf__cel_entry *entries,
+                                     size_t n) {
+        const struct hf__cel_map *map;
+
+        for (size_t i = 0; i < n; i++)
+                if (!is_key(entries[i].key))
+                        return hf__cel_error_text("unsupported key type");
+        map = index_entries(run, entries, n);
+        return map ? hf__cel_map_value(map) : hf__cel_failure(run);
+}
+
+/* Each element of the list by the key that `keys` gives it; of elements with the same key the first
+ * counts. `indexes`: the values are the places of the elements. An error: a key is none, or the run
+ * has failed. */
+static struct hf__cel_value by_key(struct hf__cel_run *run, const struct hf__cel_list *keys,
+                                   const struct hf__cel_list *list, bool indexes) {
+        struct hf__cel_entry *entries = hf__cel_alloc(run, list->n * sizeof *entries);
+        const struct hf__cel_map *map;
+
+        /* Of equal keys the last entry counts, so they are written backwards. */
+        for (size_t i = 0; entries && i < list->n; i++) {
+                struct hf__cel_entry *entry = &entries[list->n - 1 - i];
+
+                entry->value = hf__cel_list_at(list, i);
+                entry->key = keys->key(run, keys, entry->value);
+                if (hf__cel_is_error(entry->key))
+                        return entry->key;
+                if (indexes)
+                        entry->value = hf__cel_int((int64_t)i);
+        }
+        map = entries ? index_entries(run, entries, list->n) : NULL;
+        return map ? hf__cel_map_value(map) : hf__cel_failure(run);
+}
+
+struct hf__cel_value hf__cel_union(struct hf__cel_run *run, const struct hf__cel_list *a,
+                                   const struct hf__cel_list *b) {
+        struct hf__cel_value in_a = by_key(run, a, a, true);
+        struct hf__cel_value in_b = hf__cel_is_error(in_a) ? in_a : by_key(run, a, b, true);
+        struct hf__cel_list *list = hf__cel_alloc(run, sizeof *list);
+        struct hf__cel_value *items = hf__cel_alloc(run, (a->n + b->n) * sizeof *items);
+        size_t n = a->n;
+
+        if (hf__cel_is_error(in_b))
+                return in_b;
+        if (!list || !items)
+                return hf__cel_failure(run);
+        for (size_t i = 0; i < a->n; i++)
+                items[i] = hf__cel_list_at(a, i);
+        for (size_t i = 0; i < b->n; i++) {
+                struct hf__cel_value element = hf__cel_list_at(b, i);
+                struct hf__cel_value key = a->key(run, a, element);
+                struct hf__cel_value place;
+
+                if (hf__cel_is_error(key))
+                        return key;
+                if (hf__cel_map_find(in_a.as.map, key, &place)) {
+                        if (a->replaces)
+                                items[place.as.i] = element;
+                } else if (a->replaces || (hf__cel_map_find(in_b.as.map, key, &place) &&
+                                           (size_t)place.as.i == i)) {
+                        items[n++] = element;
+                }
+        }
+        *list = (struct hf__cel_list){.n = n,
+                                      .items = items,
+                                      .key = a->key,
+                                      .replaces = a->replaces,
+                                      .data = a->data};
+        return hf__cel_list_value(list);
 }
 
 struct hf__cel_value hf__cel_copy_string(struct hf__cel_run *run, const char *text, size_t n) {
@@ -208,10 +290,24 @@ struct hf__cel_value hf__cel_optional_none(void) {
 static bool equal(struct hf__cel_run *run, struct hf__cel_value a, struct hf__cel_value b,
                   unsigned depth);
 
+static bool maps_equal(struct hf__cel_run *run, const struct hf__cel_map *a,
+                       const struct hf__cel_map *b, unsigned depth);
+
+/* Lists with keys. */
+static bool sets_equal(struct hf__cel_run *run, const struct hf__cel_list *a,
+                       const struct hf__cel_list *b, unsigned depth) {
+        struct hf__cel_value in_a = by_key(run, a, a, false);
+        struct hf__cel_value in_b = hf__cel_is_error(in_a) ? in_a : by_key(run, a, b, false);
+
+        return !hf__cel_is_error(in_b) && maps_equal(run, in_a.as.map, in_b.as.map, depth);
+}
+
 static bool lists_equal(struct hf__cel_run *run, const struct hf__cel_list *a,
                         const struct hf__cel_list *b, unsigned depth) {
         if (a->n != b->n)
                 return false;
+        if (a->key)
+                return sets_equal(run, a, b, depth);
         for (size_t i = 0; i < a->n; i++)
                 if (!equal(run, hf__cel_list_at(a, i), hf__cel_list_at(b, i), depth))
                         return false;
@@ -226,6 +322,8 @@ static bool maps_equal(struct hf__cel_run *run, const struct hf__cel_map *a,
                 struct hf__cel_entry entry = hf__cel_map_at(a, i);
                 struct hf__cel_value other;
 
+                if (entry.key.kind == HF__CEL_STRING && !hf__cel_work(run, entry.key.n / 16))
+                        return false;
                 if (!hf__cel_map_find(b, entry.key, &other) ||
                     !equal(run, entry.value, other, depth))
                         return false;
@@ -330,14 +428,15 @@ static uint64_t characters(const char *text, size_t n) {
         return count;
 }
 
-uint64_t hf__cel_size(struct hf__cel_value value) {
+uint64_t hf__cel_size(struct hf__cel_run *run, struct hf__cel_value value) {
         switch (value.kind) {
-        case HF__CEL_STRING: return characters(value.as.text, value.n);
+        case HF__CEL_STRING:
+                return hf__cel_work(run, value.n / 32) ? characters(value.as.text, value.n) : 0;
         case HF__CEL_BYTES: return value.n;
         case HF__CEL_LIST: return value.as.list->n;
         case HF__CEL_MAP:
         case HF__CEL_OBJECT: return value.as.map->n;
-        case HF__CEL_OPTIONAL: return value.as.optional ? hf__cel_size(*value.as.optional) : 1;
+        case HF__CEL_OPTIONAL: return value.as.optional ? hf__cel_size(run, *value.as.optional) : 1;
         default: return 1;
         }
 }

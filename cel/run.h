@@ -57,6 +57,9 @@ struct hf__cel_value hf__cel_new_list(struct hf__cel_run *run, size_t n,
  * error value: something is no key, or the run has failed. */
 struct hf__cel_value hf__cel_new_map(struct hf__cel_run *run, const struct hf__cel_entry *entries,
                                      size_t n);
+/* a + b of lists, where a has keys: what of b is new follows, or replaces. */
+struct hf__cel_value hf__cel_union(struct hf__cel_run *run, const struct hf__cel_list *a,
+                                   const struct hf__cel_list *b);
 /* n elements of a list from the first on; of a list with `items` they are shared. */
 struct hf__cel_value hf__cel_sublist(struct hf__cel_run *run, const struct hf__cel_list *list,
                                      size_t first, size_t n);
@@ -76,5 +79,5 @@ struct hf__cel_value hf__cel_equal(struct hf__cel_run *run, struct hf__cel_value
 bool hf__cel_order(struct hf__cel_run *run, struct hf__cel_value a, struct hf__cel_value b,
                    int *ret_order, struct hf__cel_value *ret_error);
 /* Characters of a STRING, bytes, elements or entries; 1 of anything else. Counting characters takes
- * linear time, and is not charged. */
-uint64_t hf__cel_size(struct hf__cel_value value);
+ * linear time, which is charged as work. */
+uint64_t hf__cel_size(struct hf__cel_run *run, struct hf__cel_value value);

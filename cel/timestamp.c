@@ -40,8 +40,9 @@ static int64_t floor_divide(int64_t a, int64_t b) {
 
 struct hf__cel_value hf__cel_timestamp_add(struct hf__cel_value timestamp, int64_t nanoseconds) {
         int64_t seconds = floor_divide(nanoseconds, NANOSECONDS);
-        int64_t rest = nanoseconds - seconds * NANOSECONDS + timestamp.n;
+        int64_t rest = nanoseconds % NANOSECONDS;
 
+        rest += (rest < 0 ? NANOSECONDS : 0) + timestamp.n;
         seconds += timestamp.as.i + rest / NANOSECONDS;
         return hf__cel_timestamp(seconds, (uint32_t)(rest % NANOSECONDS));
 }

@@ -102,7 +102,7 @@ static struct hf__cel_type *named(struct hf__arena *arena, const char *word, siz
         if (!type)
                 return NULL;
         *type = (struct hf__cel_type){.weight = 1};
-        if (n == 1) {
+        if (n == 1 && word[0] >= 'A' && word[0] <= 'Z') {
                 type->kind = HF__CEL_VAR;
                 type->var = (uint32_t)(word[0] - 'A');
                 return type;
@@ -176,12 +176,32 @@ const char *hf__cel_type_name(const struct hf__cel_type *type) {
         return type->name ? type->name : names[type->kind].name;
 }
 
+/* As strcmp of a name and a text of n bytes. */
+static int compare_name(const char *name, const char *text, size_t n) {
+        int r = strncmp(name, text, n);
+
+        return r != 0 ? r : name[n] != 0;
+}
+
 const struct hf__cel_type *hf__cel_type_field(const struct hf__cel_type *object, const char *name,
                                               size_t n_name) {
+        size_t low = 0;
+        size_t high = object->n_fields;
+
         assert(object->kind == HF__CEL_OBJECT);
-        for (size_t i = 0; i < object->n_fields; i++)
-                if (strncmp(object->fields[i].name, name, n_name) == 0 &&
-                    !object->fields[i].name[n_name])
+        for (size_t i = 0; !object->sorted && i < object->n_fields; i++)
+                if (compare_name(object->fields[i].name, name, n_name) == 0)
                         return object->fields[i].type;
+        while (object->sorted && low < high) {
+                size_t middle = low + (high - low) / 2;
+                int r = compare_name(object->fields[middle].name, name, n_name);
+
+                if (r == 0)
+                        return object->fields[middle].type;
+                if (r < 0)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
         return NULL;
 }

@@ -48,8 +48,12 @@ struct hf__cel_type {
         unsigned n_params;
         const struct hf__cel_type *params[2];
         const char *name;                   /* of an OBJECT or OPAQUE */
-        const struct hf__cel_field *fields; /* of an OBJECT, in any order */
+        const struct hf__cel_field *fields; /* of an OBJECT */
         size_t n_fields;
+        bool sorted; /* the fields are in the order of strcmp; otherwise a look-up visits all */
+        /* What a declared variable holds at most: characters, bytes, elements or entries. Only the
+         * estimate of the cost uses it; types are the same whatever it is. */
+        uint64_t max_size;
 };
 
 /* A type with more parts than this is not made, because the time of a check grows with the parts,

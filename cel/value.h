@@ -28,13 +28,21 @@ struct hf__cel_value {
         } as;
 };
 
+struct hf__cel_run;
+
 struct hf__cel_list {
         size_t n;
         /* NULL: `at` makes each element. It must be pure: several evaluations may call it at
          * once. */
         const struct hf__cel_value *items;
         struct hf__cel_value (*at)(const struct hf__cel_list *list, size_t i);
-        const void *data; /* of `at` */
+        /* Not NULL: a set, or a map that is written as a list. Then == and + ignore the order, and
+         * this is the key of an element: a scalar that hf__cel_key_compare can compare, or an
+         * error. It may allocate from the run. */
+        struct hf__cel_value (*key)(struct hf__cel_run *run, const struct hf__cel_list *list,
+                                    struct hf__cel_value element);
+        bool replaces;    /* + puts an element into the place of the one with the same key */
+        const void *data; /* of the functions */
 };
 
 struct hf__cel_entry {

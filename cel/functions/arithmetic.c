@@ -130,6 +130,8 @@ static struct hf__cel_value add_list(struct hf__cel_run *run, const struct hf__c
                 return args[0];
         if (!hf__cel_work(run, (a->n + b->n) / 4))
                 return hf__cel_failure(run);
+        if (a->key)
+                return hf__cel_union(run, a, b);
         list = hf__cel_new_list(run, a->n + b->n, &items);
         if (hf__cel_is_error(list))
                 return list;

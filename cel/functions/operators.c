@@ -150,9 +150,7 @@ static struct hf__cel_value in_map(struct hf__cel_run *run, const struct hf__cel
 
 static struct hf__cel_value size(struct hf__cel_run *run, const struct hf__cel_value *args,
                                  unsigned n) {
-        if (args[0].kind == HF__CEL_STRING && !hf__cel_work(run, args[0].n / 16))
-                return hf__cel_failure(run);
-        return hf__cel_int((int64_t)hf__cel_size(args[0]));
+        return hf__cel_int((int64_t)hf__cel_size(run, args[0]));
 }
 
 static struct hf__cel_value type(struct hf__cel_run *run, const struct hf__cel_value *args,

@@ -21,8 +21,8 @@ static size_t offset_of(struct hf__cel_value text, int64_t index) {
         return count == index ? text.n : SIZE_MAX;
 }
 
-static int64_t characters_until(struct hf__cel_value text, size_t offset) {
-        return (int64_t)hf__cel_size(hf__cel_string(text.as.text, offset));
+static int64_t characters_until(struct hf__cel_run *run, struct hf__cel_value text, size_t offset) {
+        return (int64_t)hf__cel_size(run, hf__cel_string(text.as.text, offset));
 }
 
 static struct hf__cel_value out_of_range(struct hf__cel_run *run, int64_t index) {
@@ -87,7 +87,7 @@ static struct hf__cel_value index_of(struct hf__cel_run *run, const struct hf__c
         if (from == SIZE_MAX)
                 return out_of_range(run, args[2].as.i);
         from = find(args[0], args[1], from);
-        return hf__cel_int(from == SIZE_MAX ? -1 : characters_until(args[0], from));
+        return hf__cel_int(from == SIZE_MAX ? -1 : characters_until(run, args[0], from));
 }
 
 static struct hf__cel_value last_index_of(struct hf__cel_run *run, const struct hf__cel_value *args,
@@ -106,7 +106,7 @@ static struct hf__cel_value last_index_of(struct hf__cel_run *run, const struct 
                 at = args[0].n - args[1].n;
         for (at++; at-- > 0;)
                 if (args[1].n == 0 || memcmp(args[0].as.text + at, args[1].as.text, args[1].n) == 0)
-                        return hf__cel_int(characters_until(args[0], at));
+                        return hf__cel_int(characters_until(run, args[0], at));
         return hf__cel_int(-1);
 }
 

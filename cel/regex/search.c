@@ -34,6 +34,7 @@ struct search {
         uint32_t *stack;
         struct ways now;
         struct ways next;
+        uint64_t steps; /* instructions visited since the last charge */
 };
 
 static bool is_word(const struct search *s, size_t at) {
@@ -67,6 +68,7 @@ static void add(struct search *s, struct ways *ways, uint32_t from, size_t start
                 uint32_t i = s->stack[--n_stack];
                 const struct hf__cel_instruction *instruction = &s->regex->instructions[i];
 
+                s->steps++;
                 if (s->visited[i] == s->round)
                         continue;
                 s->visited[i] = s->round;
@@ -156,8 +158,9 @@ bool hf__cel_regex_find(const struct hf__cel_regex *regex, struct hf__cel_run *r
                 }
                 if (!found && (!regex->anchored || at == 0))
                         add(&s, &s.now, 0, at, at);
-                if (!hf__cel_work(run, 1 + s.now.n / 4))
+                if (!hf__cel_work(run, 1 + (s.steps + s.now.n) / 8))
                         return false;
+                s.steps = 0;
                 if (step(&s, c, at >= n, at, at + length, &start, &end))
                         found = true;
                 if (at >= n || (found && (!ret_start || s.next.n == 0)) ||

@@ -15,10 +15,15 @@
 #include "base/utf8.h"
 #include "cel/issues.h"
 
+/* Searches for three closing quotes that found none. Each may go to the end of the text, so their
+ * number is limited. The text is no expression then: a quote follows the empty string directly. */
+#define SEARCHES_MAX 16
+
 struct lexer {
         const char *text;
         size_t n;
         struct hf__cel_issues *issues;
+        unsigned failed_searches;
 };
 
 static char at(const struct lexer *l, size_t i) { return i < l->n ? l->text[i] : 0; }
@@ -79,11 +84,13 @@ static size_t escape(const struct lexer *l, size_t i, size_t *ret_bad) {
 /* The end of a string literal whose first quote is at i. The first two of three quotes are an empty
  * string if the closing three are missing. 0: there is no end, and *ret_bad is the byte that does
  * not fit, or the end of the text. */
-static size_t string_end(const struct lexer *l, size_t i, bool raw, size_t *ret_bad) {
+static size_t string_end(struct lexer *l, size_t i, bool raw, size_t *ret_bad) {
         char quote = l->text[i];
         bool triple = at(l, i + 1) == quote && at(l, i + 2) == quote;
         size_t k = i + (triple ? 3 : 1);
 
+        if (triple && l->failed_searches == SEARCHES_MAX)
+                return i + 2;
         while (k < l->n) {
                 char c = l->text[k];
 
@@ -94,14 +101,17 @@ static size_t string_end(const struct lexer *l, size_t i, bool raw, size_t *ret_
                 if (c == '\\' && !raw) {
                         size_t n = escape(l, k, ret_bad);
 
+                        if (n == 0 && !triple)
+                                return 0;
                         if (n == 0)
-                                return triple ? i + 2 : 0;
+                                break;
                         k += n;
                 } else {
                         k++;
                 }
         }
         *ret_bad = k;
+        l->failed_searches += triple ? 1 : 0;
         return triple ? i + 2 : 0;
 }
 
@@ -148,7 +158,7 @@ static size_t number(const struct lexer *l, size_t i, uint8_t *ret_kind) {
 }
 
 /* A string with its prefix. 0: not a string. */
-static size_t string(const struct lexer *l, size_t i, uint8_t *ret_kind, size_t *ret_bad) {
+static size_t string(struct lexer *l, size_t i, uint8_t *ret_kind, size_t *ret_bad) {
         bool bytes = at(l, i) == 'b' || at(l, i) == 'B';
         size_t k = i + (bytes ? 1 : 0);
         bool raw = at(l, k) == 'r' || at(l, k) == 'R';
@@ -202,7 +212,7 @@ static size_t sign(const struct lexer *l, size_t i, size_t *ret_bad) {
 }
 
 /* The end of the token at i. 0: there is none. */
-static size_t token_end(const struct lexer *l, size_t i, uint8_t *ret_kind, size_t *ret_bad) {
+static size_t token_end(struct lexer *l, size_t i, uint8_t *ret_kind, size_t *ret_bad) {
         char c = at(l, i);
         size_t end;
 

@@ -2,7 +2,7 @@
 /*
  * Reads the tokens of an expression by recursive descent; operators by their precedence.
  *
- * Invariants: at most HF__CEL_DEPTH_MAX calls of parse_expr are nested, each with up to ten frames
+ * Invariants: at most max_depth calls of parse_expr are nested, each with up to ten frames
  * on the stack. The tree is not deeper either, so that later passes may recurse. After the first
  * issue of the grammar the parser only unwinds: `failed` is set, and every function returns NULL.
  */
@@ -30,6 +30,7 @@ struct parser {
         const char *text;
         const struct hf__cel_token *token; /* the next one */
         unsigned depth;
+        unsigned max_depth; /* at most HF__CEL_DEPTH_MAX */
         bool failed;
 };
 
@@ -73,7 +74,7 @@ static void *unexpected(struct parser *p, const char *what, const char *expected
 static void *too_deep(struct parser *p) {
         if (!p->failed)
                 hf__cel_issues_add(p->issues, HF__CEL_NO_PLACE,
-                                   "expression recursion limit exceeded: %d", HF__CEL_DEPTH_MAX);
+                                   "expression recursion limit exceeded: %u", p->max_depth);
         p->failed = true;
         return NULL;
 }
@@ -118,7 +119,7 @@ static struct hf__cel_node *new_node(struct parser *p, enum hf__cel_node_kind ki
 static void adopt(struct parser *p, struct hf__cel_node *node, const struct hf__cel_node *child) {
         if (child && child->depth >= node->depth)
                 node->depth = (uint16_t)(child->depth + 1);
-        if (node->depth > HF__CEL_DEPTH_MAX)
+        if (node->depth > p->max_depth)
                 too_deep(p);
 }
 
@@ -567,7 +568,7 @@ static struct hf__cel_node *parse_expr(struct parser *p) {
 
         if (p->failed)
                 return NULL;
-        if (p->depth >= HF__CEL_DEPTH_MAX)
+        if (p->depth >= p->max_depth)
                 return too_deep(p);
         p->depth++;
         node = parse_condition(p);
@@ -575,8 +576,11 @@ static struct hf__cel_node *parse_expr(struct parser *p) {
         return p->failed ? NULL : node;
 }
 
-struct hf__cel_node *hf__cel_parse(struct hf__cel_issues *issues) {
-        struct parser p = {.arena = issues->arena, .issues = issues, .text = issues->text};
+struct hf__cel_node *hf__cel_parse(struct hf__cel_issues *issues, unsigned max_depth) {
+        struct parser p = {.arena = issues->arena,
+                           .issues = issues,
+                           .text = issues->text,
+                           .max_depth = max_depth};
         struct hf__cel_node *node;
 
         if (issues->n_text > HF__CEL_TEXT_MAX) {

@@ -9,5 +9,6 @@ struct hf__cel_issues;
 #define HF__CEL_DEPTH_MAX 250
 #define HF__CEL_TEXT_MAX  100000
 
-/* The tree, in the arena of the issues. NULL: out of memory, or issues were added. */
-struct hf__cel_node *hf__cel_parse(struct hf__cel_issues *issues);
+/* The tree, in the arena of the issues, at most max_depth levels deep. NULL: out of memory, or
+ * issues were added. */
+struct hf__cel_node *hf__cel_parse(struct hf__cel_issues *issues, unsigned max_depth);

@@ -8,6 +8,7 @@
 #include "server/resources/causes.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -49,6 +50,17 @@ void hfd_cause_invalid_text(struct hfd_causes *causes, const char *field, const 
         hfd_cause_invalid(causes, field, quoted, detail);
 }
 
+void hfd_cause_type_invalid(struct hfd_causes *causes, const char *field, const char *value,
+                            const char *detail) {
+        add_cause(causes, "FieldValueTypeInvalid", field, "Invalid value: %.300s: %s", value,
+                  detail);
+}
+
+void hfd_cause_add(struct hfd_causes *causes, const char *reason, const char *field,
+                   const char *text) {
+        add_cause(causes, reason, field, "%s", text);
+}
+
 void hfd_cause_unsupported(struct hfd_causes *causes, const char *field, const char *value,
                            const char *supported) {
         add_cause(causes, "FieldValueNotSupported", field,
@@ -63,11 +75,15 @@ void hfd_cause_unsupported_text(struct hfd_causes *causes, const char *field, co
         hfd_cause_unsupported(causes, field, quoted, supported);
 }
 
+void hfd_cause_duplicate(struct hfd_causes *causes, const char *field, const char *value) {
+        add_cause(causes, "FieldValueDuplicate", field, "Duplicate value: %.300s", value);
+}
+
 void hfd_cause_duplicate_text(struct hfd_causes *causes, const char *field, const char *text) {
         char quoted[QUOTED_MAX];
 
         hfd_quote(text, quoted, sizeof quoted);
-        add_cause(causes, "FieldValueDuplicate", field, "Duplicate value: %.300s", quoted);
+        hfd_cause_duplicate(causes, field, quoted);
 }
 
 void hfd_cause_not_found_text(struct hfd_causes *causes, const char *field, const char *text) {
@@ -84,6 +100,12 @@ void hfd_cause_required(struct hfd_causes *causes, const char *field, const char
 
 void hfd_cause_forbidden(struct hfd_causes *causes, const char *field, const char *detail) {
         add_cause(causes, "FieldValueForbidden", field, "Forbidden: %s", detail);
+}
+
+void hfd_cause_too_many(struct hfd_causes *causes, const char *field, size_t n, int64_t max) {
+        add_cause(causes, "FieldValueTooMany", field,
+                  "Too many: %zu: must have at most %" PRId64 " %s", n, max,
+                  max == 1 ? "item" : "items");
 }
 
 void hfd_cause_too_long(struct hfd_causes *causes, const char *field, const char *detail) {

@@ -9,6 +9,7 @@
  * they are added.
  */
 #include <stddef.h>
+#include <stdint.h>
 
 struct hf__json;
 
@@ -30,13 +31,21 @@ void hfd_cause_invalid(struct hfd_causes *causes, const char *field, const char 
 /* The same for a text, which is quoted here. */
 void hfd_cause_invalid_text(struct hfd_causes *causes, const char *field, const char *text,
                             const char *detail);
+/* The same for a value of a wrong type. Its reason is FieldValueTypeInvalid. */
+void hfd_cause_type_invalid(struct hfd_causes *causes, const char *field, const char *value,
+                            const char *detail);
+/* Any other, with its whole text. reason: static storage. */
+void hfd_cause_add(struct hfd_causes *causes, const char *reason, const char *field,
+                   const char *text);
 /* "Unsupported value: VALUE: supported values: SUPPORTED". */
 void hfd_cause_unsupported(struct hfd_causes *causes, const char *field, const char *value,
                            const char *supported);
 /* The same for a text, which is quoted here. */
 void hfd_cause_unsupported_text(struct hfd_causes *causes, const char *field, const char *text,
                                 const char *supported);
-/* "Duplicate value: VALUE". The text is quoted here. */
+/* "Duplicate value: VALUE". */
+void hfd_cause_duplicate(struct hfd_causes *causes, const char *field, const char *value);
+/* The same for a text, which is quoted here. */
 void hfd_cause_duplicate_text(struct hfd_causes *causes, const char *field, const char *text);
 /* "Not found: VALUE". The text is quoted here. */
 void hfd_cause_not_found_text(struct hfd_causes *causes, const char *field, const char *text);
@@ -44,6 +53,8 @@ void hfd_cause_not_found_text(struct hfd_causes *causes, const char *field, cons
 void hfd_cause_required(struct hfd_causes *causes, const char *field, const char *detail);
 /* "Forbidden: DETAIL". */
 void hfd_cause_forbidden(struct hfd_causes *causes, const char *field, const char *detail);
+/* "Too many: N: must have at most MAX items". */
+void hfd_cause_too_many(struct hfd_causes *causes, const char *field, size_t n, int64_t max);
 /* "Too long: DETAIL". */
 void hfd_cause_too_long(struct hfd_causes *causes, const char *field, const char *detail);
 

@@ -161,10 +161,22 @@ static struct hf__buf *make_spliced(const struct hf__buf *bytes, size_t n_head, 
         return spliced;
 }
 
-static struct hfd_object *alloc_object(const struct hfd_resource *resource, const char *path,
-                                       uint64_t revision) {
+/* Where an object with an origin has the pointer to it: behind the path. */
+static size_t origin_offset(size_t n_path) {
+        size_t end = offsetof(struct hfd_object, path) + n_path + 1, n = sizeof(struct hf__buf *);
+
+        return (end + n - 1) / n * n;
+}
+
+static struct hf__buf **origin_of(const struct hfd_object *object) {
+        return (struct hf__buf **)((char *)(uintptr_t)object + origin_offset(strlen(object->path)));
+}
+
+static struct hfd_object *alloc_object_with(const struct hfd_resource *resource, const char *path,
+                                            uint64_t revision, struct hf__buf *origin) {
         size_t n = strlen(path);
-        struct hfd_object *object = calloc(1, offsetof(struct hfd_object, path) + n + 1);
+        struct hfd_object *object = calloc(1, origin ? origin_offset(n) + sizeof(struct hf__buf *)
+                                                     : offsetof(struct hfd_object, path) + n + 1);
 
         if (!object)
                 return NULL;
@@ -174,7 +186,15 @@ static struct hfd_object *alloc_object(const struct hfd_resource *resource, cons
         memcpy(object->path, path, n + 1);
         const char *slash = resource->namespaced ? strchr(object->path, '/') : NULL;
         object->n_ns = slash ? (uint16_t)(slash - object->path) : 0;
+        object->has_origin = origin != NULL;
+        if (origin)
+                *origin_of(object) = hf__buf_ref(origin);
         return object;
+}
+
+static struct hfd_object *alloc_object(const struct hfd_resource *resource, const char *path,
+                                       uint64_t revision) {
+        return alloc_object_with(resource, path, revision, NULL);
 }
 
 /*
@@ -216,6 +236,25 @@ struct hfd_object *hfd_object_new(const struct hfd_resource *resource, const cha
         }
         hf__buf_unref(normal);
         return object;
+}
+
+struct hfd_object *hfd_object_new_formed(const struct hfd_resource *resource, const char *path,
+                                         uint64_t revision, const struct hf__buf *bytes,
+                                         struct hf__buf *origin) {
+        char head[HEAD_MAX];
+        bool same = bytes->n == origin->n && memcmp(bytes->data, origin->data, bytes->n) == 0;
+        struct hfd_object *object =
+                alloc_object_with(resource, path, revision, same ? NULL : origin);
+
+        if (!object)
+                return NULL;
+        object->splice_at = (uint16_t)write_head(resource, head);
+        object->bytes = make_spliced(bytes, object->splice_at, 0, revision, &object->n_splice);
+        return object->bytes ? object : hfd_object_unref(object);
+}
+
+struct hf__buf *hfd_object_origin(const struct hfd_object *object) {
+        return object->has_origin ? *origin_of(object) : object->bytes;
 }
 
 int hfd_object_check(const struct hfd_resource *resource, const struct hf__buf *stored) {
@@ -286,6 +325,8 @@ struct hfd_object *hfd_object_unref(struct hfd_object *object) {
         assert(!object->frames); /* whoever shares them has a reference */
         hf__json_free(atomic_load(&object->selectable));
         hf__buf_unref(object->bytes);
+        if (object->has_origin)
+                hf__buf_unref(*origin_of(object));
         hfd_resource_unref(object->resource);
         free(object);
         return NULL;
@@ -476,5 +517,5 @@ struct hf__buf *hfd_object_protobuf_frame(struct hfd_object *object, enum hf_eve
 
 size_t hfd_object_memory(const struct hfd_object *object) {
         return sizeof *object + strlen(object->path) + (object->bytes ? object->bytes->n : 0) +
-               OVERHEAD;
+               (object->has_origin ? hfd_object_origin(object)->n : 0) + OVERHEAD;
 }

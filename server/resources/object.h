@@ -44,8 +44,9 @@ struct hfd_object {
         /* It is not encrypted in the store as it would be now, so a write that changes nothing
          * writes it too. Set before others know the object. */
         bool stale;
-        uint16_t n_ns; /* length of the namespace in path; 0 = none */
-        char path[];   /* "ns/name" or "name" */
+        bool has_origin; /* see hfd_object_origin */
+        uint16_t n_ns;   /* length of the namespace in path; 0 = none */
+        char path[];     /* "ns/name" or "name" */
 };
 
 /* The object's name, borrowed from object. */
@@ -60,6 +61,15 @@ static inline const char *hfd_object_name(const struct hfd_object *object) {
  */
 struct hfd_object *hfd_object_new(const struct hfd_resource *resource, const char *path,
                                   uint64_t revision, const struct hf__buf *stored);
+/*
+ * The same for bytes that were brought into the form of resource, from the stored bytes `origin`.
+ * The object keeps a reference to these if they differ: in another form it may have other members.
+ */
+struct hfd_object *hfd_object_new_formed(const struct hfd_resource *resource, const char *path,
+                                         uint64_t revision, const struct hf__buf *bytes,
+                                         struct hf__buf *origin);
+/* What the object was formed from; else its served bytes. Borrowed from object. */
+struct hf__buf *hfd_object_origin(const struct hfd_object *object);
 /* 0 = stored is a valid object; HF_E_INVALID = it is not; -ENOMEM. */
 int hfd_object_check(const struct hfd_resource *resource, const struct hf__buf *stored);
 /*

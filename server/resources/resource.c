@@ -188,6 +188,9 @@ static const struct hfd_resource table[] = {
                             {"Created At", "date", "", "metadata.creationTimestamp"}},
                 .schema = &hfd_definition_schema,
                 .prepare = hfd_definition_prepare,
+                .validate = hfd_definition_validate,
+                .validate_status = hfd_definition_validate_status,
+                .mark_deleted = hfd_definition_mark_deleted,
         },
         {
                 .group = "apiregistration.k8s.io",

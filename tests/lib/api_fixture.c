@@ -12,7 +12,9 @@
 #include "api_core_request.h"
 #include "base/json.h"
 #include "hand_clock.h"
+#include "server/cacher/slots/kind_feed.h"
 #include "server/registry/loopback.h"
+#include "server/resources/custom/custom_table.h"
 #include "server/storage/memory/store.h"
 #include "server/storage/store.h"
 #include "time_units.h"
@@ -27,15 +29,36 @@ static void wait_synced(struct api_fixture *f) {
         hf_cancel_unref(token);
 }
 
-static int set_up(void **state, const struct hf_clock *clock) {
+static unsigned char observers_of(const struct hfd_resource *resource) {
+        return hfd_kind_feed_observes(resource);
+}
+
+static void on_observed(void *ctx, unsigned observers) {
+        struct api_fixture *f = ctx;
+
+        (void)observers;
+        hfd_kind_feed_wake(f->feed);
+}
+
+static int set_up(void **state, const struct hf_clock *clock, bool custom) {
         struct api_fixture *f = calloc(1, sizeof *f);
 
         assert_non_null(f);
         api_response_init(&f->last);
         f->host = (struct hf_host){.size = sizeof f->host, .clock = clock};
         assert_int_equal(hfd_memory_store_new(&f->host, &f->store), 0);
-        const struct hfd_cacher_config config = {.store = f->store, .prefix = "/registry"};
+        struct hfd_cacher_config config = {.store = f->store, .prefix = "/registry"};
+        if (custom) {
+                f->table = hfd_custom_table_new();
+                assert_non_null(f->table);
+                config.table = f->table;
+                config.observers = observers_of;
+                config.on_observed = on_observed;
+                config.ctx = f;
+        }
         assert_int_equal(hfd_cacher_new(&f->host, &config, &f->cacher), 0);
+        if (custom)
+                assert_int_equal(hfd_kind_feed_new(&f->host, f->cacher, f->table, &f->feed), 0);
         assert_int_equal(hfd_registry_new(&f->host, f->cacher, &f->registry), 0);
         assert_int_equal(hfd_cacher_start(f->cacher), 0);
         wait_synced(f);
@@ -44,11 +67,13 @@ static int set_up(void **state, const struct hf_clock *clock) {
         return 0;
 }
 
-int api_fixture_set_up(void **state) { return set_up(state, NULL); }
+int api_fixture_set_up(void **state) { return set_up(state, NULL, false); }
+
+int api_fixture_set_up_custom(void **state) { return set_up(state, NULL, true); }
 
 int api_fixture_set_up_by_hand(void **state) {
         hand_clock_reset();
-        return set_up(state, &hand_clock);
+        return set_up(state, &hand_clock, false);
 }
 
 int api_fixture_tear_down(void **state) {
@@ -56,8 +81,11 @@ int api_fixture_tear_down(void **state) {
 
         hf_client_free(f->client);
         hfd_registry_free(f->registry);
+        hfd_kind_feed_stop(f->feed);
         hfd_cacher_free(f->cacher);
+        hfd_kind_feed_free(f->feed);
         f->store->ops->free(f->store);
+        hfd_custom_table_free(f->table);
         api_response_deinit(&f->last);
         free(f);
         return 0;

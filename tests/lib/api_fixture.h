@@ -22,6 +22,8 @@
 struct api_fixture {
         struct hf_host host;
         struct hfd_store *store;
+        struct hfd_custom_table *table; /* NULL = no custom resources */
+        struct hfd_kind_feed *feed;     /* the same */
         struct hfd_cacher *cacher;
         struct hfd_registry *registry;
         struct hf_client *client;
@@ -31,6 +33,7 @@ struct api_fixture {
 /* cmocka's set-up and tear-down; the state is the fixture. */
 int api_fixture_set_up(void **state);
 int api_fixture_set_up_by_hand(void **state); /* with a clock that the test moves (hand_clock.h) */
+int api_fixture_set_up_custom(void **state);  /* it follows CustomResourceDefinitions */
 int api_fixture_tear_down(void **state);
 #define API_TEST(name)                                                                             \
         cmocka_unit_test_setup_teardown(name, api_fixture_set_up, api_fixture_tear_down)

@@ -185,12 +185,75 @@ static void test_wrong_types_in_a_schema_are_refused(void **state) {
         }
 }
 
+static void expect_absent(struct api_fixture *f) {
+        assert_int_equal(api_fixture_get(f, definitions, NULL, NAME), HF_E_NOT_FOUND);
+}
+
+/* A controller deletes the objects of the resource, and then removes the finalizer. */
+static void test_a_delete_waits_for_the_objects(void **state) {
+        struct api_fixture *f = *state;
+
+        assert_int_equal(create(f, BODY(VERSION("v1", "true", OBJECT), "")), 0);
+        expect_at(f, "metadata.finalizers", NULL);
+        assert_int_equal(api_fixture_delete(f, definitions, NULL, NAME,
+                                            "{\"propagationPolicy\":\"Foreground\"}"),
+                         0);
+        assert_int_equal(api_fixture_get(f, definitions, NULL, NAME), 0);
+        expect_at(f, "metadata.finalizers", "[\"customresourcecleanup.apiextensions.k8s.io\"]");
+        expect_at(f, "metadata.generation", "1");
+        expect_at(f, "metadata.deletionGracePeriodSeconds", NULL);
+        assert_string_not_equal(api_fixture_text_at(f, "metadata.deletionTimestamp"), "");
+        struct hf__json *object = NULL;
+        assert_int_equal(hf__json_parse(f->last.body, strlen(f->last.body), &object, NULL), 0);
+        const struct hf__json *condition =
+                hf__json_first(hf__json_path(object, "status.conditions"));
+        assert_true(hf__json_has_text(condition, "type", "Terminating"));
+        assert_true(hf__json_has_text(condition, "status", "True"));
+        assert_true(hf__json_has_text(condition, "reason", "InstanceDeletionPending"));
+        assert_true(hf__json_has_text(condition, "message",
+                                      "CustomResourceDefinition marked for deletion; "
+                                      "CustomResource deletion will begin soon"));
+        assert_string_equal(hf__json_string(condition, "lastTransitionTime"),
+                            hf__json_string(object, "metadata.deletionTimestamp"));
+        hf__json_free(object);
+        /* A second delete changes nothing. */
+        assert_int_equal(api_fixture_delete(f, definitions, NULL, NAME, NULL), 0);
+        assert_int_equal(api_fixture_get(f, definitions, NULL, NAME), 0);
+        assert_int_equal(merge(f, HFD_SUB_NONE, "{\"metadata\":{\"finalizers\":null}}"), 0);
+        expect_absent(f);
+}
+
+static void test_a_write_of_the_status_is_not_a_write_of_the_spec(void **state) {
+        struct api_fixture *f = *state;
+
+        assert_int_equal(create(f, BODY(VERSION("v1", "true", OBJECT), "")), 0);
+        assert_int_equal(merge(f, HFD_SUB_STATUS,
+                               "{\"spec\":{\"group\":\"y.org\"},\"status\":{\"storedVersions\":["
+                               "\"v0\",\"v1\"],\"acceptedNames\":{\"plural\":\"crontabs\","
+                               "\"kind\":\"CronTab\"}}}"),
+                         0);
+        expect_at(f, "spec.group", "\"stable.example.com\"");
+        expect_at(f, "status.acceptedNames.plural", "\"crontabs\"");
+        expect_at(f, "metadata.generation", "1");
+        assert_int_equal(merge(f, HFD_SUB_STATUS,
+                               "{\"status\":{\"acceptedNames\":{\"plural\":\"A\"}}}"),
+                         HF_E_INVALID);
+        assert_int_equal(merge(f, HFD_SUB_NONE, "{\"spec\":{\"group\":\"y.org\"}}"), HF_E_INVALID);
+        assert_non_null(strstr(api_fixture_text_at(f, "message"),
+                               "spec.group: Invalid value: \"y.org\": field is immutable"));
+        assert_non_null(strstr(api_fixture_text_at(f, "message"),
+                               "status.storedVersions[0]: Invalid value: \"v0\": missing from "
+                               "spec.versions; "));
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 API_TEST(test_defaults_are_those_of_kubernetes),
                 API_TEST(test_a_default_that_is_left_out_is_no_change),
                 API_TEST(test_the_storage_version_is_remembered),
                 cmocka_unit_test(test_unknown_fields_of_a_schema_are_dropped),
+                API_TEST(test_a_delete_waits_for_the_objects),
+                API_TEST(test_a_write_of_the_status_is_not_a_write_of_the_spec),
                 API_TEST(test_wrong_types_in_a_schema_are_refused),
         };
 

@@ -38,6 +38,8 @@ static void test_times(void **state) {
                 {"timestamp('2023-02-29T00:00:00Z')", "? 1:11: invalid timestamp argument"},
                 {"timestamp('2024-02-29T01:02:03.0450Z')", "= 2024-02-29T01:02:03.045Z"},
                 {"timestamp('2024-03-01T01:30:00+02:00')", "= 2024-02-29T23:30:00Z"},
+                {"timestamp('2000-01-01T00:00:00Z') + duration('-9223372036854775808ns')",
+                 "= 1707-09-22T00:12:43.145224192Z"},
                 {"timestamp('0001-01-01T00:00:00Z') - duration('1ns')", "! timestamp overflow"},
                 {"timestamp('9999-12-31T23:59:59Z') + duration('1s')", "! timestamp overflow"},
                 {"timestamp('9999-12-31T23:59:59Z') - timestamp('0001-01-01T00:00:00Z')",

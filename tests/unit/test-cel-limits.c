@@ -82,6 +82,57 @@ static void test_large_values_are_refused(void **state) {
         free(joined);
 }
 
+/* Evaluates an expression whose variable v is the middle text after n doublings. */
+static int result_of_large(const char *middle, size_t n, const char *expression) {
+        char *large = repeat("[", middle, "].map(v, v + v)[0]", n);
+        size_t space = strlen(large) + strlen(expression) + 32;
+        char *text = malloc(space);
+        int r;
+
+        assert_non_null(text);
+        snprintf(text, space, "[%s].all(v, %s)", large, expression);
+        r = cel_result(text, NULL);
+        free(large);
+        free(text);
+        return r;
+}
+
+static void test_work_that_costs_nothing_is_limited_too(void **state) {
+        static const struct {
+                const char *middle;
+                size_t doublings;
+                const char *expression;
+                int result;
+        } cases[] = {
+                {"l", 12, "v.exists_one(a, v.exists_one(b, false)) || true", HF_E_TOO_LARGE},
+                {"l", 12, "v.map(a, false, a).size() == 0", 0},
+                {"l", 12, "v.all(a, v.map(b, false, b).size() == 0)", HF_E_TOO_LARGE},
+                {"s", 17, "v.size() > 0", 0},
+                {"s", 17, "l.all(a, l.all(b, l.all(c, v.size() + v.size() > 0)))", HF_E_TOO_LARGE},
+                {"s", 17, "l.all(a, l.all(b, l.all(c, v != 'x' && v != 'y')))", HF_E_TOO_LARGE},
+                {"s", 17, "l.all(a, l.all(b, l.all(c, v in m || v in m || true)))", HF_E_TOO_LARGE},
+                {"s", 14, "v.matches('(\\b?){1000}x') || true", HF_E_TOO_LARGE},
+                {"s", 10, "v.matches('^([a-z]+)*$')", 0},
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                int r = result_of_large(cases[i].middle, cases[i].doublings, cases[i].expression);
+
+                if (r != cases[i].result)
+                        fail_msg("%s gives %d, not %d", cases[i].expression, r, cases[i].result);
+        }
+}
+
+static void test_the_patterns_of_a_program_are_limited_in_all(void **state) {
+        assert_result("", "true", " && !s.matches('x{900}')", 10, 0);
+        assert_result("", "true", " && !s.matches('x{900}')", 30, HF_E_INVALID);
+}
+
+static void test_unclosed_texts_take_linear_time(void **state) {
+        assert_result("", "1", "\\\"\"\"", 24000, HF_E_INVALID);
+        assert_result("", "'' ", "\"\"\" ", 24000, HF_E_INVALID);
+}
+
 static void test_costs_are_those_of_kubernetes(void **state) {
         static const struct {
                 const char *expression;
@@ -124,6 +175,9 @@ int main(void) {
                 cmocka_unit_test(test_types_that_double_are_refused),
                 cmocka_unit_test(test_the_cost_limit_ends_an_evaluation),
                 cmocka_unit_test(test_large_values_are_refused),
+                cmocka_unit_test(test_work_that_costs_nothing_is_limited_too),
+                cmocka_unit_test(test_the_patterns_of_a_program_are_limited_in_all),
+                cmocka_unit_test(test_unclosed_texts_take_linear_time),
                 cmocka_unit_test(test_costs_are_those_of_kubernetes),
         };
 

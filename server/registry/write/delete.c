@@ -106,6 +106,10 @@ static int apply_policy(struct hfd_write *w) {
 
 /* ---- the delete ---- */
 
+static bool is_marked(const struct hfd_write *w) {
+        return hf__json_string(w->object, "metadata.deletionTimestamp") != NULL;
+}
+
 /* Marks w->object as deleted, unless an earlier delete has done so. 0 or -ENOMEM. */
 static int mark_deleted(struct hfd_write *w) {
         const struct hf_clock *clock = hf_host_clock(w->registry->host);
@@ -114,9 +118,11 @@ static int mark_deleted(struct hfd_write *w) {
         int64_t generation;
         int r;
 
-        if (hf__json_string(w->object, "metadata.deletionTimestamp"))
+        if (is_marked(w))
                 return 0;
         hf__time_format(clock->real(clock->ctx) / HF_NSEC_PER_SEC, now);
+        if (resource->mark_deleted)
+                return resource->mark_deleted(w->object, now);
         r = hf__json_set_string(w->object, "metadata.deletionTimestamp", now);
         if (r == 0)
                 r = hf__json_set_i64(w->object, "metadata.deletionGracePeriodSeconds", 0);
@@ -146,15 +152,18 @@ static int store_marked(struct hfd_write *w, const struct hf__json *old) {
 }
 
 static void delete_existing(struct hfd_write *w, struct hf__json *old) {
-        int r;
+        int r = 0;
 
         assert(w->current && !w->stored);
         hf__json_remove(old, "metadata.resourceVersion"); /* it is not stored */
         hf__json_free(w->object);
         w->object = hf__json_dup(old);
         w->same_term = true; /* a delete changes neither holder nor acquireTime */
-        r = w->object ? apply_policy(w) : -ENOMEM;
-        if (r == 0 && hfd_write_delete_is_blocked(w->request->resource, w->object))
+        /* The kind may have its own way to begin, after which a finalizer blocks the removal. */
+        bool own_way = w->object && w->request->resource->mark_deleted && !is_marked(w);
+        if (!own_way)
+                r = w->object ? apply_policy(w) : -ENOMEM;
+        if (r == 0 && (own_way || hfd_write_delete_is_blocked(w->request->resource, w->object)))
                 r = store_marked(w, old);
         if (r != 0)
                 hfd_write_reply_no_memory(w);

@@ -71,7 +71,9 @@ static bool make_stored(struct hfd_write *w, const struct hf__json *old) {
         }
         hfd_meta_validate(resource, w->object, old, &causes);
         hfd_write_certificate_validate(w, old, &causes);
-        if (resource->validate)
+        if (w->request->subresource == HFD_SUB_STATUS && resource->validate_status)
+                resource->validate_status(w->object, old, &causes);
+        else if (resource->validate)
                 resource->validate(w->object, old, &causes);
         if (hfd_write_custom_validate(w, old, &causes) != 0) {
                 hfd_write_reply_no_memory(w);

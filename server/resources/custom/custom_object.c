@@ -37,12 +37,26 @@ struct hf__buf *hfd_custom_object_bytes(const struct hfd_resource *row,
         return formed;
 }
 
+struct hfd_object *hfd_custom_object_new(const struct hfd_resource *row, const char *path,
+                                         uint64_t revision, struct hf__buf *stored) {
+        struct hf__buf *bytes = hfd_custom_object_bytes(row, stored);
+        struct hfd_object *object =
+                bytes ? hfd_object_new_formed(row, path, revision, bytes, stored) : NULL;
+
+        hf__buf_unref(bytes);
+        return object;
+}
+
 struct hfd_object *hfd_custom_object_reform(const struct hfd_resource *row,
                                             const struct hfd_object *object) {
-        struct hf__buf *bytes = hfd_custom_object_bytes(row, object->bytes);
-        struct hfd_object *formed =
-                bytes ? hfd_object_new(row, object->path, object->revision, bytes) : NULL;
+        struct hf__buf *origin = hfd_object_origin(object),
+                       *bytes = hfd_custom_object_bytes(row, origin);
+        struct hfd_object *formed = NULL;
 
+        if (bytes && !object->has_origin && hfd_object_has_bytes(object, bytes))
+                formed = hfd_object_new(row, object->path, object->revision, bytes);
+        else if (bytes)
+                formed = hfd_object_new_formed(row, object->path, object->revision, bytes, origin);
         if (formed)
                 formed->stale = object->stale;
         hf__buf_unref(bytes);

@@ -3,7 +3,8 @@
 /*
  * The form that objects of custom resources have in memory: that of their storage version, pruned
  * and with defaults, so that reads need not parse them. In the store they may have any form that
- * earlier definitions allowed. Pure. Thread: any.
+ * earlier definitions allowed. An object keeps those bytes, too, if they differ: another definition
+ * may find other members in them, and defaults are no members. Pure. Thread: any.
  */
 #include "server/resources/object.h"
 
@@ -16,6 +17,9 @@ extern const struct hfd_schema hfd_custom_meta_schema;
  */
 struct hf__buf *hfd_custom_object_bytes(const struct hfd_resource *row,
                                         const struct hf__buf *bytes);
+/* An object from stored bytes, in the form of row. NULL as above. */
+struct hfd_object *hfd_custom_object_new(const struct hfd_resource *row, const char *path,
+                                         uint64_t revision, struct hf__buf *stored);
 /* The object again, in the form of another storage row. NULL as above. */
 struct hfd_object *hfd_custom_object_reform(const struct hfd_resource *row,
                                             const struct hfd_object *object);

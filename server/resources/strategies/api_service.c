@@ -151,17 +151,11 @@ static void validate_name(const struct hf__json *object, struct hfd_causes *caus
 }
 
 static void validate_version(const char *version, struct hfd_causes *causes) {
-        static const char rule[] =
-                "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start "
-                "with an alphabetic character, and end with an alphanumeric character (e.g. "
-                "'my-name',  or 'abc-123', regex used for validation is "
-                "'[a-z]([-a-z0-9]*[a-z0-9])?')";
-
         if (strlen(version) > HFD_DNS_LABEL_MAX)
                 hfd_cause_invalid_text(causes, "spec.version", version,
                                        "must be no more than 63 bytes");
-        else if (!hfd_is_dns_label(version) || *version < 'a' || *version > 'z')
-                hfd_cause_invalid_text(causes, "spec.version", version, rule);
+        else if (!hfd_is_dns1035_label(version))
+                hfd_cause_invalid_text(causes, "spec.version", version, hfd_dns1035_label_rule);
 }
 
 static void validate_priority(const struct hf__json *object, const char *field, int max,

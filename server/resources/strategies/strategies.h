@@ -8,7 +8,9 @@
  *    schema already. 0 or -ENOMEM.
  *  - prepare sets defaults. old is NULL on create. 0 or -ENOMEM.
  *  - validate adds a cause for each mistake in the object (422). It gets the object after prepare,
- *    in the version of the row, not in the version that is stored (conversion.h).
+ *    in the version of the row, not in the version that is stored (conversion.h). For a write of
+ *    .../status a kind may have validate_status in its place;
+ *  - mark_deleted does what a delete of the kind does beyond the usual (resource.h).
  *
  * meta.c and meta_validation.c handle ObjectMeta in the same way for all kinds. A strategy only
  * adds what its kind alone has: a finalizer, a label, a rule for the name.
@@ -50,6 +52,11 @@ void hfd_configmap_validate(const struct hf__json *object, const struct hf__json
 /* definition/: CustomResourceDefinitions */
 extern const struct hfd_schema hfd_definition_schema;
 int hfd_definition_prepare(struct hf__json *object, const struct hf__json *old);
+int hfd_definition_mark_deleted(struct hf__json *object, const char *now);
+void hfd_definition_validate(const struct hf__json *object, const struct hf__json *old,
+                             struct hfd_causes *causes);
+void hfd_definition_validate_status(const struct hf__json *object, const struct hf__json *old,
+                                    struct hfd_causes *causes);
 
 /* event_schema.c, event.c: v1 and, with "new", events.k8s.io/v1 */
 extern const struct hfd_schema hfd_event_schema, hfd_new_event_schema;

@@ -18,6 +18,10 @@ const char hfd_dns_label_rule[] =
         "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
         "and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', "
         "regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
+const char hfd_dns1035_label_rule[] =
+        "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an "
+        "alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or "
+        "'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
 const char hfd_dns_subdomain_rule[] =
         "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' "
         "or '.', and must start and end with an alphanumeric character (e.g. 'example.com', "
@@ -63,6 +67,10 @@ static bool is_dns_labels(const char *text, bool dots) {
 
 bool hfd_is_dns_label(const char *text) {
         return strlen(text) <= HFD_DNS_LABEL_MAX && is_dns_labels(text, false);
+}
+
+bool hfd_is_dns1035_label(const char *text) {
+        return hfd_is_dns_label(text) && *text >= 'a' && *text <= 'z';
 }
 
 bool hfd_is_dns_subdomain(const char *text) {

@@ -12,6 +12,8 @@
 
 /* "my-name": lower case, digits and '-', at most 63 bytes. */
 bool hfd_is_dns_label(const char *text);
+/* "my-name": a DNS label that begins with a letter. */
+bool hfd_is_dns1035_label(const char *text);
 /* "my.name": DNS labels joined by dots, at most 253 bytes in all. */
 bool hfd_is_dns_subdomain(const char *text);
 /* "My_name" or "example.com/My_name": the key of a label or an annotation, or a finalizer. */
@@ -23,6 +25,7 @@ bool hfd_is_config_key(const char *key);
 
 /* The texts of the rules, for the causes of a 422. Wire format. */
 extern const char hfd_dns_label_rule[];
+extern const char hfd_dns1035_label_rule[];
 extern const char hfd_dns_subdomain_rule[];
 extern const char hfd_qualified_name_rule[];
 extern const char hfd_label_value_rule[];

@@ -1,26 +1,309 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* There are no rules. */
+/*
+ * Makes the rules of a schema.
+ *
+ * Invariants: the schema is walked once, and a declaration is made where the outermost rule stands,
+ * for all below it; so the work is in proportion to the schema. The recursion follows the schema,
+ * whose depth the parser of JSON limits, and its frames are small.
+ */
 #include "server/resources/custom/rules/custom_rules.h"
 
-#include <stddef.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "server/resources/causes.h"
+#include "server/resources/custom/rules/declared.h"
+#include "server/resources/custom/rules/rule_budget.h"
+#include "server/resources/custom/rules/rule_issues.h"
+#include "server/resources/custom/rules/rule_library.h"
+#include "server/resources/custom/rules/rule_node.h"
+#include "server/resources/custom/rules/rule_schema.h"
+#include "server/resources/custom/rules/rule_texts.h"
+
+#define RULES "x-kubernetes-validations"
+
+struct walker {
+        struct hfd_custom_rules *rules;
+        struct hfd_declaring declaring;
+        struct hfd_rule_issues issues;
+        bool failed; /* out of memory */
+};
+
+/* A part of the schema. */
+struct part {
+        const struct hf__json *props;        /* what it declares */
+        const struct hf__json *checks;       /* what it demands: props, or one of its allOf */
+        const struct hfd_declared *declared; /* NULL: no rule stands above */
+        enum hfd_declare_as as;
+        struct hfd_rule_place place;
+};
+
+static struct hfd_rule_node *walk(struct walker *w, struct part *part);
+
+static bool has_rules(const struct hf__json *props) {
+        if (hf__json_first(hf__json_get(props, RULES)))
+                return true;
+        for (const struct hf__json *c = hfd_rule_schema_first(props); c;
+             c = hfd_rule_schema_next(props, c))
+                if (has_rules(c))
+                        return true;
+        return false;
+}
+
+static void *allocate(struct walker *w, size_t n) {
+        void *block = hf__arena_alloc(&w->rules->arena, n);
+
+        if (!block)
+                w->failed = true;
+        else
+                memset(block, 0, n);
+        return block;
+}
+
+static const char *copy(struct walker *w, const char *text) {
+        const char *copied =
+                hf__arena_text(&w->rules->arena, text ? text : "", text ? strlen(text) : 0);
+
+        if (!copied)
+                w->failed = true;
+        return copied;
+}
+
+/* ---- the rules of one part ---- */
+
+static void add_rule(struct walker *w, const struct part *part, struct hfd_rule_node *node,
+                     const struct hfd_rule_scope *scope, const struct hf__json *json) {
+        struct hfd_rule *rule = &node->rules[node->n_rules];
+        struct hfd_rule_findings findings = {.cost = 0};
+
+        if (hfd_rule_init(rule, &w->rules->arena, scope, part->props, json, &findings) != 0)
+                w->failed = true;
+        rule->next = w->rules->all;
+        w->rules->all = rule;
+        if (!w->failed)
+                hfd_rule_issues_add(&w->issues, &part->place, node->n_rules, rule, json, &findings,
+                                    node->declared->min_size);
+        node->n_rules++;
+        hf__strbuf_done(&findings.error);
+        hf__strbuf_done(&findings.message_error);
+}
+
+static void add_rules(struct walker *w, const struct part *part, struct hfd_rule_node *node) {
+        const struct hf__json *list = hf__json_get(part->checks, RULES);
+        struct hfd_rule_scope *scope;
+
+        if (!hf__json_first(list) || w->failed)
+                return;
+        if (!part->declared) {
+                hfd_rule_issues_undeclared(&w->issues, &part->place);
+                return;
+        }
+        node->declared = part->declared;
+        node->rules = allocate(w, hf__json_count(list) * sizeof *node->rules);
+        scope = allocate(w, sizeof *scope);
+        if (w->failed)
+                return;
+        if (hfd_rule_scope_init(scope, &w->rules->arena, w->rules->library, part->declared) != 0)
+                w->failed = true;
+        for (const struct hf__json *rule = hf__json_first(list); rule && !w->failed;
+             rule = hf__json_next(rule))
+                add_rule(w, part, node, scope, rule);
+}
+
+/* ---- the parts below ---- */
+
+/* The declaration of a property that a declared object has. */
+static const struct hfd_declared *declared_below(const struct part *parent, const char *name) {
+        const struct hfd_declared_field *field;
+
+        if (!parent->declared)
+                return NULL;
+        if (parent->declared->kind != HFD_DECLARED_OBJECT)
+                return parent->declared->element;
+        field = name ? hfd_declared_field(parent->declared, name) : NULL;
+        return field ? field->declared : NULL;
+}
+
+static struct hfd_rule_node *walk_part(struct walker *w, const struct part *parent,
+                                       const struct hf__json *checks, const struct hf__json *props,
+                                       const char *name) {
+        struct hf__strbuf *path = &w->issues.path;
+        size_t n = path->n;
+        struct part part = {.props = props, .checks = checks, .place = parent->place};
+        struct hfd_rule_node *node;
+
+        part.as = hf__json_bool(props, "x-kubernetes-embedded-resource", false)
+                          ? HFD_DECLARE_EMBEDDED
+                          : HFD_DECLARE_PART;
+        part.declared = declared_below(parent, name);
+        /* What the declarations above leave out has no rules either. */
+        if (parent->declared && !part.declared && !w->issues.causes)
+                return NULL;
+        hfd_rule_place_enter(&part.place, parent->props, path->n, name != NULL);
+        hfd_rule_path_enter(path, parent->checks, checks);
+        node = walk(w, &part);
+        hfd_rule_path_cut(path, n);
+        return node;
+}
+
+static int compare_nodes(const void *a, const void *b) {
+        const struct hfd_rule_node *const *one = a;
+        const struct hfd_rule_node *const *other = b;
+
+        return strcmp((*one)->name, (*other)->name);
+}
+
+static void sort_properties(struct walker *w, struct hfd_rule_node *node,
+                            struct hfd_rule_node *first, size_t n) {
+        node->properties = allocate(w, n * sizeof(struct hfd_rule_node *));
+        if (!node->properties)
+                return;
+        for (; first; first = first->next)
+                node->properties[node->n_properties++] = first;
+        if (n > 0)
+                qsort((void *)node->properties, n, sizeof(struct hfd_rule_node *), compare_nodes);
+}
+
+static void walk_properties(struct walker *w, const struct part *part, struct hfd_rule_node *node) {
+        const struct hf__json *declared = hf__json_get(part->props, "properties");
+        const struct hf__json *properties = hf__json_get(part->checks, "properties");
+        struct hfd_rule_node *first = NULL;
+        size_t n = 0;
+
+        for (const struct hf__json *p = hf__json_first(properties); p && !w->failed;
+             p = hf__json_next(p)) {
+                const struct hf__json *props =
+                        properties == declared ? p : hf__json_get(declared, hf__json_key(p));
+                struct hfd_rule_node *child =
+                        props ? walk_part(w, part, p, props, hf__json_key(p)) : NULL;
+
+                if (!child)
+                        continue;
+                child->name = copy(w, hf__json_key(p));
+                child->next = first;
+                first = child;
+                n++;
+        }
+        if (!w->failed && n > 0)
+                sort_properties(w, node, first, n);
+}
+
+/* Kubernetes compiles the rules of allOf for objects, but does not report their mistakes. */
+static void walk_all_of(struct walker *w, const struct part *part, struct hfd_rule_node *node) {
+        const struct hf__json *all_of = hf__json_get(part->checks, "allOf");
+        struct hfd_causes *causes = w->issues.causes;
+
+        if (!hf__json_first(all_of) || w->failed)
+                return;
+        node->all_of = allocate(w, hf__json_count(all_of) * sizeof(struct hfd_rule_node *));
+        w->issues.causes = NULL;
+        for (const struct hf__json *m = hf__json_first(all_of); m && !w->failed;
+             m = hf__json_next(m)) {
+                struct part same = *part;
+                struct hfd_rule_node *child;
+
+                same.checks = m;
+                child = walk(w, &same);
+                if (child)
+                        node->all_of[node->n_all_of++] = child;
+        }
+        w->issues.causes = causes;
+}
+
+static void set_keys(struct walker *w, const struct part *part, struct hfd_rule_node *node) {
+        const struct hf__json *keys = hf__json_get(part->props, "x-kubernetes-list-map-keys");
+
+        if (!hf__json_has_text(part->props, "x-kubernetes-list-type", "map"))
+                return;
+        node->keys = allocate(w, hf__json_count(keys) * sizeof *node->keys);
+        for (const struct hf__json *k = hf__json_first(keys); k && !w->failed; k = hf__json_next(k))
+                node->keys[node->n_keys++] = copy(w, hf__json_text(k));
+}
+
+/* The node of a part. NULL: there are no rules, or out of memory. */
+static struct hfd_rule_node *walk(struct walker *w, struct part *part) {
+        const struct hf__json *values = hf__json_get(part->checks, "additionalProperties");
+        const struct hf__json *items = hf__json_get(part->checks, "items");
+        struct hfd_rule_node *node = allocate(w, sizeof *node);
+
+        if (!node)
+                return NULL;
+        if (!part->declared && hf__json_first(hf__json_get(part->checks, RULES)))
+                part->declared = hfd_declare(&w->declaring, part->props, part->as);
+        if (hf__json_is_object(values) && hf__json_get(part->props, "additionalProperties"))
+                node->values = walk_part(w, part, values,
+                                         hf__json_get(part->props, "additionalProperties"), NULL);
+        walk_properties(w, part, node);
+        if (hf__json_is_object(items) && hf__json_get(part->props, "items"))
+                node->items = walk_part(w, part, items, hf__json_get(part->props, "items"), NULL);
+        add_rules(w, part, node);
+        walk_all_of(w, part, node);
+        if (w->failed || (node->n_rules == 0 && node->n_properties == 0 && node->n_all_of == 0 &&
+                          !node->values && !node->items))
+                return NULL;
+        node->type = copy(w, hf__json_string(part->props, "type"));
+        if (node->items)
+                set_keys(w, part, node);
+        return w->failed ? NULL : node;
+}
+
+/* ---- the whole ---- */
+
+static int make(struct hfd_custom_rules *rules, const struct hf__json *props, const char *path,
+                struct hfd_causes *causes) {
+        struct walker w = {.rules = rules,
+                           .declaring = {.arena = &rules->arena},
+                           .issues = {.causes = causes}};
+        struct part root = {.props = props, .checks = props, .as = HFD_DECLARE_RESOURCE};
+        size_t n_causes = causes ? causes->n : 0;
+
+        root.place = (struct hfd_rule_place){.bounded = true, .times = 1};
+        hf__strbuf_puts(&w.issues.path, path ? path : "");
+        if (causes)
+                hfd_rule_texts_check(props, &w.issues.path, causes);
+        /* What a rule means is checked only if all of them are complete. */
+        if (causes && causes->n > n_causes)
+                w.issues.causes = NULL;
+        rules->root = walk(&w, &root);
+        if (w.issues.causes)
+                hfd_rule_budget_check(&w.issues.budget, path, causes);
+        if (w.issues.path.error != 0 || rules->arena.failed)
+                w.failed = true;
+        hf__strbuf_done(&w.issues.path);
+        return w.failed ? -ENOMEM : 0;
+}
 
 int hfd_custom_rules_new(const struct hf__json *props, const char *path, struct hfd_causes *causes,
                          struct hfd_custom_rules **ret) {
-        (void)props;
-        (void)path;
-        (void)causes;
+        struct hfd_custom_rules *rules;
+        int r;
+
         *ret = NULL;
-        return 0;
+        if (!has_rules(props))
+                return 0;
+        rules = calloc(1, sizeof *rules);
+        if (!rules)
+                return -ENOMEM;
+        hf__arena_init(&rules->arena);
+        r = hfd_rule_library_ref(&rules->library);
+        if (r == 0)
+                r = make(rules, props, path, causes);
+        if (r != 0 || !rules->root)
+                rules = hfd_custom_rules_free(rules);
+        *ret = rules;
+        return r;
 }
+
 struct hfd_custom_rules *hfd_custom_rules_free(struct hfd_custom_rules *rules) {
-        (void)rules;
+        if (!rules)
+                return NULL;
+        for (struct hfd_rule *rule = rules->all; rule; rule = rule->next)
+                hfd_rule_done(rule);
+        if (rules->library)
+                hfd_rule_library_unref();
+        hf__arena_deinit(&rules->arena);
+        free(rules);
         return NULL;
-}
-int hfd_custom_rules_check(const struct hfd_custom_rules *rules, const struct hf__json *object,
-                           const struct hf__json *old, struct hfd_causes *causes) {
-        (void)rules;
-        (void)object;
-        (void)old;
-        (void)causes;
-        return 0;
 }

@@ -11,7 +11,10 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "server/resources/custom/schema/compile.h"
+#include "server/resources/custom/schema/check/check.h"
+#include "server/resources/custom/schema/check/embedded.h"
+#include "server/resources/custom/schema/check/list_types.h"
+#include "server/resources/custom/schema/compile/compile.h"
 
 /* About what a value occupies: an item of cJSON, and what the allocator adds to it and its texts.
  */
@@ -78,3 +81,23 @@ const struct hfd_schema *hfd_custom_schema_fields(const struct hfd_custom_schema
 }
 
 size_t hfd_custom_schema_memory(const struct hfd_custom_schema *schema) { return schema->memory; }
+
+void hfd_custom_schema_validate(const struct hfd_custom_schema *schema,
+                                const struct hf__json *object, const struct hf__json *old,
+                                struct hfd_causes *causes) {
+        const struct hfd_place root = {0};
+        struct hfd_checked checked = {.value = object, .place = &root, .records = true};
+        struct hfd_check check;
+
+        if (!schema->root)
+                return;
+        hfd_check_init(&check, causes, "");
+        (void)hfd_check_value(&check, schema->root, schema->root, old, &checked);
+        if (schema->has_embedded)
+                hfd_check_embedded(&check.report, schema->root, object, &root);
+        /* Elements that were already there twice do not prevent other changes. */
+        if (schema->has_list_types &&
+            (!old || hfd_check_list_types(NULL, schema->root, old, &root)))
+                (void)hfd_check_list_types(&check.report, schema->root, object, &root);
+        hfd_check_done(&check);
+}

@@ -1,11 +1,67 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of structural schemas. None is checked so far.
+ * The rules of structural schemas, in the order in which Kubernetes applies them: first the
+ * structure, then, if it is right, the defaults; the keywords in any case.
+ *
+ * Invariant: a schema without a cause can be compiled.
  */
 #include "server/resources/custom/schema/structural.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "server/resources/custom/schema/custom_schema.h"
+#include "server/resources/custom/schema/node.h"
+#include "server/resources/custom/schema/structure/structure.h"
+
+/* Sorts the causes from `first` on by field and text, as Kubernetes does with those of the
+ * structure. There are few. */
+static void sort_causes(struct hfd_causes *causes, size_t first) {
+        for (size_t i = first; i + 1 < causes->n; i++)
+                for (size_t k = i; k + 1 > first; k--) {
+                        struct hfd_cause *a = &causes->items[k], *b = &causes->items[k + 1];
+                        int order = strcmp(a->field, b->field);
+                        if (order < 0 || (order == 0 && strcmp(a->text, b->text) <= 0))
+                                break;
+                        const struct hfd_cause moved = *a;
+                        *a = *b;
+                        *b = moved;
+                }
+}
+
+/* The message of Kubernetes for keywords that it does not support, which is shown only if nothing
+ * else is wrong; or why the schema cannot be compiled. */
+static void check_compiled(struct hfd_structure *structure, const struct hf__json *props,
+                           const struct hfd_structure_path *path) {
+        struct hfd_custom_schema *schema = NULL;
+        int r = hfd_custom_schema_new(props, &schema);
+
+        if (r == 0)
+                hfd_structure_check_defaults(structure, props, schema->root, path);
+        if (r != 0 && structure->causes->n == 0)
+                hfd_structure_refuse_text(structure, path, NULL, "",
+                                          r == -ENOMEM ? "out of memory"
+                                                       : "the schema cannot be compiled");
+        hfd_custom_schema_free(schema);
+}
+
 void hfd_structural_validate(const struct hf__json *props, const char *path,
                              struct hfd_causes *causes) {
-        (void)props;
-        (void)path;
-        (void)causes;
+        const struct hfd_structure_path root = {.child = path};
+        const size_t n_before = causes->n;
+        struct hfd_structure structure;
+
+        if (!props || hf__json_is_null(props))
+                return;
+        hfd_structure_init(&structure, causes);
+        hfd_structure_check_invariants(&structure, props, &root);
+        hfd_structure_check_completeness(&structure, props, &root);
+        sort_causes(causes, n_before);
+        const bool is_structural = causes->n == n_before;
+        hfd_structure_check_keywords(&structure, props, &root);
+        if (is_structural)
+                check_compiled(&structure, props, &root);
+        hfd_structure_done(&structure);
 }

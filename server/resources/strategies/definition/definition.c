@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CustomResourceDefinitions: their defaults.
+ * CustomResourceDefinitions: their defaults, and what a delete does.
  *
- * Invariant: status.storedVersions always has the version in which objects are stored now, so that
- * no client drops a version while objects of it may exist.
+ * Invariants:
+ *
+ *  - status.storedVersions always has the version in which objects are stored now, so that no
+ *    client drops a version while objects of it may exist.
+ *  - A definition that is being deleted has the finalizer of the controller that deletes its
+ *    objects first (server/controllers/definitions).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,6 +18,7 @@
 #include "server/resources/strategies/strategies.h"
 
 #define SERVICE_PORT 443
+#define FINALIZER    "customresourcecleanup.apiextensions.k8s.io"
 
 /* ---- spec ---- */
 
@@ -112,10 +117,58 @@ static int add_stored_version(struct hf__json *object) {
 }
 
 int hfd_definition_prepare(struct hf__json *object, const struct hf__json *old) {
-        struct hf__json *spec = hf__json_get(object, "spec");
-        int r = hf__json_is_object(spec) ? default_spec(spec) : 0;
+        int r = hf__json_get(object, "spec") ? 0 : hf__json_set(object, "spec", hf__json_object());
 
+        if (r == 0)
+                r = default_spec(hf__json_get(object, "spec"));
         if (r == 0 && !old)
                 r = reset_status(object);
         return r == 0 ? add_stored_version(object) : r;
+}
+
+/* ---- the delete ---- */
+
+static int add_finalizer(struct hf__json *object) {
+        struct hf__json *list = hf__json_path(object, "metadata.finalizers");
+
+        if (hf__json_has_element(list, FINALIZER))
+                return 0;
+        if (!hf__json_is_array(list)) {
+                int r = hf__json_set(object, "metadata.finalizers", hf__json_array());
+                if (r != 0)
+                        return r;
+                list = hf__json_path(object, "metadata.finalizers");
+        }
+        return hf__json_append_string(list, FINALIZER);
+}
+
+/* Sets the condition Terminating. 0, or an error of hf__json. */
+static int set_terminating(struct hf__json *object, const char *now) {
+        static const char *const members[][2] =
+                {{"status", "True"},
+                 {"reason", "InstanceDeletionPending"},
+                 {"message",
+                  "CustomResourceDefinition marked for deletion; CustomResource deletion "
+                  "will begin soon"},
+                 {"type", "Terminating"}};
+        struct hf__json *condition;
+        int r = hf__json_find_or_append(object, "status.conditions", "type", "Terminating",
+                                        &condition);
+
+        if (r == 0 && !hf__json_has_text(condition, "status", "True"))
+                r = hf__json_set_string(condition, "lastTransitionTime", now);
+        for (size_t i = 0; r == 0 && i < sizeof members / sizeof members[0]; i++)
+                r = hf__json_set_string(condition, members[i][0], members[i][1]);
+        return r;
+}
+
+int hfd_definition_mark_deleted(struct hf__json *object, const char *now) {
+        int r = hf__json_set_string(object, "metadata.deletionTimestamp", now);
+
+        if (r == 0)
+                r = add_finalizer(object);
+        if (r == 0)
+                r = set_terminating(object, now);
+        /* A status of another form, which no client can write, has no room for the condition. */
+        return r == -ENOMEM ? r : 0;
 }

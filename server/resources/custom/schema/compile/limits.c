@@ -15,8 +15,8 @@
 #include "base/json.h"
 #include "cel/regex/program.h"
 #include "cel/regex/regex.h"
-#include "server/resources/custom/schema/compile.h"
-#include "server/resources/custom/schema/formats.h"
+#include "server/resources/custom/schema/compile/compile.h"
+#include "server/resources/custom/schema/formats/formats.h"
 
 #define LIMITS_MAX (HFD_LIMIT_REQUIRED + 1) /* of each kind at most one */
 

@@ -12,3 +12,12 @@ struct hfd_custom_node;
 bool hfd_custom_format_applies(const char *format, const struct hfd_custom_node *node);
 /* Whether the text has the format; true if the format is not one of strings. */
 bool hfd_custom_format_matches(const char *format, const char *text);
+
+/* Formats of the network, for the table in formats.c. Each takes linear time. */
+bool hfd_is_request_uri(const char *text);
+bool hfd_is_email(const char *text);
+bool hfd_is_internet_host(const char *text);
+bool hfd_is_ipv4(const char *text);
+bool hfd_is_ipv6(const char *text);
+bool hfd_is_cidr(const char *text);
+bool hfd_is_mac(const char *text);

@@ -6,7 +6,7 @@
  * Invariant: pieces never move. Texts and words have separate blocks, so that texts need no
  * padding: most of a schema is names and descriptions.
  */
-#include "server/resources/custom/schema/keep.h"
+#include "server/resources/custom/schema/compile/keep.h"
 
 #include <search.h>
 #include <stdbool.h>

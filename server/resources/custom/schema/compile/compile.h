@@ -3,7 +3,7 @@
 /* The state of a compilation. Thread: owner only. */
 #include <stdbool.h>
 
-#include "server/resources/custom/schema/keep.h"
+#include "server/resources/custom/schema/compile/keep.h"
 #include "server/resources/custom/schema/node.h"
 
 /* Bytes of the programs of all different patterns of a schema: a short pattern may have a large

@@ -6,7 +6,7 @@
  * Invariants: what has been kept never changes; a struct is zeroed before it is filled, because
  * equal pieces are found by their bytes. The recursion is as deep as the JSON is nested.
  */
-#include "server/resources/custom/schema/compile.h"
+#include "server/resources/custom/schema/compile/compile.h"
 
 #include <errno.h>
 #include <search.h>
@@ -353,6 +353,10 @@ static void fill_type(struct hfd_schema_compiler *compiler, const struct hf__jso
         node->int_or_string = hf__json_bool(props, "x-kubernetes-int-or-string", false);
         node->preserve = hf__json_bool(props, "x-kubernetes-preserve-unknown-fields", false);
         node->embedded = hf__json_bool(props, "x-kubernetes-embedded-resource", false);
+        if (node->embedded)
+                compiler->schema->has_embedded = true;
+        if (node->list_type != HFD_LIST_ATOMIC)
+                compiler->schema->has_list_types = true;
 }
 
 const struct hfd_custom_node *hfd_compile_node(struct hfd_schema_compiler *compiler,

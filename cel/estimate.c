@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Estimates the largest cost of an expression.
+ *
+ * Invariants: a definition that Kubernetes accepts must be accepted here, so costs and sizes are
+ * computed as there, even where that is odd: what comes from no variable counts as a part of the
+ * first one. A macro costs what the general loop costs that Kubernetes makes of it.
+ */
+#include "cel/estimate.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "cel/function.h"
+
+#define COST_OF_LIST   10
+#define COST_OF_MAP    30
+#define COST_OF_OBJECT 40
+#define TEXT_FACTOR    0.1
+
+struct estimator {
+        const struct hf__cel_declarations *declarations;
+        struct hf__cel_estimate *locals;
+};
+
+enum part { KEYS, INDEXES, ELEMENTS };
+
+static struct hf__cel_estimate estimate(struct estimator *e, const struct hf__cel_node *node);
+
+uint64_t hf__cel_cost_sum(uint64_t a, uint64_t b) {
+        return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+uint64_t hf__cel_cost_product(uint64_t a, uint64_t b) {
+        return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
+}
+
+uint64_t hf__cel_cost_factor(uint64_t size, double factor) {
+        double product = ceil((double)size * factor);
+
+        return product >= 0x1p64 ? UINT64_MAX : (uint64_t)product;
+}
+
+struct hf__cel_size hf__cel_size_union(struct hf__cel_size a, struct hf__cel_size b) {
+        return (struct hf__cel_size){.min = a.min < b.min ? a.min : b.min,
+                                     .max = a.max > b.max ? a.max : b.max};
+}
+
+struct hf__cel_size hf__cel_size_or_any(const struct hf__cel_estimate *estimate) {
+        return estimate->has_size ? estimate->size : (struct hf__cel_size){0, UINT64_MAX};
+}
+
+static struct hf__cel_size exactly(uint64_t n) { return (struct hf__cel_size){n, n}; }
+
+/* ---- paths ---- */
+
+static struct hf__cel_path first_variable(const struct estimator *e) {
+        if (e->declarations->n_variables == 0)
+                return (struct hf__cel_path){.state = HF__CEL_PATH_LOST};
+        return (struct hf__cel_path){HF__CEL_PATH_AT, e->declarations->variables[0].type};
+}
+
+static struct hf__cel_path field_of(const struct estimator *e, struct hf__cel_path path,
+                                    const struct hf__cel_name *name) {
+        const struct hf__cel_type *type = NULL;
+
+        if (path.state == HF__CEL_PATH_NONE)
+                return first_variable(e);
+        if (path.state == HF__CEL_PATH_AT && path.type->kind == HF__CEL_OBJECT)
+                type = hf__cel_type_field(path.type, name->text, name->n);
+        return (struct hf__cel_path){type ? HF__CEL_PATH_AT : HF__CEL_PATH_LOST, type};
+}
+
+static struct hf__cel_path part_of(const struct estimator *e, struct hf__cel_path path,
+                                   enum part part) {
+        const struct hf__cel_type *type = NULL;
+
+        if (path.state == HF__CEL_PATH_NONE)
+                return first_variable(e);
+        if (path.state == HF__CEL_PATH_AT && path.type->n_params > 0 && part == ELEMENTS)
+                type = path.type->params[path.type->n_params - 1];
+        if (path.state == HF__CEL_PATH_AT && path.type->n_params == 2 && part == KEYS)
+                type = path.type->params[0];
+        return (struct hf__cel_path){type ? HF__CEL_PATH_AT : HF__CEL_PATH_LOST, type};
+}
+
+/* ---- sizes ---- */
+
+static bool is_scalar(const struct hf__cel_type *type) {
+        enum hf__cel_kind kind =
+                type->kind == HF__CEL_OPTIONAL ? type->params[0]->kind : type->kind;
+
+        return kind == HF__CEL_BOOL || kind == HF__CEL_INT || kind == HF__CEL_UINT ||
+               kind == HF__CEL_DOUBLE || kind == HF__CEL_TIMESTAMP || kind == HF__CEL_DURATION;
+}
+
+/* The number of characters of a literal, without a limit of work: it is as long as its text. */
+static uint64_t characters(struct hf__cel_value text) {
+        uint64_t n = 0;
+
+        for (uint32_t i = 0; i < text.n; i++)
+                n += ((unsigned char)text.as.text[i] & 0xc0) != 0x80;
+        return n;
+}
+
+/* Sets the size of a node that has none yet: from the declared type or from its own. */
+static void set_size(struct hf__cel_estimate *result) {
+        const struct hf__cel_type *type = result->node->type;
+
+        if (result->has_size)
+                return;
+        if (result->path.state == HF__CEL_PATH_AT) {
+                result->has_size = true;
+                result->size = (struct hf__cel_size){0, result->path.type->max_size};
+        } else if (is_scalar(type)) {
+                result->has_size = true;
+                result->size = exactly(1);
+        }
+}
+
+static void give_size(struct hf__cel_estimate *result, struct hf__cel_size size) {
+        result->has_size = true;
+        result->size = size;
+}
+
+/* ---- nodes ---- */
+
+static void estimate_const(struct hf__cel_estimate *result) {
+        struct hf__cel_value value = result->node->as.constant;
+
+        if (value.kind == HF__CEL_STRING)
+                give_size(result, exactly(characters(value)));
+        else if (value.kind == HF__CEL_BYTES)
+                give_size(result, exactly(value.n));
+        else if (value.kind != HF__CEL_TYPE)
+                give_size(result, exactly(1));
+        if (value.kind == HF__CEL_TYPE)
+                result->cost = 1; /* Kubernetes has a name here. */
+}
+
+static void estimate_name(struct estimator *e, struct hf__cel_estimate *result) {
+        uint32_t slot = result->node->as.name.slot;
+
+        if (result->node->as.name.scope == HF__CEL_SCOPE_LOCAL) {
+                const struct hf__cel_node *node = result->node;
+
+                *result = e->locals[slot];
+                result->node = node;
+                /* The declared size counts before the one that the macro computed. */
+                if (result->path.state == HF__CEL_PATH_AT || is_scalar(node->type))
+                        result->has_size = false;
+        } else {
+                result->path = (struct hf__cel_path){HF__CEL_PATH_AT,
+                                                     e->declarations->variables[slot].type};
+                /* An optional variable has the sizes of what it holds. */
+                if (result->path.type->kind == HF__CEL_OPTIONAL)
+                        result->path.type = result->path.type->params[0];
+        }
+        result->cost = 1;
+}
+
+static void estimate_select(struct estimator *e, struct hf__cel_estimate *result) {
+        const struct hf__cel_node *node = result->node;
+        struct hf__cel_estimate operand = estimate(e, node->as.select.operand);
+        enum hf__cel_kind kind = node->as.select.operand->type->kind;
+
+        result->cost = operand.cost;
+        if (node->kind == HF__CEL_NODE_HAS)
+                return;
+        if (node->optional) {
+                result->cost = hf__cel_cost_sum(result->cost, 1);
+                return;
+        }
+        if (kind == HF__CEL_MAP || kind == HF__CEL_OBJECT || kind == HF__CEL_VAR)
+                result->cost = hf__cel_cost_sum(result->cost, 1);
+        result->path = field_of(e, operand.path, &node->as.select.field);
+}
+
+static void estimate_list(struct estimator *e, struct hf__cel_estimate *result) {
+        const struct hf__cel_node *node = result->node;
+
+        result->cost = COST_OF_LIST;
+        result->has_parts = true;
+        result->key = exactly(1);
+        result->element = (struct hf__cel_size){node->as.list.n > 0 ? UINT64_MAX : 0, 0};
+        for (uint32_t i = 0; i < node->as.list.n; i++) {
+                struct hf__cel_estimate item = estimate(e, node->as.list.items[i]);
+
+                result->cost = hf__cel_cost_sum(result->cost, item.cost);
+                result->element = hf__cel_size_union(result->element, hf__cel_size_or_any(&item));
+        }
+        give_size(result, exactly(node->as.list.n));
+}
+
+static void estimate_map(struct estimator *e, struct hf__cel_estimate *result) {
+        const struct hf__cel_node *node = result->node;
+        uint64_t min = node->as.map.n > 0 ? UINT64_MAX : 0;
+
+        result->cost = node->kind == HF__CEL_NODE_OBJECT ? COST_OF_OBJECT : COST_OF_MAP;
+        result->has_parts = node->kind == HF__CEL_NODE_MAP;
+        result->key = result->element = (struct hf__cel_size){min, 0};
+        for (uint32_t i = 0; i < node->as.map.n; i++) {
+                struct hf__cel_estimate part;
+
+                if (node->as.map.pairs[i].key) {
+                        part = estimate(e, node->as.map.pairs[i].key);
+                        result->cost = hf__cel_cost_sum(result->cost, part.cost);
+                        result->key = hf__cel_size_union(result->key, hf__cel_size_or_any(&part));
+                }
+                part = estimate(e, node->as.map.pairs[i].value);
+                result->cost = hf__cel_cost_sum(result->cost, part.cost);
+                result->element = hf__cel_size_union(result->element, hf__cel_size_or_any(&part));
+        }
+        if (node->kind == HF__CEL_NODE_MAP)
+                give_size(result, exactly(node->as.map.n));
+}
+
+/* ---- macros ---- */
+
+static void bind(struct estimator *e, uint32_t slot, const struct hf__cel_estimate *range,
+                 enum part part, struct hf__cel_path path) {
+        e->locals[slot] = (struct hf__cel_estimate){
+                .path = path,
+                .has_size = range->has_parts,
+                .size = part == ELEMENTS ? range->element : range->key,
+        };
+}
+
+/* Sets the variables of a macro. */
+static void enter(struct estimator *e, const struct hf__cel_node *node,
+                  const struct hf__cel_estimate *range) {
+        uint32_t slot = node->as.fold.slot;
+        bool list = node->as.fold.range->type->kind == HF__CEL_LIST;
+        enum part key = list ? INDEXES : KEYS;
+
+        if (node->op == HF__CEL_FOLD_OPT_MAP || node->op == HF__CEL_FOLD_OPT_FLAT_MAP) {
+                e->locals[slot] = (struct hf__cel_estimate){.path.state = HF__CEL_PATH_NONE};
+        } else if (node->as.fold.variables[1].text) {
+                bind(e, slot, range, key, part_of(e, range->path, key));
+                bind(e, slot + 1, range, ELEMENTS, part_of(e, range->path, ELEMENTS));
+        } else {
+                bind(e, slot, range, list ? ELEMENTS : KEYS,
+                     part_of(e, range->path, list ? ELEMENTS : KEYS));
+        }
+}
+
+/* What a macro costs besides its range: once, and in each round besides its test and result. */
+static void loop_costs(enum hf__cel_fold fold, uint64_t *ret_once, uint64_t *ret_round) {
+        static const struct {
+                uint64_t once;
+                uint64_t round;
+        } costs[] = {
+                [HF__CEL_FOLD_ALL] = {1, 3},           [HF__CEL_FOLD_EXISTS] = {1, 4},
+                [HF__CEL_FOLD_EXISTS_ONE] = {2, 2},    [HF__CEL_FOLD_LIST] = {11, 12},
+                [HF__CEL_FOLD_FILTER] = {11, 13},      [HF__CEL_FOLD_MAP] = {31, 3},
+                [HF__CEL_FOLD_MAP_ENTRY] = {31, 2},    [HF__CEL_FOLD_OPT_MAP] = {13, 0},
+                [HF__CEL_FOLD_OPT_FLAT_MAP] = {12, 0},
+        };
+
+        *ret_once = costs[fold].once;
+        *ret_round = costs[fold].round;
+}
+
+static void estimate_fold(struct estimator *e, struct hf__cel_estimate *result) {
+        const struct hf__cel_node *node = result->node;
+        struct hf__cel_estimate range = estimate(e, node->as.fold.range);
+        struct hf__cel_estimate made = {.has_size = false};
+        uint64_t rounds = hf__cel_size_or_any(&range).max;
+        uint64_t round;
+        uint64_t once;
+
+        loop_costs((enum hf__cel_fold)node->op, &once, &round);
+        enter(e, node, &range);
+        if (node->op == HF__CEL_FOLD_FILTER) {
+                made = e->locals[node->as.fold.slot];
+                made.node = node->as.fold.range; /* only its type is read, and it is no scalar */
+                set_size(&made);
+        }
+        if (node->as.fold.test)
+                round = hf__cel_cost_sum(round, estimate(e, node->as.fold.test).cost);
+        if (node->as.fold.result) {
+                made = estimate(e, node->as.fold.result);
+                round = hf__cel_cost_sum(round, made.cost);
+        }
+        result->cost = hf__cel_cost_sum(range.cost, once);
+        if (node->op == HF__CEL_FOLD_OPT_MAP || node->op == HF__CEL_FOLD_OPT_FLAT_MAP) {
+                /* Kubernetes writes the optional twice: to test it, and to take its value. */
+                result->cost = hf__cel_cost_sum(result->cost, range.cost);
+                result->cost = hf__cel_cost_sum(result->cost, round);
+                return;
+        }
+        result->cost = hf__cel_cost_sum(result->cost, hf__cel_cost_product(rounds, round));
+        if (node->op == HF__CEL_FOLD_LIST || node->op == HF__CEL_FOLD_FILTER) {
+                result->has_parts = true;
+                result->key = exactly(1);
+                result->element = (struct hf__cel_size){0, hf__cel_size_or_any(&made).max};
+        }
+        if (node->op >= HF__CEL_FOLD_LIST)
+                give_size(result, hf__cel_size_or_any(&range));
+        else
+                give_size(result, exactly(1));
+}
+
+/* ---- calls ---- */
+
+/* == and !=. */
+static uint64_t equality_cost(const struct hf__cel_node *node,
+                              const struct hf__cel_estimate *args) {
+        uint64_t a = hf__cel_size_or_any(&args[0]).max;
+        uint64_t b = hf__cel_size_or_any(&args[1]).max;
+
+        if (node->op == HF__CEL_OP_EQUAL && args[0].node->type->kind == HF__CEL_OPAQUE &&
+            args[1].node->type->kind == HF__CEL_OPAQUE)
+                return 1;
+        return hf__cel_cost_factor(a < b ? a : b, TEXT_FACTOR);
+}
+
+static void estimate_condition(const struct hf__cel_estimate *args,
+                               struct hf__cel_estimate *result) {
+        uint64_t larger = args[1].cost > args[2].cost ? args[1].cost : args[2].cost;
+
+        result->cost = hf__cel_cost_sum(args[0].cost, larger);
+        give_size(result,
+                  hf__cel_size_union(hf__cel_size_or_any(&args[1]), hf__cel_size_or_any(&args[2])));
+        result->has_parts = args[1].has_parts && args[2].has_parts;
+        result->key = hf__cel_size_union(args[1].key, args[2].key);
+        result->element = hf__cel_size_union(args[1].element, args[2].element);
+}
+
+/* Index, +, and all other functions: the overload that costs most decides. */
+static void estimate_function(struct estimator *e, const struct hf__cel_estimate *args,
+                              struct hf__cel_estimate *result) {
+        const struct hf__cel_node *node = result->node;
+        uint64_t most = 0;
+
+        for (unsigned i = 0; i < node->as.call.n_overloads; i++) {
+                struct hf__cel_estimate one = {.has_size = false};
+                uint64_t cost = hf__cel_estimate_overload(node->as.call.overloads[i], args, &one);
+
+                most = cost > most ? cost : most;
+                if (one.has_size)
+                        give_size(result, result->has_size
+                                                  ? hf__cel_size_union(result->size, one.size)
+                                                  : one.size);
+        }
+        result->cost = hf__cel_cost_sum(result->cost, most);
+        if (strcmp(node->as.call.function, "_[_]") == 0)
+                result->path = part_of(e, args[0].path, ELEMENTS);
+        if (strcmp(node->as.call.function, "_+_") == 0 && args[0].has_parts && args[1].has_parts) {
+                result->has_parts = true;
+                result->key = hf__cel_size_union(args[0].key, args[1].key);
+                result->element = hf__cel_size_union(args[0].element, args[1].element);
+        }
+        if (strcmp(node->as.call.function, "dyn") == 0) {
+                *result = args[0];
+                result->node = node;
+                result->path = (struct hf__cel_path){.state = HF__CEL_PATH_NONE};
+                result->cost = hf__cel_cost_sum(args[0].cost, 1);
+        }
+}
+
+static void estimate_call(struct estimator *e, struct hf__cel_estimate *result) {
+        const struct hf__cel_node *node = result->node;
+        struct hf__cel_estimate args[HF__CEL_ARGS_MAX];
+
+        for (uint32_t i = 0; i < node->as.call.n_args; i++) {
+                struct hf__cel_estimate arg = estimate(e, node->as.call.args[i]);
+
+                /* Only && and || have more arguments than functions may have. */
+                assert(i < HF__CEL_ARGS_MAX || node->op != HF__CEL_OP_NONE);
+                if (i < HF__CEL_ARGS_MAX)
+                        args[i] = arg;
+                result->cost = hf__cel_cost_sum(result->cost, arg.cost);
+        }
+        switch ((enum hf__cel_operator)node->op) {
+        case HF__CEL_OP_AND:
+        case HF__CEL_OP_OR: break;
+        case HF__CEL_OP_CONDITION: estimate_condition(args, result); break;
+        case HF__CEL_OP_EQUAL:
+        case HF__CEL_OP_NOT_EQUAL:
+                result->cost = hf__cel_cost_sum(result->cost, equality_cost(node, args));
+                break;
+        case HF__CEL_OP_OR_VALUE:
+        case HF__CEL_OP_OR_OTHER: result->cost = hf__cel_cost_sum(result->cost, 1); break;
+        case HF__CEL_OP_NONE: estimate_function(e, args, result); break;
+        }
+}
+
+static struct hf__cel_estimate estimate(struct estimator *e, const struct hf__cel_node *node) {
+        struct hf__cel_estimate result = {.node = node};
+
+        switch ((enum hf__cel_node_kind)node->kind) {
+        case HF__CEL_NODE_CONST: estimate_const(&result); break;
+        case HF__CEL_NODE_NAME: estimate_name(e, &result); break;
+        case HF__CEL_NODE_SELECT:
+        case HF__CEL_NODE_HAS: estimate_select(e, &result); break;
+        case HF__CEL_NODE_CALL: estimate_call(e, &result); break;
+        case HF__CEL_NODE_LIST: estimate_list(e, &result); break;
+        case HF__CEL_NODE_MAP:
+        case HF__CEL_NODE_OBJECT: estimate_map(e, &result); break;
+        case HF__CEL_NODE_FOLD: estimate_fold(e, &result); break;
+        }
+        set_size(&result);
+        return result;
+}
+
+bool hf__cel_estimate_tree(struct hf__arena *arena, const struct hf__cel_node *root,
+                           const struct hf__cel_declarations *declarations, uint32_t n_locals,
+                           uint64_t *ret_cost) {
+        struct estimator e = {.declarations = declarations,
+                              .locals =
+                                      hf__arena_alloc(arena,
+                                                      n_locals * sizeof(struct hf__cel_estimate))};
+
+        if (!e.locals)
+                return false;
+        *ret_cost = estimate(&e, root).cost;
+        return true;
+}

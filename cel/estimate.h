@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * What an evaluation may cost at most, before there are values: as Kubernetes estimates it from the
+ * tree of an expression and the largest sizes that types declare. Pure. Thread: any.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cel/declarations.h"
+#include "cel/syntax/ast.h"
+
+struct hf__arena;
+
+struct hf__cel_size {
+        uint64_t min;
+        uint64_t max;
+};
+
+enum hf__cel_path_state {
+        HF__CEL_PATH_NONE, /* a value that comes from no variable */
+        HF__CEL_PATH_LOST, /* a path that the types do not know */
+        HF__CEL_PATH_AT,
+};
+
+/* Where in the declared types a value comes from. */
+struct hf__cel_path {
+        enum hf__cel_path_state state;
+        const struct hf__cel_type *type; /* AT */
+};
+
+/* What is known of the value of a node. Costs and sizes beyond UINT64_MAX stay there. */
+struct hf__cel_estimate {
+        uint64_t cost; /* of its evaluation, at most */
+        struct hf__cel_path path;
+        const struct hf__cel_node *node;
+        bool has_size;
+        bool has_parts; /* a list or map with the sizes of its keys and elements */
+        struct hf__cel_size size;
+        struct hf__cel_size key;
+        struct hf__cel_size element;
+};
+
+/* The largest cost of a tree that is checked, but not prepared. false: out of memory. */
+bool hf__cel_estimate_tree(struct hf__arena *arena, const struct hf__cel_node *root,
+                           const struct hf__cel_declarations *declarations, uint32_t n_locals,
+                           uint64_t *ret_cost);
+
+/* ---- for the estimates of functions ---- */
+
+uint64_t hf__cel_cost_sum(uint64_t a, uint64_t b);
+uint64_t hf__cel_cost_product(uint64_t a, uint64_t b);
+uint64_t hf__cel_cost_factor(uint64_t size, double factor); /* rounded up */
+struct hf__cel_size hf__cel_size_union(struct hf__cel_size a, struct hf__cel_size b);
+/* The size, or that it may be any. */
+struct hf__cel_size hf__cel_size_or_any(const struct hf__cel_estimate *estimate);
+
+/* The cost of a call of one overload, without that of its arguments; if the result has a size that
+ * is known, *result gets it. */
+uint64_t hf__cel_estimate_overload(const struct hf__cel_overload *overload,
+                                   const struct hf__cel_estimate *args,
+                                   struct hf__cel_estimate *result);

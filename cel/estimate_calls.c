@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Estimates the calls of functions.
+ *
+ * Invariant: the numbers are those of Kubernetes; what is not named here costs one.
+ */
+#include <string.h>
+
+#include "cel/estimate.h"
+#include "cel/function.h"
+
+#define TEXT_FACTOR    0.1
+#define PATTERN_FACTOR 0.25
+
+typedef uint64_t estimator_function(const struct hf__cel_overload *overload,
+                                    const struct hf__cel_estimate *args,
+                                    struct hf__cel_estimate *result);
+
+static struct hf__cel_size size_of(const struct hf__cel_estimate *arg) {
+        return hf__cel_size_or_any(arg);
+}
+
+static uint64_t text_cost(struct hf__cel_size size, double times) {
+        return hf__cel_cost_factor(size.max, times * TEXT_FACTOR);
+}
+
+static void give_size(struct hf__cel_estimate *result, uint64_t min, uint64_t max) {
+        result->has_size = true;
+        result->size = (struct hf__cel_size){min, max};
+}
+
+/* A walk over the first argument, whose size the result has. */
+static uint64_t same_text(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
+                          struct hf__cel_estimate *result) {
+        give_size(result, size_of(&args[0]).min, size_of(&args[0]).max);
+        return text_cost(size_of(&args[0]), 1);
+}
+
+/* A walk over the first argument. */
+static uint64_t first_text(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
+                           struct hf__cel_estimate *result) {
+        return o->n_args > 0 ? text_cost(size_of(&args[0]), 1) : 1;
+}
+
+static uint64_t first_text_twice(const struct hf__cel_overload *o,
+                                 const struct hf__cel_estimate *args,
+                                 struct hf__cel_estimate *result) {
+        return text_cost(size_of(&args[0]), 2);
+}
+
+static uint64_t ip(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
+                   struct hf__cel_estimate *result) {
+        return o->member ? 1 : text_cost(size_of(&args[0]), 1);
+}
+
+static uint64_t second_text(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
+                            struct hf__cel_estimate *result) {
+        return o->n_args > 1 ? text_cost(size_of(&args[1]), 1) : 1;
+}
+
+static uint64_t to_bytes(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
+                         struct hf__cel_estimate *result) {
+        struct hf__cel_size size = size_of(&args[0]);
+
+        if (o->args[0]->kind != HF__CEL_STRING)
+                return 1;
+        give_size(result, size.min, hf__cel_cost_product(size.max, 4));
+        return text_cost(size, 1);
+}
+
+static uint64_t to_string(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
+                          struct hf__cel_estimate *result) {
+        struct hf__cel_size size = size_of(&args[0]);
+
+        if (o->args[0]->kind != HF__CEL_BYTES)
+                return 1;
+        give_size(result, size.min / 4, size.max);
+        return text_cost(size, 1);
+}
+
+static uint64_t quote(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
+                      struct hf__cel_estimate *result) {
+        struct hf__cel_size size = size_of(&args[0]);
+
+        give_size(result, hf__cel_cost_sum(size.min, 2),
+                  hf__cel_cost_sum(hf__cel_cost_product(size.max, 2), 2));
+        return text_cost(size, 1);
+}
+
+static uint64_t in(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
+                   struct hf__cel_estimate *result) {
+        return o->args[1]->kind == HF__CEL_LIST ? size_of(&args[1]).max : 1;
+}
+
+static uint64_t pattern_cost(const struct hf__cel_estimate *args) {
+        struct hf__cel_size text = size_of(&args[0]);
+
+        text.max = hf__cel_cost_sum(text.max, 1);
+        return hf__cel_cost_product(text_cost(text, 1),
+                                    hf__cel_cost_factor(size_of(&args[1]).max, PATTERN_FACTOR));
+}
+
+static uint64_t matches(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
+                        struct hf__cel_estimate *result) {
+        return o->member ? pattern_cost(args) : 1;
+}
+
+static uint64_t find(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
+                     struct hf__cel_estimate *result) {
+        give_size(result, 0, size_of(&args[0]).max);
+        return pattern_cost(args);
+}
+
+static uint64_t contains(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
+                         struct hf__cel_estimate *result) {
+        return hf__cel_cost_product(text_cost(size_of(&args[0]), 1),
+                                    text_cost(size_of(&args[1]), 1));
+}
+
+/* The size of the elements of a list. */
+static struct hf__cel_size element_size(const struct hf__cel_estimate *list) {
+        if (list->path.state == HF__CEL_PATH_AT && list->path.type->n_params > 0)
+                return (struct hf__cel_size){0,
+                                             list->path.type->params[list->path.type->n_params - 1]
+                                                     ->max_size};
+        return (struct hf__cel_size){0, UINT64_MAX};
+}
+
+/* isSorted, sum, max, min, indexOf, lastIndexOf. */
+static uint64_t list_walk(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
+                          struct hf__cel_estimate *result) {
+        const struct hf__cel_type *type = args[0].node->type;
+        uint64_t one = 1;
+
+        if (type->n_params == 0)
+                return text_cost(size_of(&args[0]), 1);
+        if (type->params[0]->kind == HF__CEL_STRING || type->params[0]->kind == HF__CEL_BYTES)
+                one = hf__cel_cost_sum(1, text_cost(element_size(&args[0]), 1));
+        return hf__cel_cost_product(size_of(&args[0]).max, one);
+}
+
+static uint64_t divide_up(uint64_t a, uint64_t b) { return a / b + (a % b > 0 ? 1 : 0); }
+
+static uint64_t replace(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
+                        struct hf__cel_estimate *result) {
+        struct hf__cel_size text = size_of(&args[0]);
+        struct hf__cel_size from = size_of(&args[1]);
+        struct hf__cel_size to = size_of(&args[2]);
+        uint64_t most = 0;  /* replacements */
+        uint64_t least = 0; /* of which at least so many are made in the shortest case */
+        uint64_t kept_max = text.max;
+        uint64_t kept_min = text.min;
+
+        if (from.min == 0) {
+                most = hf__cel_cost_sum(text.max, 1);
+        } else if (to.max > from.min) {
+                most = divide_up(text.max, from.min);
+                kept_max = 0;
+        }
+        if (from.max == 0) {
+                least = hf__cel_cost_sum(text.min, 1);
+        } else if (from.max > to.min) {
+                least = divide_up(text.min, from.max);
+                kept_min = 0;
+        }
+        give_size(result, hf__cel_cost_sum(hf__cel_cost_product(least, to.min), kept_min),
+                  hf__cel_cost_sum(hf__cel_cost_product(most, to.max), kept_max));
+        return text_cost(text, 2);
+}
+
+static uint64_t split(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
+                      struct hf__cel_estimate *result) {
+        struct hf__cel_size text = size_of(&args[0]);
+        uint64_t max = text.max;
+
+        if (o->n_args > 2 && args[2].node->kind == HF__CEL_NODE_CONST &&
+            args[2].node->as.constant.kind == HF__CEL_INT)
+                max = (uint64_t)args[2].node->as.constant.as.i;
+        give_size(result, 0, max);
+        return text_cost(text, 2);
+}
+
+static uint64_t join(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
+                     struct hf__cel_estimate *result) {
+        struct hf__cel_size list = size_of(&args[0]);
+        struct hf__cel_size element = element_size(&args[0]);
+        struct hf__cel_size size = {hf__cel_cost_product(list.min, element.min),
+                                    hf__cel_cost_product(list.max, element.max)};
+
+        if (o->n_args > 1) {
+                struct hf__cel_size between = size_of(&args[1]);
+                uint64_t min = list.min > 0 ? list.min - 1 : 0;
+                uint64_t max = list.max > 0 ? list.max - 1 : 0;
+
+                size.min = hf__cel_cost_sum(size.min, hf__cel_cost_product(between.min, min));
+                size.max = hf__cel_cost_sum(size.max, hf__cel_cost_product(between.max, max));
+        }
+        give_size(result, size.min, size.max);
+        return text_cost(size, 1);
+}
+
+static bool is_text(const struct hf__cel_type *type) {
+        return type->kind == HF__CEL_STRING || type->kind == HF__CEL_BYTES;
+}
+
+static uint64_t add(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
+                    struct hf__cel_estimate *result) {
+        struct hf__cel_size a = size_of(&args[0]);
+        struct hf__cel_size b = size_of(&args[1]);
+
+        if (!is_text(o->args[0]) && o->args[0]->kind != HF__CEL_LIST)
+                return 1;
+        give_size(result, hf__cel_cost_sum(a.min, b.min), hf__cel_cost_sum(a.max, b.max));
+        return is_text(o->args[0]) ? text_cost(result->size, 1) : 1;
+}
+
+static uint64_t compare(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
+                        struct hf__cel_estimate *result) {
+        uint64_t a = size_of(&args[0]).max;
+        uint64_t b = size_of(&args[1]).max;
+
+        if (!is_text(o->args[0]))
+                return 1;
+        return hf__cel_cost_factor(a < b ? a : b, TEXT_FACTOR);
+}
+
+static uint64_t element_at(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
+                           struct hf__cel_estimate *result) {
+        if (args[0].has_parts)
+                give_size(result, args[0].element.min, args[0].element.max);
+        return 1;
+}
+
+/* A network: 16 bytes of each of the two are compared, and a text is read. */
+static uint64_t contains_ip(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
+                            struct hf__cel_estimate *result) {
+        uint64_t parse = o->args[1]->kind == HF__CEL_STRING ? text_cost(size_of(&args[1]), 1) : 0;
+
+        return hf__cel_cost_sum(4, parse);
+}
+
+static uint64_t contains_cidr(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
+                              struct hf__cel_estimate *result) {
+        return hf__cel_cost_sum(3, contains_ip(o, args, result));
+}
+
+/* The product of both sizes, as the evaluation is charged. */
+static uint64_t sets(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
+                     struct hf__cel_estimate *result) {
+        uint64_t product = hf__cel_cost_product(size_of(&args[0]).max, size_of(&args[1]).max);
+        bool twice = o->cost == HF__CEL_COST_SETS_TWICE;
+
+        return hf__cel_cost_sum(1, hf__cel_cost_product(product, twice ? 2 : 1));
+}
+
+static const struct {
+        const char *name;
+        estimator_function *estimate;
+} functions[] = {
+        {"lowerAscii", same_text},
+        {"upperAscii", same_text},
+        {"substring", same_text},
+        {"trim", same_text},
+        {"cidr", first_text},
+        {"isIP", first_text},
+        {"isCIDR", first_text},
+        {"ip", ip},
+        {"ip.isCanonical", first_text_twice},
+        {"containsIP", contains_ip},
+        {"containsCIDR", contains_cidr},
+        {"startsWith", second_text},
+        {"endsWith", second_text},
+        {"bytes", to_bytes},
+        {"string", to_string},
+        {"strings.quote", quote},
+        {"@in", in},
+        {"matches", matches},
+        {"find", find},
+        {"findAll", find},
+        {"contains", contains},
+        {"isSorted", list_walk},
+        {"sum", list_walk},
+        {"max", list_walk},
+        {"min", list_walk},
+        {"indexOf", list_walk},
+        {"lastIndexOf", list_walk},
+        {"replace", replace},
+        {"split", split},
+        {"join", join},
+        {"_+_", add},
+        {"_<_", compare},
+        {"_<=_", compare},
+        {"_>_", compare},
+        {"_>=_", compare},
+        {"_[_]", element_at},
+        {"sets.contains", sets},
+        {"sets.equivalent", sets},
+        {"sets.intersects", sets},
+};
+
+uint64_t hf__cel_estimate_overload(const struct hf__cel_overload *overload,
+                                   const struct hf__cel_estimate *args,
+                                   struct hf__cel_estimate *result) {
+        for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++)
+                if (strcmp(functions[i].name, overload->name) == 0)
+                        return functions[i].estimate(overload, args, result);
+        return 1;
+}

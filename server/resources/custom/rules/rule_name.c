@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Escapes the names of properties.
+ *
+ * Invariant: two names have different escapes, so that a value can be found by its escaped name.
+ */
+#include "server/resources/custom/rules/rule_name.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "base/arena.h"
+
+bool hfd_rule_name_is_reserved(const char *name) {
+        static const char *const words[] = {
+                "true", "false", "null",   "in",  "as",      "break",     "const",
+                "else", "for",   "import", "let", "package", "namespace", "continue",
+                "if",   "loop",  "return", "var", "void",    "while",     "function",
+        };
+
+        for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+                if (strcmp(words[i], name) == 0)
+                        return true;
+        return false;
+}
+
+static bool is_letter(char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               c == '_';
+}
+
+/* What stands for the characters at *name, of which *ret_n are replaced. NULL: nothing does. */
+static const char *replacement(const char *name, size_t *ret_n) {
+        *ret_n = 1;
+        if (name[0] == '_' && name[1] == '_') {
+                *ret_n = 2;
+                return "__underscores__";
+        }
+        switch (*name) {
+        case '.': return "__dot__";
+        case '-': return "__dash__";
+        case '/': return "__slash__";
+        default: return NULL;
+        }
+}
+
+const char *hfd_rule_name(struct hf__arena *arena, const char *name) {
+        size_t n = strlen(name);
+        char *escaped = NULL;
+        char *at;
+
+        if (n == 0 || (*name >= '0' && *name <= '9'))
+                return NULL;
+        escaped = hf__arena_alloc(arena, 9 * n + 5); /* "__slash__" is the longest for one */
+        if (!escaped)
+                return NULL;
+        at = escaped;
+        if (hfd_rule_name_is_reserved(name)) {
+                at = stpcpy(at, "__");
+                at = stpcpy(at, name);
+                stpcpy(at, "__");
+                return escaped;
+        }
+        while (*name) {
+                size_t length;
+                const char *other = replacement(name, &length);
+
+                if (other)
+                        at = stpcpy(at, other);
+                else if (is_letter(*name))
+                        *at++ = *name;
+                else
+                        return NULL;
+                name += length;
+        }
+        *at = 0;
+        return escaped;
+}

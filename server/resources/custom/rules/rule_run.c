@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Evaluates the rules of one part of an object, and writes causes.
+ *
+ * Invariants: an evaluation costs at most CALL_COST_MAX, and all of an object at most its budget;
+ * then the run stops. Values and evaluations use memory that is freed before the next part.
+ */
+#include "server/resources/custom/rules/rule_run.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <holdfast/error.h>
+
+#include "base/json.h"
+#include "base/quote.h"
+#include "cel/cel.h"
+#include "server/resources/causes.h"
+#include "server/resources/custom/rules/rule_node.h"
+#include "server/resources/custom/rules/rule_value.h"
+
+#define CALL_COST_MAX 1000000
+#define MESSAGE_MAX   (5 * 1024)
+#define SPACE         " \t\n\v\f\r"
+
+/* One part of an object and the rule that is evaluated. */
+struct subject {
+        struct hfd_rule_run *run;
+        const struct hfd_rule_node *node;
+        const struct hf__json *object;
+        struct hf__cel_value values[2]; /* self, oldSelf */
+        struct hf__cel_value optional;  /* oldSelf of a rule that takes an optional */
+        struct hf__cel_value old;
+};
+
+static const char *path_of(const struct hfd_rule_run *run) {
+        return run->path.n > 0 ? run->path.data : "<nil>";
+}
+
+/* "Invalid value: TYPE: detail" at the part. */
+static void refuse_type(const struct subject *s, const char *detail) {
+        hfd_cause_invalid_text(s->run->causes, path_of(s->run), s->node->type, detail);
+}
+
+static void __attribute__((format(printf, 2, 3)))
+refuse(const struct subject *s, const char *format, ...) {
+        char shown[1024];
+        va_list args;
+
+        va_start(args, format);
+        (void)vsnprintf(shown, sizeof shown, format, args);
+        va_end(args);
+        refuse_type(s, shown);
+}
+
+static void stop(struct hfd_rule_run *run, int r) {
+        run->stopped = true;
+        if (r < 0)
+                run->failed = true;
+}
+
+/* ---- a broken rule ---- */
+
+/* Appends the value as causes show it: not at all if it is large. */
+static void print_value(struct hf__strbuf *out, const struct subject *s) {
+        char quoted[300];
+
+        if (strcmp(s->node->type, "object") == 0 || strcmp(s->node->type, "array") == 0)
+                return;
+        hf__strbuf_puts(out, ": ");
+        if (hf__json_is_string(s->object)) {
+                hfd_quote(hf__json_text(s->object), quoted, sizeof quoted);
+                hf__strbuf_puts(out, quoted);
+        } else {
+                hf__json_print(s->object, out);
+        }
+}
+
+static void add_broken(const struct subject *s, const struct hfd_rule *rule, const char *detail) {
+        struct hf__strbuf field = {0};
+        struct hf__strbuf text = {0};
+
+        hf__strbuf_puts(&field, s->run->path.n > 0 ? s->run->path.data : "");
+        if (rule->field_path) {
+                hf__strbuf_puts(&field, field.n > 0 ? "." : "");
+                hf__strbuf_puts(&field, rule->field_path);
+        } else if (field.n == 0) {
+                hf__strbuf_puts(&field, "<nil>");
+        }
+        if (rule->reason == HFD_RULE_INVALID || rule->reason == HFD_RULE_DUPLICATE) {
+                hf__strbuf_puts(&text, rule->reason == HFD_RULE_INVALID ? "Invalid value"
+                                                                        : "Duplicate value");
+                print_value(&text, s);
+                if (rule->reason == HFD_RULE_INVALID)
+                        hf__strbuf_printf(&text, ": %s", detail);
+        }
+        if (field.error != 0 || text.error != 0)
+                stop(s->run, -ENOMEM);
+        else if (rule->reason == HFD_RULE_FORBIDDEN)
+                hfd_cause_forbidden(s->run->causes, field.data, detail);
+        else if (rule->reason == HFD_RULE_REQUIRED)
+                hfd_cause_required(s->run->causes, field.data, detail);
+        else
+                hfd_cause_add(s->run->causes,
+                              rule->reason == HFD_RULE_INVALID ? "FieldValueInvalid"
+                                                               : "FieldValueDuplicate",
+                              field.data, text.data);
+        hf__strbuf_done(&field);
+        hf__strbuf_done(&text);
+}
+
+static bool is_unchanged(struct hfd_rule_correlation correlation) {
+        struct hfd_rule_pair *pair =
+                correlation.current ? correlation.current : correlation.nearest;
+
+        if (!pair)
+                return false;
+        if (!pair->compared)
+                pair->equal = hf__json_equal(pair->object, pair->old);
+        pair->compared = true;
+        return pair->equal;
+}
+
+/* ---- evaluation ---- */
+
+/* Evaluates, and takes the cost from the budget. 0, HF_E_INVALID, HF_E_TOO_LARGE or -ENOMEM, as
+ * hf__cel_eval; *ret_over: the budget does not suffice. */
+static int evaluate(struct subject *s, const struct hf__cel_program *program,
+                    struct hf__cel_value *ret_value, bool *ret_over) {
+        const struct hf__cel_limits limits = {.cost = CALL_COST_MAX};
+        uint64_t cost = 0;
+        int r = hf__cel_eval(program, s->values, &limits, &s->run->evaluation, ret_value, &cost);
+
+        *ret_over = cost > INT64_MAX || (int64_t)cost > s->run->budget;
+        if (!*ret_over)
+                s->run->budget -= (int64_t)cost;
+        return r;
+}
+
+/* The text without the space around it, at most MESSAGE_MAX bytes and without a line break. NULL:
+ * it is none. */
+static char *usable_message(struct hf__arena *arena, struct hf__cel_value value) {
+        const char *start = value.as.text;
+        size_t n = value.n;
+
+        while (n > 0 && strchr(SPACE, *start) && *start) {
+                start++;
+                n--;
+        }
+        while (n > 0 && start[n - 1] && strchr(SPACE, start[n - 1]))
+                n--;
+        if (n == 0 || n > MESSAGE_MAX || memchr(start, '\n', n))
+                return NULL;
+        return hf__arena_text(arena, start, n);
+}
+
+static bool exceeds_cost(struct hf__cel_value error) {
+        static const char start[] = "operation cancelled: actual cost limit exceeded";
+
+        return strncmp(error.as.text, start, sizeof start - 1) == 0;
+}
+
+/* What messageExpression says. NULL: it fails, so that `message` counts. If the budget or a limit
+ * is exceeded, the run stops with *ret_text, which is a cause of its own. */
+static const char *evaluate_message(struct subject *s, const struct hfd_rule *rule, char *ret_text,
+                                    size_t max) {
+        struct hf__cel_value value;
+        bool over;
+        int r = evaluate(s, rule->message_program, &value, &over);
+
+        *ret_text = 0;
+        if (r < 0) {
+                stop(s->run, r);
+                return NULL;
+        }
+        if (over) {
+                snprintf(ret_text, max,
+                         "messageExpression evaluation failed due to running out of cost budget, "
+                         "no "
+                         "further validation rules will be run");
+        } else if (r > 0 && exceeds_cost(value)) {
+                char quoted[400];
+
+                hf__quote_bytes(rule->message_expression, strlen(rule->message_expression), quoted,
+                                sizeof quoted);
+                snprintf(ret_text, max,
+                         "no further validation rules will be run due to call cost exceeds limit "
+                         "for messageExpression: %s",
+                         quoted);
+        } else if (r == 0 && value.kind == HF__CEL_STRING) {
+                return usable_message(&s->run->evaluation, value);
+        }
+        return NULL;
+}
+
+static void report_broken(struct subject *s, const struct hfd_rule *rule,
+                          struct hfd_rule_correlation correlation) {
+        const char *detail = NULL;
+        char text[600] = "";
+
+        if (!rule->uses_old && is_unchanged(correlation))
+                return;
+        if (rule->message_program)
+                detail = evaluate_message(s, rule, text, sizeof text);
+        if (s->run->failed)
+                return;
+        if (*text) {
+                refuse_type(s, text);
+                stop(s->run, 0);
+                return;
+        }
+        add_broken(s, rule, detail ? detail : rule->detail);
+}
+
+/* A rule whose evaluation ends with an error. */
+static void report_error(struct subject *s, const struct hfd_rule *rule,
+                         struct hf__cel_value error) {
+        if (strncmp(error.as.text, "no such overload", 16) == 0) {
+                refuse(s,
+                       "'%s': call arguments did not match a supported operator, function or macro "
+                       "signature for rule: %s",
+                       error.as.text, rule->shown);
+        } else if (exceeds_cost(error)) {
+                refuse(s,
+                       "'%s': no further validation rules will be run due to call cost exceeds "
+                       "limit for rule: %s",
+                       error.as.text, rule->shown);
+                stop(s->run, 0);
+        } else {
+                refuse(s, "%s evaluating rule: %s", error.as.text, rule->shown);
+        }
+}
+
+static void run_rule(struct subject *s, const struct hfd_rule *rule,
+                     struct hfd_rule_correlation correlation) {
+        struct hf__cel_value value;
+        bool over;
+        int r;
+
+        s->values[1] = rule->optional_old ? s->optional : s->old;
+        r = evaluate(s, rule->program, &value, &over);
+        if (r < 0) {
+                stop(s->run, r);
+        } else if (over) {
+                refuse_type(s, "validation failed due to running out of cost budget, no further "
+                               "validation rules will be run");
+                stop(s->run, 0);
+        } else if (r > 0) {
+                report_error(s, rule, value);
+        } else if (value.kind != HF__CEL_BOOL || !value.as.boolean) {
+                report_broken(s, rule, correlation);
+        }
+        hf__arena_deinit(&s->run->evaluation);
+}
+
+/* ---- the rules of a part ---- */
+
+static void set_old(struct subject *s, const struct hf__json *old) {
+        struct hf__cel_value *held;
+
+        s->old = hf__cel_error_text("no such attribute(s): oldSelf");
+        s->optional = (struct hf__cel_value){.kind = HF__CEL_OPTIONAL, .as.optional = NULL};
+        if (!old)
+                return;
+        s->old = hfd_rule_value(&s->run->values, s->node->declared, old);
+        held = hf__arena_alloc(&s->run->values, sizeof *held);
+        if (!held)
+                return;
+        *held = s->old;
+        s->optional.as.optional = held;
+}
+
+/* Whether the rule is evaluated now; the old value is made when the first rule needs it. */
+static bool applies(struct subject *s, const struct hfd_rule *rule, const struct hf__json *old,
+                    bool *has_old) {
+        if (rule->error) {
+                refuse(s, "rule compile error: %s", rule->error);
+                return false;
+        }
+        if (!rule->program || (rule->uses_old && !old && !rule->optional_old))
+                return false;
+        if (rule->uses_old && !*has_old) {
+                set_old(s, old);
+                *has_old = true;
+        }
+        return true;
+}
+
+void hfd_rule_run_node(struct hfd_rule_run *run, const struct hfd_rule_node *node,
+                       const struct hf__json *object, const struct hf__json *old,
+                       struct hfd_rule_correlation correlation) {
+        struct subject s = {.run = run, .node = node, .object = object};
+        bool has_old = false;
+
+        if (node->n_rules == 0 || run->stopped)
+                return;
+        if (run->budget <= 0) {
+                refuse_type(&s, "validation failed due to running out of cost budget, no further "
+                                "validation rules will be run");
+                stop(run, 0);
+                return;
+        }
+        s.values[0] = hfd_rule_value(&run->values, node->declared, object);
+        for (size_t i = 0; i < node->n_rules && !run->stopped; i++) {
+                bool now = applies(&s, &node->rules[i], old, &has_old);
+
+                if (run->values.failed || run->path.error != 0)
+                        stop(run, -ENOMEM);
+                else if (now)
+                        run_rule(&s, &node->rules[i], correlation);
+                if (run->causes->n == HFD_CAUSES_MAX)
+                        stop(run, 0);
+        }
+        hf__arena_deinit(&run->values);
+}

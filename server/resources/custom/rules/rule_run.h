@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Evaluates the rules of one part of an object. Thread: owner only. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/strbuf.h"
+
+struct hf__json;
+struct hfd_causes;
+struct hfd_rule_node;
+
+/* An object with its old value. */
+struct hfd_rule_pair {
+        const struct hf__json *object;
+        const struct hf__json *old;
+        bool compared;
+        bool equal; /* if compared */
+};
+
+/* What decides whether a broken rule is forgiven, because nothing has changed. */
+struct hfd_rule_correlation {
+        struct hfd_rule_pair *current; /* NULL: the part has no counterpart in the old object */
+        struct hfd_rule_pair *nearest; /* above, that has one; or NULL */
+};
+
+struct hfd_rule_run {
+        struct hfd_causes *causes;
+        struct hf__strbuf path; /* of the part; "" is the object itself */
+        int64_t budget;         /* cost that is left for the object */
+        bool stopped;           /* no further rule is evaluated */
+        bool failed;            /* out of memory; then it has stopped, too */
+        struct hf__arena values;
+        struct hf__arena evaluation;
+};
+
+/* Evaluates the rules of node. old NULL: the part has no old value. */
+void hfd_rule_run_node(struct hfd_rule_run *run, const struct hfd_rule_node *node,
+                       const struct hf__json *object, const struct hf__json *old,
+                       struct hfd_rule_correlation correlation);

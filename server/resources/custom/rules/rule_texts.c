@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Checks the texts of rules: what is missing, blank or of an unknown reason.
+ *
+ * Invariant: messages are those of Kubernetes.
+ */
+#include "server/resources/custom/rules/rule_texts.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "server/resources/causes.h"
+#include "server/resources/custom/rules/rule_field.h"
+#include "server/resources/custom/rules/rule_schema.h"
+
+#define SPACE " \t\n\v\f\r"
+
+static bool is_blank(const char *text) { return text[strspn(text, SPACE)] == 0; }
+
+/* Whether there is a line break within the text, and not only around it. */
+static bool has_break(const char *text) {
+        const char *start = text + strspn(text, SPACE);
+        size_t n = strlen(start);
+
+        while (n > 0 && strchr(SPACE, start[n - 1]))
+                n--;
+        return memchr(start, '\n', n) || memchr(start, '\r', n);
+}
+
+static const char *text_of(const struct hf__json *rule, const char *name) {
+        const char *text = hf__json_string(rule, name);
+
+        return text ? text : "";
+}
+
+/* The path of a member of the rule; valid until path changes. */
+static const char *at(struct hf__strbuf *path, size_t n, const char *name) {
+        hfd_rule_path_cut(path, n);
+        hf__strbuf_putc(path, '.');
+        hf__strbuf_puts(path, name);
+        return path->data ? path->data : "";
+}
+
+static void check_message(const struct hf__json *rule, struct hf__strbuf *path, size_t n,
+                          struct hfd_causes *causes) {
+        const char *text = text_of(rule, "rule");
+        const char *message = text_of(rule, "message");
+
+        if (is_blank(text))
+                hfd_cause_required(causes, at(path, n, "rule"), "rule is not specified");
+        else if (*message && is_blank(message))
+                hfd_cause_invalid_text(causes, at(path, n, "message"), message,
+                                       "must be non-empty if specified");
+        else if (has_break(message))
+                hfd_cause_invalid_text(causes, at(path, n, "message"), message,
+                                       "must not contain line breaks");
+        else if (has_break(text) && !*message)
+                hfd_cause_required(causes, at(path, n, "message"),
+                                   "message must be specified if rule contains line breaks");
+}
+
+static void check_field_path(const struct hf__json *props, const struct hf__json *rule,
+                             struct hf__strbuf *path, size_t n, struct hfd_causes *causes) {
+        const char *text = text_of(rule, "fieldPath");
+        struct hf__strbuf shown = {0};
+
+        if (!*text)
+                return;
+        if (is_blank(text))
+                hfd_cause_invalid_text(causes, at(path, n, "fieldPath"), text,
+                                       "must be non-empty if specified");
+        if (strchr(text, '\n'))
+                hfd_cause_invalid_text(causes, at(path, n, "fieldPath"), text,
+                                       "must not contain line breaks");
+        if (hfd_rule_field(props, text, &shown) != 0)
+                hfd_cause_invalid_text(causes, at(path, n, "fieldPath"), text,
+                                       "must be a valid path");
+        hf__strbuf_done(&shown);
+}
+
+static bool is_reason(const char *text) {
+        static const char *const reasons[] = {"FieldValueDuplicate", "FieldValueForbidden",
+                                              "FieldValueInvalid", "FieldValueRequired"};
+
+        for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
+                if (strcmp(reasons[i], text) == 0)
+                        return true;
+        return false;
+}
+
+static void check_rule(const struct hf__json *props, const struct hf__json *rule,
+                       struct hf__strbuf *path, struct hfd_causes *causes) {
+        const char *reason = hf__json_string(rule, "reason");
+        const char *expression = text_of(rule, "messageExpression");
+        size_t n = path->n;
+
+        check_message(rule, path, n, causes);
+        if (*expression && is_blank(expression))
+                hfd_cause_required(causes, at(path, n, "messageExpression"),
+                                   "messageExpression must be non-empty if specified");
+        if (reason && !is_reason(reason))
+                hfd_cause_unsupported_text(causes, at(path, n, "reason"), reason,
+                                           "\"FieldValueDuplicate\", \"FieldValueForbidden\", "
+                                           "\"FieldValueInvalid\", \"FieldValueRequired\"");
+        check_field_path(props, rule, path, n, causes);
+        hfd_rule_path_cut(path, n);
+}
+
+void hfd_rule_texts_check(const struct hf__json *props, struct hf__strbuf *path,
+                          struct hfd_causes *causes) {
+        size_t n = path->n;
+        size_t i = 0;
+
+        for (const struct hf__json *c = hfd_rule_schema_first(props); c;
+             c = hfd_rule_schema_next(props, c)) {
+                hfd_rule_path_enter(path, props, c);
+                hfd_rule_texts_check(c, path, causes);
+                hfd_rule_path_cut(path, n);
+        }
+        for (const struct hf__json *rule =
+                     hf__json_first(hf__json_get(props, "x-kubernetes-validations"));
+             rule && path->error == 0; rule = hf__json_next(rule)) {
+                hf__strbuf_printf(path, ".x-kubernetes-validations[%zu]", i++);
+                check_rule(props, rule, path, causes);
+                hfd_rule_path_cut(path, n);
+        }
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* What can be wrong with a rule before its expressions are compiled. Pure. Thread: any. */
+struct hf__json;
+struct hf__strbuf;
+struct hfd_causes;
+
+/* Checks all rules below props. path: where props stand; as long as before when this returns. An
+ * error is kept in path->error. */
+void hfd_rule_texts_check(const struct hf__json *props, struct hf__strbuf *path,
+                          struct hfd_causes *causes);

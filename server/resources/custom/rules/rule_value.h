@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Values of expressions made of JSON. Thread: any; the arena's owner. */
+#include "cel/value.h"
+
+struct hf__arena;
+struct hf__json;
+struct hfd_declared;
+
+/*
+ * The value of a part of an object, as its declaration says. The value lives as long as the arena,
+ * the JSON and the declaration. What does not fit the declaration becomes an error value there. If
+ * memory is exhausted, the arena has failed and the result means nothing.
+ */
+struct hf__cel_value hfd_rule_value(struct hf__arena *arena, const struct hfd_declared *declared,
+                                    const struct hf__json *json);

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Goes through an object and its old version, and evaluates the rules of each part.
+ *
+ * Invariants: a part is compared with its counterpart in the old object only where there is one:
+ * the same property, the same key of a map, the same keys of a list that is a map. Counterparts are
+ * found in logarithmic time. The recursion follows the object, and its frames are small, because
+ * hfd_rule_run_node is another file's.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "server/resources/causes.h"
+#include "server/resources/custom/rules/custom_rules.h"
+#include "server/resources/custom/rules/rule_node.h"
+#include "server/resources/custom/rules/rule_run.h"
+#include "server/resources/custom/rules/rule_schema.h"
+
+#define OBJECT_COST_MAX 10000000
+
+/* The members of an object, or the elements of a list that is a map, in the order of their keys. */
+struct index {
+        struct index_entry *entries;
+        size_t n;
+};
+
+struct index_entry {
+        const char *key;
+        char *made; /* the key, if the index owns it */
+        const struct hf__json *json;
+        size_t place;
+};
+
+static void check(struct hfd_rule_run *run, const struct hfd_rule_node *node,
+                  const struct hf__json *object, const struct hf__json *old,
+                  struct hfd_rule_correlation correlation);
+
+/* ---- the old object ---- */
+
+static int compare_entries(const void *a, const void *b) {
+        const struct index_entry *one = a;
+        const struct index_entry *other = b;
+        int r = strcmp(one->key, other->key);
+
+        return r != 0 ? r : (one->place > other->place) - (one->place < other->place);
+}
+
+static void index_done(struct index *index) {
+        for (size_t i = 0; i < index->n; i++)
+                free(index->entries[i].made);
+        free(index->entries);
+        *index = (struct index){.entries = NULL};
+}
+
+/* The text of the keys of an element. NULL: it has none, or out of memory (*ret_failed). */
+static char *key_of(const struct hfd_rule_node *list, const struct hf__json *element,
+                    bool *ret_failed) {
+        struct hf__strbuf text = {0};
+
+        for (size_t i = 0; i < list->n_keys; i++) {
+                const struct hf__json *key = hf__json_get(element, list->keys[i]);
+
+                if (!key || hf__json_is_null(key) || hf__json_is_object(key) ||
+                    hf__json_is_array(key)) {
+                        hf__strbuf_done(&text);
+                        return NULL;
+                }
+                hf__strbuf_putc(&text, ' ');
+                hf__json_print(key, &text);
+        }
+        if (text.error != 0) {
+                *ret_failed = true;
+                hf__strbuf_done(&text);
+        }
+        return text.data; /* now the caller's */
+}
+
+/* An index of old; of elements with the same keys the first counts. list NULL: of an object. */
+static void index_init(struct index *index, struct hfd_rule_run *run,
+                       const struct hfd_rule_node *list, const struct hf__json *old) {
+        size_t place = 0;
+
+        *index = (struct index){.entries = NULL};
+        if (!hf__json_first(old) || (list && list->n_keys == 0))
+                return;
+        index->entries = calloc(hf__json_count(old), sizeof *index->entries);
+        run->failed = run->failed || !index->entries;
+        for (const struct hf__json *m = hf__json_first(old); m && !run->failed;
+             m = hf__json_next(m)) {
+                struct index_entry *entry = &index->entries[index->n];
+
+                entry->made = list ? key_of(list, m, &run->failed) : NULL;
+                entry->key = list ? entry->made : hf__json_key(m);
+                entry->json = m;
+                entry->place = place++;
+                index->n += entry->key ? 1 : 0;
+        }
+        if (index->n > 0)
+                qsort(index->entries, index->n, sizeof *index->entries, compare_entries);
+        run->stopped = run->stopped || run->failed;
+}
+
+static const struct hf__json *index_find(const struct index *index, const char *key) {
+        size_t low = 0;
+        size_t high = index->n;
+
+        while (low < high) {
+                size_t middle = low + (high - low) / 2;
+
+                if (strcmp(index->entries[middle].key, key) < 0)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        return low < index->n && strcmp(index->entries[low].key, key) == 0
+                       ? index->entries[low].json
+                       : NULL;
+}
+
+/* ---- the parts of an object ---- */
+
+/* Goes from the correlation of a part to that of one below, whose values are `pair`. */
+static struct hfd_rule_correlation below(struct hfd_rule_correlation above,
+                                         struct hfd_rule_pair *pair, const char *property) {
+        if (!above.current)
+                return above;
+        /* The type of a resource is not its user's to change. */
+        if (!above.nearest && property &&
+            (strcmp(property, "apiVersion") == 0 || strcmp(property, "kind") == 0))
+                return (struct hfd_rule_correlation){.current = NULL};
+        return (struct hfd_rule_correlation){.current = pair->old ? pair : NULL,
+                                             .nearest = above.current};
+}
+
+static void check_part(struct hfd_rule_run *run, const struct hfd_rule_node *node,
+                       struct hfd_rule_pair pair, const char *property,
+                       struct hfd_rule_correlation above) {
+        check(run, node, pair.object, pair.old, below(above, &pair, property));
+}
+
+static const struct hfd_rule_node *property_of(const struct hfd_rule_node *node, const char *name) {
+        size_t low = 0;
+        size_t high = node->n_properties;
+
+        while (low < high) {
+                size_t middle = low + (high - low) / 2;
+                int r = strcmp(node->properties[middle]->name, name);
+
+                if (r == 0)
+                        return node->properties[middle];
+                if (r < 0)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        return NULL;
+}
+
+static void check_members(struct hfd_rule_run *run, const struct hfd_rule_node *node,
+                          const struct hf__json *object, const struct hf__json *old,
+                          struct hfd_rule_correlation correlation) {
+        size_t n = run->path.n;
+        struct index index;
+
+        index_init(&index, run, NULL, hf__json_is_object(old) ? old : NULL);
+        for (const struct hf__json *m = hf__json_first(object); m && !run->stopped;
+             m = hf__json_next(m)) {
+                const char *key = hf__json_key(m);
+                const struct hfd_rule_node *child = property_of(node, key);
+                struct hfd_rule_pair pair = {.object = m};
+
+                if (!child && !node->values)
+                        continue;
+                pair.old = index_find(&index, key);
+                if (child)
+                        hf__strbuf_puts(&run->path, n > 0 ? "." : "");
+                else
+                        hf__strbuf_putc(&run->path, '[');
+                hf__strbuf_puts(&run->path, key);
+                if (!child)
+                        hf__strbuf_putc(&run->path, ']');
+                check_part(run, child ? child : node->values, pair, key, correlation);
+                hfd_rule_path_cut(&run->path, n);
+        }
+        index_done(&index);
+}
+
+static void check_elements(struct hfd_rule_run *run, const struct hfd_rule_node *node,
+                           const struct hf__json *object, const struct hf__json *old,
+                           struct hfd_rule_correlation correlation) {
+        size_t n = run->path.n;
+        struct index index;
+        size_t i = 0;
+
+        index_init(&index, run, node, hf__json_is_array(old) ? old : NULL);
+        for (const struct hf__json *m = hf__json_first(object); m && !run->stopped;
+             m = hf__json_next(m)) {
+                struct hfd_rule_pair pair = {.object = m};
+                char *key = index.n > 0 ? key_of(node, m, &run->failed) : NULL;
+
+                if (key)
+                        pair.old = index_find(&index, key);
+                free(key);
+                hf__strbuf_printf(&run->path, "[%zu]", i++);
+                check_part(run, node->items, pair, NULL, correlation);
+                hfd_rule_path_cut(&run->path, n);
+        }
+        index_done(&index);
+}
+
+static void check(struct hfd_rule_run *run, const struct hfd_rule_node *node,
+                  const struct hf__json *object, const struct hf__json *old,
+                  struct hfd_rule_correlation correlation) {
+        /* null is the business of the part above. */
+        if (hf__json_is_null(object) || run->stopped)
+                return;
+        if (hf__json_is_null(old))
+                old = NULL;
+        hfd_rule_run_node(run, node, object, old, correlation);
+        for (size_t i = 0; i < node->n_all_of; i++)
+                check(run, node->all_of[i], object, old,
+                      (struct hfd_rule_correlation){.nearest = correlation.nearest});
+        if (hf__json_is_object(object) && (node->n_properties > 0 || node->values))
+                check_members(run, node, object, old, correlation);
+        else if (hf__json_is_array(object) && node->items)
+                check_elements(run, node, object, old, correlation);
+}
+
+/* Whether the object is so wrong that rules would say nothing useful. */
+static bool is_blocked(const struct hfd_causes *causes) {
+        static const char *const reasons[] = {"FieldValueNotSupported", "FieldValueRequired",
+                                              "FieldValueTooLong", "FieldValueTooMany",
+                                              "FieldValueTypeInvalid"};
+
+        for (size_t i = 0; i < causes->n; i++)
+                for (size_t k = 0; k < sizeof reasons / sizeof reasons[0]; k++)
+                        if (strcmp(causes->items[i].reason, reasons[k]) == 0)
+                                return true;
+        return false;
+}
+
+int hfd_custom_rules_check(const struct hfd_custom_rules *rules, const struct hf__json *object,
+                           const struct hf__json *old, struct hfd_causes *causes) {
+        struct hfd_rule_pair pair = {.object = object, .old = old};
+        struct hfd_rule_run run = {.causes = causes, .budget = OBJECT_COST_MAX};
+
+        if (!rules)
+                return 0;
+        if (is_blocked(causes)) {
+                hfd_cause_invalid(causes, "<nil>", "null",
+                                  "some validation rules were not checked because the object was "
+                                  "invalid; correct the existing errors to complete validation");
+                return 0;
+        }
+        hf__arena_init(&run.values);
+        hf__arena_init(&run.evaluation);
+        check(&run, rules->root, object, old,
+              (struct hfd_rule_correlation){.current = old ? &pair : NULL});
+        hf__arena_deinit(&run.values);
+        hf__arena_deinit(&run.evaluation);
+        hf__strbuf_done(&run.path);
+        return run.failed || run.path.error != 0 ? -ENOMEM : 0;
+}

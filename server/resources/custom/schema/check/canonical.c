@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Identities of elements. They are sorted rather than hashed, so that no choice of elements makes
+ * the search for equal ones quadratic.
+ */
+#include "server/resources/custom/schema/check/canonical.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+
+static int compare_members(const void *a, const void *b) {
+        const struct hf__json *const *x = a, *const *y = b;
+
+        return strcmp(hf__json_key(*x), hf__json_key(*y));
+}
+
+static int print_object(const struct hf__json *object, struct hf__strbuf *out) {
+        size_t n = 0;
+        const struct hf__json **members = calloc(hf__json_count(object) + 1, sizeof(void *));
+        int r = 0;
+
+        if (!members)
+                return -ENOMEM;
+        for (const struct hf__json *m = hf__json_first(object); m; m = hf__json_next(m))
+                members[n++] = m;
+        qsort(members, n, sizeof(void *), compare_members);
+        hf__strbuf_putc(out, '{');
+        for (size_t i = 0; i < n && r == 0; i++) {
+                const char *key = hf__json_key(members[i]);
+                if (i > 0)
+                        hf__strbuf_putc(out, ',');
+                hf__strbuf_json(out, key, strlen(key));
+                hf__strbuf_putc(out, ':');
+                r = hfd_canonical_print(members[i], out);
+        }
+        hf__strbuf_putc(out, '}');
+        free(members);
+        return r;
+}
+
+int hfd_canonical_print(const struct hf__json *value, struct hf__strbuf *out) {
+        int r = 0;
+
+        if (hf__json_is_object(value)) {
+                r = print_object(value, out);
+        } else if (hf__json_is_array(value)) {
+                hf__strbuf_putc(out, '[');
+                for (const struct hf__json *m = hf__json_first(value); m && r == 0;
+                     m = hf__json_next(m)) {
+                        if (m != hf__json_first(value))
+                                hf__strbuf_putc(out, ',');
+                        r = hfd_canonical_print(m, out);
+                }
+                hf__strbuf_putc(out, ']');
+        } else {
+                hf__json_print(value, out);
+        }
+        return r != 0 ? r : out->error;
+}
+
+int hfd_identity_print(const struct hf__json *element, const char *const *keys,
+                       struct hf__strbuf *out) {
+        bool is_first = true;
+        int r = 0;
+
+        if (!keys)
+                return hfd_canonical_print(element, out);
+        hf__strbuf_putc(out, '{');
+        for (; *keys && r == 0; keys++) {
+                const struct hf__json *value = hf__json_get(element, *keys);
+                if (!value)
+                        continue;
+                if (!is_first)
+                        hf__strbuf_putc(out, ',');
+                is_first = false;
+                hf__strbuf_json(out, *keys, strlen(*keys));
+                hf__strbuf_putc(out, ':');
+                r = hfd_canonical_print(value, out);
+        }
+        hf__strbuf_putc(out, '}');
+        return r != 0 ? r : out->error;
+}
+
+static int compare_identities(const void *a, const void *b) {
+        const struct hfd_identity *x = a, *y = b;
+        int order = strcmp(x->text, y->text);
+
+        if (order != 0)
+                return order;
+        return x->index < y->index ? -1 : 1;
+}
+
+int hfd_identities_init(struct hfd_identities *identities, const struct hf__json *array,
+                        const char *const *keys) {
+        struct hf__strbuf *texts = &identities->texts;
+        int r = 0;
+
+        memset(identities, 0, sizeof *identities);
+        identities->list = calloc(hf__json_count(array) + 1, sizeof identities->list[0]);
+        if (!identities->list)
+                return -ENOMEM;
+        for (const struct hf__json *m = hf__json_first(array); m && r == 0; m = hf__json_next(m)) {
+                struct hfd_identity *identity = &identities->list[identities->n];
+                identity->index = identities->n++;
+                identity->element = m;
+                r = hfd_identity_print(m, keys, texts);
+                hf__strbuf_putc(texts, '\0');
+        }
+        if (r == 0)
+                r = texts->error;
+        if (r != 0)
+                return r;
+        /* Now the texts do not move any more. */
+        const char *text = texts->data;
+        for (size_t i = 0; i < identities->n; i++, text += strlen(text) + 1)
+                identities->list[i].text = text;
+        if (identities->n > 1)
+                qsort(identities->list, identities->n, sizeof identities->list[0],
+                      compare_identities);
+        return 0;
+}
+
+void hfd_identities_done(struct hfd_identities *identities) {
+        free(identities->list);
+        hf__strbuf_done(&identities->texts);
+        memset(identities, 0, sizeof *identities);
+}
+
+const struct hf__json *hfd_identities_find(const struct hfd_identities *identities,
+                                           const char *text) {
+        size_t low = 0, high = identities->n;
+
+        while (low < high) {
+                size_t middle = low + (high - low) / 2;
+                if (strcmp(identities->list[middle].text, text) < 0)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        if (low < identities->n && strcmp(identities->list[low].text, text) == 0)
+                return identities->list[low].element;
+        return NULL;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Elements of lists by their identity: of a set the whole element, of a map its keys. Each has a
+ * text, JSON with sorted keys, so that equal elements have equal texts. Thread: owner only.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/strbuf.h"
+
+struct hf__json;
+
+struct hfd_identity {
+        const char *text; /* in `texts` */
+        size_t index;
+        const struct hf__json *element;
+};
+/* Elements sorted by identity, and by index where it is the same. */
+struct hfd_identities {
+        struct hfd_identity *list; /* owned */
+        size_t n;
+        struct hf__strbuf texts; /* owned; each text ends with a NUL */
+};
+
+/* Appends value as JSON with sorted keys. 0 or -ENOMEM. */
+int hfd_canonical_print(const struct hf__json *value, struct hf__strbuf *out);
+/* Appends the text of an element. keys: names that end with a NULL; NULL = of a set. An absent key
+ * is not in the text, so it differs from null. 0 or -ENOMEM. */
+int hfd_identity_print(const struct hf__json *element, const char *const *keys,
+                       struct hf__strbuf *out);
+/* Those of all elements of array, which must stay as it is until done. 0 or -ENOMEM; call done also
+ * after a failure. */
+int hfd_identities_init(struct hfd_identities *identities, const struct hf__json *array,
+                        const char *const *keys);
+void hfd_identities_done(struct hfd_identities *identities);
+/* The first element with this text; NULL = none. */
+const struct hf__json *hfd_identities_find(const struct hfd_identities *identities,
+                                           const char *text);

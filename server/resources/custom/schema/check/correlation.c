@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Correlates a new value with the old one.
+ *
+ * Invariant: the cost for all children together is about that of sorting them. Members mostly have
+ * the same order in both values, so the next one is tried first, and an index is made only when
+ * that fails.
+ */
+#include "server/resources/custom/schema/check/correlation.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+
+void hfd_correlation_init(struct hfd_correlation *correlation,
+                          const struct hfd_custom_node *structure, const struct hf__json *old) {
+        memset(correlation, 0, sizeof *correlation);
+        correlation->structure = structure;
+        correlation->old = old;
+        correlation->next = hf__json_first(old);
+}
+
+void hfd_correlation_done(struct hfd_correlation *correlation) {
+        if (correlation->index)
+                hf__json_index_done(correlation->index);
+        if (correlation->identities)
+                hfd_identities_done(correlation->identities);
+        free(correlation->index);
+        free(correlation->identities);
+}
+
+const struct hf__json *hfd_correlation_member(struct hfd_correlation *correlation,
+                                              const char *key) {
+        const struct hf__json *member = correlation->next;
+
+        if (!hf__json_is_object(correlation->old))
+                return NULL;
+        if (!member || strcmp(hf__json_key(member), key) != 0) {
+                if (!correlation->index) {
+                        correlation->index = calloc(1, sizeof *correlation->index);
+                        if (!correlation->index)
+                                return NULL;
+                        /* Without memory it is empty, and nothing is found. */
+                        (void)hf__json_index_init(correlation->index, correlation->old, NULL);
+                }
+                const struct hf__json_index_entry *entry =
+                        hf__json_index_find(correlation->index, key);
+                member = entry ? entry->item : NULL;
+        }
+        if (member)
+                correlation->next = hf__json_next(member);
+        return member;
+}
+
+const struct hf__json *hfd_correlation_element(struct hfd_correlation *correlation,
+                                               const struct hf__json *element) {
+        const struct hfd_custom_node *structure = correlation->structure;
+        const struct hf__json *found = NULL;
+        struct hf__strbuf text = {0};
+
+        if (!structure || structure->list_type != HFD_LIST_MAP || !structure->fields->list_keys ||
+            !hf__json_is_array(correlation->old) || !hf__json_is_object(element))
+                return NULL;
+        if (!correlation->identities) {
+                correlation->identities = calloc(1, sizeof *correlation->identities);
+                if (!correlation->identities)
+                        return NULL;
+                if (hfd_identities_init(correlation->identities, correlation->old,
+                                        structure->fields->list_keys) != 0)
+                        correlation->identities->n = 0;
+        }
+        if (hfd_identity_print(element, structure->fields->list_keys, &text) == 0)
+                found = hfd_identities_find(correlation->identities, text.data);
+        hf__strbuf_done(&text);
+        return hf__json_is_object(found) ? found : NULL;
+}
+
+const struct hfd_custom_node *hfd_custom_member(const struct hfd_custom_node *structure,
+                                                const char *key) {
+        const struct hfd_custom_property *property = hfd_custom_property(structure, key);
+
+        if (property)
+                return property->node;
+        return structure ? structure->values : NULL;
+}

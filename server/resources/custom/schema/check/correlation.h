@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Finds for the children of a new value the children of the old one that they replace. Members
+ * correspond by key, elements of a list of type map by their keys, other elements not at all.
+ * Thread: owner only.
+ */
+#include "base/json_index.h"
+#include "server/resources/custom/schema/check/canonical.h"
+#include "server/resources/custom/schema/node.h"
+
+struct hfd_correlation {
+        const struct hf__json *old;              /* the old value; NULL = none corresponds */
+        const struct hf__json *next;             /* of its members: the one after that found last */
+        struct hf__json_index *index;            /* owned; NULL = not needed yet */
+        struct hfd_identities *identities;       /* the same */
+        const struct hfd_custom_node *structure; /* NULL = not known */
+};
+
+/* structure: the node of the value in the structure of the schema. */
+void hfd_correlation_init(struct hfd_correlation *correlation,
+                          const struct hfd_custom_node *structure, const struct hf__json *old);
+void hfd_correlation_done(struct hfd_correlation *correlation);
+/* The old member or element. NULL: there is none, or out of memory. */
+const struct hf__json *hfd_correlation_member(struct hfd_correlation *correlation, const char *key);
+const struct hf__json *hfd_correlation_element(struct hfd_correlation *correlation,
+                                               const struct hf__json *element);
+/* The node of a member in the structure; NULL = not known. structure may be NULL. */
+const struct hfd_custom_node *hfd_custom_member(const struct hfd_custom_node *structure,
+                                                const char *key);

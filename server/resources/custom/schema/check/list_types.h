@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The uniqueness of elements that x-kubernetes-list-type promises. Pure. Thread: any. */
+#include <stdbool.h>
+
+#include "server/resources/custom/schema/check/report.h"
+#include "server/resources/custom/schema/node.h"
+
+/* Whether no list of type set or map in value has an element twice. report: gets a cause for each
+ * one that is repeated; NULL = the first one ends the search. */
+bool hfd_check_list_types(const struct hfd_report *report, const struct hfd_custom_node *node,
+                          const struct hf__json *value, const struct hfd_place *place);

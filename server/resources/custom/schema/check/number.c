@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Checks numbers: the range of their format, multiples, bounds.
+ *
+ * Invariant: as in Kubernetes a whole number is compared as an integer, with the bound cut to one,
+ * and a bound that the type of the field cannot have is itself a mistake of every value.
+ */
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "cel/number_text.h"
+#include "server/resources/custom/schema/check/check.h"
+
+#define NUMBER_TEXT_MAX 40
+
+struct number {
+        struct hfd_check *check;
+        const struct hfd_custom_node *node;
+        struct hfd_checked *checked;
+        const char *format; /* "" = none */
+        double real;
+        int64_t integer;
+        bool is_integer;
+};
+
+static void print_double(double value, char text[NUMBER_TEXT_MAX]) {
+        struct hf__strbuf out = {0};
+
+        hf__cel_double_print(&out, value);
+        (void)snprintf(text, NUMBER_TEXT_MAX, "%s", out.data ? out.data : "");
+        hf__strbuf_done(&out);
+}
+
+/* The next two functions print and compare a bound as the number is. */
+static int64_t cut(double value) {
+        if (value >= 9223372036854775808.0)
+                return INT64_MAX;
+        return value < -9223372036854775808.0 ? INT64_MIN : (int64_t)value;
+}
+
+static void print_bound(const struct number *number, double bound, bool exact,
+                        char text[NUMBER_TEXT_MAX]) {
+        if (number->is_integer && exact)
+                (void)snprintf(text, NUMBER_TEXT_MAX, "%" PRId64, cut(bound));
+        else
+                print_double(bound, text);
+}
+
+static bool is_in_integers(double value, const char *format) {
+        if (value != floor(value) || !isfinite(value))
+                return false;
+        if (strcmp(format, "int32") == 0)
+                return value >= INT32_MIN && value <= INT32_MAX;
+        return value >= -9223372036854775808.0 && value < 9223372036854775808.0;
+}
+
+/* Whether the type and the format of the field can have this value. */
+static bool is_in_range(const struct number *number, double value, const char *what) {
+        const bool is_integer_type = number->node->type == HFD_CUSTOM_INTEGER;
+        char path[HFD_REPORT_PATH_MAX];
+
+        if (is_integer_type && is_in_integers(value, number->format))
+                return true;
+        if (!is_integer_type && (strcmp(number->format, "float") != 0 || fabs(value) <= FLT_MAX))
+                return true;
+        if (!number->checked->records)
+                return false;
+        hfd_report_path(number->checked->place, path);
+        if (*number->format)
+                hfd_report_message(&number->check->report,
+                                   "%s value must be of type %s with format %s in %s", what,
+                                   is_integer_type ? "integer" : "number", number->format, path);
+        else
+                hfd_report_message(&number->check->report,
+                                   "%s value must be of type integer (default format) in %s", what,
+                                   path);
+        return false;
+}
+
+static bool is_multiple(const struct number *number, double factor, bool exact) {
+        if (number->is_integer && exact)
+                return number->integer % cut(factor) == 0;
+        double quotient = factor < 1 ? 1 / factor * number->real : number->real / factor;
+        double nearest = round(quotient), gap = fabs(quotient - nearest);
+        return gap == 0 || gap < 1e-9 * fmax(fabs(quotient), 1);
+}
+
+static bool check_multiple(const struct number *number, const struct hfd_custom_limit *limit) {
+        const double factor = limit->as.number;
+        const bool exact = is_in_range(number, factor, "MultipleOf");
+        char text[NUMBER_TEXT_MAX], path[HFD_REPORT_PATH_MAX], detail[HFD_REPORT_PATH_MAX + 90];
+        const struct hfd_report *report = &number->check->report;
+
+        print_bound(number, factor, exact, text);
+        if (factor <= 0 || (number->is_integer && exact && cut(factor) <= 0)) {
+                hfd_report_path(number->checked->place, path);
+                (void)snprintf(detail, sizeof detail,
+                               "factor MultipleOf declared for %s must be positive: %s", path,
+                               text);
+                if (number->checked->records)
+                        hfd_report_detail(report, number->checked->place, text, detail);
+                return false;
+        }
+        if (is_multiple(number, factor, exact))
+                return exact;
+        if (number->checked->records)
+                hfd_report_invalid(report, number->checked->place, number->checked->value,
+                                   "should be a multiple of %s", text);
+        return false;
+}
+
+/* -1, 0 or 1: the number is below the bound, equal to it, or above. */
+static int compare(const struct number *number, double bound, bool exact) {
+        if (number->is_integer && exact) {
+                int64_t integer = cut(bound);
+                return (number->integer > integer) - (number->integer < integer);
+        }
+        return (number->real > bound) - (number->real < bound);
+}
+
+static bool check_bound(const struct number *number, const struct hfd_custom_limit *limit) {
+        const bool is_minimum = limit->kind == HFD_LIMIT_MINIMUM;
+        const bool exact = is_in_range(number, limit->as.number,
+                                       is_minimum ? "Minimum boundary" : "Maximum boundary");
+        int order = compare(number, limit->as.number, exact);
+        char text[NUMBER_TEXT_MAX];
+
+        if (!is_minimum)
+                order = -order;
+        if (order > 0 || (order == 0 && !limit->exclusive))
+                return exact;
+        if (!number->checked->records)
+                return false;
+        print_bound(number, limit->as.number, exact, text);
+        hfd_report_invalid(&number->check->report, number->checked->place, number->checked->value,
+                           "should be %s than %s%s", is_minimum ? "greater" : "less",
+                           limit->exclusive ? "" : "or equal to ", text);
+        return false;
+}
+
+bool hfd_check_number(struct hfd_check *check, const struct hfd_custom_node *node,
+                      struct hfd_checked *checked) {
+        uint32_t at = 0;
+        const bool is_typed = node->type == HFD_CUSTOM_INTEGER || node->type == HFD_CUSTOM_NUMBER;
+        const struct hfd_custom_limit *limit = hfd_next_limit(node, &at, HFD_LIMIT_FORMAT);
+        struct number number = {.check = check,
+                                .node = node,
+                                .checked = checked,
+                                .format = limit && is_typed ? limit->as.format : "",
+                                .real = hf__json_number(checked->value)};
+        number.is_integer = hf__json_integer(checked->value, &number.integer);
+
+        checked->n_matched += 2;
+        bool valid = number.is_integer && strcmp(number.format, "int32") != 0
+                             ? true
+                             : is_in_range(&number, number.real, "Checked");
+        limit = hfd_next_limit(node, &at, HFD_LIMIT_MULTIPLE_OF);
+        if (limit)
+                valid = check_multiple(&number, limit) && valid;
+        limit = hfd_next_limit(node, &at, HFD_LIMIT_MINIMUM);
+        if (limit)
+                valid = check_bound(&number, limit) && valid;
+        limit = hfd_next_limit(node, &at, HFD_LIMIT_MAXIMUM);
+        if (limit)
+                valid = check_bound(&number, limit) && valid;
+        return valid;
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Checks single values: their type, texts, enums.
+ *
+ * Invariant: the count of successful checks is that of Kubernetes' validator, because it decides
+ * which alternative of an anyOf is reported.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "cel/regex/regex.h"
+#include "server/resources/custom/schema/check/check.h"
+#include "server/resources/custom/schema/formats/formats.h"
+
+const struct hfd_custom_limit *hfd_next_limit(const struct hfd_custom_node *node, uint32_t *at,
+                                              enum hfd_custom_limit_kind kind) {
+        while (*at < node->n_limits && node->limits[*at].kind < kind)
+                (*at)++;
+        if (*at == node->n_limits || node->limits[*at].kind != kind)
+                return NULL;
+        return &node->limits[*at];
+}
+
+/* ---- types ---- */
+
+static bool is_whole(const struct hf__json *value) {
+        double number = hf__json_number(value);
+
+        return hf__json_is_number(value) && number == floor(number) && isfinite(number);
+}
+
+/* The name of the value's type, and in *ret_format that of its format in memory. */
+static const char *type_of(const struct hf__json *value, const char **ret_format) {
+        int64_t integer;
+
+        *ret_format = "";
+        if (hf__json_is_null(value))
+                return "null";
+        if (hf__json_is_string(value))
+                return "string";
+        if (hf__json_is_bool(value))
+                return "boolean";
+        if (hf__json_is_array(value))
+                return "array";
+        if (hf__json_is_object(value))
+                return "object";
+        if (hf__json_integer(value, &integer)) {
+                *ret_format = "int64";
+                return "integer";
+        }
+        *ret_format = "float64";
+        return "number";
+}
+
+static const char *wanted_type(const struct hfd_custom_node *node) {
+        static const char *const names[] =
+                {[HFD_CUSTOM_NONE] = "",           [HFD_CUSTOM_OBJECT] = "object",
+                 [HFD_CUSTOM_ARRAY] = "array",     [HFD_CUSTOM_STRING] = "string",
+                 [HFD_CUSTOM_INTEGER] = "integer", [HFD_CUSTOM_NUMBER] = "number",
+                 [HFD_CUSTOM_BOOLEAN] = "boolean"};
+
+        return node->int_or_string ? "integer,string" : names[node->type];
+}
+
+static bool has_type(const struct hfd_custom_node *node, const struct hf__json *value) {
+        const bool any = node->int_or_string;
+
+        switch ((enum hfd_custom_type)node->type) {
+        case HFD_CUSTOM_NONE: return any && (hf__json_is_string(value) || is_whole(value));
+        case HFD_CUSTOM_OBJECT: return hf__json_is_object(value);
+        case HFD_CUSTOM_ARRAY: return hf__json_is_array(value);
+        case HFD_CUSTOM_STRING: return hf__json_is_string(value);
+        case HFD_CUSTOM_INTEGER: return is_whole(value);
+        case HFD_CUSTOM_NUMBER: return hf__json_is_number(value);
+        case HFD_CUSTOM_BOOLEAN: return hf__json_is_bool(value);
+        }
+        return false;
+}
+
+bool hfd_check_type(struct hfd_check *check, const struct hfd_custom_node *node,
+                    struct hfd_checked *checked) {
+        const struct hf__json *value = checked->value;
+        const bool has_types = node->type != HFD_CUSTOM_NONE || node->int_or_string,
+                   is_null = hf__json_is_null(value);
+        uint32_t at = 0;
+        const struct hfd_custom_limit *format = hfd_next_limit(node, &at, HFD_LIMIT_FORMAT);
+        const char *found_format, *found = type_of(value, &found_format);
+
+        if (!has_types && !format && !is_null)
+                return true; /* this check does not exist, so it does not count */
+        checked->n_matched += is_null ? 0 : 1;
+        if (is_null ? !has_types || node->nullable : has_type(node, value)) {
+                checked->n_matched++;
+                return true;
+        }
+        if (!has_types && hf__json_is_string(value)) {
+                checked->n_matched++;
+                return true;
+        }
+        if (!checked->records)
+                return false;
+        /* A value that is no text is compared with the format, too. */
+        if (format && !is_null && !hf__json_is_string(value) && !hf__json_is_array(value))
+                hfd_report_type(&check->report, checked->place, format->as.format, found_format);
+        else
+                hfd_report_type(&check->report, checked->place, wanted_type(node), found);
+        return false;
+}
+
+/* ---- texts ---- */
+
+static int64_t count_characters(const char *text) {
+        int64_t n = 0;
+
+        for (; *text; text++)
+                n += ((unsigned char)*text & 0xc0) != 0x80;
+        return n;
+}
+
+/* The length and the pattern. Kubernetes reports only the first mistake. */
+static bool check_shape(struct hfd_check *check, const struct hfd_custom_node *node,
+                        const struct hfd_checked *checked, uint32_t *at) {
+        const char *text = hf__json_text(checked->value);
+        const struct hfd_custom_limit *limit;
+
+        limit = hfd_next_limit(node, at, HFD_LIMIT_MAX_LENGTH);
+        if (limit && count_characters(text) > limit->as.count) {
+                if (checked->records)
+                        hfd_report_too_long(&check->report, checked->place, limit->as.count);
+                return false;
+        }
+        limit = hfd_next_limit(node, at, HFD_LIMIT_MIN_LENGTH);
+        if (limit && count_characters(text) < limit->as.count) {
+                if (checked->records)
+                        hfd_report_invalid(&check->report, checked->place, checked->value,
+                                           "should be at least %lld chars long",
+                                           (long long)limit->as.count);
+                return false;
+        }
+        limit = hfd_next_limit(node, at, HFD_LIMIT_PATTERN);
+        if (limit && !hf__cel_regex_find(limit->as.pattern->regex, &check->run, text, strlen(text),
+                                         0, NULL, NULL)) {
+                if (checked->records)
+                        hfd_report_invalid(&check->report, checked->place, checked->value,
+                                           "should match '%s'", limit->as.pattern->text);
+                return false;
+        }
+        return true;
+}
+
+bool hfd_check_text(struct hfd_check *check, const struct hfd_custom_node *node,
+                    struct hfd_checked *checked) {
+        uint32_t at = 0;
+        bool valid = check_shape(check, node, checked, &at);
+        const struct hfd_custom_limit *format = hfd_next_limit(node, &at, HFD_LIMIT_FORMAT);
+
+        checked->n_matched++;
+        if (!format || node->type == HFD_CUSTOM_INTEGER || node->type == HFD_CUSTOM_NUMBER)
+                return valid;
+        checked->n_matched++;
+        if (hfd_custom_format_matches(format->as.format, hf__json_text(checked->value)))
+                return valid;
+        if (checked->records)
+                hfd_report_format(&check->report, checked->place, format->as.format,
+                                  hf__json_text(checked->value));
+        return false;
+}
+
+/* ---- enums ---- */
+
+bool hfd_check_enum(struct hfd_check *check, const struct hfd_custom_node *node,
+                    struct hfd_checked *checked) {
+        uint32_t at = 0;
+        const struct hfd_custom_limit *limit = hfd_next_limit(node, &at, HFD_LIMIT_ENUM);
+
+        if (!limit)
+                return true;
+        /* As in Kubernetes, null is no value of an enum, even if it is in the list. */
+        for (const struct hf__json *m = hf__json_first(limit->as.values);
+             m && !hf__json_is_null(checked->value); m = hf__json_next(m))
+                if (hf__json_equal(m, checked->value))
+                        return true;
+        if (checked->records)
+                hfd_report_enum(&check->report, checked->place, checked->value, limit->as.values);
+        return false;
+}

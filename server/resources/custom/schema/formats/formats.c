@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of formats, and those that are not of the network.
+ *
+ * Invariant: a format accepts what Kubernetes accepts, even where that is more than its name
+ * promises: a stricter check would refuse objects that other servers have stored.
+ */
+#include "server/resources/custom/schema/formats/formats.h"
+
+#include <ctype.h>
+#include <stddef.h>
+#include <string.h>
+#include <strings.h>
+
+#include "server/resources/custom/schema/node.h"
+
+#define NAME_MAX_BYTES 24 /* of a format, with the NUL */
+
+/* ---- dates and times ---- */
+
+/* The number of n digits; -1: one of them is none. */
+static int digits(const char *text, int n) {
+        int value = 0;
+
+        for (int i = 0; i < n; i++) {
+                if (!isdigit((unsigned char)text[i]))
+                        return -1;
+                value = 10 * value + text[i] - '0';
+        }
+        return value;
+}
+
+static bool is_leap(int year) { return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0; }
+
+/* Whether the first ten characters are a date. */
+static bool begins_with_date(const char *text) {
+        static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+
+        if (strnlen(text, 10) < 10 || text[4] != '-' || text[7] != '-')
+                return false;
+        int year = digits(text, 4), month = digits(text + 5, 2), day = digits(text + 8, 2);
+        if (year < 0 || month < 1 || month > 12 || day < 1)
+                return false;
+        return day <= days[month - 1] + (month == 2 && is_leap(year));
+}
+
+static bool is_date(const char *text) { return begins_with_date(text) && text[10] == '\0'; }
+
+/* After the seconds Kubernetes takes any character for the point of the fraction. */
+static bool is_date_time(const char *text) {
+        if (!begins_with_date(text) || (text[10] != 'T' && text[10] != 't') ||
+            strnlen(text + 11, 9) < 9)
+                return false;
+        const char *time = text + 11;
+        int hour = digits(time, 2), minute = digits(time + 3, 2), second = digits(time + 6, 2);
+        if (hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 59 ||
+            time[2] != ':' || time[5] != ':')
+                return false;
+        time += 8;
+        if (time[0] && isdigit((unsigned char)time[1]) && !(time[0] == '+' || time[0] == '-'))
+                for (time++; isdigit((unsigned char)*time);)
+                        time++;
+        if (strcasecmp(time, "z") == 0)
+                return true;
+        return strlen(time) == 6 && (*time == '+' || *time == '-') && digits(time + 1, 2) >= 0 &&
+               time[3] == ':' && digits(time + 4, 2) >= 0;
+}
+
+/* Go's time.ParseDuration: "1h30m", "-1.5s", "0". */
+static bool is_go_duration(const char *text) {
+        static const char *const units[] = {"ns", "us", "\u00b5s", "\u03bcs", "ms", "s", "m", "h"};
+
+        if (*text == '+' || *text == '-')
+                text++;
+        if (strcmp(text, "0") == 0)
+                return true;
+        if (!*text)
+                return false;
+        while (*text) {
+                size_t n = strspn(text, "0123456789"), n_fraction = 0, unit = 0;
+                const size_t n_units = sizeof units / sizeof units[0];
+                if (text[n] == '.')
+                        n_fraction = 1 + strspn(text + n + 1, "0123456789");
+                if (n == 0 && n_fraction < 2)
+                        return false;
+                text += n + n_fraction;
+                n = strcspn(text, "0123456789.");
+                while (unit < n_units &&
+                       (strlen(units[unit]) != n || strncmp(text, units[unit], n) != 0))
+                        unit++;
+                if (unit == n_units)
+                        return false;
+                text += n;
+        }
+        return true;
+}
+
+/* Whether the n bytes are a unit, such as "s", "sec" or "seconds". */
+static bool is_time_unit(const char *text, size_t n) {
+        static const char *const exact[] = {"ns", "us", "\u00b5s", "ms", "s", "m",
+                                            "h",  "hr", "d",       "w",  "wk"};
+        static const char *const beginnings[] = {"nano", "micro", "milli", "sec",
+                                                 "min",  "hour",  "day",   "week"};
+
+        for (size_t i = 0; i < sizeof exact / sizeof exact[0]; i++)
+                if (strlen(exact[i]) == n && strncasecmp(text, exact[i], n) == 0)
+                        return true;
+        for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++)
+                if (strlen(beginnings[i]) <= n &&
+                    strncasecmp(text, beginnings[i], strlen(beginnings[i])) == 0)
+                        return true;
+        return false;
+}
+
+/* Besides Go's form a number with a unit somewhere in the text is enough: "2 days and more". */
+static bool is_duration(const char *text) {
+        if (is_go_duration(text))
+                return true;
+        while (*text) {
+                size_t n = strspn(text, "0123456789"), n_unit = 0;
+                if (n == 0) {
+                        text++;
+                        continue;
+                }
+                text += n;
+                if (n > 18)
+                        return false;
+                text += strspn(text, " \t\n\r\f");
+                while (isalpha((unsigned char)text[n_unit]) ||
+                       strncmp(text + n_unit, "\u00b5", 2) == 0)
+                        n_unit += text[n_unit] == '\xc2' ? 2 : 1;
+                if (is_time_unit(text, n_unit))
+                        return true;
+                text += n_unit;
+        }
+        return false;
+}
+
+/* ---- numbers and identifiers ---- */
+
+/* 32 hexadecimal digits, with or without a dash after the 8th, 12th, 16th and 20th. version: the
+ * 13th digit; 0 = any. */
+static bool is_uuid_of(const char *text, char version) {
+        int n = 0;
+
+        for (; *text; text++) {
+                if (*text == '-') {
+                        if ((n != 8 && n != 12 && n != 16 && n != 20) || text[-1] == '-')
+                                return false;
+                        continue;
+                }
+                if (!isxdigit((unsigned char)*text))
+                        return false;
+                if (n == 12 && version && *text != version)
+                        return false;
+                if (n == 16 && (version == '4' || version == '5') && !strchr("89abAB", *text))
+                        return false;
+                n++;
+        }
+        return n == 32 && text[-1] != '-';
+}
+
+static bool is_uuid(const char *text) { return is_uuid_of(text, 0); }
+static bool is_uuid3(const char *text) { return is_uuid_of(text, '3'); }
+static bool is_uuid4(const char *text) { return is_uuid_of(text, '4'); }
+static bool is_uuid5(const char *text) { return is_uuid_of(text, '5'); }
+
+static bool is_hex(const char *text, size_t n) {
+        return strlen(text) == n && strspn(text, "0123456789abcdefABCDEF") == n;
+}
+
+static bool is_object_id(const char *text) { return is_hex(text, 24); }
+
+static bool is_hex_color(const char *text) {
+        if (*text == '#')
+                text++;
+        return is_hex(text, 3) || is_hex(text, 6);
+}
+
+/* "rgb(0, 128, 255)" */
+static bool is_rgb_color(const char *text) {
+        static const char space[] = " \t\n\r\f";
+
+        if (strncmp(text, "rgb(", 4) != 0)
+                return false;
+        text += 4;
+        for (int i = 0; i < 3; i++) {
+                text += strspn(text, space);
+                size_t n = strspn(text, "0123456789");
+                if (n == 0 || n > 3 || (n > 1 && *text == '0') || digits(text, (int)n) > 255)
+                        return false;
+                text += n + strspn(text + n, space);
+                if (*text++ != (i < 2 ? ',' : ')'))
+                        return false;
+        }
+        return *text == '\0';
+}
+
+/* Copies text without the characters of `without`. false: it is longer than max. */
+static bool copy_without(const char *text, const char *without, char *out, size_t max) {
+        size_t n = 0;
+
+        for (; *text; text++) {
+                if (strchr(without, *text))
+                        continue;
+                if (n == max)
+                        return false;
+                out[n++] = *text;
+        }
+        out[n] = '\0';
+        return true;
+}
+
+static bool is_isbn10(const char *text) {
+        char plain[11];
+        int sum = 0;
+
+        if (!copy_without(text, " \t\n\r\f-", plain, 10) || strlen(plain) != 10 ||
+            strspn(plain, "0123456789") < 9 || !strchr("0123456789X", plain[9]))
+                return false;
+        for (int i = 0; i < 9; i++)
+                sum += (i + 1) * (plain[i] - '0');
+        sum += 10 * (plain[9] == 'X' ? 10 : plain[9] - '0');
+        return sum % 11 == 0;
+}
+
+static bool is_isbn13(const char *text) {
+        char plain[14];
+        int sum = 0;
+
+        if (!copy_without(text, " \t\n\r\f-", plain, 13) || strlen(plain) != 13 ||
+            strspn(plain, "0123456789") != 13)
+                return false;
+        for (int i = 0; i < 12; i++)
+                sum += (i % 2 == 0 ? 1 : 3) * (plain[i] - '0');
+        return plain[12] - '0' == (10 - sum % 10) % 10;
+}
+
+static bool is_isbn(const char *text) { return is_isbn10(text) || is_isbn13(text); }
+
+/* Whether the digits have the length and beginning of a card of some kind. */
+static bool is_card(const char *d) {
+        size_t n = strlen(d);
+        int two = digits(d, 2), three = digits(d, 3), four = digits(d, 4);
+
+        if (*d == '4')
+                return n == 13 || n == 16;
+        if (n == 16)
+                return (two >= 51 && two <= 55) || four == 6011 || two == 65 || two == 35;
+        if (n == 15)
+                return two == 34 || two == 37 || four == 2131 || four == 1800;
+        return n == 14 && ((three >= 300 && three <= 305) || two == 36 || two == 38);
+}
+
+static bool is_credit_card(const char *text) {
+        char plain[17];
+        size_t n = 0;
+        int sum = 0;
+
+        for (; *text; text++)
+                if (isdigit((unsigned char)*text)) {
+                        if (n == 16)
+                                return false;
+                        plain[n++] = *text;
+                }
+        plain[n] = '\0';
+        if (n < 13 || !is_card(plain))
+                return false;
+        for (size_t i = 0; i < n; i++) {
+                int digit = plain[n - 1 - i] - '0';
+                if (i % 2 == 1)
+                        digit = digit < 5 ? 2 * digit : 2 * digit - 9;
+                sum += digit;
+        }
+        return sum % 10 == 0;
+}
+
+static bool is_ssn(const char *text) {
+        return strlen(text) == 11 && digits(text, 3) >= 0 && digits(text + 4, 2) >= 0 &&
+               digits(text + 7, 4) >= 0 && strchr("- ", text[3]) && strchr("- ", text[6]);
+}
+
+/* Base64 with padding; not empty. */
+static bool is_base64(const char *text) {
+        static const char alphabet[] =
+                "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        size_t n = strspn(text, alphabet), n_pad = strlen(text) - n;
+
+        if (n == 0 || (n + n_pad) % 4 != 0 || n_pad > 2)
+                return false;
+        return strcmp(text + n, "==" + (2 - n_pad)) == 0;
+}
+
+static bool is_anything(const char *text) {
+        (void)text;
+        return true;
+}
+
+/* ---- names of Kubernetes ---- */
+
+/* Alphanumerics and dashes, which neither begin nor end with a dash; `dots`: several of these. */
+static bool is_name(const char *text, size_t max, bool dots) {
+        size_t n = strlen(text);
+
+        if (n == 0 || n > max)
+                return false;
+        for (size_t i = 0; i < n; i++) {
+                const bool is_edge =
+                        i == 0 || i + 1 == n || text[i - 1] == '.' || (text[i + 1] == '.' && dots);
+                if (islower((unsigned char)text[i]) || isdigit((unsigned char)text[i]))
+                        continue;
+                if (is_edge || (text[i] != '-' && !(text[i] == '.' && dots)))
+                        return false;
+        }
+        return true;
+}
+
+static bool is_short_name(const char *text) { return is_name(text, 63, false); }
+static bool is_long_name(const char *text) { return is_name(text, 253, true); }
+
+/* ---- the table ---- */
+
+struct format {
+        const char *name; /* without dashes */
+        bool (*matches)(const char *text);
+};
+
+static const struct format formats_of_texts[] = {
+        {"bsonobjectid", is_object_id},
+        {"byte", is_base64},
+        {"cidr", hfd_is_cidr},
+        {"creditcard", is_credit_card},
+        {"date", is_date},
+        {"datetime", is_date_time},
+        {"duration", is_duration},
+        {"email", hfd_is_email},
+        {"hexcolor", is_hex_color},
+        {"hostname", hfd_is_internet_host},
+        {"ipv4", hfd_is_ipv4},
+        {"ipv6", hfd_is_ipv6},
+        {"isbn", is_isbn},
+        {"isbn10", is_isbn10},
+        {"isbn13", is_isbn13},
+        {"k8slongname", is_long_name},
+        {"k8sshortname", is_short_name},
+        {"mac", hfd_is_mac},
+        {"password", is_anything},
+        {"rgbcolor", is_rgb_color},
+        {"ssn", is_ssn},
+        {"uri", hfd_is_request_uri},
+        {"uuid", is_uuid},
+        {"uuid3", is_uuid3},
+        {"uuid4", is_uuid4},
+        {"uuid5", is_uuid5},
+};
+
+/* As in Kubernetes, dashes in the name of a format do not count. */
+static const struct format *find_format(const char *format) {
+        char name[NAME_MAX_BYTES];
+
+        if (!copy_without(format, "-", name, sizeof name - 1))
+                return NULL;
+        for (size_t i = 0; i < sizeof formats_of_texts / sizeof formats_of_texts[0]; i++)
+                if (strcmp(formats_of_texts[i].name, name) == 0)
+                        return &formats_of_texts[i];
+        return NULL;
+}
+
+bool hfd_custom_format_applies(const char *format, const struct hfd_custom_node *node) {
+        switch ((enum hfd_custom_type)node->type) {
+        case HFD_CUSTOM_NONE:
+        case HFD_CUSTOM_STRING: return find_format(format) != NULL;
+        case HFD_CUSTOM_INTEGER:
+                return strcmp(format, "int32") == 0 || strcmp(format, "int64") == 0;
+        case HFD_CUSTOM_NUMBER:
+                return strcmp(format, "float") == 0 || strcmp(format, "double") == 0;
+        case HFD_CUSTOM_OBJECT:
+        case HFD_CUSTOM_ARRAY:
+        case HFD_CUSTOM_BOOLEAN: break;
+        }
+        return false;
+}
+
+bool hfd_custom_format_matches(const char *format, const char *text) {
+        const struct format *found = find_format(format);
+
+        return !found || found->matches(text);
+}

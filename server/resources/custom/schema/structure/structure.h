@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * What the rules for schemas share: the place in the definition, and the causes. The rules read the
+ * JSON of a CustomResourceDefinition, in which an absent, a null and an empty member are the same,
+ * as in Kubernetes' Go. Thread: owner only.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "server/resources/causes.h"
+
+#define HFD_STRUCTURE_PATH_MAX 256
+
+struct hf__json;
+struct hfd_custom_node;
+
+/* A step like `.properties[name]`, `.allOf[0]` or `.items`. */
+struct hfd_structure_path {
+        const struct hfd_structure_path *up; /* NULL: this is the schema itself, `child` its path */
+        const char *child;
+        const char *key; /* NULL = none */
+        size_t index;    /* with has_index */
+        bool has_index;
+};
+
+struct hfd_structure {
+        struct hfd_causes *causes;
+        void *indices; /* a tree of <search.h> with the indices of large objects */
+};
+
+void hfd_structure_init(struct hfd_structure *structure, struct hfd_causes *causes);
+void hfd_structure_done(struct hfd_structure *structure);
+
+/* A step below a path. */
+struct hfd_structure_path hfd_step(const struct hfd_structure_path *up, const char *child);
+struct hfd_structure_path hfd_step_key(const struct hfd_structure_path *up, const char *child,
+                                       const char *key);
+struct hfd_structure_path hfd_step_index(const struct hfd_structure_path *up, const char *child,
+                                         size_t index);
+/* The text of a path, with `.child` at the end unless child is NULL. */
+void hfd_structure_path_print(const struct hfd_structure_path *path, const char *child,
+                              char text[HFD_STRUCTURE_PATH_MAX]);
+
+/* Add a cause at path.child; child NULL = path. */
+void hfd_structure_forbid(struct hfd_structure *structure, const struct hfd_structure_path *path,
+                          const char *child, const char *detail);
+void hfd_structure_require(struct hfd_structure *structure, const struct hfd_structure_path *path,
+                           const char *child, const char *detail);
+void hfd_structure_refuse(struct hfd_structure *structure, const struct hfd_structure_path *path,
+                          const char *child, const struct hf__json *value, const char *detail);
+/* The same for a text; NULL is "". */
+void hfd_structure_refuse_text(struct hfd_structure *structure,
+                               const struct hfd_structure_path *path, const char *child,
+                               const char *value, const char *detail);
+
+/* The member of an object, in logarithmic time if the object is large. NULL = none. */
+const struct hf__json *hfd_structure_member(struct hfd_structure *structure,
+                                            const struct hf__json *object, const char *key);
+/* The text of a member; "" = none. */
+const char *hfd_structure_text(const struct hf__json *props, const char *key);
+bool hfd_structure_flag(const struct hf__json *props, const char *key);
+/* Whether the member is there and is not null; and has elements or members. */
+bool hfd_structure_has(const struct hf__json *props, const char *key);
+bool hfd_structure_is_filled(const struct hf__json *props, const char *key);
+
+/* ---- the rules, each for a schema and all below it ---- */
+
+/* Which keywords may be used where. */
+void hfd_structure_check_invariants(struct hfd_structure *structure, const struct hf__json *props,
+                                    const struct hfd_structure_path *path);
+/* What value validations name must also be in the structure. */
+void hfd_structure_check_completeness(struct hfd_structure *structure, const struct hf__json *props,
+                                      const struct hfd_structure_path *path);
+/* Rules for single keywords. */
+void hfd_structure_check_keywords(struct hfd_structure *structure, const struct hf__json *props,
+                                  const struct hfd_structure_path *path);
+/* Those of x-kubernetes-list-type, x-kubernetes-map-type and so on, of one schema. */
+void hfd_structure_check_lists(struct hfd_structure *structure, const struct hf__json *props,
+                               const struct hfd_structure_path *path);
+/* Defaults must be valid by their schemas. node: the compiled props. */
+void hfd_structure_check_defaults(struct hfd_structure *structure, const struct hf__json *props,
+                                  const struct hfd_custom_node *node,
+                                  const struct hfd_structure_path *path);

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The rules of the parts of a CustomResourceDefinition. Each function adds a cause for each
+ * mistake. path: where the part is, such as "spec.names". A part may be NULL: it is absent.
+ *
+ * Paths are those of Kubernetes' internal version: a part that is equal in all versions is not in
+ * `spec.versions[i]` there, but in `spec` (definition_validation.c). Pure. Thread: any.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+#define HFD_DEFINITION_PATH_MAX 160 /* bytes of a path, with the NUL: as in a cause */
+
+struct hf__json;
+struct hfd_causes;
+
+/* The string at a path; "" if there is none. */
+const char *hfd_definition_text(const struct hf__json *object, const char *path);
+/* A name that must be a DNS-1035 label. prefix precedes the text of the rule. */
+void hfd_definition_check_label(const char *name, const char *path, const char *shown,
+                                const char *prefix, struct hfd_causes *causes);
+/* definition_names.c: the names in the spec or in status.acceptedNames. */
+void hfd_definition_check_names(const struct hf__json *names, const char *path,
+                                struct hfd_causes *causes);
+
+/* definition_version.c: parts of a version. path is that of the version or of the spec. */
+void hfd_definition_check_deprecation(const struct hf__json *version, const char *path,
+                                      struct hfd_causes *causes);
+void hfd_definition_check_subresources(const struct hf__json *subresources, const char *path,
+                                       struct hfd_causes *causes);
+void hfd_definition_check_columns(const struct hf__json *columns, const char *path,
+                                  struct hfd_causes *causes);
+
+/* definition_selectable.c: props is the schema that the paths lead into. unchanged: an update keeps
+ * the list, so that there may be too many. */
+void hfd_definition_check_selectable(const struct hf__json *fields, const struct hf__json *props,
+                                     const char *path, bool unchanged, struct hfd_causes *causes);
+
+/* definition_approval.c: the annotation of a definition in a group of Kubernetes. old NULL =
+ * create. */
+void hfd_definition_check_approval(const struct hf__json *object, const struct hf__json *old,
+                                   struct hfd_causes *causes);
+
+/*
+ * definition_props.c: a version's openAPIV3Schema. has_status: the version has the subresource
+ * status. unchanged: an update keeps the schema, whose own rules are not checked again then.
+ */
+void hfd_definition_check_props(const struct hf__json *props, const char *path, bool has_status,
+                                bool unchanged, struct hfd_causes *causes);
+/* Whether there is a default anywhere in a schema. */
+bool hfd_definition_has_default(const struct hf__json *props);
+
+/* definition_conversion.c. old: the conversion before an update. established: the definition was
+ * established before it. */
+void hfd_definition_check_conversion(const struct hf__json *conversion, const struct hf__json *old,
+                                     bool established, struct hfd_causes *causes);

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rules of CustomResourceDefinitions, in the order in which Kubernetes reports their breach.
+ *
+ * Kubernetes checks its internal version. There a part that all versions have in common is moved to
+ * the spec: a schema becomes spec.validation, and subresources, additionalPrinterColumns and
+ * selectableFields keep their names. So the paths of mistakes depend on whether versions are equal.
+ *
+ * Invariants:
+ *
+ *  - What decides where objects are stored never changes: group and plural; scope and kind once the
+ *    definition was established.
+ *  - A version in which objects may be stored stays in the spec.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/json_index.h"
+#include "base/strbuf.h"
+#include "server/resources/causes.h"
+#include "server/resources/strategies/definition/definition_rules.h"
+#include "server/resources/strategies/strategies.h"
+#include "server/resources/validation/names.h"
+
+/* The parts of a version that may be in the spec. */
+enum part { SCHEMA, SUBRESOURCES, COLUMNS, SELECTABLE, N_PARTS };
+static const char *const part_keys[N_PARTS] = {"schema", "subresources", "additionalPrinterColumns",
+                                               "selectableFields"};
+
+struct check {
+        const struct hf__json *spec, *old; /* old: the spec before an update, or NULL */
+        const struct hf__json *versions;
+        struct hf__json_index names, old_names; /* of the versions; empty if memory ran out */
+        bool common[N_PARTS]; /* the part is the same in all versions, so it is in the spec */
+        bool established;     /* before the update */
+        struct hfd_causes *causes;
+};
+
+/* The part in the spec; NULL: it is absent, or in the versions. */
+static const struct hf__json *common_part(const struct check *c, enum part part) {
+        return c->common[part] ? hf__json_get(hf__json_first(c->versions), part_keys[part]) : NULL;
+}
+
+/* The part in a version; NULL: it is absent, or in the spec. */
+static const struct hf__json *own_part(const struct check *c, const struct hf__json *version,
+                                       enum part part) {
+        return c->common[part] ? NULL : hf__json_get(version, part_keys[part]);
+}
+
+static void init_check(struct check *c, const struct hf__json *object, const struct hf__json *old,
+                       struct hfd_causes *causes) {
+        /* The indexes point into themselves, so they are made in place. */
+        *c = (struct check){.spec = hf__json_get(object, "spec"),
+                            .old = hf__json_get(old, "spec"),
+                            .causes = causes};
+        c->versions = hf__json_get(c->spec, "versions");
+        (void)hf__json_index_init(&c->names, c->versions, "name");
+        (void)hf__json_index_init(&c->old_names, hf__json_get(c->old, "versions"), "name");
+        for (size_t part = 0; part < N_PARTS; part++) {
+                const struct hf__json *first =
+                        hf__json_get(hf__json_first(c->versions), part_keys[part]);
+                c->common[part] = true;
+                for (const struct hf__json *m = hf__json_first(c->versions); m;
+                     m = hf__json_next(m))
+                        if (!hf__json_equal(hf__json_get(m, part_keys[part]), first))
+                                c->common[part] = false;
+        }
+        for (const struct hf__json *m = hf__json_first(hf__json_path(old, "status.conditions")); m;
+             m = hf__json_next(m))
+                if (hf__json_has_text(m, "type", "Established"))
+                        c->established = hf__json_has_text(m, "status", "True");
+}
+
+static bool has_schema(const struct hf__json *version) {
+        return hf__json_path(version, "schema.openAPIV3Schema") != NULL;
+}
+
+static bool has_status(const struct hf__json *version) {
+        return hf__json_path(version, "subresources.status") != NULL;
+}
+
+static bool keeps_unknown(const struct hf__json *spec) {
+        return hf__json_bool(spec, "preserveUnknownFields", false);
+}
+
+/* Whether an update leaves the part of a version as it was. */
+static bool is_unchanged(const struct check *c, const struct hf__json *version, enum part part) {
+        const struct hf__json_index_entry *old =
+                hf__json_index_find(&c->old_names, hfd_definition_text(version, "name"));
+
+        return old && hf__json_equal(hf__json_get(old->item, part_keys[part]),
+                                     hf__json_get(version, part_keys[part]));
+}
+
+/* ---- group, scope, schemas ---- */
+
+static void check_group(const struct check *c) {
+        const char *group = hfd_definition_text(c->spec, "group");
+
+        if (!*group)
+                hfd_cause_required(c->causes, "spec.group", "");
+        else if (strlen(group) > HFD_DNS_SUBDOMAIN_MAX)
+                hfd_cause_invalid_text(c->causes, "spec.group", group,
+                                       "must be no more than 253 bytes");
+        else if (!hfd_is_dns_subdomain(group))
+                hfd_cause_invalid_text(c->causes, "spec.group", group, hfd_dns_subdomain_rule);
+        else if (!strchr(group, '.'))
+                hfd_cause_invalid_text(c->causes, "spec.group", group,
+                                       "should be a domain with at least one dot");
+}
+
+static void check_scope(const struct check *c) {
+        const char *scope = hfd_definition_text(c->spec, "scope");
+
+        if (!*scope)
+                hfd_cause_required(c->causes, "spec.scope", "");
+        else if (strcmp(scope, "Cluster") != 0 && strcmp(scope, "Namespaced") != 0)
+                hfd_cause_unsupported_text(c->causes, "spec.scope", scope,
+                                           "\"Cluster\", \"Namespaced\"");
+}
+
+/* Each version needs a schema, unless a version had none before the update: such a definition comes
+ * from an older server. Then those that are served need one. */
+static void check_schemas_exist(const struct check *c) {
+        bool all = true;
+        char field[HFD_DEFINITION_PATH_MAX];
+        size_t i = 0;
+
+        for (const struct hf__json *m = hf__json_first(hf__json_get(c->old, "versions")); m;
+             m = hf__json_next(m))
+                all = all && has_schema(m);
+        for (const struct hf__json *m = hf__json_first(c->versions); m; m = hf__json_next(m), i++) {
+                (void)snprintf(field, sizeof field, "spec.versions[%zu].schema.openAPIV3Schema", i);
+                if (has_schema(m))
+                        continue;
+                if (all)
+                        hfd_cause_required(c->causes, field, "");
+                else if (!keeps_unknown(c->spec) && hf__json_bool(m, "served", false))
+                        hfd_cause_required(c->causes, field,
+                                           "because otherwise all fields are pruned");
+        }
+}
+
+static void check_defaults(const struct check *c) {
+        bool found = false;
+
+        if (!keeps_unknown(c->spec))
+                return;
+        for (const struct hf__json *m = hf__json_first(c->versions); m && !found;
+             m = hf__json_next(m))
+                found = hfd_definition_has_default(hf__json_path(m, "schema.openAPIV3Schema"));
+        if (found)
+                hfd_cause_invalid(c->causes, "spec.preserveUnknownFields", "true",
+                                  "must be false in order to use defaults in the schema");
+}
+
+/* ---- versions ---- */
+
+static void check_own_selectable(const struct check *c, const struct hf__json *version,
+                                 const char *path) {
+        const struct hf__json *fields = own_part(c, version, SELECTABLE),
+                              *props =
+                                      hf__json_get(own_part(c, version, SCHEMA), "openAPIV3Schema");
+        char field[HFD_DEFINITION_PATH_MAX];
+
+        if (!hf__json_first(fields))
+                return;
+        if (props) {
+                hfd_definition_check_selectable(fields, props, path,
+                                                is_unchanged(c, version, SELECTABLE), c->causes);
+                return;
+        }
+        (void)snprintf(field, sizeof field, "%s.selectableFields", path);
+        hfd_cause_invalid(c->causes, field, "\"\"",
+                          "may only be set when `version.schema.openAPIV3Schema` is not included");
+}
+
+static void check_version(const struct check *c, const struct hf__json *version, size_t i) {
+        const char *name = hfd_definition_text(version, "name");
+        char path[40], field[HFD_DEFINITION_PATH_MAX];
+
+        (void)snprintf(path, sizeof path, "spec.versions[%zu]", i);
+        (void)snprintf(field, sizeof field, "%s.name", path);
+        hfd_definition_check_label(name, field, name, "", c->causes);
+        hfd_definition_check_deprecation(version, path, c->causes);
+        (void)snprintf(field, sizeof field, "%s.schema.openAPIV3Schema", path);
+        hfd_definition_check_props(hf__json_get(own_part(c, version, SCHEMA), "openAPIV3Schema"),
+                                   field, has_status(version), is_unchanged(c, version, SCHEMA),
+                                   c->causes);
+        (void)snprintf(field, sizeof field, "%s.subresources", path);
+        hfd_definition_check_subresources(own_part(c, version, SUBRESOURCES), field, c->causes);
+        hfd_definition_check_columns(own_part(c, version, COLUMNS), path, c->causes);
+        check_own_selectable(c, version, path);
+}
+
+/* Appends a version as Kubernetes' internal struct is printed: with the parts that are in it. */
+static void put_version(struct hf__strbuf *s, const struct check *c,
+                        const struct hf__json *version) {
+        static const char *const names[N_PARTS] = {"Schema", "Subresources",
+                                                   "AdditionalPrinterColumns", "SelectableFields"};
+        const struct hf__json *warning = hf__json_get(version, "deprecationWarning");
+        const char *name = hfd_definition_text(version, "name");
+
+        hf__strbuf_puts(s, "{\"Name\":");
+        hf__strbuf_json(s, name, strlen(name));
+        hf__strbuf_printf(s, ",\"Served\":%s,\"Storage\":%s,\"Deprecated\":%s",
+                          hf__json_bool(version, "served", false) ? "true" : "false",
+                          hf__json_bool(version, "storage", false) ? "true" : "false",
+                          hf__json_bool(version, "deprecated", false) ? "true" : "false");
+        hf__strbuf_puts(s, ",\"DeprecationWarning\":");
+        if (warning)
+                hf__json_print(warning, s);
+        else
+                hf__strbuf_puts(s, "null");
+        for (size_t part = 0; part < N_PARTS; part++) {
+                const struct hf__json *own = own_part(c, version, (enum part)part);
+                hf__strbuf_printf(s, ",\"%s\":", names[part]);
+                if (own)
+                        hf__json_print(own, s);
+                else
+                        hf__strbuf_puts(s, "null");
+        }
+        hf__strbuf_putc(s, '}');
+}
+
+/* Adds a cause that shows all versions. A cause shows 300 bytes, so no more are printed. */
+static void refuse_versions(const struct check *c, const char *detail) {
+        struct hf__strbuf shown = {0};
+
+        hf__strbuf_puts(&shown, c->versions ? "[" : "null");
+        for (const struct hf__json *m = hf__json_first(c->versions); m && shown.n < 300;
+             m = hf__json_next(m)) {
+                if (shown.n > 1)
+                        hf__strbuf_putc(&shown, ',');
+                put_version(&shown, c, m);
+        }
+        if (c->versions)
+                hf__strbuf_putc(&shown, ']');
+        hfd_cause_invalid(c->causes, "spec.versions", shown.error == 0 ? shown.data : "", detail);
+        hf__strbuf_done(&shown);
+}
+
+static bool has_duplicate(const struct hf__json_index *names) {
+        for (size_t i = 1; i < names->n; i++)
+                if (strcmp(names->entries[i - 1].text, names->entries[i].text) == 0)
+                        return true;
+        return false;
+}
+
+static void check_versions(const struct check *c) {
+        size_t n_storage = 0, i = 0;
+
+        for (const struct hf__json *m = hf__json_first(c->versions); m; m = hf__json_next(m)) {
+                n_storage += hf__json_bool(m, "storage", false);
+                check_version(c, m, i++);
+        }
+        if (has_duplicate(&c->names))
+                refuse_versions(c, "must contain unique version names");
+        if (n_storage != 1)
+                refuse_versions(c, "must have exactly one version marked as storage version");
+        /* Kubernetes' internal version has the name of the first one a second time. */
+        const char *first = hfd_definition_text(hf__json_first(c->versions), "name");
+        if (*first)
+                hfd_definition_check_label(first, "spec.version", first, "", c->causes);
+}
+
+/* ---- names and what all versions have in common ---- */
+
+static void check_names(const struct check *c) {
+        static const char *const required[] = {"plural", "singular", "kind", "listKind"};
+        const struct hf__json *names = hf__json_get(c->spec, "names");
+        char field[40];
+
+        for (size_t i = 0; i < sizeof required / sizeof required[0]; i++) {
+                (void)snprintf(field, sizeof field, "spec.names.%s", required[i]);
+                if (!*hfd_definition_text(names, required[i]))
+                        hfd_cause_required(c->causes, field, "");
+        }
+        hfd_definition_check_names(names, "spec.names", c->causes);
+}
+
+static void check_common(const struct check *c) {
+        const struct hf__json *first = hf__json_first(c->versions),
+                              *props = hf__json_get(common_part(c, SCHEMA), "openAPIV3Schema"),
+                              *selectable = common_part(c, SELECTABLE);
+        bool status = false;
+
+        for (const struct hf__json *m = first; m; m = hf__json_next(m))
+                status = status || has_status(m);
+        hfd_definition_check_props(props, "spec.validation.openAPIV3Schema", status,
+                                   is_unchanged(c, first, SCHEMA), c->causes);
+        hfd_definition_check_subresources(common_part(c, SUBRESOURCES), "spec.subresources",
+                                          c->causes);
+        hfd_definition_check_columns(common_part(c, COLUMNS), "spec", c->causes);
+        if (!hf__json_first(selectable))
+                return;
+        if (props)
+                hfd_definition_check_selectable(selectable, props, "spec",
+                                                is_unchanged(c, first, SELECTABLE), c->causes);
+        else
+                hfd_cause_invalid(c->causes, "spec.selectableFields", "\"\"",
+                                  "may only be set when validations.schema is included");
+}
+
+/* ---- updates ---- */
+
+static void check_immutable(const struct check *c, const char *key) {
+        const char *value = hfd_definition_text(c->spec, key);
+        char field[40];
+
+        (void)snprintf(field, sizeof field, "spec.%s", key);
+        if (strcmp(value, hfd_definition_text(c->old, key)) != 0)
+                hfd_cause_invalid_text(c->causes, field, value, "field is immutable");
+}
+
+static void check_update(const struct check *c) {
+        if (c->established) {
+                check_immutable(c, "scope");
+                check_immutable(c, "names.kind");
+        }
+        check_immutable(c, "group");
+        check_immutable(c, "names.plural");
+}
+
+/* ---- the stored versions ---- */
+
+/* prepare has added the storage version. */
+static void check_stored_versions(const struct check *c, const struct hf__json *stored) {
+        char field[60], detail[700];
+        size_t i = 0;
+
+        if (!hf__json_first(stored))
+                hfd_cause_invalid(c->causes, "status.storedVersions", "null",
+                                  "must have at least one stored version");
+        for (const struct hf__json *m = hf__json_first(stored); m && c->causes->n < HFD_CAUSES_MAX;
+             m = hf__json_next(m), i++) {
+                const char *name = hf__json_is_string(m) ? hf__json_text(m) : "";
+                if (hf__json_index_find(&c->names, name))
+                        continue;
+                (void)snprintf(field, sizeof field, "status.storedVersions[%zu]", i);
+                (void)snprintf(detail, sizeof detail,
+                               "missing from spec.versions; %.150s was previously a storage "
+                               "version, and must remain in spec.versions until a storage "
+                               "migration ensures no data remains persisted in %.150s and removes "
+                               "%.150s from status.storedVersions",
+                               name, name, name);
+                hfd_cause_invalid_text(c->causes, field, name, detail);
+        }
+}
+
+/* ---- the whole ---- */
+
+/* The name must be "PLURAL.GROUP". */
+static void check_name(const struct check *c, const struct hf__json *object) {
+        static const char detail[] = "must be spec.names.plural+\".\"+spec.group";
+        const char *name = hfd_definition_text(object, "metadata.name"),
+                   *base = hfd_definition_text(object, "metadata.generateName"),
+                   *plural = hfd_definition_text(c->spec, "names.plural"),
+                   *group = hfd_definition_text(c->spec, "group");
+        size_t n = strlen(plural);
+
+        if (*base)
+                hfd_cause_invalid_text(c->causes, "metadata.generateName", base, detail);
+        if (*name &&
+            (strncmp(name, plural, n) != 0 || name[n] != '.' || strcmp(name + n + 1, group) != 0))
+                hfd_cause_invalid_text(c->causes, "metadata.name", name, detail);
+}
+
+static void check_spec(const struct check *c) {
+        const struct hf__json *conversion = hf__json_get(c->spec, "conversion");
+
+        check_group(c);
+        check_scope(c);
+        check_schemas_exist(c);
+        check_defaults(c);
+        check_versions(c);
+        check_names(c);
+        check_common(c);
+        if (keeps_unknown(c->spec) && !hf__json_has_text(conversion, "strategy", "None"))
+                hfd_cause_invalid_text(c->causes, "spec.conversion.strategy",
+                                       hfd_definition_text(conversion, "strategy"),
+                                       "must be None if spec.preserveUnknownFields is true");
+        hfd_definition_check_conversion(conversion, hf__json_get(c->old, "conversion"),
+                                        c->established, c->causes);
+}
+
+void hfd_definition_validate(const struct hf__json *object, const struct hf__json *old,
+                             struct hfd_causes *causes) {
+        struct check c;
+
+        init_check(&c, object, old, causes);
+        if (!old)
+                check_name(&c, object);
+        check_spec(&c);
+        if (old)
+                check_update(&c);
+        hfd_definition_validate_status(object, old, causes);
+        check_stored_versions(&c, hf__json_path(object, "status.storedVersions"));
+        hfd_definition_check_approval(object, old, causes);
+        if (keeps_unknown(c.spec) && !keeps_unknown(c.old))
+                hfd_cause_invalid(causes, "spec.preserveUnknownFields", "true",
+                                  "cannot set to true, set x-kubernetes-preserve-unknown-fields to "
+                                  "true in spec.versions[*].schema instead");
+        hf__json_index_done(&c.names);
+        hf__json_index_done(&c.old_names);
+}
+
+void hfd_definition_validate_status(const struct hf__json *object, const struct hf__json *old,
+                                    struct hfd_causes *causes) {
+        hfd_definition_check_names(hf__json_path(object, "status.acceptedNames"),
+                                   "status.acceptedNames", causes);
+}

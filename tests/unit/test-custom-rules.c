@@ -1,0 +1,556 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rules of custom resources: what they accept, and the causes they give. */
+#undef NDEBUG
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "server/resources/causes.h"
+#include "server/resources/custom/rules/custom_rules.h"
+
+#define PATH "spec.versions[0].schema.openAPIV3Schema"
+
+static struct hf__json *parse(const char *text) {
+        struct hf__json *json = NULL;
+        size_t at = 0;
+
+        if (text && hf__json_parse(text, strlen(text), &json, &at) != 0)
+                fail_msg("not JSON from byte %zu on: %s", at, text);
+        return json;
+}
+
+/* Appends "field: text" lines. */
+static void print(struct hf__strbuf *out, const struct hfd_causes *causes) {
+        for (size_t i = 0; i < causes->n; i++)
+                hf__strbuf_printf(out, "%s%s: %s", i > 0 ? "\n" : "", causes->items[i].field,
+                                  causes->items[i].text);
+        hf__strbuf_puts(out, "");
+}
+
+static void assert_causes(const struct hfd_causes *causes, const char *expected,
+                          const char *subject) {
+        struct hf__strbuf text = {0};
+
+        print(&text, causes);
+        if (strcmp(text.data, expected) != 0)
+                fail_msg("%s\n-- gives --\n%s\n-- rather than --\n%s", subject, text.data,
+                         expected);
+        hf__strbuf_done(&text);
+}
+
+/* ---- definitions ---- */
+
+struct definition {
+        const char *schema;
+        const char *causes; /* "" = none */
+};
+
+static void check_definition(const struct definition *c) {
+        struct hf__json *schema = parse(c->schema);
+        struct hfd_custom_rules *rules = NULL;
+        struct hfd_causes causes;
+
+        causes.n = 0;
+        assert_int_equal(hfd_custom_rules_new(schema, PATH, &causes, &rules), 0);
+        assert_causes(&causes, c->causes, c->schema);
+        hfd_custom_rules_free(rules);
+        hf__json_free(schema);
+}
+
+/* A schema whose spec has a, b (integers), and this rule. */
+#define SPEC(rule)                                                                                 \
+        "{\"type\":\"object\",\"properties\":{\"spec\":{\"type\":\"object\",\"properties\":{"      \
+        "\"a\":{\"type\":\"integer\"},\"b\":{\"type\":\"integer\"}},"                              \
+        "\"x-kubernetes-validations\":[" rule "]}}}"
+#define AT PATH ".properties[spec].x-kubernetes-validations[0]"
+#define SHOWN(rule)                                                                                \
+        "{\"Rule\":\"" rule "\",\"Message\":\"\",\"MessageExpression\":\"\",\"Reason\":null,"      \
+        "\"FieldPath\":\"\",\"OptionalOldSelf\":null}"
+
+static void test_mistakes_of_definitions_have_kubernetes_messages(void **state) {
+        static const struct definition cases[] = {
+                {SPEC("{\"rule\":\"self.a == self.b\"}"), ""},
+                {SPEC("{\"rule\":\"self.a = self.c\"}"),
+                 AT ".rule: Invalid value: " SHOWN(
+                         "self.a = self.c") ": compilation failed: ERROR: <input>:1:8: Syntax "
+                                            "error: token "
+                                            "recognition error at: '= '\n"
+                                            " | self.a = self.c\n | .......^\n"
+                                            "ERROR: <input>:1:10: Syntax error: mismatched input "
+                                            "'self' expecting "
+                                            "<EOF>\n"
+                                            " | self.a = self.c\n | .........^"},
+                {SPEC("{\"rule\":\"self.a == self.c\"}"),
+                 AT ".rule: Invalid value: " SHOWN(
+                         "self.a == self.c") ": compilation failed: ERROR: <input>:1:15: undefined "
+                                             "field 'c'\n"
+                                             " | self.a == self.c\n | ..............^"},
+                {SPEC("{\"rule\":\"self.a + 1\"}"),
+                 AT ".rule: Invalid value: " SHOWN(
+                         "self.a + 1") ": cel expression must evaluate to a bool"},
+                {SPEC("{\"rule\":\" \"}"), AT ".rule: Required value: rule is not specified"},
+                {SPEC("{\"rule\":\"true\",\"message\":\" \"}"),
+                 AT ".message: Invalid value: \" \": must be non-empty if specified"},
+                {SPEC("{\"rule\":\"true\",\"message\":\"a\\nb\"}"),
+                 AT ".message: Invalid value: \"a\\nb\": must not contain line breaks"},
+                {SPEC("{\"rule\":\"true ||\\nfalse\"}"),
+                 AT ".message: Required value: message must be specified if rule contains line "
+                    "breaks"},
+                {SPEC("{\"rule\":\"true\",\"reason\":\"No\"}"),
+                 AT ".reason: Unsupported value: \"No\": supported values: "
+                    "\"FieldValueDuplicate\", \"FieldValueForbidden\", \"FieldValueInvalid\", "
+                    "\"FieldValueRequired\""},
+                {SPEC("{\"rule\":\"true\",\"fieldPath\":\".c\"}"),
+                 AT ".fieldPath: Invalid value: \".c\": must be a valid path"},
+                {SPEC("{\"rule\":\"true\",\"fieldPath\":\".a\"}"), ""},
+                {SPEC("{\"rule\":\"true\",\"fieldPath\":\"['a']\"}"), ""},
+                {SPEC("{\"rule\":\"true\",\"optionalOldSelf\":true}"),
+                 AT ".optionalOldSelf: Invalid value: true: may not be set if oldSelf is not used "
+                    "in rule"},
+                {SPEC("{\"rule\":\"!oldSelf.hasValue() || oldSelf.value().a == self.a\","
+                      "\"optionalOldSelf\":true}"),
+                 ""},
+                {SPEC("{\"rule\":\"true\",\"messageExpression\":\"1\"}"),
+                 AT ".messageExpression: Invalid value: "
+                    "{\"Rule\":\"true\",\"Message\":\"\",\"MessageExpression\":\"1\","
+                    "\"Reason\":null,\"FieldPath\":\"\",\"OptionalOldSelf\":null}: "
+                    "messageExpression must evaluate to a string"},
+                {"{\"type\":\"object\",\"properties\":{\"l\":{\"type\":\"array\",\"maxItems\":9,"
+                 "\"items\":{\"type\":\"integer\",\"x-kubernetes-validations\":[{\"rule\":"
+                 "\"self >= oldSelf\"}]}}}}",
+                 PATH ".properties[l].items.x-kubernetes-validations[0].rule: Invalid value: "
+                      "\"self >= oldSelf\": oldSelf cannot be used on the uncorrelatable portion "
+                      "of the schema within " PATH ".properties[l]"},
+                {"{\"type\":\"object\",\"properties\":{\"u\":{"
+                 "\"x-kubernetes-preserve-unknown-fields\":true,"
+                 "\"x-kubernetes-validations\":[{\"rule\":\"true\"}]}}}",
+                 PATH ".properties[u].x-kubernetes-validations: Internal error: internal error: "
+                      "failed to construct type information for x-kubernetes-validations rules: "
+                      "unable to convert structural schema to CEL declarations"},
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+                check_definition(&cases[i]);
+}
+
+static void test_a_schema_without_rules_makes_none(void **state) {
+        struct hf__json *schema = parse("{\"type\":\"object\",\"properties\":{\"a\":{}}}");
+        struct hfd_custom_rules *rules = NULL;
+        struct hfd_causes causes = {.n = 0};
+
+        assert_int_equal(hfd_custom_rules_new(schema, PATH, NULL, &rules), 0);
+        assert_null(rules);
+        assert_int_equal(hfd_custom_rules_check(NULL, schema, NULL, &causes), 0);
+        assert_int_equal(causes.n, 0);
+        hf__json_free(schema);
+}
+
+/* ---- objects ---- */
+
+struct object_case {
+        const char *schema;
+        const char *object;
+        const char *old; /* NULL = create */
+        const char *causes;
+};
+
+static void check_object(const struct object_case *c) {
+        struct hf__json *schema = parse(c->schema);
+        struct hf__json *object = parse(c->object);
+        struct hf__json *old = parse(c->old);
+        struct hfd_custom_rules *rules = NULL;
+        struct hfd_causes causes = {.n = 0};
+        char subject[600];
+
+        snprintf(subject, sizeof subject, "%s\n%s\n%s", c->schema, c->object, c->old ? c->old : "");
+        assert_int_equal(hfd_custom_rules_new(schema, PATH, NULL, &rules), 0);
+        hf__json_free(schema);
+        assert_non_null(rules);
+        assert_int_equal(hfd_custom_rules_check(rules, object, old, &causes), 0);
+        assert_causes(&causes, c->causes, subject);
+        hfd_custom_rules_free(rules);
+        hf__json_free(object);
+        hf__json_free(old);
+}
+
+#define CHECK_OBJECTS(cases)                                                                       \
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)                                \
+        check_object(&cases[i])
+
+/* A schema of one field "f", and this rule on it. */
+#define FIELD(type, rule)                                                                          \
+        "{\"type\":\"object\",\"properties\":{\"f\":{" type ",\"x-kubernetes-validations\":[" rule \
+        "]}}}"
+/* A rule on the whole object. */
+#define ROOT(properties, rule)                                                                     \
+        "{\"type\":\"object\",\"properties\":{" properties "},\"x-kubernetes-validations\":["      \
+        "{\"rule\":\"" rule "\"}]}"
+
+static void test_a_broken_rule_has_its_message_and_reason(void **state) {
+        static const struct object_case cases[] = {
+                {SPEC("{\"rule\":\"self.a <= self.b\"}"), "{\"spec\":{\"a\":1,\"b\":2}}", NULL, ""},
+                {SPEC("{\"rule\":\" self.a <= self.b \"}"), "{\"spec\":{\"a\":3,\"b\":2}}", NULL,
+                 "spec: Invalid value: failed rule: self.a <= self.b"},
+                {SPEC("{\"rule\":\"false\",\"message\":\" no \"}"), "{\"spec\":{}}", NULL,
+                 "spec: Invalid value: no"},
+                {SPEC("{\"rule\":\"false\",\"message\":\"no\",\"fieldPath\":\".a\","
+                      "\"reason\":\"FieldValueRequired\"}"),
+                 "{\"spec\":{}}", NULL, "spec.a: Required value: no"},
+                {SPEC("{\"rule\":\"false\",\"message\":\"no\",\"reason\":\"FieldValueForbidden\"}"),
+                 "{\"spec\":{}}", NULL, "spec: Forbidden: no"},
+                {SPEC("{\"rule\":\"false\",\"reason\":\"FieldValueDuplicate\"}"), "{\"spec\":{}}",
+                 NULL, "spec: Duplicate value"},
+                {SPEC("{\"rule\":\"false\",\"messageExpression\":\"'a is ' + string(self.a)\"}"),
+                 "{\"spec\":{\"a\":7}}", NULL, "spec: Invalid value: a is 7"},
+                {SPEC("{\"rule\":\"false\",\"message\":\"m\",\"messageExpression\":"
+                      "\"string(1 / self.a)\"}"),
+                 "{\"spec\":{\"a\":0}}", NULL, "spec: Invalid value: m"},
+                {SPEC("{\"rule\":\"false\",\"message\":\"m\",\"messageExpression\":\"' '\"}"),
+                 "{\"spec\":{}}", NULL, "spec: Invalid value: m"},
+                {SPEC("{\"rule\":\"1 / self.a == 1\"}"), "{\"spec\":{\"a\":0}}", NULL,
+                 "spec: Invalid value: \"object\": division by zero evaluating rule: "
+                 "1 / self.a == 1"},
+                {SPEC("{\"rule\":\"self.a == 1\",\"message\":\"m\"}"), "{\"spec\":{}}", NULL,
+                 "spec: Invalid value: \"object\": no such key: a evaluating rule: m"},
+                {FIELD("\"type\":\"string\"", "{\"rule\":\"self.size() < 3\"}"), "{\"f\":\"abc\"}",
+                 NULL, "f: Invalid value: \"abc\": failed rule: self.size() < 3"},
+                {FIELD("\"type\":\"integer\"", "{\"rule\":\"self < 3\"}"), "{\"f\":5}", NULL,
+                 "f: Invalid value: 5: failed rule: self < 3"},
+                {FIELD("\"x-kubernetes-int-or-string\":true", "{\"rule\":\"self.size() < 3\"}"),
+                 "{\"f\":5}", NULL,
+                 "f: Invalid value: \"\": 'no such overload': call arguments did not match a "
+                 "supported operator, function or macro signature for rule: self.size() < 3"},
+                {FIELD("\"type\":\"integer\"", "{\"rule\":\"self.x\"}"), "{\"f\":5}", NULL,
+                 "f: Invalid value: \"integer\": rule compile error: compilation failed: ERROR: "
+                 "<input>:1:5: type 'int' does not support field selection\n | self.x\n | ....^"},
+                {ROOT("\"a\":{\"type\":\"integer\"}", "self.metadata.name == 'x'"),
+                 "{\"metadata\":{\"name\":\"y\"},\"a\":1}", NULL,
+                 "<nil>: Invalid value: failed rule: self.metadata.name == 'x'"},
+                {"{\"type\":\"object\",\"properties\":{\"m\":{\"type\":\"object\","
+                 "\"additionalProperties\":{\"type\":\"array\",\"items\":{\"type\":\"integer\","
+                 "\"x-kubernetes-validations\":[{\"rule\":\"self > 0\"}]}}}}}",
+                 "{\"m\":{\"k\":[1,0]}}", NULL, "m[k][1]: Invalid value: 0: failed rule: self > 0"},
+                {"{\"type\":\"object\",\"properties\":{\"f\":{\"type\":\"integer\",\"allOf\":["
+                 "{\"x-kubernetes-validations\":[{\"rule\":\"self > 1\"}]}],"
+                 "\"x-kubernetes-validations\":[{\"rule\":\"self > 0\"}]}}}",
+                 "{\"f\":1}", NULL, "f: Invalid value: 1: failed rule: self > 1"},
+        };
+
+        CHECK_OBJECTS(cases);
+}
+
+static void test_values_have_the_types_of_their_schemas(void **state) {
+        static const struct object_case cases[] = {
+                {ROOT("\"a-b\":{\"type\":\"integer\"},\"for\":{\"type\":\"integer\"},"
+                      "\"namespace\":{\"type\":\"string\"},\"x__y\":{\"type\":\"integer\"}",
+                      "self.a__dash__b == 1 && self.__for__ == 2 && self.namespace == 'n' && "
+                      "self.x__underscores__y == 3 && self.kind == 'K'"),
+                 "{\"kind\":\"K\",\"a-b\":1,\"for\":2,\"namespace\":\"n\",\"x__y\":3}", NULL, ""},
+                {FIELD("\"type\":\"string\",\"format\":\"date-time\"",
+                       "{\"rule\":\"self.getFullYear() == 2024\"}"),
+                 "{\"f\":\"2024-02-29T01:02:03Z\"}", NULL, ""},
+                {FIELD("\"type\":\"string\",\"format\":\"date\"",
+                       "{\"rule\":\"self == timestamp('2024-02-29T00:00:00Z')\"}"),
+                 "{\"f\":\"2024-02-29\"}", NULL, ""},
+                {FIELD("\"type\":\"string\",\"format\":\"duration\"",
+                       "{\"rule\":\"self > duration('1h')\"}"),
+                 "{\"f\":\"90m\"}", NULL, ""},
+                {FIELD("\"type\":\"string\",\"format\":\"byte\"", "{\"rule\":\"self == b'hi'\"}"),
+                 "{\"f\":\"aGk=\"}", NULL, ""},
+                {FIELD("\"x-kubernetes-int-or-string\":true",
+                       "{\"rule\":\"type(self) == string ? self == '5%' : self == 5\"}"),
+                 "{\"f\":\"5%\"}", NULL, ""},
+                {FIELD("\"type\":\"number\"", "{\"rule\":\"self == 1.0\"}"), "{\"f\":1}", NULL, ""},
+                {ROOT("\"n\":{\"type\":\"integer\",\"nullable\":true}", "!has(self.n)"),
+                 "{\"n\":null}", NULL, ""},
+                {FIELD("\"type\":\"array\",\"items\":{\"type\":\"string\",\"nullable\":true}",
+                       "{\"rule\":\"self.exists(x, dyn(x) == null)\"}"),
+                 "{\"f\":[\"a\",null]}", NULL, ""},
+                {FIELD("\"type\":\"object\",\"x-kubernetes-embedded-resource\":true",
+                       "{\"rule\":\"self.kind == 'Pod' && self.metadata.name == 'p'\"}"),
+                 "{\"f\":{\"kind\":\"Pod\",\"metadata\":{\"name\":\"p\"}}}", NULL, ""},
+                {FIELD("\"type\":\"object\",\"additionalProperties\":{\"type\":\"integer\"}",
+                       "{\"rule\":\"self.all(k, self[k] > 0) && 'a' in self\"}"),
+                 "{\"f\":{\"a\":1,\"b\":2}}", NULL, ""},
+                {FIELD("\"type\":\"integer\"", "{\"rule\":\"self > 1\"}"), "{\"f\":\"x\"}", NULL,
+                 "f: Invalid value: \"integer\": invalid data, expected int, got string "
+                 "evaluating rule: self > 1"},
+        };
+
+        CHECK_OBJECTS(cases);
+}
+
+#define SET "\"type\":\"array\",\"items\":{\"type\":\"string\"},\"x-kubernetes-list-type\":\"set\""
+#define KEYED                                                                                      \
+        "\"type\":\"array\",\"x-kubernetes-list-type\":\"map\",\"x-kubernetes-list-map-keys\":["   \
+        "\"k\"],\"items\":{\"type\":\"object\",\"properties\":{\"k\":{\"type\":\"string\"},"       \
+        "\"v\":{\"type\":\"integer\"}}}"
+#define KEYED_RULE                                                                                 \
+        "{\"type\":\"object\",\"properties\":{\"f\":{\"type\":\"array\","                          \
+        "\"x-kubernetes-list-type\":\"map\",\"x-kubernetes-list-map-keys\":[\"k\"],\"items\":{"    \
+        "\"type\":\"object\",\"properties\":{\"k\":{\"type\":\"string\"},\"v\":{"                  \
+        "\"type\":\"integer\",\"x-kubernetes-validations\":[{\"rule\":\"self >= oldSelf\"}]}}}}}}"
+
+static void test_lists_compare_by_their_types(void **state) {
+        static const struct object_case cases[] = {
+                {FIELD(SET, "{\"rule\":\"self == oldSelf\"}"), "{\"f\":[\"a\",\"b\"]}",
+                 "{\"f\":[\"b\",\"a\"]}", ""},
+                {FIELD(SET, "{\"rule\":\"self == oldSelf\"}"), "{\"f\":[\"a\",\"b\"]}",
+                 "{\"f\":[\"b\",\"c\"]}", "f: Invalid value: failed rule: self == oldSelf"},
+                {FIELD(SET, "{\"rule\":\"(self + oldSelf).size() == 3\"}"), "{\"f\":[\"a\",\"b\"]}",
+                 "{\"f\":[\"b\",\"c\"]}", ""},
+                {FIELD("\"type\":\"array\",\"items\":{\"type\":\"string\"}",
+                       "{\"rule\":\"self == oldSelf\"}"),
+                 "{\"f\":[\"a\",\"b\"]}", "{\"f\":[\"b\",\"a\"]}",
+                 "f: Invalid value: failed rule: self == oldSelf"},
+                {FIELD(KEYED, "{\"rule\":\"self == oldSelf\"}"),
+                 "{\"f\":[{\"k\":\"a\",\"v\":1},{\"k\":\"b\",\"v\":2}]}",
+                 "{\"f\":[{\"k\":\"b\",\"v\":2},{\"k\":\"a\",\"v\":1}]}", ""},
+                {FIELD(KEYED, "{\"rule\":\"(oldSelf + self)[0].v == 5 && "
+                              "(oldSelf + self).size() == 2\"}"),
+                 "{\"f\":[{\"k\":\"a\",\"v\":5},{\"k\":\"b\",\"v\":2}]}",
+                 "{\"f\":[{\"k\":\"a\",\"v\":1}]}", ""},
+        };
+
+        CHECK_OBJECTS(cases);
+}
+
+static void test_transition_rules_need_an_old_value(void **state) {
+        static const struct object_case cases[] = {
+                {FIELD("\"type\":\"integer\"", "{\"rule\":\"self >= oldSelf\"}"), "{\"f\":1}", NULL,
+                 ""},
+                {FIELD("\"type\":\"integer\"", "{\"rule\":\"self >= oldSelf\"}"), "{\"f\":1}", "{}",
+                 ""},
+                {FIELD("\"type\":\"integer\"", "{\"rule\":\"self >= oldSelf\"}"), "{\"f\":1}",
+                 "{\"f\":2}", "f: Invalid value: 1: failed rule: self >= oldSelf"},
+                {FIELD("\"type\":\"integer\"", "{\"rule\":\"oldSelf.hasValue()\","
+                                               "\"optionalOldSelf\":true}"),
+                 "{\"f\":1}", NULL, "f: Invalid value: 1: failed rule: oldSelf.hasValue()"},
+                {FIELD("\"type\":\"integer\"", "{\"rule\":\"oldSelf.value() < self\","
+                                               "\"optionalOldSelf\":true}"),
+                 "{\"f\":1}", "{\"f\":0}", ""},
+                /* Elements of a list that is a map are found by their keys, wherever they are. */
+                {KEYED_RULE, "{\"f\":[{\"k\":\"b\",\"v\":1},{\"k\":\"a\",\"v\":3}]}",
+                 "{\"f\":[{\"k\":\"a\",\"v\":3},{\"k\":\"b\",\"v\":2}]}",
+                 "f[0].v: Invalid value: 1: failed rule: self >= oldSelf"},
+                /* Whatever the schema does not declare takes part in comparisons. */
+                {FIELD("\"type\":\"object\",\"x-kubernetes-preserve-unknown-fields\":true",
+                       "{\"rule\":\"self == oldSelf\"}"),
+                 "{\"f\":{\"x\":[1,{\"y\":2}]}}", "{\"f\":{\"x\":[1,{\"y\":3}]}}",
+                 "f: Invalid value: failed rule: self == oldSelf"},
+        };
+
+        CHECK_OBJECTS(cases);
+}
+
+static void test_unchanged_values_are_forgiven(void **state) {
+        static const struct object_case cases[] = {
+                {FIELD("\"type\":\"integer\"", "{\"rule\":\"self > 5\"}"), "{\"f\":1,\"g\":2}",
+                 "{\"f\":1,\"g\":1}", ""},
+                {FIELD("\"type\":\"integer\"", "{\"rule\":\"self > 5\"}"), "{\"f\":1}", "{\"f\":2}",
+                 "f: Invalid value: 1: failed rule: self > 5"},
+                /* An element of an atomic list is forgiven if the whole list is unchanged. */
+                {"{\"type\":\"object\",\"properties\":{\"f\":{\"type\":\"array\",\"items\":{"
+                 "\"type\":\"integer\",\"x-kubernetes-validations\":[{\"rule\":\"self > 5\"}]}}}}",
+                 "{\"f\":[1,9],\"g\":1}", "{\"f\":[1,9]}", ""},
+                {"{\"type\":\"object\",\"properties\":{\"f\":{\"type\":\"array\",\"items\":{"
+                 "\"type\":\"integer\",\"x-kubernetes-validations\":[{\"rule\":\"self > 5\"}]}}}}",
+                 "{\"f\":[1,8]}", "{\"f\":[1,9]}", "f[0]: Invalid value: 1: failed rule: self > 5"},
+                /* A transition rule is not. */
+                {FIELD("\"type\":\"integer\"", "{\"rule\":\"self > oldSelf\"}"), "{\"f\":1}",
+                 "{\"f\":1}", "f: Invalid value: 1: failed rule: self > oldSelf"},
+        };
+
+        CHECK_OBJECTS(cases);
+}
+
+static void test_a_very_wrong_object_is_not_evaluated(void **state) {
+        struct hf__json *schema = parse(FIELD("\"type\":\"integer\"", "{\"rule\":\"false\"}"));
+        struct hf__json *object = parse("{\"f\":1}");
+        struct hfd_custom_rules *rules = NULL;
+        struct hfd_causes causes = {.n = 0};
+
+        assert_int_equal(hfd_custom_rules_new(schema, PATH, NULL, &rules), 0);
+        hfd_cause_required(&causes, "g", NULL);
+        assert_int_equal(hfd_custom_rules_check(rules, object, NULL, &causes), 0);
+        assert_causes(&causes,
+                      "g: Required value\n<nil>: Invalid value: null: some validation rules were "
+                      "not checked because the object was invalid; correct the existing errors to "
+                      "complete validation",
+                      "");
+        hfd_custom_rules_free(rules);
+        hf__json_free(schema);
+        hf__json_free(object);
+}
+
+/* ---- limits ---- */
+
+/* n times an element, as a list. */
+static char *list_of(const char *before, const char *element, size_t n, const char *after) {
+        struct hf__strbuf text = {0};
+
+        hf__strbuf_puts(&text, before);
+        for (size_t i = 0; i < n; i++)
+                hf__strbuf_printf(&text, "%s%s", i > 0 ? "," : "", element);
+        hf__strbuf_puts(&text, after);
+        assert_int_equal(text.error, 0);
+        return text.data;
+}
+
+static void test_an_evaluation_has_limits(void **state) {
+        char *object = list_of("{\"f\":[", "1", 1000, "]}");
+        char *objects = list_of("{\"f\":[", "[1,2,3,4,5,6,7,8,9,10]", 4000, "]}");
+        const struct object_case cases[] = {
+                {FIELD("\"type\":\"array\",\"items\":{\"type\":\"integer\"}",
+                       "{\"rule\":\"self.all(a, self.all(b, a == b))\",\"message\":\"m\"}"),
+                 object, NULL,
+                 "f: Invalid value: \"array\": 'operation cancelled: actual cost limit exceeded': "
+                 "no further validation rules will be run due to call cost exceeds limit for "
+                 "rule: m"},
+                /* Each evaluation is cheap enough, but all of them are not. */
+                {"{\"type\":\"object\",\"properties\":{\"f\":{\"type\":\"array\",\"items\":{"
+                 "\"type\":\"array\",\"items\":{\"type\":\"integer\"},"
+                 "\"x-kubernetes-validations\":[{\"rule\":"
+                 "\"self.all(a, self.all(b, self.all(c, a + b + c > 0)))\"}]}}}}",
+                 objects, NULL,
+                 "f[1046]: Invalid value: \"array\": validation failed due to running out of cost "
+                 "budget, no further validation rules will be run"},
+        };
+
+        check_object(&cases[0]);
+        check_object(&cases[1]);
+        free(object);
+        free(objects);
+}
+
+/* ---- the stack ---- */
+
+struct deep {
+        const char *before;
+        const char *after;
+        size_t n;
+        size_t groups; /* of a pattern */
+};
+
+#define PARTS 45 /* levels of the schema: those of its JSON are limited to 100 */
+
+static void add_times(struct hf__strbuf *out, const char *text, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                hf__strbuf_puts(out, text);
+}
+
+/* Makes and evaluates the rules of a deep schema, whose innermost part has a deep rule: `before`
+ * and `after` n times. The value there is as deep as JSON may be. */
+static void *run_deep(void *ctx) {
+        const struct deep *deep = ctx;
+        struct hf__strbuf schema_text = {0};
+        struct hf__strbuf text = {0};
+        struct hf__json *schema;
+        struct hf__json *object;
+        struct hf__json *old;
+        struct hfd_custom_rules *rules = NULL;
+        struct hfd_causes causes;
+
+        causes.n = 0;
+        add_times(&schema_text, "{\"type\":\"object\",\"properties\":{\"p\":", PARTS);
+        hf__strbuf_puts(&schema_text,
+                        "{\"type\":\"object\",\"x-kubernetes-preserve-unknown-fields\":true,"
+                        "\"properties\":{\"l\":{\"type\":\"array\",\"maxItems\":1,\"items\":{"
+                        "\"type\":\"string\"}}},\"x-kubernetes-validations\":[{\"rule\":\"");
+        add_times(&schema_text, deep->before, deep->n);
+        hf__strbuf_puts(&schema_text, "(self == oldSelf && '");
+        add_times(&schema_text, "(", deep->groups);
+        add_times(&schema_text, ")", deep->groups);
+        hf__strbuf_puts(&schema_text, "' != 'x' && ''.matches('");
+        add_times(&schema_text, "(", deep->groups);
+        add_times(&schema_text, ")", deep->groups);
+        hf__strbuf_puts(&schema_text, "'))");
+        add_times(&schema_text, deep->after, deep->n);
+        hf__strbuf_puts(&schema_text, "\"}]}");
+        add_times(&schema_text, "}}", PARTS);
+        schema = parse(schema_text.data);
+        add_times(&text, "{\"p\":", PARTS);
+        hf__strbuf_puts(&text, "{\"l\":[\"a\"],\"u\":");
+        add_times(&text, "[", 99 - PARTS - 1);
+        add_times(&text, "]", 99 - PARTS - 1);
+        add_times(&text, "}", PARTS + 1);
+        object = parse(text.data);
+        old = parse(text.data);
+        assert_int_equal(hfd_custom_rules_new(schema, PATH, &causes, &rules), 0);
+        assert_non_null(rules);
+        causes.n = 0;
+        assert_int_equal(hfd_custom_rules_check(rules, object, old, &causes), 0);
+        hfd_custom_rules_free(rules);
+        hf__json_free(schema);
+        hf__json_free(object);
+        hf__json_free(old);
+        hf__strbuf_done(&schema_text);
+        hf__strbuf_done(&text);
+        return NULL;
+}
+
+/* A thread that needs more ends the process: the page below its stack is not accessible. */
+static void run_with_stack(struct deep *deep, size_t stack) {
+        pthread_attr_t attr;
+        pthread_t thread;
+
+        assert_int_equal(pthread_attr_init(&attr), 0);
+        assert_int_equal(pthread_attr_setstacksize(&attr, stack), 0);
+        assert_int_equal(pthread_create(&thread, &attr, run_deep, deep), 0);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        pthread_attr_destroy(&attr);
+}
+
+static void test_rules_need_no_more_stack_than_they_say(void **state) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+        skip(); /* They make frames several times as large. */
+#endif
+        static const struct {
+                const char *before;
+                const char *after;
+        } pairs[] = {
+                {"(", ")"},
+                {"[", "][0]"},
+                {"!(", ")"},
+                {"self.l.all(a, ", ")"},
+                {"(true || true && 1 < 2 + 3 * 4 && ", ")"},
+                {"true ? true : ", ""},
+                {"self.l[size([", "])] == '' || "},
+                {"{'a': ", "}['a']"},
+                {"true == ", ""},
+                {"dyn(", ")"},
+        };
+
+        for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+                for (size_t n = 20; n < 400; n += n < 62 ? 3 : 100) {
+                        struct deep deep = {pairs[i].before, pairs[i].after, n, 99};
+
+                        run_with_stack(&deep, HFD_CUSTOM_RULES_STACK);
+                }
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_mistakes_of_definitions_have_kubernetes_messages),
+                cmocka_unit_test(test_a_schema_without_rules_makes_none),
+                cmocka_unit_test(test_a_broken_rule_has_its_message_and_reason),
+                cmocka_unit_test(test_values_have_the_types_of_their_schemas),
+                cmocka_unit_test(test_lists_compare_by_their_types),
+                cmocka_unit_test(test_transition_rules_need_an_old_value),
+                cmocka_unit_test(test_unchanged_values_are_forgiven),
+                cmocka_unit_test(test_a_very_wrong_object_is_not_evaluated),
+                cmocka_unit_test(test_an_evaluation_has_limits),
+                cmocka_unit_test(test_rules_need_no_more_stack_than_they_say),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

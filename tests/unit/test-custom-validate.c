@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Objects of custom kinds are validated, with the messages of kube-apiserver. */
+#undef NDEBUG
+#include <assert.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/strbuf.h"
+#include "custom_schema_fixture.h"
+
+struct row {
+        const char *schema; /* of spec */
+        const char *spec;
+        const char *causes;
+};
+
+static void check_rows(const struct row *rows, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                expect_validation(rows[i].schema, rows[i].spec, NULL, rows[i].causes);
+}
+#define CHECK(rows) check_rows(rows, sizeof(rows) / sizeof(rows)[0])
+
+#define S(text) "{'type':'string'," text "}"
+#define I(text) "{'type':'integer'," text "}"
+#define N(text) "{'type':'number'," text "}"
+
+static const struct row types[] = {
+        {"{'type':'string'}", "'a'", ""},
+        {"{'type':'string'}", "1",
+         "spec: Invalid value: \"integer\": spec in body must be of type string: \"integer\""},
+        {"{'type':'string'}", "1.5",
+         "spec: Invalid value: \"number\": spec in body must be of type string: \"number\""},
+        {"{'type':'string'}", "null",
+         "spec: Invalid value: \"null\": spec in body must be of type string: \"null\""},
+        {"{'type':'string','nullable':true}", "null", ""},
+        {"{'type':'integer'}", "'1'",
+         "spec: Invalid value: \"string\": spec in body must be of type integer: \"string\""},
+        {"{'type':'integer'}", "1.0", ""},
+        {"{'type':'number'}", "1", ""},
+        {"{'type':'number'}", "true",
+         "spec: Invalid value: \"boolean\": spec in body must be of type number: \"boolean\""},
+        {"{'type':'boolean'}", "[]",
+         "spec: Invalid value: \"array\": spec in body must be of type boolean: \"array\""},
+        {"{'type':'array','items':{'type':'string'}}", "{}",
+         "spec: Invalid value: \"object\": spec in body must be of type array: \"object\""},
+        {"{'type':'object'}", "[]",
+         "spec: Invalid value: \"array\": spec in body must be of type object: \"array\""},
+        {"{'type':'array','items':{'type':'string'}}", "['a',1]",
+         "spec[1]: Invalid value: \"integer\": spec[1] in body must be of type string: "
+         "\"integer\""},
+        {"{'type':'object','properties':{'a':{'type':'string'}}}", "{'a':1}",
+         "spec.a: Invalid value: \"integer\": spec.a in body must be of type string: "
+         "\"integer\""},
+        {"{'type':'object','additionalProperties':{'type':'string'}}", "{'x.y':1}",
+         "spec.x.y: Invalid value: \"integer\": spec.x.y in body must be of type string: "
+         "\"integer\""},
+        {"{'x-kubernetes-int-or-string':true}", "1", ""},
+        {"{'x-kubernetes-int-or-string':true}", "'a'", ""},
+        {"{'x-kubernetes-int-or-string':true}", "true",
+         "spec: Invalid value: \"boolean\": spec in body must be of type integer,string: "
+         "\"boolean\""},
+        {"{'x-kubernetes-preserve-unknown-fields':true}", "[{'a':null}]", ""},
+        {"{'type':'object','properties':{'a':{'type':'string'}},"
+         "'x-kubernetes-preserve-unknown-fields':true}",
+         "{'b':1,'c':null}", ""},
+};
+
+static void test_types(void **state) {
+        (void)state;
+        CHECK(types);
+}
+
+static const struct row texts[] = {
+        {S("'maxLength':2"), "'\u00e4\u00f6'", ""},
+        {S("'maxLength':2"), "'abc'", "spec: Too long: may not be more than 2 bytes"},
+        {S("'maxLength':1"), "'abc'", "spec: Too long: may not be more than 1 byte"},
+        {S("'minLength':2"), "'\u00e4'",
+         "spec: Invalid value: \"\u00e4\": spec in body should be at least 2 chars long"},
+        {S("'pattern':'^[a-z]+$'"), "'abc'", ""},
+        {S("'pattern':'^[a-z]+$'"), "'aBc'",
+         "spec: Invalid value: \"aBc\": spec in body should match '^[a-z]+$'"},
+        {S("'pattern':'b'"), "'abc'", ""},
+        {S("'minLength':5,'pattern':'^b'"), "'abc'",
+         "spec: Invalid value: \"abc\": spec in body should be at least 5 chars long"},
+        {S("'enum':['a','b']"), "'b'", ""},
+        {S("'enum':['a','b']"), "'c'",
+         "spec: Unsupported value: \"c\": supported values: \"a\", \"b\""},
+        {S("'nullable':true,'enum':['a',null]"), "null",
+         "spec: Unsupported value: null: supported values: \"a\", \"null\""},
+        {I("'enum':[1,2]"), "3", "spec: Unsupported value: 3: supported values: \"1\", \"2\""},
+        {S("'format':'date'"), "'2026-02-29'",
+         "spec: Invalid value: \"2026-02-29\": spec in body must be of type date: \"2026-02-29\""},
+        {S("'format':'date-time'"), "5",
+         "spec: Invalid value: \"int64\": spec in body must be of type date-time: \"int64\""},
+        {S("'format':'unheard-of'"), "'x'", ""},
+        {S("'format':'int32'"), "'x'", ""},
+        {"{'x-kubernetes-int-or-string':true,'pattern':'^[0-9]+%$'}", "'5%'", ""},
+        {"{'x-kubernetes-int-or-string':true,'pattern':'^[0-9]+%$'}", "'5'",
+         "spec: Invalid value: \"5\": spec in body should match '^[0-9]+%$'"},
+        {"{'x-kubernetes-int-or-string':true,'pattern':'^[0-9]+%$'}", "5", ""},
+};
+
+static void test_texts(void **state) {
+        (void)state;
+        CHECK(texts);
+}
+
+static const struct row numbers[] = {
+        {I("'minimum':1"), "1", ""},
+        {I("'minimum':1"), "0",
+         "spec: Invalid value: 0: spec in body should be greater than or equal to 1"},
+        {I("'minimum':1,'exclusiveMinimum':true"), "1",
+         "spec: Invalid value: 1: spec in body should be greater than 1"},
+        {I("'maximum':9"), "10",
+         "spec: Invalid value: 10: spec in body should be less than or equal to 9"},
+        {I("'maximum':9,'exclusiveMaximum':true"), "9",
+         "spec: Invalid value: 9: spec in body should be less than 9"},
+        {N("'minimum':0.5"), "0.25",
+         "spec: Invalid value: 0.25: spec in body should be greater than or equal to 0.5"},
+        {N("'maximum':1000000"), "1000000.5",
+         "spec: Invalid value: 1000000.5: spec in body should be less than or equal to 1e+06"},
+        {I("'multipleOf':5"), "15", ""},
+        {I("'multipleOf':5"), "16",
+         "spec: Invalid value: 16: spec in body should be a multiple of 5"},
+        {N("'multipleOf':0.1"), "0.7", ""},
+        {N("'multipleOf':0.5"), "0.7",
+         "spec: Invalid value: 0.7: spec in body should be a multiple of 0.5"},
+        {I("'multipleOf':0"), "16",
+         "spec: Invalid value: 0: factor MultipleOf declared for spec must be positive: 0"},
+        {I("'format':'int32'"), "2147483647", ""},
+        {I("'format':'int32'"), "2147483648",
+         "<nil>: Invalid value: \"\": Checked value must be of type integer with format int32 in "
+         "spec"},
+        {I("'format':'int64'"), "9223372036854775807", ""},
+        {I("'format':'int64'"), "1e20",
+         "<nil>: Invalid value: \"\": Checked value must be of type integer with format int64 in "
+         "spec"},
+        {N("'format':'float'"), "1e300",
+         "<nil>: Invalid value: \"\": Checked value must be of type number with format float in "
+         "spec"},
+        {N("'format':'double'"), "1e300", ""},
+        {I("'maximum':1.5"), "1",
+         "<nil>: Invalid value: \"\": Maximum boundary value must be of type integer (default "
+         "format) in spec"},
+        {"{'type':'integer'}", "1.5",
+         "spec: Invalid value: \"number\": spec in body must be of type integer: \"number\"\n"
+         "<nil>: Invalid value: \"\": Checked value must be of type integer (default format) in "
+         "spec"},
+};
+
+static void test_numbers(void **state) {
+        (void)state;
+        CHECK(numbers);
+}
+
+static const struct row containers[] = {
+        {"{'type':'array','maxItems':1,'items':{'type':'string'}}", "['a','b']",
+         "spec: Too many: 2: must have at most 1 item"},
+        {"{'type':'array','minItems':2,'items':{'type':'string'}}", "['a']",
+         "spec: Invalid value: 1: spec in body should have at least 2 items"},
+        {"{'type':'object','maxProperties':0,'additionalProperties':{'type':'string'}}",
+         "{'a':'b'}", "spec: Too many: 1: must have at most 0 items"},
+        {"{'type':'object','minProperties':1}", "{}",
+         "spec: Invalid value: 0: spec in body should have at least 1 properties"},
+        {"{'type':'object','required':['a','b'],'properties':{'a':{'type':'string'},"
+         "'b':{'type':'string'}}}",
+         "{'b':'c'}", "spec.a: Required value"},
+        {"{'type':'object','required':['a','b','c','d','e','f','g','h','i'],"
+         "'x-kubernetes-preserve-unknown-fields':true}",
+         "{'a':1,'b':1,'c':1,'d':1,'f':1,'g':1,'h':1}",
+         "spec.e: Required value\nspec.i: Required value"},
+        {"{'type':'object','additionalProperties':false}", "{'a':1}",
+         "spec: Invalid value: \"a\": spec.a in body is a forbidden property"},
+        {"{'type':'object','required':['a'],'properties':{'a':{'type':'string'}}}", "{'a':null}",
+         "spec.a: Invalid value: \"null\": spec.a in body must be of type string: \"null\""},
+};
+
+static void test_arrays_and_objects(void **state) {
+        (void)state;
+        CHECK(containers);
+}
+
+static const struct row combinations[] = {
+        {S("'anyOf':[{'pattern':'^a'},{'pattern':'^b'}]"), "'bc'", ""},
+        {S("'anyOf':[{'pattern':'^a'},{'pattern':'^b'}]"), "'c'",
+         "<nil>: Invalid value: \"\": \"spec\" must validate at least one schema (anyOf)\n"
+         "spec: Invalid value: \"c\": spec in body should match '^a'"},
+        {S("'oneOf':[{'pattern':'^a'},{'pattern':'b'}]"), "'ac'", ""},
+        {S("'oneOf':[{'pattern':'^a'},{'pattern':'b'}]"), "'ab'",
+         "<nil>: Invalid value: \"\": \"spec\" must validate one and only one schema (oneOf). "
+         "Found 2 valid alternatives"},
+        {S("'oneOf':[{'pattern':'^a'},{'pattern':'b'}]"), "'c'",
+         "<nil>: Invalid value: \"\": \"spec\" must validate one and only one schema (oneOf). "
+         "Found none valid\nspec: Invalid value: \"c\": spec in body should match '^a'"},
+        {S("'allOf':[{'pattern':'^a'},{'maxLength':2}]"), "'ab'", ""},
+        {S("'allOf':[{'pattern':'^a'},{'maxLength':2}]"), "'abc'",
+         "<nil>: Invalid value: \"\": \"spec\" must validate all the schemas (allOf)\n"
+         "spec: Too long: may not be more than 2 bytes"},
+        {S("'allOf':[{'pattern':'^a'},{'maxLength':2}]"), "'cba'",
+         "<nil>: Invalid value: \"\": \"spec\" must validate all the schemas (allOf). None "
+         "validated\nspec: Too long: may not be more than 2 bytes\n"
+         "spec: Invalid value: \"cba\": spec in body should match '^a'"},
+        {S("'not':{'enum':['x']}"), "'y'", ""},
+        {S("'not':{'enum':['x']}"), "'x'",
+         "<nil>: Invalid value: \"\": \"spec\" must not validate the schema (not)"},
+        {"{'type':'object','properties':{'a':{'type':'string'},'b':{'type':'string'}},"
+         "'oneOf':[{'required':['a']},{'required':['b']}]}",
+         "{'b':'x'}", ""},
+        /* The alternative that has more in common with the value is reported. */
+        {"{'type':'object','properties':{'a':{'type':'string'},'b':{'type':'string'}},"
+         "'anyOf':[{'required':['a']},{'required':['a'],'properties':{'b':{'minLength':1}}}]}",
+         "{'b':'x'}",
+         "<nil>: Invalid value: \"\": \"spec\" must validate at least one schema (anyOf)\n"
+         "spec.a: Required value"},
+        /* What several schemas refuse for one reason is reported once. */
+        {S("'pattern':'^a','allOf':[{'pattern':'^a'}]"), "'b'",
+         "<nil>: Invalid value: \"\": \"spec\" must validate all the schemas (allOf). None "
+         "validated\nspec: Invalid value: \"b\": spec in body should match '^a'"},
+        {"{'x-kubernetes-int-or-string':true,'anyOf':[{'type':'integer'},{'type':'string'}]}", "7",
+         ""},
+};
+
+static void test_combinations(void **state) {
+        (void)state;
+        CHECK(combinations);
+}
+
+#define SET "{'type':'array','x-kubernetes-list-type':'set','items':{'type':'string'}}"
+#define MAP(keys)                                                                                  \
+        "{'type':'array','x-kubernetes-list-type':'map','x-kubernetes-list-map-keys':[" keys       \
+        "],'items':{'type':'object','x-kubernetes-preserve-unknown-fields':true,'properties':{"    \
+        "'name':{'type':'string'},'port':{'type':'integer'}}}}"
+
+static const struct row lists[] = {
+        {SET, "['a','b']", ""},
+        {SET, "['a','b','a','b','a']",
+         "spec[2]: Duplicate value: \"a\"\nspec[3]: Duplicate value: \"b\""},
+        {"{'type':'array','x-kubernetes-list-type':'set','items':{'type':'object',"
+         "'x-kubernetes-map-type':'atomic','additionalProperties':{'type':'integer'}}}",
+         "[{'a':1,'b':2},{'b':2,'a':1}]", "spec[1]: Duplicate value: {\"a\":1,\"b\":2}"},
+        {MAP("'name'"), "[{'name':'a'},{'name':'b'},{'name':'a','x':1}]",
+         "spec[2]: Duplicate value: {\"name\":\"a\"}"},
+        {MAP("'port','name'"), "[{'name':'a','port':1},{'name':'a','port':2}]", ""},
+        {MAP("'port','name'"), "[{'name':'a','port':1},{'port':1,'name':'a'}]",
+         "spec[1]: Duplicate value: {\"name\":\"a\",\"port\":1}"},
+        {MAP("'name'"), "[{'x':1},{'x':2}]", "spec[1]: Duplicate value: {}"},
+        {"{'type':'object','additionalProperties':" SET "}", "{'k':['a','a']}",
+         "spec[k][1]: Duplicate value: \"a\""},
+};
+
+static void test_lists_have_no_element_twice(void **state) {
+        (void)state;
+        CHECK(lists);
+}
+
+#define EMBEDDED                                                                                   \
+        "{'type':'object','x-kubernetes-embedded-resource':true,"                                  \
+        "'x-kubernetes-preserve-unknown-fields':true}"
+
+static const struct row embedded[] = {
+        {EMBEDDED, "{'apiVersion':'v1','kind':'Pod'}", ""},
+        {EMBEDDED, "{'apiVersion':'apps/v1','kind':'Pod','metadata':{'name':'a:b'}}", ""},
+        {EMBEDDED, "{}", "spec.apiVersion: Required value\nspec.kind: Required value"},
+        {EMBEDDED, "{'apiVersion':'a/b/c','kind':''}",
+         "spec.apiVersion: Invalid value: \"a/b/c\": unexpected GroupVersion string: a/b/c\n"
+         "spec.kind: Invalid value: \"\": must not be empty"},
+        {EMBEDDED, "{'apiVersion':'v1','kind':'1x'}",
+         "spec.kind: Invalid value: \"1x\": may have mixed case, but should otherwise match: a "
+         "DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an "
+         "alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or "
+         "'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"},
+        {EMBEDDED, "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'a/b'}}",
+         "spec.metadata.name: Invalid value: \"a/b\": may not contain '/'"},
+};
+
+static void test_embedded_resources(void **state) {
+        (void)state;
+        CHECK(embedded);
+}
+
+static void test_metadata_of_a_wrong_type_is_refused(void **state) {
+        struct hfd_custom_schema *schema = schema_of_spec(EMBEDDED);
+        struct hf__json *object =
+                json_of("{'spec':{'apiVersion':'v1','kind':'Pod','metadata':{'labels':{'a':1}}}}");
+        struct hfd_causes causes = {.n = 0};
+
+        (void)state;
+        hfd_custom_schema_validate(schema, object, NULL, &causes);
+        assert_int_equal(causes.n, 1);
+        assert_string_equal(causes.items[0].field, "spec.metadata");
+        hf__json_free(object);
+        hfd_custom_schema_free(schema);
+}
+
+/* ---- ratcheting ---- */
+
+static void test_unchanged_parts_may_stay_invalid(void **state) {
+        static const char object[] =
+                "{'type':'object','properties':{'a':{'type':'string','maxLength':1},'b':{"
+                "'type':'string','maxLength':1},'l':{'type':'array','items':{'type':'string',"
+                "'maxLength':1}},'m':{'type':'array','x-kubernetes-list-type':'map',"
+                "'x-kubernetes-list-map-keys':['name'],'items':{'type':'object','properties':{"
+                "'name':{'type':'string'},'v':{'type':'string','maxLength':1}}}},'s':" SET "}}";
+        static const struct {
+                const char *spec, *old, *causes;
+        } rows[] = {
+                {"{'a':'xx','b':'y'}", "{'a':'xx','b':'z'}", ""},
+                {"{'a':'xx','b':'yy'}", "{'a':'xx','b':'z'}",
+                 "spec.b: Too long: may not be more than 1 byte"},
+                {"{'a':'xx'}", "{}", "spec.a: Too long: may not be more than 1 byte"},
+                /* The elements of an atomic list are one part. */
+                {"{'l':['xx'],'b':'y'}", "{'l':['xx']}", ""},
+                {"{'l':['xx','y']}", "{'l':['xx']}",
+                 "spec.l[0]: Too long: may not be more than 1 byte"},
+                /* Those of a map are found by their keys. */
+                {"{'m':[{'name':'q','v':'y'},{'name':'p','v':'xx'}]}",
+                 "{'m':[{'name':'p','v':'xx'}]}", ""},
+                {"{'m':[{'name':'q','v':'xx'}]}", "{'m':[{'name':'p','v':'xx'}]}",
+                 "spec.m[0].v: Too long: may not be more than 1 byte"},
+                {"{'s':['x','x'],'a':'y'}", "{'s':['x','x']}", ""},
+                {"{'s':['x','x']}", "{'s':['x']}", "spec.s[1]: Duplicate value: \"x\""},
+        };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+                expect_validation(object, rows[i].spec, rows[i].old, rows[i].causes);
+}
+
+static void test_combinations_ratchet_with_their_part(void **state) {
+        static const char object[] =
+                "{'type':'object','properties':{'a':{'type':'string'},'b':{'type':'string'}},"
+                "'allOf':[{'properties':{'a':{'maxLength':1}}}],'not':{'required':['b']}}";
+
+        (void)state;
+        expect_validation(object, "{'a':'xx','b':'y'}", "{'a':'xx','b':'y'}", "");
+        expect_validation(object, "{'a':'xx','b':'z'}", "{'a':'xx','b':'y'}",
+                          "<nil>: Invalid value: \"\": \"spec\" must not validate the schema "
+                          "(not)");
+}
+
+/* ---- the size of values ---- */
+
+static void test_causes_are_limited_and_duplicates_found_in_long_lists(void **state) {
+        struct hfd_custom_schema *schema = schema_of_spec(SET);
+        struct hf__json *object = json_of("{'spec':[]}");
+        struct hf__json *list = hf__json_get(object, "spec");
+        struct hfd_causes causes = {.n = 0};
+        char text[16];
+
+        (void)state;
+        for (int i = 0; i < 40000; i++) {
+                (void)snprintf(text, sizeof text, "%d", i % 20000);
+                assert_int_equal(hf__json_append_string(list, text), 0);
+        }
+        hfd_custom_schema_validate(schema, object, NULL, &causes);
+        assert_int_equal(causes.n, HFD_CAUSES_MAX);
+        assert_string_equal(causes.items[0].field, "spec[20000]");
+        assert_string_equal(causes.items[0].text, "Duplicate value: \"0\"");
+        hf__json_free(object);
+        hfd_custom_schema_free(schema);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_types),
+                cmocka_unit_test(test_texts),
+                cmocka_unit_test(test_numbers),
+                cmocka_unit_test(test_arrays_and_objects),
+                cmocka_unit_test(test_combinations),
+                cmocka_unit_test(test_lists_have_no_element_twice),
+                cmocka_unit_test(test_embedded_resources),
+                cmocka_unit_test(test_metadata_of_a_wrong_type_is_refused),
+                cmocka_unit_test(test_unchanged_parts_may_stay_invalid),
+                cmocka_unit_test(test_combinations_ratchet_with_their_part),
+                cmocka_unit_test(test_causes_are_limited_and_duplicates_found_in_long_lists),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
