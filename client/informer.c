@@ -18,6 +18,7 @@
 #include "base/thread.h"
 #include "client/informer_handlers.h"
 #include "client/informer_private.h"
+#include "client/metadata_transform.h"
 
 static const struct hf__sized sized_config = HF__SIZED(struct hf_informer_config, resource);
 
@@ -86,7 +87,7 @@ int hf_informer_new(const struct hf_host *host, const struct hf_informer_config 
         informer->clock = hf_host_clock(host);
         informer->client = config.client;
         informer->one_revision = config.one_revision;
-        informer->metadata_only = config.metadata_only;
+        informer->transform = config.metadata_only ? hf__metadata_transform : NULL;
         informer->resync = config.resync;
         informer->thread = config.thread ? config.thread : &informer->own_thread;
         hf__reflector_queue_init(&informer->queue);
@@ -101,6 +102,11 @@ int hf_informer_new(const struct hf_host *host, const struct hf_informer_config 
         }
         *ret_informer = informer;
         return 0;
+}
+
+void hf__informer_set_transform(struct hf_informer *informer, hf__informer_transform_fn transform) {
+        assert(!informer->started);
+        informer->transform = transform;
 }
 
 int hf_informer_start(struct hf_informer *informer) {

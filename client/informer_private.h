@@ -27,6 +27,7 @@
 #include "client/indexer.h"
 #include "client/informer_store.h"
 #include "client/informer_thread.h"
+#include "client/informer_transform.h"
 #include "client/reflector.h"
 #include "client/reflector_source.h"
 
@@ -37,7 +38,8 @@ struct hf_informer {
         struct hf_client *client;     /* borrowed */
         struct hf_resource resource;  /* its strings are owned */
         char *ns, *query;             /* owned; "" = none */
-        bool one_revision, metadata_only;
+        bool one_revision;
+        hf__informer_transform_fn transform;  /* NULL = objects are kept as they are */
         hf_nsec resync;                       /* period; 0 = never */
         struct hf_informer_thread *thread;    /* own_thread, or a borrowed one */
         struct hf_informer_thread own_thread; /* not initialised if `thread` is another one */

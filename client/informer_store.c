@@ -21,7 +21,6 @@
 #include "client/informer_handlers.h"
 #include "client/informer_private.h"
 #include "client/json_span.h"
-#include "client/metadata_transform.h"
 
 /* Enough for two names of 253 bytes, a uid and a resourceVersion. */
 #define METADATA_ROOM 640
@@ -128,8 +127,8 @@ static struct hf__informer_entry *find_entry(const struct hf_informer *informer,
 
 int hf__informer_store_transform(const struct hf_informer *informer, const char *object, size_t n,
                                  struct hf__buf **ret_object) {
-        if (informer->metadata_only)
-                return hf__metadata_transform(object, n, ret_object);
+        if (informer->transform)
+                return informer->transform(object, n, ret_object);
         struct hf__buf *copy = hf__buf_copy(object, n);
         if (!copy)
                 return -ENOMEM;

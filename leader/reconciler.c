@@ -30,6 +30,7 @@
 
 #include "base/sized_struct.h"
 #include "base/thread.h"
+#include "leader/reconciler_until.h"
 
 #define LINGER      (2 * HF_NSEC_PER_SEC)    /* an idle worker leaves after this time */
 #define NOMEM_PAUSE (100 * HF_NSEC_PER_MSEC) /* before an event is mapped again */
@@ -45,7 +46,7 @@ struct run {
         struct hf_reconciler reconciler; /* a copy, with all members of this version */
         struct hf_term *term;            /* borrowed */
         struct hf_workqueue *queue;      /* owned */
-        struct hf_cancel *feeding;       /* owned; ends the waits of handlers; a child of drain */
+        struct hf_cancel *end;           /* owned; a child of drain; fired when the run ends */
         struct feed *feeds;              /* owned, one per source */
 
         pthread_mutex_t mu;
@@ -86,7 +87,7 @@ static void on_object(void *ctx, enum hf_event_type type, const char *ns, const 
                                "out of memory: the event of %s waits", name);
                 has_warned = true;
                 hf_nsec until = hf_now(hf_host_clock(host)) + NOMEM_PAUSE;
-                if (hf_cancel_wait(run->feeding, until) == HF_E_CANCELED)
+                if (hf_cancel_wait(run->end, until) == HF_E_CANCELED)
                         return;
         }
 }
@@ -102,7 +103,7 @@ static int add_handlers(struct run *run) {
 }
 
 static void remove_handlers(struct run *run) {
-        hf_cancel_fire(run->feeding, HF_CANCEL_STOPPING); /* a handler may wait for memory */
+        hf_cancel_fire(run->end, HF_CANCEL_STOPPING); /* a handler may wait for memory */
         for (size_t i = 0; i < run->reconciler.n_sources; i++)
                 hf_informer_remove_handler(run->feeds[i].informer, run->feeds[i].handler);
 }
@@ -116,7 +117,7 @@ static int wait_for_caches(struct run *run) {
         for (size_t i = 0; i < run->reconciler.n_sources; i++)
                 informers[i] = run->feeds[i].informer;
         int r = hf_informer_wait_term(informers, run->reconciler.n_sources,
-                                      hf_term_acquired_at(run->term), hf_term_drain(run->term));
+                                      hf_term_acquired_at(run->term), run->end);
         free(informers);
         return r;
 }
@@ -273,7 +274,7 @@ static void on_abort(void *ctx) { hf_workqueue_drop(ctx); }
 static int run_term(struct run *run) {
         struct hf_cancel_waker drain, abort;
 
-        hf_cancel_add_waker(hf_term_drain(run->term), &drain, on_drain, run->queue);
+        hf_cancel_add_waker(run->end, &drain, on_drain, run->queue);
         hf_cancel_add_waker(hf_term_abort(run->term), &abort, on_abort, run->queue);
         int r = wait_for_caches(run);
         if (r == 0)
@@ -294,7 +295,8 @@ static int run_term(struct run *run) {
 static const struct hf__sized sized_reconciler = HF__SIZED(struct hf_reconciler, n_sources);
 static const struct hf__sized sized_source = HF__SIZED(struct hf_reconciler_source, informer);
 
-static int prepare_run(struct run *run, const struct hf_reconciler *given) {
+static int prepare_run(struct run *run, const struct hf_reconciler *given,
+                       struct hf_cancel *until) {
         struct hf_reconciler *reconciler = &run->reconciler;
 
         int r = hf__sized_copy(&sized_reconciler, reconciler, given, NULL);
@@ -316,8 +318,7 @@ static int prepare_run(struct run *run, const struct hf_reconciler *given) {
                 if (!run->feeds[i].map)
                         run->feeds[i].map = map_own_key;
         }
-        r = hf_cancel_new(hf_term_drain(run->term), hf_host_clock(hf_term_host(run->term)),
-                          &run->feeding);
+        r = hf_cancel_new(until, hf_host_clock(hf_term_host(run->term)), &run->end);
         if (r == 0)
                 r = hf_workqueue_new(hf_term_host(run->term), reconciler->name, &run->queue);
         if (r == 0 && reconciler->retries_per_s > 0)
@@ -327,18 +328,23 @@ static int prepare_run(struct run *run, const struct hf_reconciler *given) {
 }
 
 int hf_reconciler_run(const struct hf_reconciler *reconciler, struct hf_term *term) {
+        return term ? hf__reconciler_run_until(reconciler, term, hf_term_drain(term)) : -EINVAL;
+}
+
+int hf__reconciler_run_until(const struct hf_reconciler *reconciler, struct hf_term *term,
+                             struct hf_cancel *until) {
         struct run run = {.term = term};
 
-        if (!reconciler || !term)
+        if (!reconciler || !term || !until)
                 return -EINVAL;
         int r = hf__mutex_init(&run.mu);
         if (r != 0)
                 return r;
-        r = prepare_run(&run, reconciler);
+        r = prepare_run(&run, reconciler, until);
         if (r == 0)
                 r = run_term(&run);
         hf_workqueue_free(run.queue);
-        hf_cancel_unref(run.feeding);
+        hf_cancel_unref(run.end);
         free(run.feeds);
         (void)pthread_mutex_destroy(&run.mu);
         return r;

@@ -18,7 +18,7 @@
 #include "server/auth/files.h"
 #include "server/bootstrap_phases.h"
 #include "server/certificates/secret_tokens.h"
-#include "server/controllers/kinds.h"
+#include "server/controllers/kinds/kinds.h"
 #include "server/leadership.h"
 #include "server/manifests/manifests.h"
 #include "server/process/flag_files.h"

@@ -13,7 +13,7 @@
 #include "server/controllers/api_services/api_service_core.h"
 #include "server/controllers/cluster_ca.h"
 #include "server/controllers/identity.h"
-#include "server/controllers/kinds.h"
+#include "server/controllers/kinds/kinds.h"
 #include "server/controllers/roles/role_defaults.h"
 
 struct hfd_controller_context {
@@ -27,7 +27,7 @@ struct hfd_controller_context {
         struct hfd_kinds kinds; /* the kinds that a selected controller needs */
         /* Point to some of those kinds; NULL = no selected controller needs the kind. */
         const struct hfd_kind *workspaces, *namespaces, *events, *cluster_roles, *api_services,
-                *quotas, *service_accounts, *certificate_requests;
+                *quotas, *service_accounts, *certificate_requests, *definitions;
         hfd_default_role_fn default_role;                   /* NULL = none */
         struct hfd_api_version api_versions[HFD_KINDS_MAX]; /* which have an APIService */
         size_t n_api_versions;

@@ -17,6 +17,8 @@
 #include "server/controllers/certificates/request_cleaner.h"
 #include "server/controllers/certificates/request_signer.h"
 #include "server/controllers/controller_context.h"
+#include "server/controllers/definitions/definition_cleanup.h"
+#include "server/controllers/definitions/definition_status.h"
 #include "server/controllers/event_expiry.h"
 #include "server/controllers/garbage/garbage_collector.h"
 #include "server/controllers/instances/identity_lease.h"
@@ -52,7 +54,8 @@ enum {
         NEEDS_ROOT_CAS = 128,
         NEEDS_REQUESTS = 256,
         NEEDS_API_SERVICES = 512,
-        NEEDS_TOKEN_SECRETS = 1024
+        NEEDS_TOKEN_SECRETS = 1024,
+        NEEDS_DEFINITIONS = 2048
 };
 
 /* The order is that of hfd_controllers_names. */
@@ -90,6 +93,16 @@ static const struct {
           .runs = HF_LEADER_ONLY,
           .run = hfd_api_services_run},
          NEEDS_API_SERVICES},
+        {{.size = sizeof(struct hf_controller),
+          .name = HFD_DEFINITION_STATUS,
+          .runs = HF_LEADER_ONLY,
+          .run = hfd_definition_status_run},
+         NEEDS_DEFINITIONS},
+        {{.size = sizeof(struct hf_controller),
+          .name = HFD_DEFINITION_CLEANUP,
+          .runs = HF_LEADER_ONLY,
+          .run = hfd_definition_cleanup_run},
+         NEEDS_DEFINITIONS | NEEDS_ALL},
         {{.size = sizeof(struct hf_controller),
           .name = HFD_DEFAULT_ACCOUNT,
           .runs = HF_LEADER_ONLY,
@@ -143,6 +156,7 @@ static bool is_needed(const struct hf_resource *resource, unsigned needs) {
                 {"", "events", NEEDS_EVENTS},
                 {"", "namespaces", NEEDS_NAMESPACES | NEEDS_WORKSPACES},
                 {"", "serviceaccounts", NEEDS_ACCOUNTS},
+                {"apiextensions.k8s.io", "customresourcedefinitions", NEEDS_DEFINITIONS},
                 {"apiregistration.k8s.io", "apiservices", NEEDS_API_SERVICES},
                 {"certificates.k8s.io", "certificatesigningrequests", NEEDS_REQUESTS},
                 {"rbac.authorization.k8s.io", "clusterroles", NEEDS_ROLES},
@@ -168,8 +182,13 @@ static int make_kinds(struct hfd_controller_context *context,
                                 return HF_E_TOO_LARGE;
                         needed[n++] = config->rows[i];
                 }
-        int r = hfd_kinds_init(&context->kinds, context->host, config->client,
-                               context->informer_thread, needed, n);
+        const struct hfd_kinds_config kinds = {.sources = {.host = context->host,
+                                                           .client = config->client,
+                                                           .thread = context->informer_thread},
+                                               .rows = needed,
+                                               .n_rows = n,
+                                               .custom = needs & NEEDS_ALL};
+        int r = hfd_kinds_init(&context->kinds, &kinds);
         context->workspaces = hfd_kinds_find(&context->kinds, "tenancy.holdfast.dev", "workspaces");
         context->namespaces = hfd_kinds_find(&context->kinds, "", "namespaces");
         context->quotas = hfd_kinds_find(&context->kinds, "", "resourcequotas");
@@ -181,6 +200,8 @@ static int make_kinds(struct hfd_controller_context *context,
                 hfd_kinds_find(&context->kinds, "rbac.authorization.k8s.io", "clusterroles");
         context->api_services =
                 hfd_kinds_find(&context->kinds, "apiregistration.k8s.io", "apiservices");
+        context->definitions = hfd_kinds_find(&context->kinds, "apiextensions.k8s.io",
+                                              "customresourcedefinitions");
         return r;
 }
 
@@ -343,11 +364,12 @@ const struct hf_controller *hfd_controllers_table(struct hfd_controllers *contro
 
 const char *const *hfd_controllers_names(void) {
         static const char *const names[HFD_N_CONTROLLERS + 1] = {
-                HFD_NAMESPACE_LIFECYCLE,   HFD_GARBAGE_COLLECTOR, HFD_RESOURCE_QUOTA,
-                HFD_WORKSPACE_INITIALIZER, HFD_CLUSTER_ROLES,     HFD_API_SERVICES,
-                HFD_DEFAULT_ACCOUNT,       HFD_ROOT_CA_PUBLISHER, HFD_TOKEN_SECRETS,
-                HFD_REQUEST_SIGNER,        HFD_REQUEST_CLEANER,   HFD_EVENT_EXPIRY,
-                HFD_LEASE_COLLECTOR,       HFD_IDENTITY_LEASE,
+                HFD_NAMESPACE_LIFECYCLE,   HFD_GARBAGE_COLLECTOR,  HFD_RESOURCE_QUOTA,
+                HFD_WORKSPACE_INITIALIZER, HFD_CLUSTER_ROLES,      HFD_API_SERVICES,
+                HFD_DEFINITION_STATUS,     HFD_DEFINITION_CLEANUP, HFD_DEFAULT_ACCOUNT,
+                HFD_ROOT_CA_PUBLISHER,     HFD_TOKEN_SECRETS,      HFD_REQUEST_SIGNER,
+                HFD_REQUEST_CLEANER,       HFD_EVENT_EXPIRY,       HFD_LEASE_COLLECTOR,
+                HFD_IDENTITY_LEASE,
         };
         return names;
 }

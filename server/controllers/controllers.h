@@ -10,6 +10,8 @@
  *      workspace-initializer     the leader        workspace_initializer, workspace_core
  *      cluster-roles             the leader        roles/
  *      api-services              the leader        api_services/
+ *      custom-resource-definitions  the leader     definitions/definition_status, _core
+ *      custom-resource-cleanup   the leader        definitions/definition_cleanup
  *      default-service-account   the leader        namespaces/default_account
  *      root-ca-publisher         the leader        namespaces/root_ca, root_ca_core
  *      service-account-tokens    the leader        accounts/token_secrets, token_secret_core
@@ -23,6 +25,9 @@
  * queue, and workers process them. A new controller is a file with a function of the type of
  * hf_controller.run, a row of the table and a name in controllers.c, and one more in
  * HFD_N_CONTROLLERS.
+ *
+ * Controllers that work with all kinds run with a set of them, and begin again when custom kinds
+ * come or go (kinds/kinds.h).
  *
  * The informers run on every instance, leading or not, so that a new leader begins with caches that
  * are already filled. That of the identity Leases also tells each instance of the others (peers.h).
@@ -42,7 +47,7 @@
 #include "server/controllers/cluster_ca.h"
 #include "server/controllers/roles/role_defaults.h"
 
-#define HFD_N_CONTROLLERS 14
+#define HFD_N_CONTROLLERS 16
 
 struct hfd_controllers;
 struct hfd_identity;

@@ -22,6 +22,11 @@
  * older than the mark therefore shows all of them, and the server can respond from its cache. After
  * the deletion, a consistent read shows what remains.
  *
+ * Kinds. The list of kinds is that of one set (kinds.h). It is enough for a namespace if it has all
+ * kinds whose definition was Established when the namespace was marked, because then nothing else
+ * can be in it. Otherwise the namespace is not finalized before the loop begins again with a set
+ * that is complete.
+ *
  * Identity. If the namespace is deleted and created again, the new one must not lose objects, even
  * if the informers are outdated or this process was paused. So the contents are listed first. Then
  * a consistent read confirms that the namespace still has the same uid. Then only the objects that
@@ -35,6 +40,7 @@
 #include "server/controllers/namespace_lifecycle.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +50,7 @@
 #include "base/json.h"
 #include "base/time_format.h"
 #include "client/informer_lookup.h"
+#include "leader/reconciler_until.h"
 #include "server/controllers/controller_context.h"
 #include "server/controllers/namespace_report.h"
 #include "server/controllers/object_client.h"
@@ -58,7 +65,18 @@
  * character and a name: also check whether the namespace exists, because it has content. */
 #define CONTENT_KEY '+'
 
+/* The delay while the kinds of the loop are not all that may have objects. */
+#define KINDS_DELAY (200 * HF_NSEC_PER_MSEC)
+/* How long a worker waits for the informer of definitions. */
+#define CATCH_UP_MAX (5 * HF_NSEC_PER_SEC)
+
 static const struct hf_resource namespaces = {"", "v1", "namespaces"};
+
+/* The controller with one set of kinds. */
+struct lifecycle {
+        struct hfd_controller_context *context; /* borrowed */
+        const struct hfd_kind_set *set;         /* borrowed */
+};
 
 /* ---- requests for collections ---- */
 
@@ -225,22 +243,50 @@ static int write_conditions(struct hf_term *term, struct hf__json *ns, const cha
         return r != 0 || !changed ? r : write_namespace(term, name, "status", ns);
 }
 
-/* Does steps 2 to 4 of the list at the top of this file. */
-static int empty_namespace(struct hfd_controller_context *context, struct hf_term *term,
-                           struct hf__json *ns, const char *name, hf_nsec *ret_again) {
-        struct hfd_namespace_report report = {0};
-        int r = 0;
+/*
+ * Whether the loop has all kinds that may have objects in the namespace: those whose definition was
+ * Established when it was marked. Waits until that is known.
+ */
+static int check_kinds(const struct lifecycle *lifecycle, struct hf_term *term,
+                       const struct hf__json *ns, bool *ret_complete) {
+        const struct hfd_kind *definitions = lifecycle->context->definitions;
+        const char *since = hf__json_string(ns, "metadata.resourceVersion");
+        const struct hf_clock *clock = hf_host_clock(hf_term_host(term));
+        struct hf_cancel *token;
+        int r = definitions ? hf_cancel_new(hf_term_abort(term), clock, &token) : 0;
 
-        for (size_t i = 0; r == 0 && i < context->kinds.n; i++)
-                if (context->kinds.kinds[i].row.namespaced)
-                        r = empty_kind(term, &context->kinds.kinds[i], ns, &report);
-        if (r == 0 && hfd_namespace_report_is_clean(&report)) {
+        *ret_complete = true;
+        if (!definitions || r != 0)
+                return r;
+        hf_cancel_set_deadline(token, hf_now(clock) + CATCH_UP_MAX);
+        r = hf_informer_wait(definitions->informer, since, token);
+        *ret_complete = r == 0 && hfd_kinds_is_complete(&lifecycle->context->kinds, lifecycle->set);
+        if (r == HF_E_CANCELED && !hf_cancel_fired(hf_term_abort(term)))
+                r = 0; /* it is late */
+        hf_cancel_unref(token);
+        return r;
+}
+
+/* Does steps 2 to 4 of the list at the top of this file. */
+static int empty_namespace(const struct lifecycle *lifecycle, struct hf_term *term,
+                           struct hf__json *ns, const char *name, hf_nsec *ret_again) {
+        const struct hfd_kind_set *set = lifecycle->set;
+        struct hfd_namespace_report report = {0};
+        bool complete;
+        int r = check_kinds(lifecycle, term, ns, &complete);
+
+        for (size_t i = 0; r == 0 && i < set->n; i++)
+                if (set->kinds[i]->row.namespaced)
+                        r = empty_kind(term, set->kinds[i], ns, &report);
+        bool clean = hfd_namespace_report_is_clean(&report);
+        if (r == 0 && clean && complete) {
                 r = finalize_namespace(term, ns, name);
         } else if (r == 0) {
-                r = write_conditions(term, ns, name, &report);
+                if (!clean)
+                        r = write_conditions(term, ns, name, &report);
                 if (r == 0 && report.n_failures)
                         r = HF_E_UNAVAILABLE; /* the queue tries again, with a growing delay */
-                *ret_again = RECHECK_DELAY;
+                *ret_again = complete ? RECHECK_DELAY : KINDS_DELAY;
         }
         hfd_namespace_report_done(&report);
         return r;
@@ -282,14 +328,14 @@ static bool is_namespace_missing(struct hf_term *term, const char *name, int *re
  * Deletes the objects in a namespace that does not exist, one page per kind. *ret_again repeats the
  * call until no page has objects.
  */
-static int delete_orphaned_content(struct hfd_controller_context *context, struct hf_term *term,
+static int delete_orphaned_content(const struct hfd_kind_set *set, struct hf_term *term,
                                    const char *ns, hf_nsec *ret_again) {
         int r = 0;
 
         if (!is_namespace_missing(term, ns, &r))
                 return r;
-        for (size_t i = 0; r == 0 && i < context->kinds.n; i++) {
-                const struct hfd_kind *kind = &context->kinds.kinds[i];
+        for (size_t i = 0; r == 0 && i < set->n; i++) {
+                const struct hfd_kind *kind = set->kinds[i];
                 struct hf__json *page;
                 size_t n;
                 if (!kind->row.namespaced)
@@ -319,20 +365,21 @@ static bool is_system_namespace(const char *name) {
 }
 
 static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
-        struct hfd_controller_context *context = ctx;
+        const struct lifecycle *lifecycle = ctx;
         bool content = *key == CONTENT_KEY;
         const char *name = key + content;
         struct hf__json *ns;
-        int r = hfd_object_client_get_cached(context->namespaces->informer, NULL, name, &ns);
+        int r = hfd_object_client_get_cached(lifecycle->context->namespaces->informer, NULL, name,
+                                             &ns);
 
         if (r == HF_E_NOT_FOUND)
                 return content && !is_system_namespace(name)
-                               ? delete_orphaned_content(context, term, name, ret_again)
+                               ? delete_orphaned_content(lifecycle->set, term, name, ret_again)
                                : 0;
         if (r != 0)
                 return r;
         if (hfd_namespace_report_is_due(ns))
-                r = empty_namespace(context, term, ns, name, ret_again);
+                r = empty_namespace(lifecycle, term, ns, name, ret_again);
         hf__json_free(ns);
         return r;
 }
@@ -350,14 +397,14 @@ static int map_content(void *ctx, struct hf_workqueue *queue, enum hf_event_type
 
 /* If an informer has an object of a namespace that was deleted, a worker must check that namespace.
  * An object that no informer has received yet enqueues the key by its own event. */
-static int map_deleted_namespace(struct hfd_controller_context *context, struct hf_workqueue *queue,
+static int map_deleted_namespace(const struct hfd_kind_set *set, struct hf_workqueue *queue,
                                  const char *name) {
         char key[HF_NAME_MAX + 2];
         bool has_content = false;
 
-        for (size_t i = 0; !has_content && i < context->kinds.n; i++)
-                has_content = context->kinds.kinds[i].row.namespaced &&
-                              hf__informer_has_in(context->kinds.kinds[i].informer, name);
+        for (size_t i = 0; !has_content && i < set->n; i++)
+                has_content = set->kinds[i]->row.namespaced &&
+                              hf__informer_has_in(set->kinds[i]->informer, name);
         (void)snprintf(key, sizeof key, "%c%s", CONTENT_KEY, name);
         return has_content ? hf_workqueue_add(queue, key) : 0;
 }
@@ -367,25 +414,27 @@ static int map_namespace(void *ctx, struct hf_workqueue *queue, enum hf_event_ty
         static const char mark[] = "\"deletionTimestamp\"";
 
         if (type == HF_EVENT_DELETED)
-                return map_deleted_namespace(ctx, queue, name);
+                return map_deleted_namespace(((const struct lifecycle *)ctx)->set, queue, name);
         if (memmem(object, n, mark, sizeof mark - 1))
                 return hf_workqueue_add(queue, name);
         return 0;
 }
 
-int hfd_namespace_lifecycle_run(struct hf_term *term, void *ctx) {
-        struct hfd_controller_context *context = ctx;
-        struct hf_reconciler_source sources[HFD_KINDS_MAX];
+static int run_with_set(void *ctx, struct hf_term *term, struct hfd_kind_set *set,
+                        struct hf_cancel *until) {
+        struct lifecycle lifecycle = {.context = ctx, .set = set};
+        struct hf_reconciler_source *sources = calloc(set->n, sizeof *sources);
         size_t n = 0;
 
-        assert(context->namespaces); /* controllers.c has created it */
-        for (size_t i = 0; i < context->kinds.n; i++) {
-                const struct hfd_kind *kind = &context->kinds.kinds[i];
+        if (!sources)
+                return -ENOMEM;
+        for (size_t i = 0; i < set->n; i++) {
+                const struct hfd_kind *kind = set->kinds[i];
                 struct hf_reconciler_source source = {.size = sizeof source,
                                                       .informer = kind->informer};
                 if (kind->row.namespaced)
                         source.map = map_content;
-                else if (kind == context->namespaces)
+                else if (kind == lifecycle.context->namespaces)
                         source.map = map_namespace;
                 if (source.map)
                         sources[n++] = source;
@@ -397,8 +446,16 @@ int hfd_namespace_lifecycle_run(struct hf_term *term, void *ctx) {
                 .n_sources = n,
                 .n_workers = N_WORKERS,
                 .reconcile = reconcile,
-                .ctx = context,
+                .ctx = &lifecycle,
         };
+        int r = hf__reconciler_run_until(&reconciler, term, until);
+        free(sources);
+        return r;
+}
 
-        return hf_reconciler_run(&reconciler, term);
+int hfd_namespace_lifecycle_run(struct hf_term *term, void *ctx) {
+        struct hfd_controller_context *context = ctx;
+
+        assert(context->namespaces); /* controllers.c has created it */
+        return hfd_kinds_run(&context->kinds, term, run_with_set, context);
 }

@@ -107,6 +107,44 @@ int hfd_object_client_update(struct hf_term *term, const struct hf_resource *res
         return send_object(term, &request, object);
 }
 
+static void print_change(const char *pointer, const struct hf__json *value,
+                         struct hf__strbuf *out) {
+        hf__strbuf_printf(out, "{\"op\":\"add\",\"path\":\"%s\",\"value\":", pointer);
+        hf__json_print(value, out);
+        hf__strbuf_putc(out, '}');
+}
+
+/* A patch that sets the resourceVersion is refused if the object has another one. */
+int hfd_object_client_patch(struct hf_term *term, const struct hf_resource *resource,
+                            const char *name, const char *subresource, const char *revision,
+                            const struct hfd_object_client_change *changes, size_t n_changes,
+                            struct hf__json **ret_object) {
+        struct hf__strbuf body = {0};
+
+        hf__strbuf_puts(&body,
+                        "[{\"op\":\"add\",\"path\":\"/metadata/resourceVersion\",\"value\":");
+        hf__strbuf_json(&body, revision, strlen(revision));
+        hf__strbuf_putc(&body, '}');
+        for (size_t i = 0; i < n_changes; i++) {
+                if (!changes[i].value)
+                        continue;
+                hf__strbuf_putc(&body, ',');
+                print_change(changes[i].pointer, changes[i].value, &body);
+        }
+        hf__strbuf_putc(&body, ']');
+        const struct hf_request request = {.size = sizeof request,
+                                           .verb = HF_VERB_PATCH,
+                                           .patch = HF_PATCH_JSON,
+                                           .resource = *resource,
+                                           .name = name,
+                                           .subresource = subresource,
+                                           .body = body.data,
+                                           .n_body = body.n};
+        int r = body.error != 0 ? body.error : receive(term, &request, ret_object);
+        hf__strbuf_done(&body);
+        return r;
+}
+
 /*
  * The preconditions protect a newer object of the same name: the server refuses the delete if its
  * uid or resourceVersion is different. Values come from the server, so they are escaped; the policy

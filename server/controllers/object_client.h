@@ -44,6 +44,19 @@ int hfd_object_client_update(struct hf_term *term, const struct hf_resource *res
                              const char *ns, const char *name, const char *subresource,
                              const struct hf__json *object);
 
+/*
+ * Changes the members at the given paths, if the stored object still has that resourceVersion; that
+ * saves sending the whole of a large object. HF_E_CONFLICT: as above.
+ */
+struct hfd_object_client_change {
+        const char *pointer;          /* a JSON pointer: "/status/conditions" */
+        const struct hf__json *value; /* NULL = the change is left out */
+};
+int hfd_object_client_patch(struct hf_term *term, const struct hf_resource *resource,
+                            const char *name, const char *subresource, const char *revision,
+                            const struct hfd_object_client_change *changes, size_t n_changes,
+                            struct hf__json **ret_object);
+
 /* The DeleteOptions of a delete. NULL fields are not sent. */
 struct hfd_object_client_delete_options {
         const char *uid, *resource_version; /* preconditions */

@@ -80,9 +80,10 @@ static struct operation *operation_new(struct loopback *client, const struct hf_
                 return NULL;
         op->client = client;
         atomic_init(&op->refs, 2); /* the registry's and the list's */
-        op->request.resource = hfd_custom_table_find(hfd_cacher_table(client->registry->cacher),
-                                                     resource->group ? resource->group : "",
-                                                     resource->version, resource->plural);
+        op->request.resource =
+                hfd_custom_table_find_stored(hfd_cacher_table(client->registry->cacher),
+                                             resource->group ? resource->group : "",
+                                             resource->version, resource->plural);
         (void)snprintf(op->request.ns, sizeof op->request.ns, "%s", ns ? ns : "");
         (void)snprintf(op->request.name, sizeof op->request.name, "%s", name ? name : "");
         return op;

@@ -34,6 +34,7 @@ static const struct scenario {
         {"informer-end", informer_end},
         {"informers-share", informers_share},
         {"controller-order", controller_order},
+        {"custom-kinds", custom_kinds},
         {"elector-start-stop", elector_start_stop},
         {"elector-terms", elector_terms},
         {"planted-lost-wake", planted_lost_wake},

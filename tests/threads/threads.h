@@ -22,6 +22,7 @@ void informers_share(void);
 void elector_start_stop(void);
 void elector_terms(void);
 void controller_order(void);
+void custom_kinds(void);
 /* These have planted mistakes, which the scheduler must find. */
 void planted_lost_wake(void);
 void planted_lock_order(void);

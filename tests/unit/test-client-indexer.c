@@ -324,7 +324,7 @@ static void test_members_beyond_the_size_are_ignored(void **state) {
         config.resource = (struct hf_resource){.group = "", .version = "v1", .plural = "things"};
         /* fields behind its size are ignored */
         assert_int_equal(hf_informer_new(&host, &config, &f.informer), 0);
-        assert_false(f.informer->metadata_only);
+        assert_null(f.informer->transform);
         hf_informer_free(f.informer);
         config.size = sizeof config;
         assert_int_equal(hf_informer_new(&host, &config, &f.informer), -EINVAL);

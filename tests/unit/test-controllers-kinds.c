@@ -14,7 +14,7 @@
 #include "api_fixture.h"
 #include "base/json.h"
 #include "server/controllers/garbage/gc_core.h"
-#include "server/controllers/kinds.h"
+#include "server/controllers/kinds/kinds.h"
 #include "time_units.h"
 
 /* How many more objects that may have owners cannot be parsed. */
@@ -65,7 +65,10 @@ static void test_a_dependent_is_found_although_memory_ran_out(void **state) {
                        api_fixture_text_at(f, "metadata.resourceVersion"));
         assert_int_equal(hf_cancel_new(NULL, hf_clock_system(), &token), 0);
         hf_cancel_set_deadline(token, in_msec(PATIENCE_MSEC));
-        assert_int_equal(hfd_kinds_init(&kinds, &f->host, f->client, NULL, &row, 1), 0);
+        const struct hfd_kinds_config config = {.sources = {.host = &f->host, .client = f->client},
+                                                .rows = &row,
+                                                .n_rows = 1};
+        assert_int_equal(hfd_kinds_init(&kinds, &config), 0);
         atomic_store(&n_failures, 1);
         assert_int_equal(hfd_kinds_start(&kinds), 0);
         int waited = hf_informer_wait(kinds.kinds[0].informer, revision, token);

@@ -14,7 +14,7 @@
 #include "base/strbuf.h"
 #include "server/controllers/controller_context.h"
 #include "server/controllers/controllers.h"
-#include "server/controllers/kinds.h"
+#include "server/controllers/kinds/kinds.h"
 #include "server/controllers/object_client.h"
 #include "server/controllers/string_list.h"
 #include "server/controllers/workspace_core.h"

@@ -19,8 +19,9 @@
  *
  *      an owner is absent             only after a consistent read of the server (gc_owners.c)
  *      an owner has no dependents     only when every informer has reached the revision at which
- *                                     the owner was marked for deletion, so that all dependents
- *                                     that were created earlier are known (process_deleted)
+ *                                     the owner was marked for deletion, and no kind is missing,
+ *                                     so that all dependents that were created earlier are known
+ *                                     (await_dependents)
  *
  * Invariant: every delete has the uid and resourceVersion of the object that was checked as
  * preconditions, so an object that is changed in between is not deleted.
@@ -28,6 +29,10 @@
  * An owner in another namespace counts as absent, as in Kubernetes: the object is deleted if it has
  * no other owner, and an Event (gc_notice.c) usually tells users the reason. Objects of the kind
  * Event are not in the graph: they are never collected, and deleting one enqueues no dependents.
+ *
+ * Kinds of CustomResourceDefinitions come and go. Then the loop ends, and begins again with another
+ * graph (hfd_kinds_run). An owner of a kind that is not in the graph counts as existing; when its
+ * kind comes, the new loop looks at all objects that have owners.
  *
  * Threads: map_event runs on the informers' threads. Several workers reconcile, one key by one
  * worker at a time. They share the graph, which is immutable, and the list of known absent owners,
@@ -44,6 +49,7 @@
 #include <holdfast/reconciler.h>
 
 #include "base/json.h"
+#include "leader/reconciler_until.h"
 #include "server/controllers/controller_context.h"
 #include "server/controllers/garbage/gc_core.h"
 #include "server/controllers/garbage/gc_graph.h"
@@ -56,7 +62,13 @@
  * enqueues the owner sooner, but a dependent that only clears blockOwnerDeletion does not. */
 #define RECHECK_DELAY (2 * HF_NSEC_PER_SEC)
 
+/* The delay of the next check while the kinds in the graph are not all that have objects. */
+#define KINDS_DELAY (200 * HF_NSEC_PER_MSEC)
+/* How long a worker waits for the informers. They may wait for a kind that is not served. */
+#define CATCH_UP_MAX (5 * HF_NSEC_PER_SEC)
+
 struct collector {
+        struct hfd_controller_context *context; /* borrowed */
         struct hfd_gc_graph graph;
         struct hfd_gc_owners owners;
 };
@@ -222,8 +234,7 @@ static int process_owned(struct job *job) {
 
 /* The keys of all dependents of one owner. */
 struct orphans {
-        const struct hfd_gc_graph *graph; /* borrowed */
-        char (*keys)[HFD_GC_KEY_MAX];     /* owned */
+        char (*keys)[HFD_GC_KEY_MAX]; /* owned */
         size_t n, space;
         int error;
 };
@@ -243,7 +254,7 @@ static void collect_orphan(void *ctx, const struct hfd_kind *kind, const char *n
                 orphans->keys = grown;
                 orphans->space = space;
         }
-        hfd_gc_graph_key(orphans->graph, kind, ns, name, orphans->keys[orphans->n++]);
+        hfd_gc_graph_key(kind, ns, name, orphans->keys[orphans->n++]);
 }
 
 /* Removes the references to the uids from one dependent. */
@@ -266,7 +277,7 @@ static int orphan_dependent(struct job *job, const char *key, struct hf__json *u
 }
 
 static int orphan_dependents(struct job *job) {
-        struct orphans orphans = {.graph = &job->collector->graph};
+        struct orphans orphans = {0};
         struct hf__json *uids = hf__json_object();
         int r = uids ? hfd_string_list_add(uids, "uids", job->node.uid) : -ENOMEM;
 
@@ -280,20 +291,52 @@ static int orphan_dependents(struct job *job) {
         return r;
 }
 
+/*
+ * Waits until the informers know all dependents that existed when the object was marked for
+ * deletion; see the top of this file. *ret_known false: they may not know them yet, because the
+ * graph lacks a kind, or an informer is late.
+ */
+static int await_dependents(struct job *job, bool *ret_known) {
+        struct collector *collector = job->collector;
+        const struct hfd_gc_graph *graph = &collector->graph;
+        const struct hfd_kind *definitions = collector->context->definitions;
+        const char *revision = job->node.resource_version;
+        const struct hf_clock *clock = hf_host_clock(hf_term_host(job->term));
+        struct hf_cancel *token;
+        int r = hf_cancel_new(hf_term_abort(job->term), clock, &token);
+
+        if (r != 0)
+                return r;
+        hf_cancel_set_deadline(token, hf_now(clock) + CATCH_UP_MAX);
+        if (definitions)
+                r = hf_informer_wait(definitions->informer, revision, token);
+        *ret_known = r == 0 && hfd_kinds_is_complete(&collector->context->kinds, graph->set);
+        if (*ret_known)
+                r = hf_informer_wait_all(graph->informers, graph->n, revision, token);
+        if (r == HF_E_CANCELED && !hf_cancel_fired(hf_term_abort(job->term))) {
+                *ret_known = false;
+                r = 0;
+        }
+        hf_cancel_unref(token);
+        return r;
+}
+
 static int process_deleted(struct job *job, hf_nsec *ret_again) {
         const struct hf__json *object = job->node.object;
         const struct hfd_gc_graph *graph = &job->collector->graph;
         bool orphan = hfd_string_list_has(object, "metadata.finalizers", HFD_ORPHAN);
         struct hfd_gc_dependents dependents;
+        bool known;
 
         if (!orphan && !hfd_string_list_has(object, "metadata.finalizers", HFD_FOREGROUND))
                 return 0;
-        /* From here on the informers know all dependents that existed when the object was marked;
-         * see the top of this file. */
-        int r = hf_informer_wait_all(graph->informers, graph->n, job->node.resource_version,
-                                     hf_term_abort(job->term));
+        int r = await_dependents(job, &known);
         if (r != 0)
                 return r;
+        if (!known) {
+                *ret_again = KINDS_DELAY;
+                return 0;
+        }
         if (orphan) {
                 r = orphan_dependents(job);
                 return r != 0 ? r : edit_node(job, NULL, remove_finalizer, (void *)HFD_ORPHAN);
@@ -347,11 +390,11 @@ static int map_event(void *ctx, struct hf_workqueue *queue, enum hf_event_type t
         if (r != 0)
                 return r;
         const struct hfd_kind *kind =
-                hfd_kinds_find_by_name(graph->kinds, hf__json_string(json, "apiVersion"),
-                                       hf__json_string(json, "kind"));
+                hfd_kind_set_find_by_name(graph->set, hf__json_string(json, "apiVersion"),
+                                          hf__json_string(json, "kind"));
         const char *uid = hf__json_string(json, "metadata.uid");
         if (kind && uid) {
-                hfd_gc_graph_key(graph, kind, ns, name, key);
+                hfd_gc_graph_key(kind, ns, name, key);
                 if (type == HF_EVENT_DELETED)
                         r = hfd_gc_graph_enqueue_owners(graph, json, ns, queue);
                 else
@@ -363,35 +406,53 @@ static int map_event(void *ctx, struct hf_workqueue *queue, enum hf_event_type t
         return r;
 }
 
-int hfd_garbage_collector_run(struct hf_term *term, void *ctx) {
-        struct hfd_controller_context *context = ctx;
-        struct collector *collector = calloc(1, sizeof *collector);
-        struct hf_reconciler_source sources[HFD_KINDS_MAX];
+static int run_loop(struct collector *collector, struct hf_term *term, struct hf_cancel *until) {
+        const struct hfd_gc_graph *graph = &collector->graph;
+        struct hf_reconciler_source *sources = calloc(graph->n, sizeof *sources);
 
-        if (!collector)
+        if (!sources)
                 return -ENOMEM;
-        hfd_gc_graph_init(&collector->graph, &context->kinds, context->events);
-        int r = hfd_gc_owners_init(&collector->owners, &collector->graph);
-        if (r != 0) {
-                free(collector);
-                return r;
-        }
-        for (size_t i = 0; i < collector->graph.n; i++)
-                sources[i] =
-                        (struct hf_reconciler_source){.size = sizeof(struct hf_reconciler_source),
-                                                      .informer = collector->graph.informers[i],
-                                                      .map = map_event};
+        for (size_t i = 0; i < graph->n; i++)
+                sources[i] = (struct hf_reconciler_source){.size = sizeof sources[0],
+                                                           .informer = graph->informers[i],
+                                                           .map = map_event};
         const struct hf_reconciler reconciler = {
                 .size = sizeof reconciler,
                 .name = HFD_GARBAGE_COLLECTOR,
                 .sources = sources,
-                .n_sources = collector->graph.n,
+                .n_sources = graph->n,
                 .n_workers = N_WORKERS,
                 .reconcile = reconcile,
                 .ctx = collector,
         };
-        r = hf_reconciler_run(&reconciler, term);
-        hfd_gc_owners_done(&collector->owners);
+        int r = hf__reconciler_run_until(&reconciler, term, until);
+        free(sources);
+        return r;
+}
+
+static int run_with_set(void *ctx, struct hf_term *term, struct hfd_kind_set *set,
+                        struct hf_cancel *until) {
+        struct hfd_controller_context *context = ctx;
+        struct collector *collector = calloc(1, sizeof *collector);
+
+        if (!collector)
+                return -ENOMEM;
+        collector->context = context;
+        int r = hfd_gc_graph_init(&collector->graph, set, context->events);
+        if (r == 0) {
+                r = hfd_gc_owners_init(&collector->owners, &collector->graph);
+                if (r == 0) {
+                        r = run_loop(collector, term, until);
+                        hfd_gc_owners_done(&collector->owners);
+                }
+                hfd_gc_graph_done(&collector->graph);
+        }
         free(collector);
         return r;
+}
+
+int hfd_garbage_collector_run(struct hf_term *term, void *ctx) {
+        struct hfd_controller_context *context = ctx;
+
+        return hfd_kinds_run(&context->kinds, term, run_with_set, context);
 }

@@ -9,6 +9,7 @@
 #include "server/controllers/garbage/gc_graph.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,38 +17,49 @@
 #include "base/json.h"
 #include "server/controllers/garbage/gc_core.h"
 
-void hfd_gc_graph_init(struct hfd_gc_graph *graph, const struct hfd_kinds *kinds,
-                       const struct hfd_kind *without) {
-        *graph = (struct hfd_gc_graph){.kinds = kinds};
-        for (size_t i = 0; i < kinds->n; i++) {
-                if (&kinds->kinds[i] == without)
-                        continue;
-                graph->members[graph->n] = &kinds->kinds[i];
-                graph->informers[graph->n++] = kinds->kinds[i].informer;
+int hfd_gc_graph_init(struct hfd_gc_graph *graph, struct hfd_kind_set *set,
+                      const struct hfd_kind *without) {
+        *graph = (struct hfd_gc_graph){.set = set};
+        graph->members = calloc(set->n + 1, sizeof *graph->members);
+        graph->informers = calloc(set->n + 1, sizeof(struct hf_informer *));
+        if (!graph->members || !graph->informers) {
+                hfd_gc_graph_done(graph);
+                return -ENOMEM;
         }
+        for (size_t i = 0; i < set->n; i++) {
+                if (set->kinds[i] == without)
+                        continue;
+                graph->members[graph->n] = set->kinds[i];
+                graph->informers[graph->n++] = set->kinds[i]->informer;
+        }
+        return 0;
+}
+
+void hfd_gc_graph_done(struct hfd_gc_graph *graph) {
+        free(graph->members);
+        free(graph->informers);
+        *graph = (struct hfd_gc_graph){0};
 }
 
 /* ---- keys ---- */
 
-/* kinds->kinds never changes after its init, so an index identifies a kind. */
-void hfd_gc_graph_key(const struct hfd_gc_graph *graph, const struct hfd_kind *kind, const char *ns,
-                      const char *name, char key[HFD_GC_KEY_MAX]) {
+void hfd_gc_graph_key(const struct hfd_kind *kind, const char *ns, const char *name,
+                      char key[HFD_GC_KEY_MAX]) {
         bool with_ns = ns && *ns;
 
-        assert(kind >= graph->kinds->kinds && kind < graph->kinds->kinds + graph->kinds->n);
-        (void)snprintf(key, HFD_GC_KEY_MAX, "%zu:%s%s%s", (size_t)(kind - graph->kinds->kinds),
-                       with_ns ? ns : "", with_ns ? "/" : "", name);
+        (void)snprintf(key, HFD_GC_KEY_MAX, "%zu:%s%s%s", kind->id, with_ns ? ns : "",
+                       with_ns ? "/" : "", name);
 }
 
 const struct hfd_kind *hfd_gc_graph_kind(const struct hfd_gc_graph *graph, const char *key,
                                          const char **ret_rest) {
         char *end;
-        unsigned long index = strtoul(key, &end, 10);
+        unsigned long id = strtoul(key, &end, 10);
 
-        if (*end != ':' || index >= graph->kinds->n)
+        if (*end != ':')
                 return NULL;
         *ret_rest = end + 1;
-        return &graph->kinds->kinds[index];
+        return hfd_kind_set_find_by_id(graph->set, id);
 }
 
 /* ---- dependents ---- */
@@ -88,9 +100,9 @@ static bool is_reference_to(const struct dependents_search *search,
 
         return uid && name && strcmp(uid, owner->uid) == 0 && strcmp(name, owner->name) == 0 &&
                (!owner->kind->row.namespaced || strcmp(ns, owner->ns) == 0) &&
-               hfd_kinds_find_by_name(search->graph->kinds,
-                                      hf__json_string(reference, "apiVersion"),
-                                      hf__json_string(reference, "kind")) == owner->kind;
+               hfd_kind_set_find_by_name(search->graph->set,
+                                         hf__json_string(reference, "apiVersion"),
+                                         hf__json_string(reference, "kind")) == owner->kind;
 }
 
 static void add_dependent(void *ctx, const struct hfd_kind *kind, const char *ns, const char *name,
@@ -139,7 +151,6 @@ void hfd_gc_graph_find_dependents(const struct hfd_gc_graph *graph, const struct
 /* ---- enqueueing owners and dependents ---- */
 
 struct enqueue {
-        const struct hfd_gc_graph *graph;
         struct hf_workqueue *queue;
         int error; /* of the first add that failed */
 };
@@ -149,7 +160,7 @@ static void enqueue_object(void *ctx, const struct hfd_kind *kind, const char *n
         struct enqueue *enqueue = ctx;
         char key[HFD_GC_KEY_MAX];
 
-        hfd_gc_graph_key(enqueue->graph, kind, ns, name, key);
+        hfd_gc_graph_key(kind, ns, name, key);
         int r = hf_workqueue_add(enqueue->queue, key);
         if (enqueue->error == 0)
                 enqueue->error = r;
@@ -157,7 +168,7 @@ static void enqueue_object(void *ctx, const struct hfd_kind *kind, const char *n
 
 int hfd_gc_graph_enqueue_dependents(const struct hfd_gc_graph *graph, const char *uid,
                                     struct hf_workqueue *queue) {
-        struct enqueue enqueue = {.graph = graph, .queue = queue};
+        struct enqueue enqueue = {.queue = queue};
         hfd_gc_graph_each(graph, uid, enqueue_object, &enqueue);
         return enqueue.error;
 }
@@ -172,11 +183,11 @@ int hfd_gc_graph_enqueue_owners(const struct hfd_gc_graph *graph, const struct h
              m && r == 0; m = hf__json_next(m)) {
                 const char *name = hf__json_string(m, "name");
                 const struct hfd_kind *kind =
-                        hfd_kinds_find_by_name(graph->kinds, hf__json_string(m, "apiVersion"),
-                                               hf__json_string(m, "kind"));
+                        hfd_kind_set_find_by_name(graph->set, hf__json_string(m, "apiVersion"),
+                                                  hf__json_string(m, "kind"));
                 if (!kind || !name || strlen(name) > HF_NAME_MAX)
                         continue;
-                hfd_gc_graph_key(graph, kind, kind->row.namespaced ? ns : NULL, name, key);
+                hfd_gc_graph_key(kind, kind->row.namespaced ? ns : NULL, name, key);
                 r = hf_workqueue_add(queue, key);
         }
         return r;

@@ -5,26 +5,26 @@
  * ownerReferences.
  *
  * The graph itself is not stored. It is read from the shared informers: each has an index from an
- * owner's uid to its dependents (HFD_OWNER_INDEX). A node's key in the work queue is "<index of the
- * kind>:<namespace>/<name>", or "<index of the kind>:<name>" for kinds without a namespace.
+ * owner's uid to its dependents (HFD_OWNER_INDEX). A node's key in the work queue is "<id of the
+ * kind>:<namespace>/<name>", or "<id of the kind>:<name>" for kinds without a namespace.
  *
- * Thread: any; immutable after init.
+ * Thread: any; immutable between init and done.
  */
 #include <stdbool.h>
 
 #include <holdfast/workqueue.h>
 
-#include "server/controllers/kinds.h"
+#include "server/controllers/kinds/kinds.h"
 
 struct hf__json;
 
-#define HFD_GC_KEY_MAX (2 * HF_NAME_MAX + 8)
+#define HFD_GC_KEY_MAX (2 * HF_NAME_MAX + 24)
 #define HFD_GC_UID_MAX 64 /* bytes of a uid, with its NUL; a longer one counts as a solid owner */
 
 struct hfd_gc_graph {
-        const struct hfd_kinds *kinds;                 /* borrowed */
-        const struct hfd_kind *members[HFD_KINDS_MAX]; /* the kinds in the graph; borrowed */
-        struct hf_informer *informers[HFD_KINDS_MAX];  /* of members, same order; borrowed */
+        struct hfd_kind_set *set;        /* borrowed */
+        const struct hfd_kind **members; /* owned; the kinds in the graph, n */
+        struct hf_informer **informers;  /* owned; of members, in the same order */
         size_t n;
 };
 
@@ -43,13 +43,15 @@ struct hfd_gc_dependents {
         bool blocks; /* one of them has blockOwnerDeletion set in its reference to the node */
 };
 
-/* Puts all kinds except `without`, which may be NULL, into the graph. */
-void hfd_gc_graph_init(struct hfd_gc_graph *graph, const struct hfd_kinds *kinds,
-                       const struct hfd_kind *without);
+/* Puts all kinds of the set except `without`, which may be NULL, into the graph. 0, or -ENOMEM:
+ * nothing is left to free. */
+int hfd_gc_graph_init(struct hfd_gc_graph *graph, struct hfd_kind_set *set,
+                      const struct hfd_kind *without);
+void hfd_gc_graph_done(struct hfd_gc_graph *graph);
 
 /* Writes the key of an object. ns may be NULL or "". */
-void hfd_gc_graph_key(const struct hfd_gc_graph *graph, const struct hfd_kind *kind, const char *ns,
-                      const char *name, char key[HFD_GC_KEY_MAX]);
+void hfd_gc_graph_key(const struct hfd_kind *kind, const char *ns, const char *name,
+                      char key[HFD_GC_KEY_MAX]);
 
 /* Returns the kind of a key. *ret_rest: the part of the key that hf_key_split parses. NULL = the
  * key is malformed. */

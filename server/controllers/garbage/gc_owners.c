@@ -10,11 +10,13 @@
 #include "server/controllers/garbage/gc_owners.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "base/strbuf.h"
 #include "base/thread.h"
 #include "server/controllers/garbage/gc_core.h"
 #include "server/controllers/garbage/gc_notice.h"
@@ -36,12 +38,11 @@ void hfd_gc_owners_done(struct hfd_gc_owners *owners) {
 
 /* ---- the cache of absent owners ---- */
 
-static void format_owner_key(const struct hfd_gc_owners *owners, const struct hfd_kind *kind,
-                             const char *ns, const char *name, const char *uid,
-                             char text[OWNER_KEY_MAX]) {
+static void format_owner_key(const struct hfd_kind *kind, const char *ns, const char *name,
+                             const char *uid, char text[OWNER_KEY_MAX]) {
         char key[HFD_GC_KEY_MAX];
 
-        hfd_gc_graph_key(owners->graph, kind, ns, name, key);
+        hfd_gc_graph_key(kind, ns, name, key);
         (void)snprintf(text, OWNER_KEY_MAX, "%s %s", uid, key);
 }
 
@@ -79,6 +80,35 @@ static enum hfd_gc_owner classify_owner(const struct hf__json *owner, const char
 }
 
 /*
+ * Reads a custom owner. A server that does not serve the kind answers a get with "not found" too,
+ * as for an object that does not exist: while its definition is being established, changed or
+ * deleted, or this instance starts. So the owner is looked for in a list of its kind. If the kind
+ * is not served, that fails, and the owner is looked for again.
+ */
+static int find_custom_owner(struct hf_term *term, const struct hfd_kind *kind, const char *ns,
+                             const char *name, struct hf__json **ret_owner) {
+        struct hf__strbuf query = {0};
+        struct hf__json *list = NULL;
+
+        hf__strbuf_puts(&query, "fieldSelector=metadata.name%3D");
+        hf__strbuf_urlencode(&query, name);
+        int r = query.error != 0
+                        ? -ENOMEM
+                        : hfd_object_client_list(term, &kind->row.resource, ns, query.data, &list);
+        hf__strbuf_done(&query);
+        if (r == HF_E_NOT_FOUND)
+                return HF_E_UNAVAILABLE;
+        if (r != 0)
+                return r;
+        const struct hf__json *owner = hf__json_first(hf__json_get(list, "items"));
+        *ret_owner = hf__json_dup(owner);
+        hf__json_free(list);
+        if (!owner)
+                return HF_E_NOT_FOUND;
+        return *ret_owner ? 0 : -ENOMEM;
+}
+
+/*
  * If the informer's cache has the owner, no request is needed. Only a read of the server can show
  * that the owner is absent.
  */
@@ -96,10 +126,13 @@ static int look_up_owner(struct hfd_gc_owners *owners, struct hf_term *term,
                         return 0;
         }
         *ret_owner = HFD_GC_OWNER_ABSENT;
-        format_owner_key(owners, kind, ns, name, uid, owner_key);
+        format_owner_key(kind, ns, name, uid, owner_key);
         if (is_known_absent(owners, owner_key))
                 return 0;
-        r = hfd_object_client_get(term, &kind->row.resource, ns, name, &owner);
+        if (kind->is_custom)
+                r = find_custom_owner(term, kind, ns, name, &owner);
+        else
+                r = hfd_object_client_get(term, &kind->row.resource, ns, name, &owner);
         if (r != 0 && r != HF_E_NOT_FOUND)
                 return r;
         if (r == 0) {
@@ -149,9 +182,9 @@ int hfd_gc_owners_find(struct hfd_gc_owners *owners, struct hf_term *term,
         const char *uid = hf__json_string(reference, "uid"),
                    *name = hf__json_string(reference, "name");
         const struct hfd_kind *kind =
-                hfd_kinds_find_by_name(owners->graph->kinds,
-                                       hf__json_string(reference, "apiVersion"),
-                                       hf__json_string(reference, "kind"));
+                hfd_kind_set_find_by_name(owners->graph->set,
+                                          hf__json_string(reference, "apiVersion"),
+                                          hf__json_string(reference, "kind"));
 
         assert(node->uid && node->kind);
         *ret_owner = HFD_GC_OWNER_SOLID;

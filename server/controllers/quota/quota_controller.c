@@ -14,11 +14,13 @@
  * between 1 and 3 makes 3 fail, and the recount is repeated. A count before the list would miss
  * creates that the list contains already, and would undo their charge.
  *
- * A new leader gets the keys of all objects, so it also repairs what its predecessor has left.
+ * A new leader gets the keys of all objects, so it also repairs what its predecessor has left. The
+ * same happens when kinds come or go (hfd_kinds_run): then quotas that name them are recounted.
  */
 #include "server/controllers/quota/quota_controller.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +29,7 @@
 
 #include "base/json.h"
 #include "client/informer_lookup.h"
+#include "leader/reconciler_until.h"
 #include "server/controllers/controller_context.h"
 #include "server/controllers/object_client.h"
 #include "server/quota/quota.h"
@@ -41,8 +44,14 @@ static const struct hf_resource quotas = {"", "v1", "resourcequotas"};
 
 /* ---- counting ---- */
 
+/* The controller with one set of kinds. */
+struct controller {
+        struct hfd_controller_context *context; /* borrowed */
+        const struct hfd_kind_set *set;         /* borrowed */
+};
+
 struct counting {
-        struct hfd_controller_context *context;
+        const struct hfd_kind_set *set;
         struct hf_term *term;
         const char *ns;
         const char *since; /* the revision that the counts must include */
@@ -52,7 +61,7 @@ struct counting {
 static int count(void *ctx, const char *group, const char *plural, uint64_t *ret_n,
                  bool *ret_served) {
         const struct counting *counting = ctx;
-        const struct hfd_kind *kind = hfd_kinds_find(&counting->context->kinds, group, plural);
+        const struct hfd_kind *kind = hfd_kind_set_find(counting->set, group, plural);
         struct hf__json *page;
         int64_t n_beyond = 0;
         char query[128];
@@ -91,10 +100,11 @@ static int recount(struct counting *counting, struct hf__json *quota) {
 
 /* key is the name of a namespace. */
 static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
-        struct counting counting = {.context = ctx, .term = term, .ns = key};
+        const struct controller *controller = ctx;
+        struct counting counting = {.set = controller->set, .term = term, .ns = key};
         struct hf__json *all;
 
-        if (!hf__informer_has_in(counting.context->quotas->informer, key))
+        if (!hf__informer_has_in(controller->context->quotas->informer, key))
                 return 0;
         int r = hfd_object_client_list(term, &quotas, key, NULL, &all);
         if (r != 0)
@@ -119,7 +129,7 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
 /* Of other objects only the number matters. */
 static int map_object(void *ctx, struct hf_workqueue *queue, enum hf_event_type type,
                       const char *ns, const char *name, const char *object, size_t n) {
-        struct hfd_controller_context *context = ctx;
+        const struct hfd_controller_context *context = ((const struct controller *)ctx)->context;
 
         if (type == HF_EVENT_MODIFIED || !ns || !*ns ||
             !hf__informer_has_in(context->quotas->informer, ns))
@@ -138,20 +148,21 @@ static int map_quota(void *ctx, struct hf_workqueue *queue, enum hf_event_type t
         return hf_workqueue_add_after(queue, ns, GATHER_DELAY);
 }
 
-int hfd_quota_controller_run(struct hf_term *term, void *ctx) {
-        struct hfd_controller_context *context = ctx;
-        struct hf_reconciler_source sources[HFD_KINDS_MAX];
+static int run_with_set(void *ctx, struct hf_term *term, struct hfd_kind_set *set,
+                        struct hf_cancel *until) {
+        struct controller controller = {.context = ctx, .set = set};
+        struct hf_reconciler_source *sources = calloc(set->n, sizeof *sources);
         size_t n = 0;
 
-        assert(context->quotas); /* controllers.c has created it */
-        for (size_t i = 0; i < context->kinds.n; i++) {
-                const struct hfd_kind *kind = &context->kinds.kinds[i];
+        if (!sources)
+                return -ENOMEM;
+        for (size_t i = 0; i < set->n; i++) {
+                const struct hfd_kind *kind = set->kinds[i];
                 if (kind->row.namespaced)
-                        sources[n++] = (struct hf_reconciler_source){.size = sizeof sources[0],
-                                                                     .informer = kind->informer,
-                                                                     .map = kind == context->quotas
-                                                                                    ? map_quota
-                                                                                    : map_object};
+                        sources[n++] = (struct hf_reconciler_source){
+                                .size = sizeof sources[0],
+                                .informer = kind->informer,
+                                .map = kind == controller.context->quotas ? map_quota : map_object};
         }
         const struct hf_reconciler reconciler = {
                 .size = sizeof reconciler,
@@ -160,8 +171,16 @@ int hfd_quota_controller_run(struct hf_term *term, void *ctx) {
                 .n_sources = n,
                 .n_workers = N_WORKERS,
                 .reconcile = reconcile,
-                .ctx = context,
+                .ctx = &controller,
         };
+        int r = hf__reconciler_run_until(&reconciler, term, until);
+        free(sources);
+        return r;
+}
 
-        return hf_reconciler_run(&reconciler, term);
+int hfd_quota_controller_run(struct hf_term *term, void *ctx) {
+        struct hfd_controller_context *context = ctx;
+
+        assert(context->quotas); /* controllers.c has created it */
+        return hfd_kinds_run(&context->kinds, term, run_with_set, context);
 }

@@ -178,19 +178,34 @@ struct hfd_custom_kind *hfd_custom_set_find(const struct hfd_custom_set *set, co
         return NULL;
 }
 
-const struct hfd_resource *hfd_custom_table_find(struct hfd_custom_table *table, const char *group,
-                                                 const char *version, const char *plural) {
+/* stored: the storage version need not be served. */
+static const struct hfd_resource *find_row(struct hfd_custom_table *table, const char *group,
+                                           const char *version, const char *plural, bool stored) {
         const struct hfd_resource *row = hfd_resource_find(group, version, plural);
 
         if (row || !table || !strchr(group, '.'))
                 return row;
         pthread_mutex_lock(&table->mu);
         struct hfd_custom_kind *kind = hfd_custom_set_find(table->set, group, plural);
-        for (size_t i = 0; kind && !row && i < kind->n_versions; i++)
-                if (kind->versions[i].served && strcmp(kind->versions[i].row.version, version) == 0)
-                        row = hfd_resource_ref(&kind->versions[i].row);
+        for (size_t i = 0; kind && !row && i < kind->n_versions; i++) {
+                const struct hfd_custom_version *found = &kind->versions[i];
+                if ((found->served || (stored && found == kind->storage)) &&
+                    strcmp(found->row.version, version) == 0)
+                        row = hfd_resource_ref(&found->row);
+        }
         pthread_mutex_unlock(&table->mu);
         return row;
+}
+
+const struct hfd_resource *hfd_custom_table_find(struct hfd_custom_table *table, const char *group,
+                                                 const char *version, const char *plural) {
+        return find_row(table, group, version, plural, false);
+}
+
+const struct hfd_resource *hfd_custom_table_find_stored(struct hfd_custom_table *table,
+                                                        const char *group, const char *version,
+                                                        const char *plural) {
+        return find_row(table, group, version, plural, true);
 }
 
 struct hfd_custom_set *hfd_custom_table_set(struct hfd_custom_table *table) {

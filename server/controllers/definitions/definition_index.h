@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The informer of CustomResourceDefinitions: what it keeps of them, and its indexes.
+ */
+#include <stdbool.h>
+
+struct hf_informer;
+struct hf_workqueue;
+
+/* Sets the transform and the indexes; before the informer is started. 0 or -errno. */
+int hfd_definition_prepare_informer(struct hf_informer *informer);
+
+/* Whether a definition of the group has had the name accepted: as plural, singular or short name;
+ * or as the kind of objects or of lists. Thread: any. */
+bool hfd_definition_uses_resource(struct hf_informer *informer, const char *group,
+                                  const char *name);
+bool hfd_definition_uses_kind(struct hf_informer *informer, const char *group, const char *name);
+
+/* Adds the names of the definitions of the group that wait for a name in use. 0, or -ENOMEM: some
+ * are missing. Thread: any, also an informer's. */
+int hfd_definition_enqueue_waiting(struct hf_informer *informer, const char *group,
+                                   struct hf_workqueue *queue);

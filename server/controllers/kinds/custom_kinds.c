@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The kinds of definitions, while controllers use them.
+ *
+ * A kind that comes gets an informer. When that has its first list, the kind becomes part of a new
+ * set, which takes the place of the current one. The controllers with a set (garbage collection,
+ * deletion of namespaces, quotas) then end their loops, and begin again with the new set, as a new
+ * leader does: they get the keys of all objects. That costs more than to add one informer to a
+ * running loop. But nothing that a loop uses ever changes under it, and whatever a loop could have
+ * missed for lack of a kind is looked at again: an owner of a kind that was not known yet, say. So
+ * that the installation of many definitions does not restart the loops for each, sets follow each
+ * other at a distance.
+ *
+ * A thread does all this, from the informer of definitions, whose handler only counts that
+ * something has changed. The thread then looks at all definitions; those with an unchanged text
+ * cost a comparison of hashes.
+ *
+ * Invariants:
+ *
+ *  - Only the thread uses the entries. Others see only sets, which are immutable.
+ *  - A kind is freed with the last set that has it, on the thread or on one of a controller, never
+ *    on that of the informers.
+ *  - `settled` says that the current set has all kinds that have to be in one, as of the count
+ *    `scanned`. The handler raises `changed` before any wait for the revision of its event ends. So
+ *    whoever has waited for a revision, and then finds the set complete, knows all kinds that were
+ *    Established at that revision.
+ */
+#include "server/controllers/kinds/custom_kinds.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/thread.h"
+#include "client/key_index.h"
+#include "server/controllers/definitions/definition_row.h"
+
+#define SET_DISTANCE (1 * HF_NSEC_PER_SEC)
+/* While there are kinds whose first list is under way, which the next set should have too. */
+#define LONG_DISTANCE (5 * HF_NSEC_PER_SEC)
+/* A kind that has no list for so long is not waited for; see hfd_kinds_is_complete. */
+#define LIST_MAX    (60 * HF_NSEC_PER_SEC)
+#define NOMEM_PAUSE (100 * HF_NSEC_PER_MSEC)
+/* How often the thread looks whether a first list is complete; less often after some time. */
+#define POLL_MIN (10 * HF_NSEC_PER_MSEC)
+#define POLL_MAX (1 * HF_NSEC_PER_SEC)
+
+/* A definition. */
+struct entry {
+        struct hf__keyed keyed; /* first member; the key is name */
+        char name[HF_NAME_MAX + 1];
+        uint64_t hash; /* of its text */
+        uint64_t scan; /* the last one that has found it */
+        char *text;    /* owned; n_text bytes; NULL = the kind is that of the text */
+        size_t n_text;
+        struct hfd_kind *kind; /* a reference; NULL = it is not served */
+        hf_nsec since;         /* boot time at which the kind was made */
+};
+
+struct hfd_custom_kinds {
+        /* immutable after start */
+        struct hfd_kind_sources sources;
+        const struct hf_clock *clock;
+        struct hfd_kind_set *built_in;      /* a reference */
+        const struct hfd_kind *definitions; /* borrowed */
+        struct hf_informer_handler *handler;
+        pthread_t thread;
+        bool started;
+        pthread_mutex_t mu;
+        pthread_cond_t wake;
+
+        /* the thread's */
+        struct hf__key_index entries; /* owned, with the items */
+        uint64_t scan;
+        size_t next_id;
+        hf_nsec set_at; /* boot time of the current set; 0 = it is the first */
+
+        /* guarded by mu */
+        struct hfd_kind_set *set;  /* owned reference; changed by the thread only */
+        uint64_t changed, scanned; /* counts of events */
+        bool settled, stop;
+};
+
+/* ---- entries ---- */
+
+static void free_entry(struct hfd_custom_kinds *custom, struct entry *entry) {
+        hf__key_index_remove(&custom->entries, entry->name);
+        hfd_kind_unref(entry->kind);
+        free(entry->text);
+        free(entry);
+}
+
+static struct entry *first_entry(const struct hfd_custom_kinds *custom) {
+        return (struct entry *)hf__key_index_lower_bound(&custom->entries, "");
+}
+
+static struct entry *next_entry(const struct hfd_custom_kinds *custom, const char *name) {
+        return (struct entry *)hf__key_index_after(&custom->entries, name);
+}
+
+static struct entry *add_entry(struct hfd_custom_kinds *custom, const char *name) {
+        struct entry *entry = calloc(1, sizeof *entry);
+
+        if (!entry)
+                return NULL;
+        (void)snprintf(entry->name, sizeof entry->name, "%s", name);
+        entry->keyed.key = entry->name;
+        if (hf__key_index_insert(&custom->entries, &entry->keyed) == 0)
+                return entry;
+        free(entry);
+        return NULL;
+}
+
+/* FNV-1a. */
+static uint64_t hash_text(const char *text, size_t n) {
+        uint64_t hash = UINT64_C(14695981039346656037);
+
+        for (size_t i = 0; i < n; i++)
+                hash = (hash ^ (unsigned char)text[i]) * UINT64_C(1099511628211);
+        return hash;
+}
+
+struct scan {
+        struct hfd_custom_kinds *custom;
+        int error;
+};
+
+/* Runs under the informer's lock, so it only copies the texts that have changed. */
+static void scan_definition(void *ctx, const char *ns, const char *name, const char *object,
+                            size_t n) {
+        struct scan *scan = ctx;
+        struct hfd_custom_kinds *custom = scan->custom;
+        struct entry *entry = (struct entry *)hf__key_index_find(&custom->entries, name);
+        uint64_t hash = hash_text(object, n);
+
+        if (!entry) {
+                entry = add_entry(custom, name);
+                if (entry)
+                        entry->hash = hash + 1;
+        }
+        if (!entry) {
+                scan->error = -ENOMEM;
+                return;
+        }
+        entry->scan = custom->scan;
+        if (entry->hash == hash)
+                return;
+        char *copy = malloc(n + 1);
+        if (!copy) {
+                scan->error = -ENOMEM;
+                return;
+        }
+        free(entry->text);
+        entry->text = memcpy(copy, object, n);
+        entry->n_text = n;
+        entry->hash = hash;
+}
+
+/* ---- kinds ---- */
+
+/* Copies the strings of a row into one block. */
+static int copy_row(struct hfd_kind *kind, const struct hfd_kind_row *row) {
+        const char *const texts[] = {row->resource.group, row->resource.version,
+                                     row->resource.plural, row->kind};
+        const char **const places[] = {&kind->row.resource.group, &kind->row.resource.version,
+                                       &kind->row.resource.plural, &kind->row.kind};
+        size_t n = 0;
+
+        for (size_t i = 0; i < 4; i++)
+                n += strlen(texts[i]) + 1;
+        char *at = kind->texts = malloc(n);
+        if (!at)
+                return -ENOMEM;
+        kind->row.namespaced = row->namespaced;
+        for (size_t i = 0; i < 4; i++) {
+                *places[i] = at;
+                at = stpcpy(at, texts[i]) + 1;
+        }
+        return 0;
+}
+
+static int new_kind(struct hfd_custom_kinds *custom, const struct hfd_kind_row *row,
+                    struct hfd_kind **ret_kind) {
+        struct hfd_kind *kind = calloc(1, sizeof *kind);
+
+        if (!kind)
+                return -ENOMEM;
+        kind->is_custom = true;
+        atomic_init(&kind->refs, 1);
+        int r = copy_row(kind, row);
+        if (r == 0)
+                r = hfd_kind_new_informer(&custom->sources, &kind->row, &kind->informer);
+        if (r == 0)
+                r = hf_informer_start(kind->informer);
+        if (r != 0) {
+                hfd_kind_unref(kind);
+                return r;
+        }
+        kind->id = custom->next_id++;
+        *ret_kind = kind;
+        return 0;
+}
+
+static bool is_row_of(const struct hfd_kind *kind, const struct hfd_kind_row *row) {
+        return strcmp(kind->row.resource.group, row->resource.group) == 0 &&
+               strcmp(kind->row.resource.version, row->resource.version) == 0 &&
+               strcmp(kind->row.resource.plural, row->resource.plural) == 0 &&
+               strcmp(kind->row.kind, row->kind) == 0 && kind->row.namespaced == row->namespaced;
+}
+
+/* A definition cannot take the place of a built-in kind. */
+static bool is_built_in(const struct hfd_custom_kinds *custom, const struct hfd_kind_row *row) {
+        for (size_t i = 0; i < custom->built_in->n; i++) {
+                const struct hfd_kind_row *other = &custom->built_in->kinds[i]->row;
+                if (strcmp(other->resource.group, row->resource.group) == 0 &&
+                    (strcmp(other->resource.plural, row->resource.plural) == 0 ||
+                     strcmp(other->kind, row->kind) == 0))
+                        return true;
+        }
+        return false;
+}
+
+/* Makes the kind of a definition whose text has changed. After -ENOMEM it is tried again. */
+static int update_entry(struct hfd_custom_kinds *custom, struct entry *entry) {
+        struct hfd_kind_row row;
+        struct hf__json *definition = NULL;
+        struct hfd_kind *kind = NULL;
+        int r = hf__json_parse(entry->text, entry->n_text, &definition, NULL);
+
+        if (r == -ENOMEM)
+                return r;
+        bool served = r == 0 && hfd_definition_row(definition, &row) && !is_built_in(custom, &row);
+        bool same = served && entry->kind && is_row_of(entry->kind, &row);
+        r = served && !same ? new_kind(custom, &row, &kind) : 0;
+        hf__json_free(definition);
+        if (r != 0)
+                return r;
+        free(entry->text);
+        entry->text = NULL;
+        if (same)
+                return 0;
+        hfd_kind_unref(entry->kind);
+        entry->kind = kind;
+        entry->since = hf_now(custom->clock);
+        return 0;
+}
+
+/* Brings the entries up to date with the informer. 0 or -errno: try again. */
+static int scan(struct hfd_custom_kinds *custom) {
+        struct scan scan = {.custom = custom};
+        struct entry *next;
+        int r = 0;
+
+        custom->scan++;
+        hf_informer_each(custom->definitions->informer, scan_definition, &scan);
+        for (struct entry *entry = first_entry(custom); entry; entry = next) {
+                next = next_entry(custom, entry->name);
+                if (entry->scan != custom->scan && scan.error == 0)
+                        free_entry(custom, entry);
+                else if (entry->text && r == 0)
+                        r = update_entry(custom, entry);
+        }
+        return scan.error != 0 ? scan.error : r;
+}
+
+/* ---- sets ---- */
+
+/* What the thread knows after a look at the entries. */
+struct outlook {
+        struct hfd_kind **kinds; /* owned; those of the next set, by id */
+        size_t n;
+        bool lists;          /* a kind waits for its first list, and not for too long */
+        hf_nsec listing_for; /* how long the newest one that waits has done so */
+        bool waits;          /* a kind waits for its list, however long */
+};
+
+static int compare_ids(const void *a, const void *b) {
+        size_t first = (*(struct hfd_kind *const *)a)->id,
+               second = (*(struct hfd_kind *const *)b)->id;
+
+        return (first > second) - (first < second);
+}
+
+static int look(struct hfd_custom_kinds *custom, struct outlook *outlook) {
+        const struct hfd_kind_set *built_in = custom->built_in;
+        hf_nsec now = hf_now(custom->clock);
+
+        *outlook = (struct outlook){.listing_for = HF_NSEC_NEVER};
+        outlook->kinds = calloc(built_in->n + custom->entries.n + 1, sizeof(struct hfd_kind *));
+        if (!outlook->kinds)
+                return -ENOMEM;
+        for (; outlook->n < built_in->n; outlook->n++)
+                outlook->kinds[outlook->n] = built_in->kinds[outlook->n];
+        for (struct entry *entry = first_entry(custom); entry;
+             entry = next_entry(custom, entry->name)) {
+                hf_nsec waited = now - entry->since;
+                if (!entry->kind)
+                        continue;
+                if (hf_informer_synced(entry->kind->informer)) {
+                        outlook->kinds[outlook->n++] = entry->kind;
+                        continue;
+                }
+                outlook->waits = true;
+                outlook->lists = outlook->lists || waited < LIST_MAX;
+                if (waited < outlook->listing_for)
+                        outlook->listing_for = waited;
+        }
+        qsort(outlook->kinds, outlook->n, sizeof(struct hfd_kind *), compare_ids);
+        return 0;
+}
+
+static bool is_current(const struct hfd_custom_kinds *custom, const struct outlook *outlook) {
+        if (custom->set->n != outlook->n)
+                return false;
+        for (size_t i = 0; i < outlook->n; i++)
+                if (custom->set->kinds[i] != outlook->kinds[i])
+                        return false;
+        return true;
+}
+
+/* Puts a new set in the place of the current one. */
+static int replace_set(struct hfd_custom_kinds *custom, const struct outlook *outlook) {
+        struct hfd_kind_set *set, *former = custom->set;
+        int r = hfd_kind_set_new(custom->clock, outlook->kinds, outlook->n, &set);
+
+        if (r != 0)
+                return r;
+        hf_log(&custom->sources.host->log, HF_LOG_DEBUG, "custom-kinds", "%zu kinds", set->n);
+        (void)pthread_mutex_lock(&custom->mu);
+        custom->set = set;
+        (void)pthread_mutex_unlock(&custom->mu);
+        custom->set_at = hf_now(custom->clock);
+        hf_cancel_fire(former->replaced, HF_CANCEL_STOPPING);
+        hfd_kind_set_unref(former);
+        return 0;
+}
+
+/* ---- the thread ---- */
+
+static hf_nsec poll_delay(const struct outlook *outlook) {
+        hf_nsec delay = outlook->listing_for / 4;
+
+        if (delay < POLL_MIN)
+                return POLL_MIN;
+        return delay < POLL_MAX ? delay : POLL_MAX;
+}
+
+/*
+ * One turn. rescan: the definitions may have changed. *ret_settled: as in the struct. *ret_delay:
+ * when the next turn is due although nothing changes; HF_NSEC_NEVER = not at all. 0 or -errno: try
+ * again.
+ */
+static int take_turn(struct hfd_custom_kinds *custom, bool rescan, bool *ret_settled,
+                     hf_nsec *ret_delay) {
+        struct outlook outlook;
+        int r = rescan ? scan(custom) : 0;
+
+        if (r == 0)
+                r = look(custom, &outlook);
+        if (r != 0)
+                return r;
+        hf_nsec distance = outlook.lists ? LONG_DISTANCE : SET_DISTANCE,
+                passed = hf_now(custom->clock) - custom->set_at;
+        bool current = is_current(custom, &outlook), may = !custom->set_at || passed >= distance;
+        *ret_delay = outlook.waits ? poll_delay(&outlook) : HF_NSEC_NEVER;
+        if (!current && may) {
+                r = replace_set(custom, &outlook);
+                current = r == 0;
+        } else if (!current && distance - passed < *ret_delay) {
+                *ret_delay = distance - passed;
+        }
+        *ret_settled = current && !outlook.lists;
+        free(outlook.kinds);
+        return r;
+}
+
+static void *thread_main(void *ctx) {
+        struct hfd_custom_kinds *custom = ctx;
+        hf_nsec due = HF_NSEC_NEVER;
+
+        (void)pthread_mutex_lock(&custom->mu);
+        while (!custom->stop) {
+                uint64_t changed = custom->changed;
+                bool rescan = changed != custom->scanned, settled = false;
+                hf_nsec delay = NOMEM_PAUSE;
+                if (!rescan && hf_now(custom->clock) < due) {
+                        (void)custom->clock->wait(custom->clock->ctx, &custom->wake, &custom->mu,
+                                                  due);
+                        continue;
+                }
+                (void)pthread_mutex_unlock(&custom->mu);
+                int r = take_turn(custom, rescan, &settled, &delay);
+                (void)pthread_mutex_lock(&custom->mu);
+                if (r == 0) {
+                        custom->scanned = changed;
+                        custom->settled = settled;
+                } else if (!custom->stop) {
+                        /* Not `due`, because the scan must be repeated too. */
+                        (void)custom->clock->wait(custom->clock->ctx, &custom->wake, &custom->mu,
+                                                  hf_now(custom->clock) + NOMEM_PAUSE);
+                }
+                due = delay == HF_NSEC_NEVER ? delay : hf_now(custom->clock) + delay;
+        }
+        (void)pthread_mutex_unlock(&custom->mu);
+        return NULL;
+}
+
+static void on_definition(void *ctx, enum hf_event_type type, const char *ns, const char *name,
+                          const char *object, size_t n) {
+        struct hfd_custom_kinds *custom = ctx;
+
+        (void)pthread_mutex_lock(&custom->mu);
+        custom->changed++;
+        (void)pthread_cond_signal(&custom->wake);
+        (void)pthread_mutex_unlock(&custom->mu);
+}
+
+/* ---- life cycle ---- */
+
+int hfd_custom_kinds_new(const struct hfd_kind_sources *sources, struct hfd_kind_set *built_in,
+                         const struct hfd_kind *definitions, struct hfd_custom_kinds **ret_custom) {
+        struct hfd_custom_kinds *custom = calloc(1, sizeof *custom);
+
+        if (!custom)
+                return -ENOMEM;
+        custom->sources = *sources;
+        custom->clock = hf_host_clock(sources->host);
+        custom->definitions = definitions;
+        custom->next_id = built_in->n;
+        custom->settled = true;
+        int r = hf__mutex_cond_init(&custom->mu, &custom->wake);
+        if (r != 0) {
+                free(custom);
+                return r;
+        }
+        custom->built_in = hfd_kind_set_ref(built_in);
+        custom->set = hfd_kind_set_ref(built_in);
+        *ret_custom = custom;
+        return 0;
+}
+
+int hfd_custom_kinds_start(struct hfd_custom_kinds *custom) {
+        int r = hf__thread_start(custom->sources.host, "hf-kinds", thread_main, custom,
+                                 &custom->thread);
+
+        custom->started = r == 0;
+        if (r == 0)
+                r = hf_informer_add_handler(custom->definitions->informer, on_definition, custom,
+                                            &custom->handler);
+        return r;
+}
+
+struct hfd_custom_kinds *hfd_custom_kinds_free(struct hfd_custom_kinds *custom) {
+        if (!custom)
+                return NULL;
+        hf_informer_remove_handler(custom->definitions->informer, custom->handler);
+        (void)pthread_mutex_lock(&custom->mu);
+        custom->stop = true;
+        (void)pthread_cond_signal(&custom->wake);
+        (void)pthread_mutex_unlock(&custom->mu);
+        if (custom->started)
+                (void)hf__thread_join(custom->thread);
+        hfd_kind_set_unref(custom->set);
+        hfd_kind_set_unref(custom->built_in);
+        for (struct entry *entry = first_entry(custom); entry; entry = first_entry(custom))
+                free_entry(custom, entry);
+        hf__key_index_done(&custom->entries);
+        (void)pthread_cond_destroy(&custom->wake);
+        (void)pthread_mutex_destroy(&custom->mu);
+        free(custom);
+        return NULL;
+}
+
+struct hfd_kind_set *hfd_custom_kinds_get(struct hfd_custom_kinds *custom) {
+        (void)pthread_mutex_lock(&custom->mu);
+        struct hfd_kind_set *set = hfd_kind_set_ref(custom->set);
+        (void)pthread_mutex_unlock(&custom->mu);
+        return set;
+}
+
+bool hfd_custom_kinds_is_complete(struct hfd_custom_kinds *custom, const struct hfd_kind_set *set) {
+        (void)pthread_mutex_lock(&custom->mu);
+        bool complete = custom->set == set && custom->settled && custom->scanned == custom->changed;
+        (void)pthread_mutex_unlock(&custom->mu);
+        return complete;
+}

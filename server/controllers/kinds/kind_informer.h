@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The informer of a kind. Those of namespaces, workspaces, clusterroles, apiservices and
+ * certificatesigningrequests cache whole objects, and that of customresourcedefinitions leaves out
+ * the schemas. All others cache metadata only, so a controller must not write a cached object back.
+ */
+#include "server/controllers/kinds/kind_set.h"
+
+/* Indexes of the informers. HFD_OWNER_INDEX exists for all kinds: its values are the uids of an
+ * object's owners. HFD_FINALIZER_INDEX exists for namespaced kinds: its value is the namespace of
+ * an object that may have finalizers. */
+#define HFD_OWNER_INDEX     "owner"
+#define HFD_FINALIZER_INDEX "finalizer"
+
+/* What informers need; all borrowed. */
+struct hfd_kind_sources {
+        const struct hf_host *host;
+        struct hf_client *client;
+        struct hf_informer_thread *thread; /* NULL = each informer has one of its own */
+};
+
+bool hfd_kind_is_definitions(const struct hf_resource *resource);
+/* Creates the informer with its indexes; does not start it. 0 or -errno. */
+int hfd_kind_new_informer(const struct hfd_kind_sources *sources, const struct hfd_kind_row *row,
+                          struct hf_informer **ret_informer);

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * A kind with its informer, and the set of all kinds at one moment. Built-in kinds are in every
+ * set. Kinds of CustomResourceDefinitions come and go (definitions/custom_kinds.h), and then
+ * another set takes the place of the former one. A set is immutable, and keeps its kinds and their
+ * informers alive. So a controller works with one set until it begins anew with the next
+ * (hfd_kinds_run).
+ *
+ * Thread: any. But the last reference to a set or to a custom kind must not be dropped on an
+ * informer's thread, because that frees informers, and blocks.
+ */
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include <holdfast/client.h>
+#include <holdfast/informer.h>
+
+/* One row of the server's table of resources, or what a definition makes. The strings live as long
+ * as the struct hfd_kind; those of built-in kinds are static. */
+struct hfd_kind_row {
+        struct hf_resource resource;
+        const char *kind;
+        bool namespaced;
+};
+
+struct hfd_kind {
+        struct hfd_kind_row row;
+        struct hf_informer *informer; /* owned */
+        size_t id;                    /* of no other kind in this process, even a former one */
+        bool is_custom;
+        /* The next two are for custom kinds; a built-in one lives as long as the hfd_kinds. */
+        atomic_int refs;
+        char *texts; /* owned; the strings of row */
+};
+
+/* Return and drop a reference. They do nothing for a built-in kind. unref accepts NULL. */
+struct hfd_kind *hfd_kind_ref(struct hfd_kind *kind);
+void hfd_kind_unref(struct hfd_kind *kind);
+
+struct hfd_kind_set {
+        atomic_int refs;
+        struct hf_cancel *replaced; /* owned; fires when another set has taken the place */
+        size_t n;
+        struct hfd_kind **kinds;         /* owned; by id; a reference to each */
+        const struct hfd_kind **by_name; /* owned; by group and kind */
+};
+
+/* Makes a set of n kinds, which are in the order of their ids. 0 or -errno. */
+int hfd_kind_set_new(const struct hf_clock *clock, struct hfd_kind *const *kinds, size_t n,
+                     struct hfd_kind_set **ret_set);
+struct hfd_kind_set *hfd_kind_set_ref(struct hfd_kind_set *set);
+/* Accepts NULL; returns NULL. */
+struct hfd_kind_set *hfd_kind_set_unref(struct hfd_kind_set *set);
+
+/* The next three return NULL if the set has no such kind. The kind is borrowed from the set. */
+const struct hfd_kind *hfd_kind_set_find(const struct hfd_kind_set *set, const char *group,
+                                         const char *plural);
+const struct hfd_kind *hfd_kind_set_find_by_id(const struct hfd_kind_set *set, size_t id);
+/* By apiVersion ("v1", "group/version") and kind, the names in objects and owner references, which
+ * may be NULL. The version is ignored, because all versions of a kind show the same objects. */
+const struct hfd_kind *hfd_kind_set_find_by_name(const struct hfd_kind_set *set,
+                                                 const char *api_version, const char *kind);
