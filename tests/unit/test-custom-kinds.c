@@ -183,7 +183,7 @@ static void test_a_kind_has_a_row_for_each_version(void **state) {
         assert_int_equal(hf__json_parse(text, sizeof text - 1, &json, NULL), 0);
         assert_true(hfd_custom_kind_is_established(json));
         assert_int_equal(hfd_custom_table_slot(table, "example.com", "gadgets", &slot), 0);
-        assert_int_equal(hfd_custom_kind_new(json, slot, 1, &kind), 0);
+        assert_int_equal(hfd_custom_kind_new(json, NULL, slot, 1, &kind), 0);
         assert_int_equal(kind->n_versions, 2);
         assert_string_equal(kind->versions[0].row.version, "v2");
         assert_string_equal(kind->storage->row.version, "v1");
@@ -191,7 +191,7 @@ static void test_a_kind_has_a_row_for_each_version(void **state) {
         assert_string_equal(kind->storage->row.schema->definition, "com.example.v1.Gadget");
         hfd_custom_kind_unref(kind);
         hf__json_remove(json, "status.acceptedNames");
-        assert_int_equal(hfd_custom_kind_new(json, slot, 1, &kind), HF_E_INVALID);
+        assert_int_equal(hfd_custom_kind_new(json, NULL, slot, 1, &kind), HF_E_INVALID);
         hf__json_free(json);
         hfd_custom_table_free(table);
 }

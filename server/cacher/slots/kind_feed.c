@@ -83,7 +83,8 @@ static int make_kind(struct hfd_kind_feed *feed, const struct hfd_object *object
                 return 0;
         }
         if (r == 0)
-                r = hfd_custom_kind_new(definition, slot, object->revision, ret_kind);
+                r = hfd_custom_kind_new(definition, object->bytes, slot, object->revision,
+                                        ret_kind);
         if (r == HF_E_INVALID)
                 hf_log(&feed->host->log, HF_LOG_ERROR, "definitions",
                        "%s is not served: the stored definition is not valid", object->path);
@@ -108,7 +109,7 @@ static int add_kind(struct hfd_kind_feed *feed, const struct hfd_custom_set *old
         if (hfd_custom_kind_is_established(definition)) {
                 r = hfd_custom_kind_hash(definition, hash);
                 if (r == 0 && kind && memcmp(kind->hash, hash, sizeof hash) == 0) {
-                        hfd_custom_kind_update(kind, definition, object->revision);
+                        hfd_custom_kind_update(kind, definition, object->bytes, object->revision);
                         made = hfd_custom_kind_ref(kind);
                 } else if (r == 0) {
                         r = make_kind(feed, object, definition, &made);

@@ -140,10 +140,8 @@ static void put_own_property(const struct writer *w, const struct hfd_schema *sc
  * The members of a custom resource's schema in v3, as its definition has them, with the three
  * properties that the definition need not name.
  */
-static void put_custom_members(const struct writer *w, const struct hfd_custom_version *version) {
-        struct hf__json *props = NULL;
-        int r = hf__json_parse(version->document->data, version->document->n, &props, NULL);
-
+static void put_custom_members(const struct writer *w, const struct hfd_custom_version *version,
+                               const struct hf__json *props) {
         for (const struct hf__json *m = hf__json_first(props); m; m = hf__json_next(m))
                 if (strcmp(hf__json_key(m), "properties") != 0) {
                         hf__strbuf_json(w->s, hf__json_key(m), strlen(hf__json_key(m)));
@@ -167,18 +165,19 @@ static void put_custom_members(const struct writer *w, const struct hfd_custom_v
                 hf__json_print(m, w->s);
         }
         hf__strbuf_puts(w->s, "},");
-        if (r != 0)
-                w->s->error = -ENOMEM;
-        hf__json_free(props);
 }
 
 static void put_definition(const struct writer *w, const struct hfd_definition *definition) {
         const struct hfd_custom_version *custom =
                 definition->resource ? definition->resource->custom : NULL;
 
+        struct hf__json *props = NULL;
+
+        if (custom && !w->v2 && hfd_custom_version_props(custom, &props) != 0)
+                w->s->error = -ENOMEM;
         hf__strbuf_printf(w->s, "\"%s\":{", definition->schema->definition);
-        if (custom && custom->document && !w->v2) {
-                put_custom_members(w, custom);
+        if (props) {
+                put_custom_members(w, custom, props);
         } else {
                 put_text(w->s, "description", definition->schema->description);
                 put_members(w, definition->schema, NULL);
@@ -190,6 +189,7 @@ static void put_definition(const struct writer *w, const struct hfd_definition *
         }
         end_object(w->s);
         hf__strbuf_putc(w->s, ',');
+        hf__json_free(props);
 }
 
 /* ---- paths ---- */

@@ -374,8 +374,9 @@ static void update_existing(struct hfd_write *w, struct hf__json *old) {
                 /* The update has removed the last finalizer, so it also deletes the object. */
                 w->last = w->stored;
                 w->stored = NULL;
-        } else if (!w->current->stale && (hfd_object_has_bytes(w->current, w->stored) ||
-                                          (!w->changed && hf__json_equal(w->object, old)))) {
+        } else if (!w->current->stale && !w->current->has_origin &&
+                   (hfd_object_has_bytes(w->current, w->stored) ||
+                    (!w->changed && hf__json_equal(w->object, old)))) {
                 /* The same bytes, or the same members in another order: some clients sort them. A
                  * stale object is written again, which is how a key is replaced. */
                 w->unchanged = true;

@@ -123,17 +123,6 @@ static int make_columns(struct hfd_custom_version *version, const struct hf__jso
         return r;
 }
 
-static int make_document(struct hfd_custom_version *version, const struct hf__json *props) {
-        struct hf__strbuf s = {0};
-
-        if (!props)
-                return 0;
-        hf__json_print(props, &s);
-        version->document = hf__strbuf_to_buf(&s);
-        hf__strbuf_done(&s);
-        return version->document ? 0 : -ENOMEM;
-}
-
 /* "com.example.v1.Gadget" */
 static void put_definition_name(struct hf__strbuf *s, const struct hfd_resource *row) {
         size_t n = strlen(row->group);
@@ -163,7 +152,7 @@ static int make_schema(struct hfd_custom_version *version, const struct hf__json
         hf__strbuf_done(&name);
         if (r == 0 && props)
                 r = hfd_custom_rules_new(props, "", NULL, &version->rules);
-        return r == 0 ? make_document(version, props) : r;
+        return r;
 }
 
 static int make_warning(struct hfd_custom_version *version, const struct hf__json *json) {
@@ -281,25 +270,27 @@ static int hash_form(struct hfd_custom_kind *kind) {
         struct hf__strbuf s = {0};
 
         hf__strbuf_printf(&s, "%s\n%s\n", stored->row.kind, stored->row.version);
-        if (stored->document)
-                hf__strbuf_add(&s, stored->document->data, stored->document->n);
-        for (size_t i = 0; i < kind->n_versions; i++)
-                if (kind->versions[i].selectable)
-                        hf__json_print(kind->versions[i].selectable, &s);
+        for (const struct hf__json *v = hf__json_first(hf__json_get(kind->spec, "versions")); v;
+             v = hf__json_next(v)) {
+                if (hf__json_has_text(v, "name", stored->row.version))
+                        put_part(&s, v, "schema");
+                put_part(&s, v, "selectableFields");
+        }
         int r = hash_of(&s, kind->form);
         hf__strbuf_done(&s);
         return r;
 }
 
-/* The schemas were compiled, and `document` has their text. */
+/* They were compiled, and the definition has them. */
 static void drop_schemas(struct hfd_custom_kind *kind) {
         for (struct hf__json *v = hf__json_first(hf__json_get(kind->spec, "versions")); v;
              v = hf__json_next(v))
                 hf__json_drop(v, "schema");
 }
 
-int hfd_custom_kind_new(const struct hf__json *definition, const struct hfd_resource *slot,
-                        uint64_t revision, struct hfd_custom_kind **ret_kind) {
+int hfd_custom_kind_new(const struct hf__json *definition, struct hf__buf *bytes,
+                        const struct hfd_resource *slot, uint64_t revision,
+                        struct hfd_custom_kind **ret_kind) {
         const struct hf__json *spec = hf__json_get(definition, "spec"),
                               *names = hf__json_path(definition, "status.acceptedNames");
         size_t n = hf__json_count(hf__json_get(spec, "versions"));
@@ -309,7 +300,13 @@ int hfd_custom_kind_new(const struct hf__json *definition, const struct hfd_reso
         struct hfd_custom_kind *kind = calloc(1, sizeof *kind + n * sizeof kind->versions[0]);
         if (!kind)
                 return -ENOMEM;
+        if (pthread_mutex_init(&kind->mu, NULL) != 0) {
+                free(kind);
+                return -ENOMEM;
+        }
         atomic_init(&kind->refs, 1);
+        kind->bytes = hf__buf_ref(bytes);
+        kind->is_converted_elsewhere = hf__json_has_text(spec, "conversion.strategy", "Webhook");
         atomic_init(&kind->terminating, is_terminating(definition));
         kind->revision = revision;
         kind->spec = hf__json_dup(spec);
@@ -329,9 +326,37 @@ int hfd_custom_kind_new(const struct hf__json *definition, const struct hfd_reso
 }
 
 void hfd_custom_kind_update(struct hfd_custom_kind *kind, const struct hf__json *definition,
-                            uint64_t revision) {
+                            struct hf__buf *bytes, uint64_t revision) {
+        hf__buf_ref(bytes);
+        pthread_mutex_lock(&kind->mu);
+        struct hf__buf *old = kind->bytes;
+        kind->bytes = bytes;
+        pthread_mutex_unlock(&kind->mu);
+        hf__buf_unref(old);
         kind->revision = revision;
         atomic_store(&kind->terminating, is_terminating(definition));
+}
+
+int hfd_custom_version_props(const struct hfd_custom_version *version,
+                             struct hf__json **ret_props) {
+        struct hfd_custom_kind *kind = version->kind;
+        struct hf__json *definition = NULL, *schema = NULL;
+
+        *ret_props = NULL;
+        pthread_mutex_lock(&kind->mu);
+        struct hf__buf *bytes = hf__buf_ref(kind->bytes);
+        pthread_mutex_unlock(&kind->mu);
+        int r = bytes ? hf__json_parse(bytes->data, bytes->n, &definition, NULL) : 0;
+        hf__buf_unref(bytes);
+        for (const struct hf__json *v = hf__json_first(hf__json_path(definition, "spec.versions"));
+             v && !schema; v = hf__json_next(v))
+                if (hf__json_has_text(v, "name", version->row.version))
+                        schema = hf__json_get(v, "schema");
+        struct hf__json *props = hf__json_get(schema, "openAPIV3Schema");
+        if (props)
+                *ret_props = hf__json_detach(schema, props);
+        hf__json_free(definition);
+        return r;
 }
 
 struct hfd_custom_kind *hfd_custom_kind_ref(struct hfd_custom_kind *kind) {
@@ -346,12 +371,13 @@ struct hfd_custom_kind *hfd_custom_kind_unref(struct hfd_custom_kind *kind) {
                 struct hfd_custom_version *version = &kind->versions[i];
                 hfd_custom_schema_free(version->schema);
                 hfd_custom_rules_free(version->rules);
-                hf__buf_unref(version->document);
                 free(version->columns);
                 free(version->warning);
         }
         hf__json_free(kind->spec);
         hf__json_free(kind->names);
+        hf__buf_unref(kind->bytes);
+        pthread_mutex_destroy(&kind->mu);
         free(kind);
         return NULL;
 }

@@ -9,6 +9,7 @@
  * (hfd_resource_ref). A changed definition makes another kind; requests and objects that have the
  * old one keep it. Pure. Thread: any.
  */
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,8 +33,7 @@ struct hfd_custom_version {
         struct hfd_column *columns;       /* owned; their paths are JSON paths: ".spec.size" */
         size_t n_columns;
         const struct hf__json *selectable; /* borrowed; an array of {"jsonPath"}; NULL = none */
-        struct hf__buf *document;     /* owned; openAPIV3Schema as JSON; NULL = there is none */
-        char *warning;                /* owned; what a client is told; NULL = not deprecated */
+        char *warning;                     /* owned; what a client is told; NULL = not deprecated */
         struct hfd_scale_paths scale; /* row.scale, if the version has a scale; borrowed paths */
 };
 
@@ -45,27 +45,38 @@ struct hfd_custom_kind {
          * watches. */
         atomic_bool retired;
 
+        /* Another program converts between the versions, which is not supported: only objects of
+         * the storage version are served. */
+        bool is_converted_elsewhere;
         struct hf__json *names; /* owned; status.acceptedNames */
         struct hf__json *spec;  /* owned; without the schemas, and with versions */
         uint64_t revision;      /* of the definition when it was last looked at; for its follower */
         /* Two kinds with equal `hash` are the same; with equal `form`, their stored objects. */
         unsigned char hash[HFD_CUSTOM_HASH], form[HFD_CUSTOM_HASH];
         const struct hfd_custom_version *storage; /* one of versions */
+        pthread_mutex_t mu;
+        /* Owned reference, guarded by mu: the definition, shared with the cache. NULL = not known.
+         */
+        struct hf__buf *bytes;
         size_t n_versions;
         struct hfd_custom_version versions[]; /* by priority, the preferred one first */
 };
 
 /*
- * definition: a stored CustomResourceDefinition, which is not changed. slot: the permanent row of
+ * definition: a stored CustomResourceDefinition, which is not changed. bytes: the same; the kind
+ * keeps a reference. NULL = its schemas cannot be shown. slot: the permanent row of
  * its group and plural (custom_table.h), which outlives the kind. Takes milliseconds if a schema is
  * large. 0; -ENOMEM; or HF_E_INVALID: the definition cannot be served (it is no valid one).
  */
-int hfd_custom_kind_new(const struct hf__json *definition, const struct hfd_resource *slot,
-                        uint64_t revision, struct hfd_custom_kind **ret_kind);
+int hfd_custom_kind_new(const struct hf__json *definition, struct hf__buf *bytes,
+                        const struct hfd_resource *slot, uint64_t revision,
+                        struct hfd_custom_kind **ret_kind);
 /* The definition has changed in a way that leaves the kind as it is (the same hash). Thread: the
  * one that follows the definitions. */
 void hfd_custom_kind_update(struct hfd_custom_kind *kind, const struct hf__json *definition,
-                            uint64_t revision);
+                            struct hf__buf *bytes, uint64_t revision);
+/* The openAPIV3Schema of a version, which the caller frees; NULL = it has none. 0 or -ENOMEM. */
+int hfd_custom_version_props(const struct hfd_custom_version *version, struct hf__json **ret_props);
 /* The hash that the kind of this definition would have. 0 or -ENOMEM. */
 int hfd_custom_kind_hash(const struct hf__json *definition,
                          unsigned char ret_hash[HFD_CUSTOM_HASH]);
