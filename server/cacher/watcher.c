@@ -27,6 +27,7 @@
 #include "server/cacher/cacher_private.h"
 #include "server/cacher/delivery.h"
 #include "server/cacher/sync/stored_value.h"
+#include "server/resources/custom/custom_kind.h"
 
 #define REVISION_DEADLINE (10 * HF_NSEC_PER_SEC) /* of the request for the store's revision */
 #define BOOKMARK_INTERVAL (60 * HF_NSEC_PER_SEC)

@@ -18,7 +18,7 @@
 
 #include "server/resources/object.h"
 #include "server/resources/response.h"
-#include "server/resources/selector.h"
+#include "server/resources/selection/selector.h"
 
 struct hfd_cacher;
 struct hfd_change;

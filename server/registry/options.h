@@ -10,7 +10,7 @@
 
 #include "server/registry/write_options.h"
 #include "server/resources/response.h"
-#include "server/resources/selector.h"
+#include "server/resources/selection/selector.h"
 #include "server/schema/strict.h"
 
 struct hfd_request;

@@ -27,9 +27,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
+#include "base/strbuf.h"
 #include "server/cacher/sync/store_request.h"
 #include "server/cacher/sync/stored_value.h"
 #include "server/registry/list/table.h"
+#include "server/registry/scale.h"
 #include "server/resources/forms/conversion.h"
 #include "server/resources/stored_object.h"
 #include "server/storage/sealed.h"
@@ -135,6 +138,33 @@ static struct hf__buf *get_bytes(const struct hfd_resource *resource, struct hfd
         return bytes;
 }
 
+/* Responds with the Scale of the object. */
+static void respond_scale(const struct hfd_request *request, struct hfd_object *object,
+                          struct hfd_response *response) {
+        const struct hfd_custom_version *version = request->resource->custom;
+        struct hf__json *json = hfd_conversion_parse(request->resource, object), *scale = NULL;
+        struct hf__strbuf s = {0};
+        char message[320];
+
+        if (json && !hfd_scale_has_replicas(version, json)) {
+                (void)snprintf(message, sizeof message,
+                               "Internal error occurred: the spec replicas field \"%.200s\" does "
+                               "not "
+                               "exist",
+                               version->scale.spec_replicas);
+                hfd_response_status(response, HF_E_INVALID, 500, "InternalError", message, NULL);
+                hf__json_free(json);
+                return;
+        }
+        scale = json ? hfd_scale_make(version, json) : NULL;
+        if (scale)
+                hf__json_print(scale, &s);
+        hfd_response_ok(response, 200, scale ? hf__strbuf_to_buf(&s) : NULL);
+        hf__strbuf_done(&s);
+        hf__json_free(scale);
+        hf__json_free(json);
+}
+
 /* Consumes the reference to object; NULL: there is no such object. */
 static void finish_get(struct hfd_read *read, struct hfd_object *object) {
         struct hfd_response response = {0};
@@ -143,6 +173,8 @@ static void finish_get(struct hfd_read *read, struct hfd_object *object) {
 
         if (!object) {
                 hfd_response_not_found(&response, request->resource, request->name);
+        } else if (request->subresource == HFD_SUB_SCALE) {
+                respond_scale(request, object, &response);
         } else if (request->format == HFD_AS_TABLE) {
                 (void)snprintf(meta, sizeof meta, "\"resourceVersion\":\"%" PRIu64 "\"",
                                object->revision);

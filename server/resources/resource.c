@@ -17,7 +17,6 @@
 #include <string.h>
 
 #include "base/strbuf.h"
-#include "server/resources/custom/custom_kind.h"
 #include "server/resources/strategies/strategies.h"
 
 /* Both versions of Events have them. */
@@ -475,31 +474,6 @@ size_t hfd_resource_index(const struct hfd_resource *resource) {
                 return resource->slot;
         assert(resource >= table && resource < table + N_ROWS);
         return (size_t)(resource - table);
-}
-
-const struct hfd_resource *hfd_resource_ref(const struct hfd_resource *resource) {
-        if (resource && resource->custom)
-                hfd_custom_kind_ref(resource->custom->kind);
-        return resource;
-}
-
-const struct hfd_resource *hfd_resource_unref(const struct hfd_resource *resource) {
-        if (resource && resource->custom)
-                hfd_custom_kind_unref(resource->custom->kind);
-        return NULL;
-}
-
-const struct hfd_column *hfd_resource_columns(const struct hfd_resource *resource, size_t *ret_n) {
-        size_t n = 0;
-
-        if (resource->custom) {
-                *ret_n = resource->custom->n_columns;
-                return resource->custom->columns;
-        }
-        while (n < HFD_COLUMNS_MAX && resource->columns[n].name)
-                n++;
-        *ret_n = n;
-        return resource->columns;
 }
 
 bool hfd_resource_starts_version(const struct hfd_resource *resource) {

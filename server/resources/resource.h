@@ -129,16 +129,10 @@ const struct hfd_resource *hfd_resources(size_t *ret_n);
  * index in hfd_resources, from there on that of a custom resource; below HFD_SLOTS_MAX.
  */
 size_t hfd_resource_index(const struct hfd_resource *resource);
-/* A reference to the row of a custom resource. For other rows, and NULL, these do nothing. ref
- * returns its argument, unref NULL. */
-const struct hfd_resource *hfd_resource_ref(const struct hfd_resource *resource);
-const struct hfd_resource *hfd_resource_unref(const struct hfd_resource *resource);
 /* Whether two rows have the same objects, in whatever version. */
 static inline bool hfd_resource_same(const struct hfd_resource *a, const struct hfd_resource *b) {
         return hfd_resource_index(a) == hfd_resource_index(b);
 }
-/* The columns of the row's Table; *ret_n of them. */
-const struct hfd_column *hfd_resource_columns(const struct hfd_resource *resource, size_t *ret_n);
 /* Whether a row of the table is the first of its group and version. */
 bool hfd_resource_starts_version(const struct hfd_resource *resource);
 /* Finds a row; NULL = there is no such resource. */

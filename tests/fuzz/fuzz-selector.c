@@ -14,7 +14,7 @@
 
 #include <holdfast/error.h>
 
-#include "server/resources/selector.h"
+#include "server/resources/selection/selector.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

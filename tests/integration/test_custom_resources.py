@@ -2,6 +2,7 @@
 """Custom resources: what a CustomResourceDefinition defines is served by every instance, while it exists and as it changes."""
 import copy
 import json
+import signal
 
 import pytest
 
@@ -63,6 +64,18 @@ def define(servers, body):
     served = next(v["name"] for v in spec["versions"] if v["served"])
     for server in servers:
         wait_until(f"{name} to be served", lambda s=server: s.get(f"/apis/{spec['group']}/{served}/{spec['names']['plural']}")[0] == 200)
+
+
+def delete_definition(server, name):
+    """Removes the finalizer as the controller of definitions does when no objects are left, if it is not there."""
+    ask(server, "DELETE", f"{DEFINITIONS}/{name}", expect=200)
+
+    def gone():
+        code, text = server.get(f"{DEFINITIONS}/{name}")
+        if code == 200 and (found := json.loads(text))["metadata"].pop("finalizers", None):
+            server.request("PUT", f"{DEFINITIONS}/{name}", found)
+        return code == 404
+    wait_until(f"{name} to be gone", gone)
 
 
 class Watch(Process):
@@ -260,7 +273,7 @@ def test_a_kind_that_goes_leaves_discovery_and_ends_its_watches(cluster, servers
     ask(a, "POST", GADGETS, gadget("one"), expect=201)
     wait_until("the event", lambda: any(e["object"]["metadata"]["name"] == "one" for e in watch.events()))
     ask(a, "DELETE", f"{GADGETS}/one", expect=200)
-    ask(a, "DELETE", f"{DEFINITIONS}/gadgets.example.com", expect=200)
+    delete_definition(a, "gadgets.example.com")
     for server in servers:
         wait_until("the kind to go", lambda s=server: s.get(GADGETS)[0] == 404)
         assert server.get("/apis/example.com")[0] == 404
@@ -271,3 +284,114 @@ def test_a_kind_that_goes_leaves_discovery_and_ends_its_watches(cluster, servers
     # The same name may come again, with another form.
     define(servers, definition(kind="Gadget", versions=[version("v1")]))
     assert ask(b, "GET", GADGETS, expect=200)["items"] == []
+
+
+def test_watches_end_when_their_definition_changes_and_go_on_from_where_they_were(cluster, servers):
+    a, b = servers
+    define(servers, definition())
+    ask(a, "POST", GADGETS, gadget("one"), expect=201)
+    watch = cluster.add(Watch(b, f"{GADGETS}?watch=1"))
+    wait_until("the first event", watch.events)
+    for i in range(5):
+        def change(spec, i=i):
+            spec["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"][f"extra{i}"] = {"type": "string"}
+        update_definition(a, "gadgets.example.com", change)
+        watch.wait()
+        last = watch.events()[-1]["object"]["metadata"]["resourceVersion"]
+        name = f"new{i}"
+        wait_until("the new form", lambda i=i, name=name: f"extra{i}" in a.request("POST", GADGETS, gadget(name, **{f"extra{i}": "x"}))[1]
+                   or a.request("DELETE", f"{GADGETS}/{name}")[0] == 0)
+        watch = cluster.add(Watch(b, f"{GADGETS}?watch=1&resourceVersion={last}"))
+        wait_until("the event of the new object", lambda w=watch, i=i, name=name: any(
+            e["object"]["metadata"]["name"] == name and e["object"]["spec"].get(f"extra{i}") == "x" for e in w.events()))
+
+
+def test_creates_are_refused_while_the_definition_is_being_deleted(servers):
+    a, b = servers
+    define(servers, definition())
+    held = gadget("one")
+    held["metadata"]["finalizers"] = ["example.com/hold"]
+    ask(a, "POST", GADGETS, held, expect=201)
+    ask(a, "DELETE", f"{DEFINITIONS}/gadgets.example.com", expect=200)
+    wait_until("creates to be refused", lambda: b.request("POST", GADGETS, gadget("two"))[0] == 405)
+    refused = ask(b, "POST", GADGETS, gadget("two"), expect=405)
+    assert refused["reason"] == "MethodNotAllowed" and refused["message"] == "create not allowed while custom resource definition is terminating"
+    assert ask(b, "GET", f"{GADGETS}/one", expect=200)["metadata"]["name"] == "one"
+
+
+def test_an_instance_that_is_killed_serves_the_same_again(cluster, servers):
+    """One instance is killed while definitions and objects change, and starts again."""
+    a, b = servers
+    define(servers, definition())
+    ask(b, "POST", GADGETS, gadget("one", 1, tags=["x"]), expect=201)
+    a.send(signal.SIGKILL)
+    a.wait()
+
+    def change(spec):
+        props = spec["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+        del props["tags"]
+        props["weight"] = {"type": "integer", "default": 7}
+    update_definition(b, "gadgets.example.com", change)
+    wait_until("the new form", lambda: "weight" in b.get(f"{GADGETS}/one")[1])
+    ask(b, "POST", GADGETS, gadget("two", 2), expect=201)
+    again = cluster.instance("a").wait_ready()
+    for path in (GADGETS, f"{GADGETS}/one", "/apis/example.com/v1", "/openapi/v3/apis/example.com/v1"):
+        one, other = ask(again, "GET", path, expect=200), ask(b, "GET", path, expect=200)
+        if path == GADGETS:
+            del one["metadata"], other["metadata"]
+        assert one == other
+
+
+def test_appliers_own_fields_by_the_schema(servers):
+    a, b = servers
+    schema = copy.deepcopy(SCHEMA)
+    schema["properties"]["spec"]["properties"]["parts"] = {
+        "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+        "items": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}, "n": {"type": "integer"}}}}
+    define(servers, definition(versions=[version(schema={"openAPIV3Schema": schema})]))
+
+    def apply(manager, body, expect, force=""):
+        return ask(a, "PATCH", f"{GADGETS}/one?fieldManager={manager}{force}", body, expect=expect, Content_Type="application/apply-patch+yaml")
+    made = apply("x", gadget("one", 1, parts=[{"name": "a", "n": 1}]), 201)
+    assert made["spec"]["color"] == "red"
+    assert "f:color" not in made["metadata"]["managedFields"][0]["fieldsV1"]["f:spec"]
+    other = gadget("one", 1, parts=[{"name": "b", "n": 2}])
+    assert apply("y", other, 200)["spec"]["parts"] == [{"name": "a", "n": 1}, {"name": "b", "n": 2}]
+    other["spec"]["parts"].append({"name": "a", "n": 3})
+    conflict = apply("y", other, 409)
+    assert conflict["details"]["causes"][0]["field"] == '.spec.parts[name="a"].n'
+    assert {"name": "a", "n": 3} in apply("y", other, 200, "&force=true")["spec"]["parts"]
+    # What an applier no longer names, and nobody else owns, is removed.
+    del other["spec"]["parts"]
+    assert [p["name"] for p in apply("y", other, 200)["spec"]["parts"]] == ["a"]
+    assert ask(b, "GET", f"{GADGETS}/one")["spec"]["size"] == 1
+
+
+def test_scale_reads_and_writes_the_replicas(servers):
+    a, b = servers
+    schema = copy.deepcopy(SCHEMA)
+    schema["properties"]["spec"]["properties"]["replicas"] = {"type": "integer"}
+    schema["properties"]["status"]["properties"] |= {"replicas": {"type": "integer"}, "selector": {"type": "string"}}
+    paths = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas", "labelSelectorPath": ".status.selector"}
+    define(servers, definition(versions=[version(schema={"openAPIV3Schema": schema}, subresources={"status": {}, "scale": paths})]))
+    made = ask(a, "POST", GADGETS, gadget("one", 1), expect=201)
+    assert ask(a, "GET", f"{GADGETS}/one/scale", expect=500)["message"] == \
+        'Internal error occurred: the spec replicas field ".spec.replicas" does not exist'
+    ask(a, "PATCH", f"{GADGETS}/one", {"spec": {"replicas": 2}}, expect=200, Content_Type="application/merge-patch+json")
+    ask(a, "PATCH", f"{GADGETS}/one/status", {"status": {"replicas": 1, "selector": "a=b"}}, expect=200, Content_Type="application/merge-patch+json")
+    scale = ask(b, "GET", f"{GADGETS}/one/scale", expect=200)
+    assert (scale["kind"], scale["apiVersion"], scale["spec"], scale["status"]) == \
+        ("Scale", "autoscaling/v1", {"replicas": 2}, {"replicas": 1, "selector": "a=b"})
+    assert scale["metadata"]["uid"] == made["metadata"]["uid"] and scale["metadata"]["namespace"] == "default"
+    b.kubectl("scale", "gadget", "one", "--replicas=5")
+    found = ask(a, "GET", f"{GADGETS}/one", expect=200)
+    assert found["spec"]["replicas"] == 5 and found["status"]["replicas"] == 1 and found["metadata"]["generation"] == 3
+    assert [m["subresource"] for m in found["metadata"]["managedFields"] if "subresource" in m] == ["status", "scale"] or \
+        [m["subresource"] for m in found["metadata"]["managedFields"] if "subresource" in m] == ["scale", "status"]
+    ask(a, "PUT", f"{GADGETS}/one/scale", scale, expect=409)
+    refused = ask(a, "PATCH", f"{GADGETS}/one/scale", {"spec": {"replicas": -1}}, expect=422, Content_Type="application/merge-patch+json")
+    assert refused["message"] == 'Scale.autoscaling "one" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0'
+    refused = ask(a, "PATCH", f"{GADGETS}/one", {"spec": {"replicas": -1}}, expect=422, Content_Type="application/merge-patch+json")
+    assert causes(refused) == [("FieldValueInvalid", ".spec.replicas", "Invalid value: -1: should be a non-negative integer")]
+    listed = ask(a, "GET", "/apis/example.com/v1", expect=200)["resources"]
+    assert [(r["name"], r["kind"]) for r in listed] == [("gadgets", "Gadget"), ("gadgets/scale", "Scale"), ("gadgets/status", "Gadget")]

@@ -35,6 +35,7 @@
 
 #include "server/cacher/cacher_private.h"
 #include "server/cacher/sync/stored_value.h"
+#include "server/resources/custom/custom_kind.h"
 #include "server/resources/object_key.h"
 #include "server/resources/stored_object.h"
 

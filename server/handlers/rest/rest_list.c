@@ -117,14 +117,21 @@ static enum hfd_work_result finish_unavailable(struct hfd_rest_list *list) {
 
 /* Sends the head. 0 or -ENOMEM. */
 static int begin_stream(struct hfd_rest_list *list) {
-        static const struct hfd_header headers[] = {{"cache-control", "no-cache, private"},
-                                                    HFD_GZIP_HEADERS};
+        static const struct hfd_header gzip_headers[] = {HFD_GZIP_HEADERS};
+        struct hfd_header headers[2 + sizeof gzip_headers / sizeof gzip_headers[0]] = {
+                {"cache-control", "no-cache, private"}};
+        char warning[HFD_REST_WARNING_MAX];
+        size_t n = 1;
 
         if (list->wants_gzip && hfd_gzip_new(&list->gzip) != 0)
                 return -ENOMEM;
+        if (list->gzip) {
+                memcpy(headers + n, gzip_headers, sizeof gzip_headers);
+                n += sizeof gzip_headers / sizeof gzip_headers[0];
+        }
+        n += hfd_rest_deprecation_header(&list->rest->request, warning, headers + n);
         hfd_http_request_stream(list->rest->http_request, 200,
-                                hfd_rest_content_type(&list->rest->request), headers,
-                                list->gzip ? sizeof headers / sizeof headers[0] : 1);
+                                hfd_rest_content_type(&list->rest->request), headers, n);
         list->streaming = true;
         return 0;
 }

@@ -20,7 +20,6 @@
 
 #define FENCE_HEADER "holdfast-fence" /* HF_FENCE_HEADER, in lower case */
 #define WARNINGS_MAX 8
-#define WARNING_MAX  320 /* bytes of one header, with the NUL */
 
 /* Makes an indented copy. NULL (out of memory): the caller sends the body unchanged. */
 static struct hf__buf *make_pretty(const struct hf__buf *body) {
@@ -39,10 +38,10 @@ static struct hf__buf *make_pretty(const struct hf__buf *body) {
 }
 
 /* The value of a Warning header (RFC 7234) for the n bytes of line; cut if it is too long. */
-static void format_warning(const char *line, size_t n, char text[WARNING_MAX]) {
-        size_t at = (size_t)snprintf(text, WARNING_MAX, "299 - \"");
+static void format_warning(const char *line, size_t n, char text[HFD_REST_WARNING_MAX]) {
+        size_t at = (size_t)snprintf(text, HFD_REST_WARNING_MAX, "299 - \"");
 
-        for (size_t i = 0; i < n && at < WARNING_MAX - 3; i++) {
+        for (size_t i = 0; i < n && at < HFD_REST_WARNING_MAX - 3; i++) {
                 if (line[i] == '"')
                         text[at++] = '\\';
                 text[at++] = line[i];
@@ -52,7 +51,7 @@ static void format_warning(const char *line, size_t n, char text[WARNING_MAX]) {
 }
 
 /* Adds a Warning header for each line, up to WARNINGS_MAX. lines may be NULL. Returns how many. */
-static size_t add_warnings(const char *lines, char text[WARNINGS_MAX][WARNING_MAX],
+static size_t add_warnings(const char *lines, char text[WARNINGS_MAX][HFD_REST_WARNING_MAX],
                            struct hfd_header *headers) {
         size_t n = 0;
 
@@ -110,6 +109,17 @@ const char *hfd_rest_deprecation(const struct hfd_request *request) {
         return custom ? custom->warning : NULL;
 }
 
+size_t hfd_rest_deprecation_header(const struct hfd_request *request,
+                                   char text[HFD_REST_WARNING_MAX], struct hfd_header *ret_header) {
+        const char *warning = hfd_rest_deprecation(request);
+
+        if (!warning)
+                return 0;
+        format_warning(warning, strcspn(warning, "\n"), text);
+        *ret_header = (struct hfd_header){"warning", text};
+        return 1;
+}
+
 static struct form make_form(struct hfd_http_request *http_request,
                              const struct hfd_request *request,
                              const struct hfd_response *response) {
@@ -128,10 +138,11 @@ static struct form make_form(struct hfd_http_request *http_request,
 
 /* Consumes the form's reference. */
 static void send_form(struct hfd_http_request *http_request, const struct hfd_response *response,
-                      struct form *form, const char *deprecation, const char *mistakes) {
+                      struct form *form, const struct hfd_request *request, const char *mistakes) {
         static const struct hfd_header gzip_headers[] = {HFD_GZIP_HEADERS};
-        struct hfd_header headers[5 + 2 * WARNINGS_MAX];
-        char warnings[2 * WARNINGS_MAX][WARNING_MAX], retry_after[16];
+        struct hfd_header headers[6 + WARNINGS_MAX];
+        char deprecation[HFD_REST_WARNING_MAX], warnings[WARNINGS_MAX][HFD_REST_WARNING_MAX],
+                retry_after[16];
         const char *fence = hfd_http_request_header(http_request, FENCE_HEADER);
         size_t n = 0;
 
@@ -145,10 +156,8 @@ static void send_form(struct hfd_http_request *http_request, const struct hfd_re
         /* The client takes the repeated header as proof that the write was fenced. */
         if (response->fence_compared && fence)
                 headers[n++] = (struct hfd_header){FENCE_HEADER, fence};
-        /* The first warning is that of a deprecated version. */
-        size_t n_warnings = add_warnings(deprecation, warnings, headers + n);
-        n_warnings += add_warnings(mistakes, warnings + n_warnings, headers + n + n_warnings);
-        n += n_warnings;
+        n += hfd_rest_deprecation_header(request, deprecation, headers + n);
+        n += add_warnings(mistakes, warnings, headers + n);
         struct hf__buf *packed = pack(http_request, form->body);
         if (packed) {
                 memcpy(headers + n, gzip_headers, sizeof gzip_headers);
@@ -166,7 +175,7 @@ void hfd_rest_respond(struct hfd_http_request *http_request, const struct hfd_re
 
         if (response->body)
                 hfd_audited_response(http_request, response->body);
-        send_form(http_request, response, &form, hfd_rest_deprecation(request), mistakes);
+        send_form(http_request, response, &form, request, mistakes);
 }
 
 void hfd_rest_respond_as_is(struct hfd_http_request *http_request,
@@ -176,7 +185,7 @@ void hfd_rest_respond_as_is(struct hfd_http_request *http_request,
                             .body = hf__buf_ref(response->body)};
 
         hfd_audited_response(http_request, request->protobuf ? NULL : response->body);
-        send_form(http_request, response, &form, hfd_rest_deprecation(request), NULL);
+        send_form(http_request, response, &form, request, NULL);
 }
 
 const char *hfd_rest_content_type(const struct hfd_request *request) {

@@ -50,6 +50,10 @@ struct hfd_rest_request {
 /* The warning that all responses of a deprecated version carry. Borrowed; NULL = none. request may
  * be NULL. */
 const char *hfd_rest_deprecation(const struct hfd_request *request);
+/* The same as a header, whose text is in `text`. Returns how many there are: 0 or 1. */
+#define HFD_REST_WARNING_MAX 320 /* bytes of one header, with the NUL */
+size_t hfd_rest_deprecation_header(const struct hfd_request *request,
+                                   char text[HFD_REST_WARNING_MAX], struct hfd_header *ret_header);
 void hfd_rest_free(struct hfd_rest_request *rest);
 /*
  * Sends response, whose body is JSON, in the form that the client gets. request: the request that

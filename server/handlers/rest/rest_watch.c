@@ -480,7 +480,9 @@ static void refuse(struct stream *stream, struct hfd_response *response) {
  * freed at any time, so a reference keeps the stream.
  */
 static void open_stream(struct stream *stream, struct hfd_watcher *watcher, bool has_begin) {
-        static const struct hfd_header headers[] = {{"cache-control", "no-cache, private"}};
+        struct hfd_header headers[2] = {{"cache-control", "no-cache, private"}};
+        char warning[HFD_REST_WARNING_MAX];
+        size_t n = 1 + hfd_rest_deprecation_header(&stream->rest->request, warning, headers + 1);
         struct hfd_http_request *http_request = hfd_http_request_ref(stream->http_request);
         bool has_initial = stream->initial != NULL,
              may = track_right(stream) && track_account(stream);
@@ -488,7 +490,7 @@ static void open_stream(struct stream *stream, struct hfd_watcher *watcher, bool
         atomic_store(&stream->n_users, 2); /* the watcher and the task */
         hfd_audited_watch(http_request);
         hfd_http_request_stream(http_request, 200, hfd_rest_content_type(&stream->rest->request),
-                                headers, 1);
+                                headers, n);
         atomic_store(&stream->watcher, watcher);
         /* on_gone and end_revoked may have come before there was a watcher. */
         if (!has_begin || !may || atomic_load(&stream->gone) || atomic_load(&stream->revoked))

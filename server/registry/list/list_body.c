@@ -26,6 +26,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "server/resources/custom/custom_kind.h"
 #include "server/resources/forms/protobuf_answer.h"
 
 #define KEPT_CHUNKS 32

@@ -26,6 +26,7 @@
 #include "base/thread.h"
 #include "server/cacher/object_tree.h"
 #include "server/registry/list/table.h"
+#include "server/resources/custom/custom_kind.h"
 #include "server/resources/forms/conversion.h"
 #include "server/resources/forms/protobuf_answer.h"
 

@@ -22,6 +22,7 @@
 #include "base/time_format.h"
 #include "server/registry/list/custom_cells.h"
 #include "server/registry/list/event_cells.h"
+#include "server/resources/custom/custom_kind.h"
 #include "server/resources/forms/conversion.h"
 
 #define TABLE_MAX_BYTES (512u << 20)

@@ -41,7 +41,8 @@ static void init_writer(const struct hfd_write *w, struct writer *ret_writer) {
         static const char *const subresources[] = {[HFD_SUB_NONE] = "",
                                                    [HFD_SUB_STATUS] = "status",
                                                    [HFD_SUB_FINALIZE] = "finalize",
-                                                   [HFD_SUB_APPROVAL] = "approval"};
+                                                   [HFD_SUB_APPROVAL] = "approval",
+                                                   [HFD_SUB_SCALE] = "scale"};
         const struct hfd_request *request = w->request;
         const struct hf_clock *clock = hf_host_clock(w->registry->host);
 

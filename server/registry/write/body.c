@@ -18,6 +18,7 @@
 #include "base/utf8.h"
 #include "server/registry/body_summary.h"
 #include "server/registry/delete_options.h"
+#include "server/registry/scale.h"
 #include "server/registry/write/apply.h"
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/custom/custom_object.h"
@@ -100,7 +101,8 @@ static bool has_type(const struct hfd_write *w, const struct hf__json *object,
 
 bool hfd_write_body_accept(struct hfd_write *w, struct hf__json *object,
                            struct hfd_response *response) {
-        const struct hfd_resource *resource = w->request->resource;
+        bool is_scale = w->request->subresource == HFD_SUB_SCALE;
+        const struct hfd_resource *resource = is_scale ? hfd_scale_row() : w->request->resource;
         struct hfd_options *o = &w->request->options;
         char reason[512];
 
@@ -126,7 +128,8 @@ bool hfd_write_body_accept(struct hfd_write *w, struct hf__json *object,
                 hfd_response_no_memory(response);
                 return false;
         }
-        return hfd_meta_accept(resource, w->request->ns, w->request->name, object, response);
+        return hfd_meta_accept(resource, w->request->ns, w->request->name, object, response) &&
+               (!is_scale || hfd_scale_validate(object, w->request->name, response));
 }
 
 /* Kubernetes' message for a number in the text that no type holds. */

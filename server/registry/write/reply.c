@@ -11,7 +11,9 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "base/strbuf.h"
 #include "server/cacher/slots/slot_forms.h"
+#include "server/registry/scale.h"
 #include "server/registry/write/quota/quota.h"
 #include "server/resources/forms/conversion.h"
 #include "server/storage/sealed.h"
@@ -106,13 +108,33 @@ static void reply_deleted(struct hfd_write *w) {
         hfd_write_reply(w, &response);
 }
 
+/* The body for an object that was written: itself, or its Scale. NULL = out of memory. */
+static struct hf__buf *make_body(const struct hfd_write *w, struct hfd_object *converted) {
+        const struct hfd_request *request = w->request;
+        struct hf__json *json, *scale;
+        struct hf__strbuf s = {0};
+
+        if (!converted)
+                return NULL;
+        if (request->subresource != HFD_SUB_SCALE)
+                return hf__buf_ref(converted->bytes);
+        json = hfd_object_parse(converted);
+        scale = json ? hfd_scale_make(request->resource->custom, json) : NULL;
+        if (scale)
+                hf__json_print(scale, &s);
+        struct hf__buf *body = scale ? hf__strbuf_to_buf(&s) : NULL;
+        hf__strbuf_done(&s);
+        hf__json_free(scale);
+        hf__json_free(json);
+        return body;
+}
+
 /* object is borrowed; NULL: out of memory. */
 static void reply_object(struct hfd_write *w, struct hfd_object *object) {
         struct hfd_object *converted = hfd_conversion_object(w->request->resource, object);
         struct hfd_response response = {0};
 
-        hfd_response_ok(&response, success_code(w),
-                        converted ? hf__buf_ref(converted->bytes) : NULL);
+        hfd_response_ok(&response, success_code(w), make_body(w, converted));
         hfd_object_unref(converted);
         hfd_write_reply(w, &response);
 }

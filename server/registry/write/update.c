@@ -20,6 +20,7 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "server/registry/scale.h"
 #include "server/registry/write/apply.h"
 #include "server/registry/write/checks/certificate.h"
 #include "server/registry/write/checks/custom.h"
@@ -262,7 +263,8 @@ static bool check_revision(struct hfd_write *w, const char *revision) {
         char current[HF__U64_TEXT_MAX];
 
         if (!requires_version(revision)) {
-                if (w->request->resource->unconditional_update)
+                if (w->request->resource->unconditional_update ||
+                    w->request->subresource == HFD_SUB_SCALE)
                         return true;
                 reply_version_required(w);
                 return false;
@@ -317,6 +319,20 @@ static int merge_subresource(struct hfd_write *w, const struct hf__json *old) {
         return 0;
 }
 
+/* w->object is a Scale: makes it a copy of old with its replicas. 0 or -ENOMEM. */
+static int merge_scale(struct hfd_write *w, const struct hf__json *old) {
+        struct hf__json *merged = hf__json_dup(old);
+        int r = merged ? hfd_scale_set(w->request->resource->custom, w->object, merged) : -ENOMEM;
+
+        if (r != 0) {
+                hf__json_free(merged);
+                return r;
+        }
+        hf__json_free(w->object);
+        w->object = merged;
+        return 0;
+}
+
 /* Copies from old the parts that a request to this path must not write. 0 or -ENOMEM. */
 static int merge_parts(struct hfd_write *w, const struct hf__json *old) {
         const struct hfd_resource *resource = w->request->resource;
@@ -326,6 +342,8 @@ static int merge_parts(struct hfd_write *w, const struct hf__json *old) {
                          w->request->subresource == HFD_SUB_APPROVAL;
         int r = 0;
 
+        if (w->request->subresource == HFD_SUB_SCALE)
+                return merge_scale(w, old);
         if (w->request->subresource && !resource->subresources_write_meta)
                 return merge_subresource(w, old);
         if (w->request->subresource) {
@@ -367,6 +385,20 @@ static void update_existing(struct hfd_write *w, struct hf__json *old) {
         hfd_write_commit(w);
 }
 
+/* Patches a copy of old, or of its Scale. False: the response was sent, or another attempt was
+ * started. */
+static bool patch_object(struct hfd_write *w, const struct hf__json *old) {
+        if (w->request->subresource != HFD_SUB_SCALE)
+                return hfd_write_patch_apply(w, old);
+        struct hf__json *scale = hfd_scale_make(w->request->resource->custom, old);
+        bool patched = scale && hfd_write_patch_apply(w, scale);
+
+        if (!scale)
+                hfd_write_reply_no_memory(w);
+        hf__json_free(scale);
+        return patched;
+}
+
 void hfd_write_update_attempt(struct hfd_write *w) {
         struct hf__json *old;
         const struct hf__json *meta;
@@ -384,7 +416,7 @@ void hfd_write_update_attempt(struct hfd_write *w) {
         }
         if (w->request->verb != HFD_PATCH) {
                 move_body_to_object(w);
-        } else if (!hfd_write_patch_apply(w, old)) {
+        } else if (!patch_object(w, old)) {
                 hf__json_free(old);
                 return;
         }

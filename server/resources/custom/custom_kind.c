@@ -351,6 +351,31 @@ struct hfd_custom_kind *hfd_custom_kind_unref(struct hfd_custom_kind *kind) {
         return NULL;
 }
 
+const struct hfd_resource *hfd_resource_ref(const struct hfd_resource *resource) {
+        if (resource && resource->custom)
+                hfd_custom_kind_ref(resource->custom->kind);
+        return resource;
+}
+
+const struct hfd_resource *hfd_resource_unref(const struct hfd_resource *resource) {
+        if (resource && resource->custom)
+                hfd_custom_kind_unref(resource->custom->kind);
+        return NULL;
+}
+
+const struct hfd_column *hfd_resource_columns(const struct hfd_resource *resource, size_t *ret_n) {
+        size_t n = 0;
+
+        if (resource->custom) {
+                *ret_n = resource->custom->n_columns;
+                return resource->custom->columns;
+        }
+        while (n < HFD_COLUMNS_MAX && resource->columns[n].name)
+                n++;
+        *ret_n = n;
+        return resource->columns;
+}
+
 bool hfd_custom_same_form(const struct hfd_resource *a, const struct hfd_resource *b) {
         if (a == b)
                 return true;

@@ -80,6 +80,13 @@ struct hfd_custom_kind *hfd_custom_kind_ref(struct hfd_custom_kind *kind);
 /* Accepts NULL; returns NULL. */
 struct hfd_custom_kind *hfd_custom_kind_unref(struct hfd_custom_kind *kind);
 
+/* A reference to a row, which is one to its kind. For rows that are not of a kind, and NULL, these
+ * do nothing. ref returns its argument, unref NULL. */
+const struct hfd_resource *hfd_resource_ref(const struct hfd_resource *resource);
+const struct hfd_resource *hfd_resource_unref(const struct hfd_resource *resource);
+/* The columns of the Table of any row; *ret_n of them. */
+const struct hfd_column *hfd_resource_columns(const struct hfd_resource *resource, size_t *ret_n);
+
 /* Whether objects of two storage rows have the same stored form. Either may be the permanent row of
  * a slot, which has none. */
 bool hfd_custom_same_form(const struct hfd_resource *a, const struct hfd_resource *b);

@@ -35,7 +35,10 @@ static int copy_field(const struct hf__json *object, const char *field,
                 return hf__json_set_string(selectable, field, hf__json_text(value));
         if (hf__json_is_number(value) || hf__json_is_bool(value))
                 hf__json_print(value, &s);
-        r = s.error != 0 ? -ENOMEM : hf__json_set_string(selectable, field, s.data ? s.data : "");
+        if (s.error != 0)
+                r = -ENOMEM;
+        else
+                r = hf__json_set_string(selectable, field, s.data ? s.data : "");
         hf__strbuf_done(&s);
         return r;
 }

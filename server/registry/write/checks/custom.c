@@ -7,6 +7,7 @@
 
 #include <errno.h>
 
+#include "server/registry/scale.h"
 #include "server/registry/write/reply.h"
 #include "server/registry/write/write.h"
 #include "server/resources/custom/custom_kind.h"
@@ -52,5 +53,6 @@ int hfd_write_custom_validate(struct hfd_write *w, const struct hf__json *old,
         if (!version)
                 return 0;
         hfd_custom_schema_validate(version->schema, w->object, old, causes);
+        hfd_scale_validate_object(version, w->object, causes);
         return version->rules ? hfd_custom_rules_check(version->rules, w->object, old, causes) : 0;
 }

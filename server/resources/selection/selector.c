@@ -11,7 +11,7 @@
  * Invariant: parsing writes NULs into selector->text, and keys and values point into it. So the
  * text must live as long as the requirements.
  */
-#include "server/resources/selector.h"
+#include "server/resources/selection/selector.h"
 
 #include <assert.h>
 #include <ctype.h>
