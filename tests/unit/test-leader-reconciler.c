@@ -22,6 +22,7 @@
 
 #include "base/thread.h"
 #include "fake_api_client.h"
+#include "leader/reconciler_until.h"
 #include "leader/term.h"
 #include "patience.h"
 
@@ -48,6 +49,7 @@ static struct {
         bool same_twice, drained, let_go;
         char inside[8][HF_KEY_MAX];
         struct hf__term *work;
+        struct hf_cancel *first_part; /* ends the first part of a term */
         bool joined;
         int result;
 } f;
@@ -479,6 +481,40 @@ static void test_terms_do_not_accumulate(void **state) {
         teardown();
 }
 
+static int run_two_parts(struct hf_term *term, void *ctx) {
+        assert_int_equal(hf__reconciler_run_until(&f.reconciler, term, NULL), -EINVAL);
+        assert_int_equal(hf_cancel_new(hf_term_drain(term), NULL, &f.first_part), 0);
+        assert_int_equal(hf__reconciler_run_until(&f.reconciler, term, f.first_part), 0);
+        assert_false(hf_cancel_fired(hf_term_drain(term)));
+        hf_cancel_unref(f.first_part);
+        return run(term, ctx);
+}
+
+/* A part of a term ends like a term, after the keys that are queued, and so does its wait for the
+ * informers. The next part gets all objects again. */
+static void test_a_part_of_a_term_ends_like_a_term(void **state) {
+        setup(1);
+        fake_api_put_thing(f.apis[0], "a", "one", "1");
+        begin_term_with(run_two_parts, fake_api_put_thing(f.apis[0], "a", "two", "1"));
+        await_done(2);
+        hf_cancel_fire(f.first_part, HF_CANCEL_STOPPING);
+        await_done(4);
+        fake_api_delete_thing(f.apis[0], "a", "two");
+        await_done(5);
+        end_term();
+        assert_seen("a/one a/two a/one a/two a/two ");
+        assert_int_equal(hf_informer_wait_all(f.informers, 1, NULL, hf_cancel_never()), 0);
+        fake_api_client_hold_requests(f.clients[0], true);
+        unsigned n_lists = fake_api_n_lists(f.apis[0]);
+        begin_term_with(run_two_parts, fake_api_raise_revision(f.apis[0], 1000));
+        PATIENCE_AWAIT(fake_api_n_lists(f.apis[0]) != n_lists);
+        hf_cancel_fire(f.first_part, HF_CANCEL_STOPPING);
+        fake_api_client_hold_requests(f.clients[0], false);
+        await_done(6);
+        end_term();
+        teardown();
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_each_term_gets_all_present_objects),
@@ -496,6 +532,7 @@ int main(void) {
                 cmocka_unit_test(test_abort_drops_what_is_queued),
                 cmocka_unit_test(test_a_term_can_end_while_it_waits_for_its_informers),
                 cmocka_unit_test(test_terms_do_not_accumulate),
+                cmocka_unit_test(test_a_part_of_a_term_ends_like_a_term),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
