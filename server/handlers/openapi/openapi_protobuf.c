@@ -231,7 +231,8 @@ struct hf__buf *hfd_openapi_v2(void) {
         put_string(&info, INFO_VERSION, "v1");
         put_message(&document, DOCUMENT_INFO, &info);
         for (size_t i = 0; i < n; i++) {
-                put_path(&paths, &rows[i]);
+                if (!rows[i].is_review) /* it is only created */
+                        put_path(&paths, &rows[i]);
                 hfd_definitions_add(&all, &rows[i]);
                 if (rows[i].subresources & HFD_SUB_TOKEN)
                         hfd_definitions_add(&all, hfd_resource_token_request());
