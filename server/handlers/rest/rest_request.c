@@ -42,7 +42,7 @@ static void format_warning(const char *line, size_t n, char text[WARNING_MAX]) {
         size_t at = (size_t)snprintf(text, WARNING_MAX, "299 - \"");
 
         for (size_t i = 0; i < n && at < WARNING_MAX - 3; i++) {
-                if (line[i] == '"')
+                if (line[i] == '"' || line[i] == '\\')
                         text[at++] = '\\';
                 text[at++] = line[i];
         }
