@@ -13,6 +13,7 @@ struct api_core_request {
         /* Must be first, because done() gets its address. The test sets what to do. */
         struct hfd_request request;
         struct api_response response;
+        char warnings[200]; /* the mistakes in the body, cut; set when the response is there */
 };
 
 /* Carries it out and waits. Returns the response's error. The caller deinitializes the response. */
