@@ -4,6 +4,7 @@
  * what survives a new start, and what a compaction leaves. The contract of the storage interface is
  * tested by store-conformance, store-operations and store-watches.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <sched.h>
@@ -477,6 +478,17 @@ static void test_every_name_is_that_of_a_file(void **state) {
         assert_int_equal(close(here), 0);
 }
 
+static void test_a_write_reports_that_the_file_is_damaged(void **state) {
+        struct hfd_store *store = open_store("damaged.db");
+
+        assert_true(store_client_put(store, "/a", "x") > 0);
+        (void)sqlite_fixture_sql("damaged.db", "PRAGMA writable_schema=ON; UPDATE sqlite_schema "
+                                               "SET rootpage=999999 "
+                                               "WHERE name='versions'; PRAGMA schema_version=99");
+        assert_int_equal(store_client_compact(store, 2), -EBADMSG);
+        store->ops->free(store);
+}
+
 /* A process that ends before it has removed everything leaves that to the next one. */
 static void test_a_sweep_goes_on_after_a_restart(void **state) {
         struct hfd_store *store = open_store("swept.db");
@@ -513,6 +525,7 @@ int main(void) {
                 cmocka_unit_test(test_the_file_shrinks_after_a_compaction),
                 cmocka_unit_test(test_the_pages_of_large_values_are_given_back),
                 cmocka_unit_test(test_every_name_is_that_of_a_file),
+                cmocka_unit_test(test_a_write_reports_that_the_file_is_damaged),
                 cmocka_unit_test(test_a_sweep_goes_on_after_a_restart),
         };
         return cmocka_run_group_tests(tests, sqlite_fixture_setup, sqlite_fixture_teardown);

@@ -148,8 +148,9 @@ static void run_batch(struct writer *writer, struct hfd_sqlite_op *ops) {
                 r = hfd_sqlite_db_run(db, HFD_SQL_COMMIT, &status);
         }
         end(writer->sqlite);
-        /* A commit that failed may be on the disk all the same. */
-        if (r != 0 && r != -ENOSPC)
+        /* A commit that failed may be on the disk all the same. That the file is damaged must not
+         * look like a failure that passes. */
+        if (r != 0 && r != -ENOSPC && (committing || r != -EBADMSG))
                 r = committing && r != HF_E_UNAVAILABLE ? HF_E_TIMEOUT : HF_E_UNAVAILABLE;
         if (wrote && r == 0)
                 notify(writer->sqlite);
