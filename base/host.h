@@ -7,6 +7,7 @@
  */
 #include <stddef.h>
 
+#include <holdfast/clock.h>
 #include <holdfast/error.h>
 #include <holdfast/host.h>
 
@@ -14,5 +15,9 @@
 int hf__host_check(const struct hf_host *host, struct hf_status *reterr_status);
 /* The same for a clock; NULL is the system's. */
 int hf__clock_check(const struct hf_clock *clock, struct hf_status *reterr_status);
+/* now + period. A sum beyond HF_NSEC_NEVER is HF_NSEC_NEVER. Neither is negative. */
+static inline hf_nsec hf__nsec_after(hf_nsec now, hf_nsec period) {
+        return period < HF_NSEC_NEVER - now ? now + period : HF_NSEC_NEVER;
+}
 /* The stack that the host wants for each thread; 0 = the default. */
 size_t hf__host_stack_bytes(const struct hf_host *host);

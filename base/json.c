@@ -42,6 +42,101 @@ static size_t find_nul(const char *data, size_t n) {
         return end;
 }
 
+/* The code of the escape \uXXXX in the n bytes at text; -1: they are none. */
+static int read_escape(const char *text, size_t n) {
+        int code = 0;
+
+        if (n < 6 || text[0] != '\\' || text[1] != 'u')
+                return -1;
+        for (size_t i = 2; i < 6; i++) {
+                const char *digits = "0123456789abcdef0123456789ABCDEF";
+                const char *digit = text[i] ? strchr(digits, text[i]) : NULL;
+                if (!digit)
+                        return -1;
+                code = code * 16 + (int)((digit - digits) % 16);
+        }
+        return code;
+}
+
+/* The offset of the first control character that is not allowed where it is, or of the first \u
+ * without four digits, which cJSON would read as a NUL; n = there is none. Most texts have neither
+ * control characters nor such escapes, and the compiler checks many characters at once. */
+static size_t find_bad_character(const char *data, size_t n) {
+        bool any = memmem(data, n, "\\u", 2) != NULL, in_string = false;
+
+        for (size_t i = 0; i < n; i++)
+                any |= (unsigned char)data[i] < ' ';
+        for (size_t i = 0; i < n && any; i++) {
+                if ((unsigned char)data[i] < ' ' && (in_string || !strchr("\t\n\r", data[i])))
+                        return i;
+                if (data[i] == '"')
+                        in_string = !in_string;
+                if (data[i] != '\\' || !in_string)
+                        continue;
+                if (i + 1 < n && data[i + 1] == 'u' && read_escape(data + i, n - i) < 0)
+                        return i;
+                i++;
+        }
+        return n;
+}
+
+/* Writes U+FFFD in place of each escape that is one half of a surrogate pair without the other, as
+ * Kubernetes' decoder reads it. No offset changes. Returns whether there was one. */
+static bool replace_lone_surrogates(char *data, size_t n) {
+        bool found = false;
+
+        for (size_t i = 0; i < n; i++) {
+                int code = read_escape(data + i, n - i);
+                if (code >= 0xd800 && code < 0xdc00 && i + 6 < n) {
+                        int low = read_escape(data + i + 6, n - i - 6);
+                        if (low >= 0xdc00 && low < 0xe000) {
+                                i += 11;
+                                continue;
+                        }
+                }
+                if (code >= 0xd800 && code < 0xe000) {
+                        (void)memcpy(data + i + 2, "fffd", 4);
+                        found = true;
+                }
+                if (data[i] == '\\')
+                        i += code >= 0 ? 5 : 1;
+        }
+        return found;
+}
+
+/* Parses the text. NULL: errno is ENOMEM, or the text is bad. *ret_end: how far it was read. */
+static cJSON *parse_text(const char *data, size_t n, size_t *ret_end) {
+        const char *end = data;
+
+        /* cJSON returns NULL for bad text and when memory is exhausted. Of the functions that it
+         * calls only malloc sets errno to ENOMEM. */
+        errno = 0;
+        cJSON *root = cJSON_ParseWithLengthOpts(data, n, &end, false);
+        /* After a syntax error cJSON sets `end` to the place of the error. The range is checked,
+         * because callers index the text with the offset. */
+        *ret_end = end >= data && end <= data + n ? (size_t)(end - data) : n;
+        return root;
+}
+
+/* The same for a text that cJSON refuses, perhaps for a lone surrogate. */
+static cJSON *parse_repaired(const char *data, size_t n, size_t *ret_end) {
+        char *copy = malloc(n);
+        cJSON *root = NULL;
+
+        if (!copy) {
+                errno = ENOMEM;
+                return NULL;
+        }
+        memcpy(copy, data, n);
+        errno = 0;
+        if (replace_lone_surrogates(copy, n))
+                root = parse_text(copy, n, ret_end);
+        int error = errno;
+        free(copy);
+        errno = error;
+        return root;
+}
+
 /* How often c occurs in the n bytes. Stops counting at HF__JSON_DEPTH_MAX + 1. */
 static size_t count_up_to_limit(const char *data, size_t n, char c) {
         const char *end = data + n;
@@ -78,26 +173,25 @@ static size_t find_excess_depth(const char *data, size_t n) {
 }
 
 int hf__json_parse(const char *data, size_t n, struct hf__json **ret_json, size_t *reterr_offset) {
-        size_t bad = n > 0 ? find_nul(data, n) : 0;
-        const char *end = data;
+        size_t bad = n > 0 ? find_nul(data, n) : 0, offset;
 
         assert(data || n == 0);
         if (bad == n && n > 0)
                 bad = find_excess_depth(data, n);
+        if (bad == n && n > 0)
+                bad = find_bad_character(data, n);
+        if (n >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0)
+                bad = 0; /* cJSON would skip the byte order mark */
         if (bad < n || n == 0) {
                 if (reterr_offset)
                         *reterr_offset = bad;
                 return HF_E_INVALID;
         }
-        /* cJSON returns NULL for bad text and when memory is exhausted. Of the functions that it
-         * calls only malloc sets errno to ENOMEM. */
-        errno = 0;
-        cJSON *root = cJSON_ParseWithLengthOpts(data, n, &end, false);
+        cJSON *root = parse_text(data, n, &offset);
+        if (!root && errno != ENOMEM)
+                root = parse_repaired(data, n, &offset);
         if (!root && errno == ENOMEM)
                 return -ENOMEM;
-        /* After a syntax error cJSON sets `end` to the place of the error. The range is checked,
-         * because callers index the text with the offset. */
-        size_t offset = end >= data && end <= data + n ? (size_t)(end - data) : n;
         if (root)
                 while (offset < n && strchr(" \t\r\n", data[offset]))
                         offset++;

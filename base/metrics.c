@@ -110,7 +110,7 @@ struct hf_metrics *hf_metrics_free(struct hf_metrics *metrics) {
 }
 
 /* Finds or creates a family. A new one is appended, so that the order of the output is stable.
- * NULL: out of memory, or the family has another kind. */
+ * NULL: out of memory, the registry is full, or the family has another kind. */
 static struct family *get_family_locked(struct hf_metrics *metrics, enum hf_metric_kind kind,
                                         const char *name, const char *help) {
         struct family **link = &metrics->families;
@@ -119,6 +119,8 @@ static struct family *get_family_locked(struct hf_metrics *metrics, enum hf_metr
         for (; *link; link = &(*link)->next)
                 if (strcmp((*link)->name, name) == 0)
                         return (*link)->kind == kind ? *link : NULL;
+        if (metrics->n_metrics >= HF_METRICS_MAX)
+                return NULL; /* it would have no metric */
         struct family *family = calloc(1, sizeof *family);
         if (!family)
                 return NULL;

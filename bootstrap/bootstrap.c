@@ -64,6 +64,27 @@ static int copy_phases(struct hf_bootstrap_config *config,
         return r;
 }
 
+/* Kinds and manifests are read without further checks. */
+static int check_lists(const struct hf_bootstrap_config *config, struct hf_status *reterr_status) {
+        for (size_t i = 0; i < config->n_kinds; i++) {
+                const struct hf_bootstrap_kind *kind = &config->kinds[i];
+                if (!kind->api_version || !kind->kind || !kind->plural)
+                        return hf_fail(reterr_status, HF_E_INVALID,
+                                       "bootstrap: kind %zu has no api_version, kind or plural", i);
+        }
+        for (size_t i = 0; i < config->n_phases; i++)
+                for (size_t k = 0; k < config->phases[i].n_manifests; k++) {
+                        const struct hf_bootstrap_manifest *manifest =
+                                &config->phases[i].manifests[k];
+                        if (!manifest->source || (!manifest->text && manifest->n > 0))
+                                return hf_fail(reterr_status, HF_E_INVALID,
+                                               "bootstrap: manifest %zu of phase %s has no source "
+                                               "or no text",
+                                               k, config->phases[i].name);
+                }
+        return 0;
+}
+
 /* Names become part of controllers, hooks, keys of the ledger and metrics, so they are checked
  * here, before anything is created. */
 static int check_config(const struct hf_bootstrap_config *config, struct hf_status *reterr_status) {
@@ -82,7 +103,7 @@ static int check_config(const struct hf_bootstrap_config *config, struct hf_stat
                                 return hf_fail(reterr_status, HF_E_INVALID,
                                                "bootstrap: there are two phases %s", name);
         }
-        return 0;
+        return check_lists(config, reterr_status);
 }
 
 static int copy_settings(struct hf_bootstrap *bootstrap, const struct hf_bootstrap_config *config,

@@ -112,7 +112,7 @@ void hf__informer_set_transform(struct hf_informer *informer, hf__informer_trans
 int hf_informer_start(struct hf_informer *informer) {
         if (!informer || informer->started)
                 return -EINVAL;
-        informer->resync_at = hf_now(informer->clock) + informer->resync;
+        informer->resync_at = hf__nsec_after(hf_now(informer->clock), informer->resync);
         hf__informer_thread_attach(informer);
         int r = informer->thread == &informer->own_thread
                         ? hf__informer_thread_start(&informer->own_thread)

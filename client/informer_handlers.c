@@ -18,6 +18,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "base/host.h"
 #include "client/informer_private.h"
 
 /* Releases the lock during the call, so that the handler may read the informer. */
@@ -73,14 +74,13 @@ bool hf__informer_handlers_replay_locked(struct hf_informer *informer) {
 }
 
 bool hf__informer_handlers_resync_locked(struct hf_informer *informer) {
-        hf_nsec now = hf_now(informer->clock);
-
-        if (informer->resync <= 0 || now < informer->resync_at)
+        if (informer->resync <= 0 || hf_now(informer->clock) < informer->resync_at)
                 return false;
         for (struct hf_informer_handler *h = informer->handlers; h; h = h->next)
                 if (h->replayed)
                         call_with_all_locked(informer, h, HF_EVENT_MODIFIED);
-        informer->resync_at = now + informer->resync;
+        /* Now, because the handlers may take longer than the period. */
+        informer->resync_at = hf__nsec_after(hf_now(informer->clock), informer->resync);
         return true;
 }
 

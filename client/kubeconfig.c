@@ -284,6 +284,7 @@ static int read_user(const struct read_context *in, const struct hf__json *user,
                 {"as", "use the credentials of the user itself"},
                 {"as-groups", "use the credentials of the user itself"},
                 {"as-uid", "use the credentials of the user itself"},
+                {"as-user-extra", "use the credentials of the user itself"},
         };
         int r = 0;
 

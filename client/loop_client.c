@@ -321,21 +321,21 @@ static void cancel_all(struct loop_client *client) {
         }
 }
 
-/* Waits until the inner client has ended the canceled operations, then lets the loop deliver. */
+/* Each pass waits until the inner client has ended the canceled operations, and then lets the loop
+ * deliver. A callback may start another operation, which the next pass cancels. */
 static void loop_free(struct hf_client *self) {
         struct loop_client *client = (struct loop_client *)self;
 
-        cancel_all(client);
-        pthread_mutex_lock(&client->mu);
-        while (client->n_inner > 0)
-                pthread_cond_wait(&client->ended, &client->mu);
-        bool delivers = client->ops || client->canceled;
-        pthread_mutex_unlock(&client->mu);
-        while (delivers) {
-                (void)hf_loop_dispatch(client->loop);
+        for (;;) {
+                cancel_all(client);
                 pthread_mutex_lock(&client->mu);
-                delivers = client->ops || client->canceled;
+                while (client->n_inner > 0)
+                        pthread_cond_wait(&client->ended, &client->mu);
+                bool delivers = client->ops || client->canceled;
                 pthread_mutex_unlock(&client->mu);
+                if (!delivers)
+                        break;
+                (void)hf_loop_dispatch(client->loop);
         }
         pthread_cond_destroy(&client->ended);
         pthread_mutex_destroy(&client->mu);

@@ -28,6 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/host.h"
 #include "base/http/engine.h"
 #include "base/strbuf.h"
 #include "client/bearer.h"
@@ -283,7 +284,8 @@ static int request_new(struct hf__rest *rest, const struct hf_request *from,
                         request->body = memcpy(end, from->body, from->n_body);
                 request->deadline = from->deadline;
                 if (request->deadline == 0)
-                        request->deadline = hf_now(hf_host_clock(rest->base.host)) + rest->timeout;
+                        request->deadline = hf__nsec_after(hf_now(hf_host_clock(rest->base.host)),
+                                                           rest->timeout);
                 if (from->fence && is_write(from->verb))
                         r = copy_fence(request, from->fence);
         }

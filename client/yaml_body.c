@@ -45,7 +45,8 @@ struct converter {
         struct hf__strbuf *out;
         struct hf_status *reterr_status;
         size_t depth, n_anchors;
-        bool ended; /* the first document is complete */
+        bool ended;  /* the first document is complete */
+        bool quoted; /* the last scalar is a number or a boolean, in the quotes of a key */
         struct container open[HF__JSON_DEPTH_MAX];
         struct anchor anchors[MAX_ANCHORS];
 };
@@ -196,6 +197,7 @@ static int put_resolved(struct converter *c, const yaml_event_t *event, bool key
         }
         if (key && strcmp(json, "null") == 0)
                 return refuse(c, event, "a key is null");
+        c->quoted = key;
         hf__strbuf_puts(c->out, key ? "\"" : "");
         hf__strbuf_puts(c->out, json);
         hf__strbuf_puts(c->out, key ? "\"" : "");
@@ -233,6 +235,7 @@ static int convert_scalar(struct converter *c, const yaml_event_t *event) {
         if (key && plain && strcmp(text, "<<") == 0)
                 return refuse(c, event, "merge keys are not accepted");
         begin_node(c);
+        c->quoted = false;
         int r = add_anchor(c, event, event->data.scalar.anchor, &anchor);
         if (r == 0 && event->data.scalar.tag)
                 r = put_tagged(c, event, key);
@@ -241,6 +244,11 @@ static int convert_scalar(struct converter *c, const yaml_event_t *event) {
         else if (r == 0)
                 hf__strbuf_json(c->out, text, event->data.scalar.length);
         end_anchor(c, anchor, 0);
+        /* Its aliases may be values, which have no quotes. */
+        if (anchor && c->quoted && c->out->error == 0) {
+                anchor->start++;
+                anchor->end--;
+        }
         return r;
 }
 

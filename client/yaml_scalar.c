@@ -103,17 +103,36 @@ static bool is_float(const char *text) {
         return !*text;
 }
 
-/* The shortest form that reads as the same number. */
+/* The shortest form that reads as the same number. As in Go, only a number below 1e-6 or from 1e21
+ * on has an exponent: decoders of integers refuse one. */
 static void format_float(double value, char json[HF__YAML_SCALAR_MAX]) {
-        if (value == 0 || (fabs(value) < 1e15 && floor(value) == value)) {
-                (void)snprintf(json, HF__YAML_SCALAR_MAX, "%.0f", value == 0 ? 0.0 : value);
-                return;
-        }
-        for (int digits = 15; digits <= 17; digits++) {
-                (void)snprintf(json, HF__YAML_SCALAR_MAX, "%.*g", digits, value);
-                if (strtod(json, NULL) == value)
-                        return;
-        }
+        char text[32], digits[20];
+        int n = 0, precision = 14;
+
+        do
+                (void)snprintf(text, sizeof text, "%.*e", precision, fabs(value));
+        while (strtod(text, NULL) != fabs(value) && ++precision < 17);
+        int exponent = atoi(strchr(text, 'e') + 1);
+        for (const char *c = text; *c != 'e'; c++)
+                if (*c != '.')
+                        digits[n++] = *c;
+        while (n > 1 && digits[n - 1] == '0')
+                n--;
+        digits[n] = '\0';
+        const char *sign = value < 0 ? "-" : "";
+        if (exponent >= 21 || exponent < -6)
+                (void)snprintf(json, HF__YAML_SCALAR_MAX, "%s%c%s%se%c%d", sign, digits[0],
+                               n > 1 ? "." : "", digits + 1, exponent < 0 ? '-' : '+',
+                               abs(exponent));
+        else if (exponent < 0)
+                (void)snprintf(json, HF__YAML_SCALAR_MAX, "%s0.%.*s%s", sign, -exponent - 1,
+                               "00000", digits);
+        else if (n <= exponent + 1)
+                (void)snprintf(json, HF__YAML_SCALAR_MAX, "%s%s%.*s", sign, digits,
+                               exponent + 1 - n, "00000000000000000000");
+        else
+                (void)snprintf(json, HF__YAML_SCALAR_MAX, "%s%.*s.%s", sign, exponent + 1, digits,
+                               digits + exponent + 1);
 }
 
 enum hf__yaml_scalar hf__yaml_scalar_resolve(const char *text, size_t n,

@@ -4,7 +4,7 @@
  * Thread: any. */
 #include <stddef.h>
 
-#define HF__YAML_SCALAR_MAX 40 /* bytes of its JSON, with the NUL */
+#define HF__YAML_SCALAR_MAX 48 /* bytes of its JSON, with the NUL */
 
 enum hf__yaml_scalar {
         HF__YAML_TEXT,       /* a string */

@@ -265,9 +265,11 @@ static hf_nsec publish_and_schedule(struct hf_candidate *candidate) {
                 candidate->n_failures = 0;
                 return now(candidate) + jittered(candidate, candidate->config.refresh);
         }
+        /* A conflict with the coordinator is expected: the next attempt reads the object again. */
+        bool is_news = candidate->n_failures == 0 && r != HF_E_CONFLICT;
         if (r != HF_E_CANCELED)
-                hf_log(&candidate->host->log, candidate->n_failures ? HF_LOG_DEBUG : HF_LOG_WARNING,
-                       COMPONENT, "%s/%s: %s", candidate->config.ns, candidate->config.name,
+                hf_log(&candidate->host->log, is_news ? HF_LOG_WARNING : HF_LOG_DEBUG, COMPONENT,
+                       "%s/%s: %s", candidate->config.ns, candidate->config.name,
                        status.message[0] ? status.message : hf_strerror(r));
         candidate->n_failures++;
         return now(candidate) + retry_pause(candidate);

@@ -21,8 +21,6 @@
 #include "leader/term.h"
 #include "leader/term_writes.h"
 
-#define HF__LABEL_SIZE (HF_CLUSTER_MAX + 1 + 2 * HF_NAME_MAX + 2)
-
 /* The changing part of what hf_elector_info reports; struct hf_leader_info describes the
  * members. */
 struct hf__elector_info {

@@ -77,9 +77,13 @@ const char *hf__holder_watch_process(const struct hf__holder_watch *watch) {
 
 /* ---- holders ---- */
 
-static void close_pidfd(struct holder *holder) {
-        if (holder->pidfd >= 0)
-                (void)close(holder->pidfd); /* this also removes it from the epoll set */
+/* Removed first: while a child that was forked has the descriptor too, closing it would leave it in
+ * the epoll set, where nothing could remove it any more. */
+static void close_pidfd(const struct hf__holder_watch *watch, struct holder *holder) {
+        if (holder->pidfd >= 0) {
+                (void)epoll_ctl(watch->epoll_fd, EPOLL_CTL_DEL, holder->pidfd, NULL);
+                (void)close(holder->pidfd);
+        }
         holder->pidfd = -1;
 }
 
@@ -91,7 +95,7 @@ static void open_pidfd(struct hf__holder_watch *watch, struct holder *holder) {
         event.data.fd = holder->pidfd;
         if (holder->pidfd >= 0 &&
             epoll_ctl(watch->epoll_fd, EPOLL_CTL_ADD, holder->pidfd, &event) != 0)
-                close_pidfd(holder);
+                close_pidfd(watch, holder);
 }
 
 /* Returns the holder with this description, with one more reference. NULL: out of memory. */
@@ -121,7 +125,7 @@ static void unref_holder(struct hf__holder_watch *watch, struct holder *holder) 
                         *at = holder->next;
                         break;
                 }
-        close_pidfd(holder);
+        close_pidfd(watch, holder);
         free(holder);
 }
 
@@ -137,7 +141,7 @@ static bool test_holder(struct hf__holder_watch *watch, struct holder *holder, h
 bool hf__holder_watch_on_fd(struct hf__holder_watch *watch, int fd) {
         for (struct holder *holder = watch->holders; holder; holder = holder->next)
                 if (holder->pidfd == fd) {
-                        close_pidfd(holder); /* it would stay readable */
+                        close_pidfd(watch, holder); /* it would stay readable */
                         holder->must_test = true;
                         return true;
                 }

@@ -66,6 +66,20 @@ static int make_directory(const char *path, struct hf_status *reterr_status) {
         return hfd_make_dir(dirname(copy), reterr_status);
 }
 
+/* Whether the last line of a regular file is incomplete, because the process that wrote it ended in
+ * the middle. The descriptor for writing cannot read. */
+static bool has_torn_end(const char *path, off_t size) {
+        int fd = size > 0 ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK) : -1;
+        char last = '\n';
+
+        if (fd >= 0) {
+                if (pread(fd, &last, 1, size - 1) != 1)
+                        last = '\n';
+                (void)close(fd);
+        }
+        return last != '\n';
+}
+
 /* Opens file->path as file->fd. 0 or -errno. */
 static int open_file(struct hfd_audit_file *file) {
         struct stat st;
@@ -81,7 +95,8 @@ static int open_file(struct hfd_audit_file *file) {
         file->fd = fd;
         file->is_stream = !S_ISREG(st.st_mode);
         file->is_socket = S_ISSOCK(st.st_mode);
-        file->is_torn = false;
+        file->is_torn =
+                !file->is_stream && !is_stdout(file) && has_torn_end(file->path, st.st_size);
         file->size = st.st_size;
         return 0;
 }

@@ -161,8 +161,9 @@ int hfd_auth_authenticate_token(struct hfd_auth *auth, const char *token,
                 r = accept_audiences(auth, use);
         else if (auth->other)
                 r = auth->other->authenticate(auth->other->ctx, token, use, ret_user);
-        return r == 0 && hfd_user_add_group(ret_user, HFD_GROUP_AUTHENTICATED) ? 0
-                                                                               : HF_E_UNAUTHORIZED;
+        if (r == 0 && !hfd_user_add_group(ret_user, HFD_GROUP_AUTHENTICATED))
+                r = HF_E_UNAUTHORIZED;
+        return r;
 }
 
 /* The token of an Authorization header; NULL = its scheme is not Bearer. The token may be "", which

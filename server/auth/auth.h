@@ -40,8 +40,7 @@ struct hfd_token_use {
 /* Another authenticator of tokens. */
 struct hfd_token_authenticator {
         /* 0: *ret_user is filled, without the group system:authenticated. HF_E_UNAUTHORIZED: the
-         * token is not accepted. Other errors, such as -ENOMEM, count as that. Thread: any; must
-         * not block. */
+         * token is not accepted; or -ENOMEM. Thread: any; must not block. */
         int (*authenticate)(void *ctx, const char *token, const struct hfd_token_use *use,
                             struct hfd_user *ret_user);
         void *ctx;
@@ -61,10 +60,10 @@ void hfd_auth_use(struct hfd_auth *auth, const struct hfd_token_authenticator *o
 int hfd_auth_reload(struct hfd_auth *auth, struct hf_status *reterr_status);
 
 /* Finds the user of a request by its certificate or, if it has none with a common name, by its
- * token. A request without credentials succeeds as system:anonymous. 0, or HF_E_UNAUTHORIZED: a bad
- * certificate, an unknown token, a name or groups that do not fit into a struct hfd_user, or memory
- * ran out. *ret_credential: what the token depends on, which the caller frees with free; NULL =
- * nothing. */
+ * token. A request without credentials succeeds as system:anonymous. 0; -ENOMEM; or
+ * HF_E_UNAUTHORIZED: a bad certificate, an unknown token, or a name or groups that do not fit into a
+ * struct hfd_user. *ret_credential: what the token depends on, which the caller frees with free;
+ * NULL = nothing. */
 int hfd_auth_authenticate(struct hfd_auth *auth, struct hfd_http_request *request,
                           struct hfd_user *ret_user, struct hfd_credential **ret_credential);
 

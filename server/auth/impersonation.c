@@ -73,13 +73,11 @@ bool hfd_is_service_account(const char *name, char *ret_ns, size_t n, const char
 }
 
 /* As in Kubernetes: a ServiceAccount gets the groups of ServiceAccounts unless the request names
- * groups, and every user gets system:authenticated or system:unauthenticated. */
+ * groups, and every user gets system:authenticated or system:unauthenticated. A user for whom the
+ * request names system:unauthenticated is not made authenticated. */
 static bool add_implied_groups(struct hfd_user *user, bool has_groups) {
         char ns[HFD_NAMESPACE_MAX], group[sizeof user->groups[0]];
-        const char *name;
-        const char *implied = strcmp(user->name, HFD_USER_ANONYMOUS) != 0
-                                      ? HFD_GROUP_AUTHENTICATED
-                                      : HFD_GROUP_UNAUTHENTICATED;
+        const char *name, *implied = HFD_GROUP_UNAUTHENTICATED;
 
         if (!has_groups && hfd_is_service_account(user->name, ns, sizeof ns, &name)) {
                 (void)snprintf(group, sizeof group, "system:serviceaccounts:%s", ns);
@@ -87,11 +85,15 @@ static bool add_implied_groups(struct hfd_user *user, bool has_groups) {
                     !hfd_user_add_group(user, group))
                         return false;
         }
+        if (hfd_user_in_group(user, HFD_GROUP_UNAUTHENTICATED))
+                return true;
+        if (strcmp(user->name, HFD_USER_ANONYMOUS) != 0)
+                implied = HFD_GROUP_AUTHENTICATED;
         return hfd_user_in_group(user, implied) || hfd_user_add_group(user, implied);
 }
 
 int hfd_impersonation_parse(struct hfd_http_request *request, struct hfd_user *ret_user,
-                            bool *ret_asked, const char **ret_fault) {
+                            bool *ret_asked, size_t *ret_n_groups, const char **ret_fault) {
         const char *name, *key;
 
         /* Nearly every request has none of the headers. */
@@ -113,6 +115,7 @@ int hfd_impersonation_parse(struct hfd_http_request *request, struct hfd_user *r
             !add_groups(ret_user, groups ? groups : "") ||
             (uid && strlen(uid) >= sizeof ret_user->uid))
                 return HF_E_INVALID;
+        *ret_n_groups = ret_user->n_groups;
         if (uid)
                 (void)strcpy(ret_user->uid, uid);
         for (size_t i = 0; value;

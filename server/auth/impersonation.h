@@ -11,10 +11,11 @@
  * *ret_asked: whether the request has such headers. 0: if so, *ret_user is the user that they name,
  * with the groups that Kubernetes adds. HF_E_INVALID: the headers name no user, the key of an
  * extra value is malformed, or something does not fit into a struct hfd_user; *ret_fault is the
- * message, which is static. A group or an extra value is never dropped because it does not fit.
+ * message, which is static. A group or an extra value is never dropped because it does not fit. The
+ * headers name the first *ret_n_groups groups of the user; the others come with the name.
  */
 int hfd_impersonation_parse(struct hfd_http_request *request, struct hfd_user *ret_user,
-                            bool *ret_asked, const char **ret_fault);
+                            bool *ret_asked, size_t *ret_n_groups, const char **ret_fault);
 /* Whether name is the user name of a ServiceAccount. If so, copies the namespace to ret_ns, which
  * has n bytes, and sets *ret_name to the rest of name. False also if the namespace does not fit. */
 bool hfd_is_service_account(const char *name, char *ret_ns, size_t n, const char **ret_name);

@@ -141,7 +141,7 @@ static int parse_line(const struct place *place, char *line, struct entry *entry
                 return fail_line(place, "the user name is empty; the columns are token, user "
                                         "name, user uid");
         if (strlen(columns[1]) >= sizeof((struct hfd_user *)NULL)->name)
-                return fail_line(place, "the user name is longer than 255 bytes; shorten it");
+                return fail_line(place, "the user name is longer than 351 bytes; shorten it");
         *entry = (struct entry){.token = columns[0], .user = columns[1], .uid = columns[2]};
         return columns[3] ? split_groups(place, columns[3], entry) : 0;
 }

@@ -73,6 +73,17 @@ static void check_directory(struct check *check, const char *flag, const char *p
                 (void)close(fd);
 }
 
+/* Whether the paths are the same, but for slashes at their ends. */
+static bool is_same_path(const char *a, const char *b) {
+        size_t n_a = strlen(a), n_b = strlen(b);
+
+        while (n_a > 1 && a[n_a - 1] == '/')
+                n_a--;
+        while (n_b > 1 && b[n_b - 1] == '/')
+                n_b--;
+        return n_a == n_b && memcmp(a, b, n_a) == 0;
+}
+
 /* Checks the kubeconfig that the start would write. Its directory must exist, unless it is the data
  * directory, which the start creates earlier. */
 static void check_kubeconfig(struct check *check) {
@@ -82,7 +93,7 @@ static void check_kubeconfig(struct check *check) {
 
         (void)snprintf(directory, sizeof directory, "%s", path);
         const char *parent = dirname(directory);
-        if (strcmp(parent, check->config->data_dir) == 0)
+        if (is_same_path(parent, check->config->data_dir))
                 return;
         int r = hfd_admin_kubeconfig_check(path, &status);
         report(check, r, "flag --write-kubeconfig: %s", status.message);

@@ -7,16 +7,21 @@
 
 #include "server/filters/status_response.h"
 
-bool hfd_authentication_filter(struct hfd_http_request *request, struct hfd_auth *auth,
-                               struct hfd_user *ret_user, struct hfd_credential **ret_credential) {
-        if (hfd_auth_authenticate(auth, request, ret_user, ret_credential) == 0)
-                return true;
-        ret_user->name[0] = '\0';
-        return false;
+int hfd_authentication_filter(struct hfd_http_request *request, struct hfd_auth *auth,
+                              struct hfd_user *ret_user, struct hfd_credential **ret_credential) {
+        int r = hfd_auth_authenticate(auth, request, ret_user, ret_credential);
+
+        if (r != 0)
+                ret_user->name[0] = '\0';
+        return r;
 }
 
-void hfd_authentication_refuse(struct hfd_http_request *request) {
-        hfd_status_response_code(request, 401, 0, "Unauthorized");
+void hfd_authentication_refuse(struct hfd_http_request *request, int error) {
+        /* After a 401 a client throws away its credentials, which may be good. */
+        if (error == HF_E_UNAUTHORIZED)
+                hfd_status_response_code(request, 401, 0, "Unauthorized");
+        else
+                hfd_status_response_code(request, 503, 1, hf_strerror(error));
 }
 
 bool hfd_authentication_is_anonymous(const struct hfd_user *user) {

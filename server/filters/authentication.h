@@ -8,12 +8,12 @@
  */
 #include "server/auth/auth.h"
 
-/* Fills *ret_user and *ret_credential, which the caller frees, as hfd_auth_authenticate does.
- * False: the user is not authenticated, and the name is "". */
-bool hfd_authentication_filter(struct hfd_http_request *request, struct hfd_auth *auth,
-                               struct hfd_user *ret_user, struct hfd_credential **ret_credential);
-/* Sends the response to a request that is not authenticated (401). */
-void hfd_authentication_refuse(struct hfd_http_request *request);
+/* Fills *ret_user and *ret_credential, which the caller frees, as hfd_auth_authenticate does. On an
+ * error the name is "". */
+int hfd_authentication_filter(struct hfd_http_request *request, struct hfd_auth *auth,
+                              struct hfd_user *ret_user, struct hfd_credential **ret_credential);
+/* Sends the response to a request whose authentication failed with this error: 401, or 503. */
+void hfd_authentication_refuse(struct hfd_http_request *request, int error);
 /* Whether the user is that of requests without credentials. Call it before impersonation, which may
  * choose any groups. */
 bool hfd_authentication_is_anonymous(const struct hfd_user *user);

@@ -239,15 +239,12 @@ enum hfd_http_verdict hfd_filters_head(void *ctx, struct hfd_http_request *reque
         struct hfd_request_context *context;
         struct hfd_user user;
         struct hfd_credential *credential;
-        bool authenticated = hfd_authentication_filter(request, filters->auth, &user, &credential);
+        int r = hfd_authentication_filter(request, filters->auth, &user, &credential);
 
         if (hfd_request_context_new(filters, request, user.name, &context) != 0) {
                 free(credential);
                 /* Without a context the request is neither counted nor logged. */
-                if (authenticated)
-                        hfd_status_response_code(request, 503, 1, "out of memory");
-                else
-                        hfd_authentication_refuse(request);
+                hfd_authentication_refuse(request, r != 0 ? r : -ENOMEM);
                 return HFD_HTTP_REFUSED;
         }
         hfd_audit_filter_init(context, filters->audit);
@@ -261,9 +258,9 @@ enum hfd_http_verdict hfd_filters_head(void *ctx, struct hfd_http_request *reque
                 free(credential);
         hfd_http_request_on_finished(request, on_finished, context);
         hfd_http_request_on_unsent(request, on_unsent, context);
-        if (!authenticated) {
+        if (r != 0) {
                 begin_audit(context, NULL);
-                hfd_authentication_refuse(request);
+                hfd_authentication_refuse(request, r);
                 return HFD_HTTP_REFUSED;
         }
         bool anonymous = hfd_authentication_is_anonymous(&user); /* before impersonation */

@@ -41,28 +41,17 @@ static bool check(const struct sender *sender, const char *group, const char *re
         return false;
 }
 
-/* Whether the server itself puts users, or the service accounts of ns, into the group. Such a group
- * needs no right. */
-static bool is_implied(const struct hfd_user *requested, const char *group, const char *ns) {
-        size_t n = strlen("system:serviceaccounts");
-
-        if (strcmp(group, HFD_GROUP_AUTHENTICATED) == 0 ||
-            strcmp(group, HFD_GROUP_UNAUTHENTICATED) == 0)
-                return true;
-        return ns[0] && strncmp(group, "system:serviceaccounts", n) == 0 &&
-               (group[n] == '\0' || (group[n] == ':' && strcmp(group + n + 1, ns) == 0));
-}
-
-static bool check_all(const struct sender *sender, const struct hfd_user *requested) {
+/* The request names the first n_groups groups. The others come with the name and need no right. */
+static bool check_all(const struct sender *sender, const struct hfd_user *requested,
+                      size_t n_groups) {
         char ns[HFD_NAMESPACE_MAX] = "";
         const char *name = requested->name;
         bool account = hfd_is_service_account(requested->name, ns, sizeof ns, &name);
 
         if (!check(sender, "", account ? "serviceaccounts" : "users", "", ns, name))
                 return false;
-        for (size_t i = 0; i < requested->n_groups; i++)
-                if (!is_implied(requested, requested->groups[i], ns) &&
-                    !check(sender, "", "groups", "", "", requested->groups[i]))
+        for (size_t i = 0; i < n_groups; i++)
+                if (!check(sender, "", "groups", "", "", requested->groups[i]))
                         return false;
         for (const char *at = requested->extra; at < requested->extra + requested->n_extra;) {
                 const char *key = at, *value = at + strlen(at) + 1;
@@ -76,9 +65,10 @@ static bool check_all(const struct sender *sender, const struct hfd_user *reques
 bool hfd_impersonation_filter(struct hfd_request_context *context, struct hfd_user *user) {
         const char *groups[HFD_MAX_GROUPS], *fault = "";
         struct hfd_user requested;
+        size_t n_groups = 0;
         bool asked = false;
 
-        if (hfd_impersonation_parse(context->request, &requested, &asked, &fault) != 0) {
+        if (hfd_impersonation_parse(context->request, &requested, &asked, &n_groups, &fault) != 0) {
                 hfd_status_response_code(context->request, 400, 0, fault);
                 return false;
         }
@@ -87,7 +77,7 @@ bool hfd_impersonation_filter(struct hfd_request_context *context, struct hfd_us
                                       .subject = hfd_user_subject(user, groups)};
         if (!asked)
                 return true;
-        if (!check_all(&sender, &requested))
+        if (!check_all(&sender, &requested, n_groups))
                 return false;
         *user = requested;
         hfd_audit_filter_impersonated(context, user);

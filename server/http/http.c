@@ -170,7 +170,7 @@ static int make_workers(struct hfd_http *http, unsigned n, struct hf_status *ret
         http->max_strangers = strangers_per_worker(http->max_connections, n);
         http->workers = calloc(n, sizeof *http->workers);
         if (!http->workers)
-                return -ENOMEM;
+                return hf_fail(reterr_status, -ENOMEM, "http: %s", hf_strerror(-ENOMEM));
         for (http->n_workers = 0; http->n_workers < n; http->n_workers++) {
                 int r = hfd_worker_init(&http->workers[http->n_workers], http, http->n_workers);
 

@@ -123,7 +123,8 @@ static char *next_token(const char **pointer, bool *ret_invalid) {
         return token;
 }
 
-/* Parses an array index. False: no number, a leading zero, or more than nine digits. */
+/* Parses an array index without its sign. False: no number, a leading zero, or more than nine
+ * digits. */
 static bool parse_index(const char *text, size_t *ret_index) {
         size_t n = strlen(text), index = 0;
 
@@ -138,16 +139,25 @@ static bool parse_index(const char *text, size_t *ret_index) {
 /*
  * Finds the place that token names in container. The end of an array ("-", or its length as the
  * index) is a place without a member. *ret_exists: an array has a member or its end there; always
- * true for an object.
+ * true for an object. add: the place is for a new member. As in Kubernetes, a negative index counts
+ * from the end, and that of a new member from behind it.
  */
-static int find_place(struct patching *p, struct hf__json *container, const char *token,
+static int find_place(struct patching *p, struct hf__json *container, const char *token, bool add,
                       struct hfd_document_place *ret_place, bool *ret_exists) {
-        size_t number = SIZE_MAX;
+        size_t number = SIZE_MAX, back;
         int r;
 
         if (!hf__json_is_array(container)) {
                 *ret_exists = true;
                 return hfd_document_index_get(&p->index, container, token, ret_place);
+        }
+        if (*token == '-' && parse_index(token + 1, &back) && back > 0) {
+                r = hfd_document_index_at(&p->index, container, SIZE_MAX, ret_place);
+                *ret_exists = back <= ret_place->place + add;
+                if (r != 0 || !*ret_exists)
+                        return r;
+                number = ret_place->place + add - back;
+                return hfd_document_index_at(&p->index, container, number, ret_place);
         }
         *ret_exists = strcmp(token, "-") == 0 || parse_index(token, &number);
         r = hfd_document_index_at(&p->index, container, number, ret_place);
@@ -160,10 +170,10 @@ static void free_location(struct location *location) { free(location->key); }
 
 /*
  * Follows pointer; which: its role, for messages. All but its last token must name a member; the
- * last one may also name a new key or the end of an array. The caller calls free_location, also
- * after a failure.
+ * last one may also name a new key or the end of an array. add: it is the place of a new member.
+ * The caller calls free_location, also after a failure.
  */
-static int find_location(struct patching *p, const char *which, const char *pointer,
+static int find_location(struct patching *p, const char *which, const char *pointer, bool add,
                          struct location *location) {
         const char *rest = pointer;
         bool invalid = false, exists = true;
@@ -182,7 +192,8 @@ static int find_location(struct patching *p, const char *which, const char *poin
                 if (!location->key)
                         return invalid ? refuse_missing_path(p, which, pointer) : -ENOMEM;
                 location->depth++;
-                r = find_place(p, container, location->key, &location->place, &exists);
+                r = find_place(p, container, location->key, add && !*rest, &location->place,
+                               &exists);
                 if (r != 0)
                         return r;
         }
@@ -235,7 +246,7 @@ static int store_value(struct patching *p, struct location *location, struct hf_
 static int add_value(struct patching *p, const char *which, const char *path, size_t depth,
                      struct hf__json *value) {
         struct location location = {0};
-        int r = find_location(p, which, path, &location);
+        int r = find_location(p, which, path, true, &location);
 
         if (r == 0 && location.depth > depth)
                 r = check_depth(p, location.depth, value);
@@ -252,7 +263,7 @@ static int add_value(struct patching *p, const char *which, const char *path, si
 static int detach_value(struct patching *p, const char *which, const char *path, size_t *ret_depth,
                         struct hf__json **ret_value) {
         struct location location = {0};
-        int r = find_location(p, which, path, &location);
+        int r = find_location(p, which, path, false, &location);
 
         if (r == 0 && !location.container)
                 r = refuse_missing_path(p, which, path); /* as in Kubernetes */
@@ -273,7 +284,7 @@ static int detach_value(struct patching *p, const char *which, const char *path,
 static int copy_value(struct patching *p, const char *from, struct hf__json **ret_value) {
         struct measure m = {0};
         struct location location = {0};
-        int r = find_location(p, "from path", from, &location);
+        int r = find_location(p, "from path", from, false, &location);
 
         if (r == 0 && !location.place.member)
                 r = refuse_missing_path(p, "from path", from);
@@ -309,7 +320,7 @@ static int apply_add(struct patching *p, const struct operation *operation) {
 static int apply_replace(struct patching *p, const struct operation *operation) {
         struct location location = {0};
         struct hf__json *copy = hf__json_dup(operation->value);
-        int r = copy ? find_location(p, "path", operation->path, &location) : -ENOMEM;
+        int r = copy ? find_location(p, "path", operation->path, false, &location) : -ENOMEM;
 
         if (r == 0 && !location.place.member)
                 r = refuse_missing_path(p, "key", operation->path);
@@ -353,7 +364,7 @@ static int apply_move(struct patching *p, const struct operation *operation) {
                 return refuse_missing_path(p, "destination path", path);
         if (strcmp(from, path) == 0) { /* nothing moves, but RFC 6902 requires that from exists */
                 struct location location = {0};
-                r = find_location(p, "from path", from, &location);
+                r = find_location(p, "from path", from, false, &location);
                 if (r == 0 && !location.place.member)
                         r = refuse_missing_key(p, from, &location);
                 free_location(&location);
@@ -375,7 +386,7 @@ static bool is_as_tested(const struct location *location, const struct hf__json 
 static int apply_test(struct patching *p, const struct operation *operation) {
         struct measure m = {0};
         struct location location = {0};
-        int r = find_location(p, "path", operation->path, &location);
+        int r = find_location(p, "path", operation->path, false, &location);
 
         measure_value(operation->value, 0, &m);
         if (r == 0)

@@ -150,8 +150,8 @@ static int read_input(char **ret_text, struct hf_status *reterr_status) {
 
         if (!text)
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
-        while (n < INPUT_MAX) {
-                ssize_t got = read(STDIN_FILENO, text + n, INPUT_MAX - n);
+        while (n <= INPUT_MAX) {
+                ssize_t got = read(STDIN_FILENO, text + n, INPUT_MAX + 1 - n);
                 if (got < 0 && errno == EINTR)
                         continue;
                 if (got < 0) {
@@ -164,6 +164,12 @@ static int read_input(char **ret_text, struct hf_status *reterr_status) {
                 if (got == 0)
                         break;
                 n += (size_t)got;
+        }
+        if (n > INPUT_MAX) {
+                explicit_bzero(text, n);
+                free(text);
+                return hf_fail(reterr_status, HF_E_TOO_LARGE,
+                               "the standard input has more than %zu bytes", INPUT_MAX);
         }
         text[n] = '\0';
         *ret_text = text;

@@ -9,8 +9,9 @@
  *      N                 not older than N: the cacher, once it has reached N; 504 after 3 s
  *      an elector's      like "not given", but always from the store
  *
- * While the cache is not filled, the first three read the store, too. So do the first two while it
- * contains the history of a store that was replaced. list.c handles two more cases:
+ * While the cache is not filled, the first three read the store, too; if the store itself has not
+ * reached N, the response is 504. So do the first two while it contains the history of a store that
+ * was replaced. list.c handles two more cases:
  *
  *      N, Exact          exactly the state of N: the cacher if it knows that state, else the store
  *      continue          exactly the state of the first page, in the same way
@@ -54,7 +55,7 @@ void hfd_read_finish_store_error(struct hfd_read *read, int error, const struct 
         if (error == HF_E_INVALID && read->at) {
                 /* The store has not reached the revision yet, but the client may try again. */
                 read->wait.revision = read->at;
-                hfd_read_finish_too_large(read);
+                hfd_read_finish_too_large(read, hfd_cacher_revision(read->registry->cacher));
                 return;
         }
         /* Unlike a write, a read that timed out has no effects, so the client may simply retry. */
@@ -74,9 +75,8 @@ void hfd_read_finish_sealed(struct hfd_read *read, const char *key, const char *
         hfd_read_finish(read, &response);
 }
 
-void hfd_read_finish_too_large(struct hfd_read *read) {
+void hfd_read_finish_too_large(struct hfd_read *read, uint64_t current) {
         struct hfd_response response = {0};
-        uint64_t current = hfd_cacher_revision(read->registry->cacher);
         char message[128];
         const struct hfd_details details = {.cause_reason = "ResourceVersionTooLarge",
                                             .cause_text = "Too large resource version",
@@ -167,6 +167,10 @@ static void on_store_get(void *ctx, const struct hfd_store_reply *reply) {
                 hfd_read_finish_store_error(read, reply->error, &reply->status);
                 return;
         }
+        if (read->too_large_if_late && reply->revision < read->wait.revision) {
+                hfd_read_finish_too_large(read, reply->revision);
+                return;
+        }
         if (reply->n_kvs && hfd_kv_sealed(&reply->kvs[0])) {
                 hfd_read_finish_sealed(read, reply->kvs[0].key, hfd_kv_sealed(&reply->kvs[0]));
                 return;
@@ -225,7 +229,7 @@ static void on_get_ready(struct hfd_consistent_read *wait) {
         else if (wait->outcome != HF_E_TIMEOUT)
                 hfd_read_finish_store_error(read, wait->outcome, &wait->status);
         else if (read->too_large_if_late && hfd_cacher_synced(read->registry->cacher))
-                hfd_read_finish_too_large(read);
+                hfd_read_finish_too_large(read, hfd_cacher_revision(read->registry->cacher));
         else
                 get_from_store(read);
 }

@@ -31,7 +31,7 @@ struct hfd_read {
         struct hfd_consistent_read wait; /* first member: ready casts it back to the read */
         struct hfd_registry *registry;
         struct hfd_request *request; /* borrowed until done */
-        bool too_large_if_late; /* if a filled cache is too late: respond 504, not from the store */
+        bool too_large_if_late; /* if a filled cache, or else the store, is too late: respond 504 */
 
         /* Only used by a list. */
         uint64_t at;                    /* exactly this revision; 0 = any that is new enough */
@@ -57,5 +57,6 @@ void hfd_read_finish(struct hfd_read *read, struct hfd_response *response);
 void hfd_read_finish_store_error(struct hfd_read *read, int error, const struct hf_status *status);
 /* Responds 500: the value that is stored under the key cannot be decrypted. */
 void hfd_read_finish_sealed(struct hfd_read *read, const char *key, const char *why);
-/* Responds 504: the cacher, or the store, has not reached the revision that the client named. */
-void hfd_read_finish_too_large(struct hfd_read *read);
+/* Responds 504: the cacher, or the store, is only at revision `current`, which is before the one
+ * that the client named. */
+void hfd_read_finish_too_large(struct hfd_read *read, uint64_t current);

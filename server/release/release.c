@@ -253,6 +253,12 @@ int hfd_release_main(const struct hfd_config *config) {
         struct hf_status status = {0};
         struct hf_fence fence;
 
+        if (hfd_config_is_in_memory(config)) {
+                (void)fprintf(stderr,
+                              "holdfastd release: with --storage=memory there is no Lease to "
+                              "release: it has ended with the server\n");
+                return 2;
+        }
         int r = hfd_runfile_read_if_dead(config->runtime_dir, config->instance, &fence, &runfile,
                                          &status);
         if (r == HF_E_NOT_FOUND)

@@ -59,12 +59,14 @@ bool hfd_meta_accept_type(const struct hfd_resource *resource, const struct hf__
  * every name is accepted.
  */
 static bool accept_names(const struct hfd_resource *resource, const char *path_ns,
-                         const char *path_name, const struct hf__json *object,
+                         const char *path_name, struct hf__json *object,
                          struct hfd_response *response) {
         const char *ns = hf__json_string(object, "metadata.namespace"),
                    *name = hf__json_string(object, "metadata.name");
 
-        if (ns && *ns && strcmp(ns, resource->namespaced ? path_ns : "") != 0) {
+        if (ns && !resource->namespaced) { /* as in Kubernetes, it has no meaning */
+                hf__json_drop(hf__json_get(object, "metadata"), "namespace");
+        } else if (ns && *ns && strcmp(ns, path_ns) != 0) {
                 hfd_response_bad_request(response, "the namespace of the provided object does not "
                                                    "match the namespace sent on the request");
                 return false;

@@ -249,7 +249,7 @@ static int authenticate(void *ctx, const char *token, const struct hfd_token_use
         if (r == 0)
                 r = accept(accounts, token, json, use, ret_user);
         hf__json_free(json);
-        return r == 0 ? 0 : HF_E_UNAUTHORIZED;
+        return r == 0 || r == -ENOMEM ? r : HF_E_UNAUTHORIZED;
 }
 
 /* ---- issuing ---- */

@@ -202,10 +202,13 @@ static void on_watch_event(void *ctx, const struct hf_event *event) {
 static void on_watch_end(void *ctx, int error, const struct hf_status *status) {
         struct hfd_status_collector *collector = ctx;
 
+        /* From the unlock on, another thread may open the next watch. */
         (void)pthread_mutex_lock(&collector->mu);
+        void (*changed)(void *ctx) = collector->changed;
+        void *changed_ctx = collector->ctx;
         collector->watching = false;
         (void)pthread_mutex_unlock(&collector->mu);
-        collector->changed(collector->ctx);
+        changed(changed_ctx);
 }
 
 void hfd_status_collector_watch(struct hfd_status_collector *collector,
@@ -220,11 +223,13 @@ void hfd_status_collector_watch(struct hfd_status_collector *collector,
         (void)pthread_mutex_lock(&collector->mu);
         bool open = collector->watching;
         collector->watching = true;
+        if (!open) {
+                collector->changed = changed;
+                collector->ctx = ctx;
+        }
         (void)pthread_mutex_unlock(&collector->mu);
         if (open)
                 return;
-        collector->changed = changed;
-        collector->ctx = ctx;
         /* A watch that cannot be opened counts as ended, and the next refresh opens a new one. */
         if (hf_client_watch(collector->client, &spec, on_watch_event, on_watch_end, collector,
                             NULL) != 0)

@@ -16,6 +16,7 @@
  */
 #include <holdfast/fence.h>
 
+#include "server/storage/keys.h"
 #include "server/storage/store.h"
 
 /*
@@ -31,7 +32,7 @@ struct hf__buf *hfd_term_record_value(const char *holder, const char *acquire_ti
  * started. It must not be copied, because compares points into key and value. */
 struct hfd_fence_compares {
         size_t n_leases;
-        char key[HFD_FENCE_LEASES][1024];
+        char key[HFD_FENCE_LEASES][HFD_KEY_MAX];
         char value[HF_IDENTITY_MAX + 2];
         /* 2 * n_leases entries: for each key its revision, then its value. */
         struct hfd_compare compares[2 * HFD_FENCE_LEASES];

@@ -219,6 +219,7 @@ def test_after_a_mistake_the_release_of_the_unit_does_not_repeat_it(tmp_path):
     done = run("release", f"--data-dir={tmp_path}", "--instance=a", env=ended)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     one_line(run("release", "--nonsense", env={**ended, "EXIT_STATUS": "1"}), 2, "--nonsense")
+    one_line(run("release", "--storage=memory", f"--write-kubeconfig={tmp_path / 'k'}"), 2, "--storage=memory", "no Lease to release")
 
 
 def test_help_and_version_are_printed():

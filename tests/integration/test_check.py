@@ -47,6 +47,7 @@ def test_a_first_start_is_checked_and_nothing_is_written(tmp_path):
     good(f"--data-dir={tmp_path / 'data'}", f"--cert-dir={tmp_path / 'a' / 'b'}", f"--leader-elect-lock-dir={tmp_path / 'locks'}")
     good(f"--data-dir={tmp_path / 'data'}", "--etcd-servers=http://127.0.0.1:1")
     good("--storage=memory", f"--write-kubeconfig={tmp_path / 'kubeconfig'}")
+    good("--etcd-servers=http://127.0.0.1:2", f"--data-dir={tmp_path / 'later'}/")
     good(f"--data-dir={tmp_path / 'data'}", f"--shared-dir={tmp_path / 'shared'}")
     assert state(tmp_path) == before
     cert, key = make_certificate(tmp_path, "mine")

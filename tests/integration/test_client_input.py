@@ -146,6 +146,24 @@ def test_a_truncated_refusal_is_valid_json(api):
             assert code in (400, 422) and json.loads(text)["code"] == code, text
 
 
+def field(number, data):
+    """A member of a protobuf message."""
+    size, rest = b"", len(data)
+    while rest > 127:
+        size, rest = size + bytes([rest & 127 | 128]), rest >> 7
+    return bytes([number << 3 | 2]) + size + bytes([rest]) + data
+
+
+def test_the_json_of_a_protobuf_body_has_a_limit(api):
+    """A control character is one byte in protobuf and six in JSON."""
+    for n, code in ((100000, 201), (900000, 413)):
+        configmap = field(1, field(1, b"p")) + field(2, field(1, b"k") + field(2, b"\1" * n))
+        body = b"k8s\0" + field(1, field(1, b"v1") + field(2, b"ConfigMap")) + field(2, configmap)
+        answer = api.request("POST", f"{CONFIGMAPS}?dryRun=All", body, {"Content-Type": "application/vnd.kubernetes.protobuf"})
+        assert answer[0] == code, answer
+        assert code == 201 or json.loads(answer[1])["message"] == "Request entity too large: limit is 3145728"
+
+
 def test_a_future_revision_is_no_internal_error(api):
     for query in ("resourceVersion=99999999&resourceVersionMatch=Exact", "resourceVersion=99999999&limit=1"):
         code, text = api.get(f"{WORKSPACES}?{query}")

@@ -416,9 +416,14 @@ def test_impersonation_needs_a_right_to_each_part(pair, ns):
         for change, message in (({"Impersonate-User": "stella"}, f'users "stella" {cannot} "users" in API group "" at the cluster scope'),
                                 ({"Impersonate-Group": "devs,ops"}, f'groups "ops" {cannot} "groups" in API group "" at the cluster scope'),
                                 ({"Impersonate-Group": "system:masters"}, f'groups "system:masters" {cannot} "groups" in API group "" at the cluster scope'),
+                                ({"Impersonate-Group": "system:authenticated"}, f'groups "system:authenticated" {cannot} "groups" in API group "" at the cluster scope'),
+                                ({"Impersonate-User": account, "Impersonate-Group": "system:serviceaccounts"},
+                                 f'groups "system:serviceaccounts" {cannot} "groups" in API group "" at the cluster scope'),
                                 ({"Impersonate-Uid": "8"}, f'uids.{identity} "8" {cannot} "uids" in API group "{identity}" at the cluster scope'),
                                 ({"Impersonate-Extra-Example.com%2fScope": "two"},
                                  f'userextras.{identity} "two" {cannot} "userextras/example.com/scope" in API group "{identity}" at the cluster scope'),
                                 ({"Impersonate-User": "system:serviceaccount:default:x", "Impersonate-Group": ""},
                                  f'serviceaccounts "x" {cannot} "serviceaccounts" in API group "" in the namespace "default"')):
             assert who(at, **{**whole, **change}) == message
+        # The right to create such a review comes with system:authenticated, which must not be added.
+        assert review(at, "root", "authentication", "selfsubjectreviews", **edith, **{"Impersonate-Group": "system:unauthenticated"})[0] == 403

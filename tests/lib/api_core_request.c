@@ -2,6 +2,8 @@
 /* See api_core_request.h. The options are freed here, because the core only borrows the request. */
 #include "api_core_request.h"
 
+#include <stdio.h>
+
 #include "base/strbuf.h"
 #include "server/registry/registry.h"
 #include "time_units.h"
@@ -16,6 +18,9 @@ static void on_done(struct hfd_request *base, const struct hfd_response *from) {
                                        .fence_echoed = from->fence_compared};
 
         response.status.http_code = from->code;
+        if (base->options.strict.lines.data)
+                (void)snprintf(request->warnings, sizeof request->warnings, "%s",
+                               base->options.strict.lines.data);
         api_response_fill(&request->response, &response);
 }
 

@@ -13,6 +13,7 @@ struct api_core_request {
         /* Must be first, because done() gets its address. The test sets its members except done. */
         struct hfd_request request;
         struct api_response response;
+        char warnings[200]; /* the mistakes in the body, cut; set when the response is there */
 };
 
 /* Serves the request, and waits for the response. A request without a deadline gets one of 20 s.

@@ -218,6 +218,7 @@ static void on_object(void *ctx, enum hf_event_type type, const char *ns, const 
         struct reflector_fixture *f = ctx;
         size_t used = strlen(f->events);
 
+        (void)atomic_fetch_add(&f->now, f->takes);
         (void)snprintf(f->events + used, sizeof f->events - used, "%s %s;",
                        (size_t)type < 3 ? names[type] : "?", name);
 }

@@ -43,6 +43,7 @@ struct reflector_fixture {
         bool refuses; /* the client starts nothing */
         char log[8192];
         char events[4096]; /* of a handler */
+        hf_nsec takes;     /* the time that each call of the handler takes */
 };
 
 #define REFLECTOR_LIST(version, items)                                                             \

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "api_core_request.h"
 #include "base/json.h"
 #include "faulty_api_fixture.h"
 #include "patience.h"
@@ -432,6 +433,37 @@ static void test_a_namespace_that_was_recreated_is_used(void **state) {
                          0);
 }
 
+/* The body is read once more for the second attempt. */
+static void test_a_conflict_does_not_repeat_warnings(void **state) {
+        struct faulty_api_fixture *f = *state;
+        static const char body[] =
+                "{\"metadata\":{\"name\":\"a\"},\"data\":{\"k\":\"1\",\"k\":\"2\"}}";
+        struct api_core_request update = {
+                .request = {.verb = HFD_UPDATE,
+                            .resource = hfd_resource_find("", "v1", "configmaps"),
+                            .ns = "default",
+                            .name = "a",
+                            .body = body,
+                            .n_body = sizeof body - 1}};
+        struct hf_request get = {.size = sizeof get,
+                                 .verb = HF_VERB_GET,
+                                 .resource = api_configmaps,
+                                 .ns = "default",
+                                 .name = "a"};
+
+        assert_int_equal(create(f, &api_configmaps, "default", "{\"metadata\":{\"name\":\"a\"}}",
+                                NULL),
+                         0);
+        assert_int_equal(hf_client_do(f->client, &get, f->token, NULL, NULL, NULL), 0);
+        faulty_store_drop_events(&f->store, true);
+        faulty_api_fixture_put(f, "/registry/configmaps/default/a",
+                               "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{"
+                               "\"name\":\"a\",\"namespace\":\"default\",\"uid\":\"u\"}}");
+        assert_int_equal(api_core_request_run(f->registry, &update), 0);
+        assert_string_equal(update.warnings, "duplicate field \"data.k\"");
+        api_response_deinit(&update.response);
+}
+
 /*
  * The replies of some deletes are lost: the response says that the outcome is unknown, and the next
  * request deletes the rest.
@@ -480,6 +512,7 @@ int main(void) {
                 FAULTY_API_TEST(test_a_write_with_a_lost_reply_is_reported_as_unknown),
                 FAULTY_API_TEST(test_a_stale_namespace_in_the_cache_decides_nothing),
                 FAULTY_API_TEST(test_a_namespace_that_was_recreated_is_used),
+                FAULTY_API_TEST(test_a_conflict_does_not_repeat_warnings),
                 FAULTY_API_TEST(test_deletecollection_reports_unknown_outcomes),
                 cmocka_unit_test(test_a_503_says_whether_nothing_was_written),
                 FAULTY_API_TEST(test_freeing_the_client_ends_its_watches),

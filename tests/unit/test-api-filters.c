@@ -2,6 +2,7 @@
 /* The filters before the handlers: refusals, requests in flight, the shutdown, their metrics. */
 #undef NDEBUG
 #include <assert.h>
+#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -100,6 +101,26 @@ static void expect_text(struct hfd_http_request *request, int code, const char *
         assert_string_equal(request->body, text);
         assert_non_null(strstr(request->headers, header));
         fake_request_free(request);
+}
+
+static int authenticate_without_memory(void *ctx, const char *token,
+                                       const struct hfd_token_use *use, struct hfd_user *ret_user) {
+        return -ENOMEM;
+}
+
+/* A client that gets a 401 throws its token away. */
+static void test_a_shortage_of_memory_does_not_mean_bad_credentials(void **state) {
+        struct hf__json *audiences = hf__json_array();
+        const struct hfd_token_authenticator other = {.authenticate = authenticate_without_memory,
+                                                      .audiences = audiences};
+        struct hfd_http_request *request = fake_request_new("GET", "/api/v1/configmaps", "");
+
+        hfd_auth_use(auth, &other);
+        request->authorization = "Bearer good";
+        assert_int_equal(send(request)->code, 503);
+        assert_non_null(strstr(request->headers, "retry-after: 1\n"));
+        fake_request_free(request);
+        hf__json_free(audiences);
 }
 
 static void test_refusals_have_the_messages_of_kubernetes(void **state) {
@@ -352,6 +373,8 @@ int main(void) {
                                                 set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_bad_paths_and_methods_are_refused, set_up,
                                                 tear_down),
+                cmocka_unit_test_setup_teardown(
+                        test_a_shortage_of_memory_does_not_mean_bad_credentials, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_every_part_of_an_impersonation_counts, set_up,
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(test_request_classes_have_separate_limits, set_up,

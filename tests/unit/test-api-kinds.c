@@ -144,13 +144,69 @@ static void test_secrets_are_limited_to_1_mib(void **state) {
                 (void)snprintf(body + at + (1u << 20) + over, 8, "\"}}");
                 if (over)
                         refused(f, secrets, body,
-                                "Secret \"s1\" is invalid: data: Too long: must have at most "
+                                "Secret \"s1\" is invalid: data: Too long: may not be more than "
                                 "1048576 bytes");
                 else
                         assert_int_equal(create(f, secrets, body), 0);
         }
         assert_non_null(strstr(f->last.body, "\"reason\":\"FieldValueTooLong\""));
         free(body);
+}
+
+static void make_invalid(struct api_fixture *f, struct hf_resource resource, const char *ns,
+                         const char *body, const char *message) {
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, resource, ns, NULL, NULL, body),
+                         HF_E_INVALID);
+        api_fixture_expect_failure(f, 422, "Invalid", message);
+}
+
+#define NAME_RULE                                                                                  \
+        "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with "   \
+        "an "                                                                                      \
+        "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for "     \
+        "validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+
+static void test_keys_of_labels_are_refused_in_the_words_of_kubernetes(void **state) {
+        struct api_fixture *f = *state;
+
+        make_invalid(f, api_configmaps, "default",
+                     "{\"metadata\":{\"name\":\"a\",\"labels\":{\"a/b/c\":\"\"}}}",
+                     "ConfigMap \"a\" is invalid: metadata.labels: Invalid value: \"a/b/c\": a "
+                     "valid "
+                     "label key " NAME_RULE " with an optional DNS subdomain prefix and '/' (e.g. "
+                     "'example.com/MyName')");
+        make_invalid(f, api_configmaps, "default",
+                     "{\"metadata\":{\"name\":\"a\",\"labels\":{\"/b\":\"\"}}}",
+                     "ConfigMap \"a\" is invalid: metadata.labels: Invalid value: \"/b\": prefix "
+                     "part "
+                     "must be non-empty");
+        make_invalid(f, api_configmaps, "default",
+                     "{\"metadata\":{\"name\":\"a\",\"annotations\":{\"a/\":\"\"}}}",
+                     "ConfigMap \"a\" is invalid: [metadata.annotations: Invalid value: \"a/\": "
+                     "name "
+                     "part must be non-empty, metadata.annotations: Invalid value: \"a/\": name "
+                     "part " NAME_RULE "]");
+        /* In an annotation the case does not matter, not even in the prefix. */
+        api_fixture_make(f, api_configmaps, "default",
+                         "{\"metadata\":{\"name\":\"a\",\"annotations\":{\"Example.COM/"
+                         "B\":\"\"}}}");
+}
+
+static void test_a_key_of_a_configmap_is_in_one_part_only(void **state) {
+        make_invalid(*state, api_configmaps, "default",
+                     "{\"metadata\":{\"name\":\"a\"},\"data\":{\"x\":\"\",\"y\":\"\"},"
+                     "\"binaryData\":{"
+                     "\"y\":\"\"}}",
+                     "ConfigMap \"a\" is invalid: data[y]: Invalid value: \"y\": duplicate of key "
+                     "present in binaryData");
+}
+
+static void test_a_cluster_scoped_object_loses_its_namespace(void **state) {
+        struct api_fixture *f = *state;
+
+        api_fixture_make(f, api_workspaces, NULL,
+                         "{\"metadata\":{\"name\":\"w\",\"namespace\":\"default\"}}");
+        assert_string_equal(api_fixture_text_at(f, "metadata.namespace"), "");
 }
 
 static void test_service_accounts_are_validated(void **state) {
@@ -427,6 +483,9 @@ int main(void) {
                 API_TEST(test_secrets_can_be_selected_by_their_type),
                 API_TEST(test_secrets_are_limited_to_1_mib),
                 API_TEST(test_service_accounts_are_validated),
+                API_TEST(test_keys_of_labels_are_refused_in_the_words_of_kubernetes),
+                API_TEST(test_a_key_of_a_configmap_is_in_one_part_only),
+                API_TEST(test_a_cluster_scoped_object_loses_its_namespace),
                 API_TEST(test_roles_are_validated),
                 API_TEST(test_bindings_are_validated_and_defaulted),
                 API_TEST(test_a_lease_candidate_keeps_the_name_of_its_lease),

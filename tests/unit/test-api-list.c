@@ -196,6 +196,8 @@ static void test_discovery_serves_every_path(void **state) {
                             "\x0a\x03"
                             "2.0\x12",
                             6);
+        assert_non_null(memmem(v2->data, v2->n, "/leases/{name}", 14));
+        assert_null(memmem(v2->data, v2->n, "accessreviews/{name}", 20)); /* only created */
         hf__buf_unref(v2);
 }
 

@@ -395,6 +395,31 @@ static void test_a_large_list_from_the_store(void **state) {
         assert_string_equal(api_fixture_text_at(f, "metadata.continue"), "");
 }
 
+/* Until the cache is filled, reads come from the store, which may be behind, too. */
+static void test_a_store_behind_the_named_revision_is_not_read(void **state) {
+        struct api_fixture *f = *state;
+        static const char *const names[] = {"w", NULL};
+        char message[128];
+
+        api_fixture_make(f, api_workspaces, NULL, "{\"metadata\":{\"name\":\"w\"}}");
+        (void)snprintf(message, sizeof message,
+                       "Timeout: Too large resource version: 1000000, current: %s",
+                       api_fixture_text_at(f, "metadata.resourceVersion"));
+        pthread_mutex_lock(&f->cacher->mu);
+        f->cacher->synced = false;
+        pthread_mutex_unlock(&f->cacher->mu);
+        for (size_t i = 0; i < 2; i++) {
+                enum hf_verb verb = names[i] ? HF_VERB_GET : HF_VERB_LIST;
+                assert_int_equal(api_fixture_request(f, verb, api_workspaces, NULL, names[i],
+                                                     "resourceVersion=1000000", NULL),
+                                 HF_E_TIMEOUT);
+                api_fixture_expect_failure(f, 504, "Timeout", message);
+                assert_int_equal(api_fixture_request(f, verb, api_workspaces, NULL, names[i],
+                                                     "resourceVersion=1", NULL),
+                                 0);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 API_TEST(test_a_watch_from_a_lost_history_is_gone),
@@ -408,6 +433,7 @@ int main(void) {
                 API_TEST(test_writes_over_an_invalid_value_name_it),
                 API_TEST(test_a_list_without_memory_for_an_object_fails),
                 API_TEST(test_a_large_list_from_the_store),
+                API_TEST(test_a_store_behind_the_named_revision_is_not_read),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

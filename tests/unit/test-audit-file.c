@@ -194,6 +194,25 @@ static void test_a_full_disk_leaves_whole_lines(void **state) {
         hfd_audit_file_free(file);
 }
 
+/* The process that wrote it was killed. */
+static void test_a_line_that_another_process_left_is_ended(void **state) {
+        char got[32] = "";
+        FILE *left = fopen(path, "w");
+
+        assert_non_null(left);
+        assert_true(fputs("whole\nhal", left) >= 0);
+        assert_int_equal(fclose(left), 0);
+        for (int i = 0; i < 2; i++) {
+                struct hfd_audit_file *file = open_log(0, 0);
+                assert_int_equal(write_text(file, "line\n"), 0);
+                hfd_audit_file_free(file);
+        }
+        left = fopen(path, "r");
+        assert_true(fread(got, 1, sizeof got - 1, left) > 0);
+        assert_int_equal(fclose(left), 0);
+        assert_string_equal(got, "whole\nhal\nline\nline\n");
+}
+
 static void test_a_line_that_a_pipe_took_in_part_is_ended(void **state) {
         char *many = malloc(300000), got[64];
         struct hfd_audit_file *file;
@@ -386,6 +405,7 @@ int main(void) {
                 TEST(test_a_full_file_is_rotated_and_few_old_ones_stay),
                 TEST(test_a_file_that_was_moved_away_is_made_anew),
                 TEST(test_a_full_disk_leaves_whole_lines),
+                TEST(test_a_line_that_another_process_left_is_ended),
                 TEST(test_a_line_that_a_pipe_took_in_part_is_ended),
                 TEST(test_the_standard_output_may_be_a_socket),
                 TEST(test_faults_of_the_path_name_it),

@@ -105,6 +105,14 @@ static void test_a_bad_token_file_is_named_and_the_previous_table_is_kept(void *
                 assert_non_null(strstr(status.message, "line 2"));
                 expect_token(auth, "Bearer t1", 0, "alice", "system:authenticated|");
         }
+        char long_name[400];
+        snprintf(long_name, sizeof long_name, "t,%0351d,1\n", 1);
+        assert(hfd_write_file(path, long_name, 0600, NULL) == 0);
+        assert_int_equal(hfd_auth_reload(auth, &status), 0);
+        snprintf(long_name, sizeof long_name, "t,%0352d,1\n", 1);
+        assert(hfd_write_file(path, long_name, 0600, NULL) == 0);
+        assert_int_equal(hfd_auth_reload(auth, &status), HF_E_INVALID);
+        assert_non_null(strstr(status.message, "the user name is longer than 351 bytes"));
         assert(hfd_write_file(path, "t9,zoe,1\n", 0600, NULL) == 0);
         assert_int_equal(hfd_auth_reload(auth, &status), 0);
         expect_token(auth, "Bearer t1", HF_E_UNAUTHORIZED, NULL, NULL);

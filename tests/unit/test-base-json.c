@@ -80,6 +80,40 @@ static void test_invalid_text_is_refused(void **state) {
 }
 
 /* cJSON accepts what strtod accepts. */
+static void test_control_characters_are_refused(void **state) {
+        static const char *const refused[] = {"\"a\nb\"",   "\"a\tb\"",      "\"a\\\\\tb\"",
+                                              "\"\x01\"",   "{\f}",          "\v1",
+                                              "[1,\x1f 2]", "\xef\xbb\xbf{}"};
+
+        for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
+                assert_refused(refused[i], strlen(refused[i]));
+        struct hf__json *json = parse("{\n\t\"a\\n\" :\r\n\"\\\"\\t\x7f\"\n}\n");
+        assert_string_equal(hf__json_string(json, "a\n"), "\"\t\x7f");
+        hf__json_free(json);
+}
+
+/* As Go reads them. */
+static void test_lone_surrogates_become_the_replacement_character(void **state) {
+        static const char *const cases[][2] = {
+                {"\"\\ud800\"", "\xef\xbf\xbd"},
+                {"\"\\uDC00x\"", "\xef\xbf\xbdx"},
+                {"\"\\ud83d\\ude00\\ud83d\"", "\xf0\x9f\x98\x80\xef\xbf\xbd"},
+                {"\"\\ud83d\\ud83d\\ude00\"", "\xef\xbf\xbd\xf0\x9f\x98\x80"},
+                {"\"\\ud83d\\\\ude00\"", "\xef\xbf\xbd\\ude00"},
+                {"\"\\\\ud800\"", "\\ud800"},
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct hf__json *json = parse(cases[i][0]);
+                assert_string_equal(hf__json_text(json), cases[i][1]);
+                hf__json_free(json);
+        }
+        assert_refused("\"\\ud800", 7);
+        assert_refused("\"\\ud8\"", 6);
+        assert_refused("\"\\ud8zz\"", 8);
+        assert_refused("\\ud800", 6);
+}
+
 static void test_numbers_have_the_grammar_of_json(void **state) {
         static const char *const bad[] =
                 {"[01]",      "[-01]", "[00]", "[1.]", "[-.5]", "[1.e5]", "[0.5, \"a\\\"1\", 007]",
@@ -479,6 +513,8 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_values_survive_the_round_trip),
                 cmocka_unit_test(test_invalid_text_is_refused),
+                cmocka_unit_test(test_control_characters_are_refused),
+                cmocka_unit_test(test_lone_surrogates_become_the_replacement_character),
                 cmocka_unit_test(test_numbers_have_the_grammar_of_json),
                 cmocka_unit_test(test_whole_numbers_are_exact_up_to_64_bits),
                 cmocka_unit_test(test_numbers_that_no_type_holds_are_refused),

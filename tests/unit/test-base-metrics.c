@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <holdfast/error.h>
@@ -72,6 +73,25 @@ static void see(void *ctx, const char *name, bool healthy, const char *reason) {
         hf__strbuf_printf(ctx, "%s=%d%s;", name, healthy, reason);
 }
 
+static void test_a_full_registry_makes_no_families(void **state) {
+        struct hf_metrics *metrics;
+        struct hf__strbuf out = {0};
+        char name[32];
+
+        assert_int_equal(hf_metrics_new(&metrics), 0);
+        for (int i = 0; i <= HF_METRICS_MAX; i++) {
+                (void)snprintf(name, sizeof name, "m_%d", i);
+                struct hf_metric *metric =
+                        hf_metrics_get(metrics, HF_METRIC_COUNTER, name, "Counts.", "");
+                assert_true((metric != NULL) == (i < HF_METRICS_MAX));
+        }
+        hf_metrics_write(metrics, collect_text, &out);
+        assert_non_null(strstr(out.data, "# TYPE m_4095 "));
+        assert_null(strstr(out.data, "m_4096"));
+        hf__strbuf_done(&out);
+        hf_metrics_free(metrics);
+}
+
 static void test_health_checks_are_enumerated(void **state) {
         struct hf_health *health;
         struct hf__strbuf out = {0};
@@ -94,6 +114,7 @@ static void test_health_checks_are_enumerated(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {cmocka_unit_test(
                                                    test_metrics_are_written_as_prometheus_text),
+                                           cmocka_unit_test(test_a_full_registry_makes_no_families),
                                            cmocka_unit_test(test_health_checks_are_enumerated)};
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -115,6 +115,27 @@ static void test_the_name_of_the_ledger_has_a_limit(void **state) {
         assert_new(&config, HF_E_INVALID, "the ledger's name is too long");
 }
 
+static void test_kinds_and_manifests_are_complete(void **state) {
+        static const struct hf_bootstrap_kind bad[] = {{NULL, "Namespace", "namespaces", false},
+                                                       {"v1", NULL, "namespaces", false},
+                                                       {"v1", "Namespace", NULL, false}};
+        static const struct hf_bootstrap_manifest manifests[] = {{NULL, NAMESPACE("a"), 1},
+                                                                 {"a.json", NULL, 1}};
+        struct hf_bootstrap_phase phase = {.size = sizeof phase, .name = "a"};
+        struct hf_bootstrap_config config = config_of(&phase, 1);
+
+        for (size_t i = 0; i < 3; i++) {
+                config.kinds = &bad[i];
+                assert_new(&config, HF_E_INVALID, "kind 0 has no api_version, kind or plural");
+        }
+        config.kinds = kinds;
+        phase.n_manifests = 1;
+        for (size_t i = 0; i < 2; i++) {
+                phase.manifests = &manifests[i];
+                assert_new(&config, HF_E_INVALID, "manifest 0 of phase a has no source or no text");
+        }
+}
+
 static void test_an_object_belongs_to_one_manifest_of_one_phase(void **state) {
         static const struct hf_bootstrap_manifest two[] = {{"one.json", NAMESPACE("a"),
                                                             sizeof NAMESPACE("a") - 1},
@@ -282,6 +303,7 @@ int main(void) {
                 cmocka_unit_test(test_a_host_is_required),
                 cmocka_unit_test(test_there_are_one_to_eight_phases),
                 cmocka_unit_test(test_the_name_of_the_ledger_has_a_limit),
+                cmocka_unit_test(test_kinds_and_manifests_are_complete),
                 cmocka_unit_test(test_an_object_belongs_to_one_manifest_of_one_phase),
                 cmocka_unit_test(test_all_phases_together_have_a_thousand_manifests),
                 cmocka_unit_test(test_directories_come_after_the_built_in_manifests),

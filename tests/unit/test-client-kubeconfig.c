@@ -146,6 +146,8 @@ static void test_bad_files_are_refused_by_name(void **state) {
                 {HEAD CLUSTER USER "    token: 12345\n", "token must be a string", HF_E_INVALID},
                 {HEAD CLUSTER USER "    as-groups: [g]\n", "as-groups is not supported",
                  HF_E_INVALID},
+                {HEAD CLUSTER USER "    as-user-extra: {a: [b]}\n",
+                 "as-user-extra is not supported", HF_E_INVALID},
         };
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
                 struct hf__kubeconfig config;

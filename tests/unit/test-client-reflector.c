@@ -282,6 +282,27 @@ static void test_a_resync_passes_all_objects_on_at_each_period(void **state) {
         reflector_fixture_free(f);
 }
 
+static void test_handlers_slower_than_the_resync_hold_up_nothing(void **state) {
+        struct reflector_fixture *f = reflector_fixture_new(false, 10 * HF_NSEC_PER_SEC);
+
+        reflector_fixture_assert_step(f, 0, "list limit=500", 10000);
+        f->takes = 12 * HF_NSEC_PER_SEC;
+        reflector_fixture_list(f, 0, 0, REFLECTOR_LIST("7", REFLECTOR_THING("a", "5", "1")),
+                               "watch 7", 10000);
+        assert_string_equal(f->events, "added a;modified a;");
+        reflector_fixture_free(f);
+}
+
+static void test_a_resync_that_never_comes(void **state) {
+        struct reflector_fixture *f = reflector_fixture_new(false, HF_NSEC_NEVER);
+
+        reflector_fixture_assert_step(f, 0, "list limit=500", REFLECTOR_NEVER);
+        reflector_fixture_list(f, 0, 0, REFLECTOR_LIST("7", REFLECTOR_THING("a", "5", "1")),
+                               "watch 7", REFLECTOR_NEVER);
+        assert_string_equal(f->events, "added a;");
+        reflector_fixture_free(f);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_list_that_fails_is_repeated_ever_more_slowly),
@@ -301,6 +322,8 @@ int main(void) {
                         test_an_older_event_makes_the_next_list_count_whatever_its_revision),
                 cmocka_unit_test(test_a_version_has_up_to_31_bytes),
                 cmocka_unit_test(test_a_resync_passes_all_objects_on_at_each_period),
+                cmocka_unit_test(test_handlers_slower_than_the_resync_hold_up_nothing),
+                cmocka_unit_test(test_a_resync_that_never_comes),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -184,6 +184,19 @@ static void test_requests_are_what_servers_expect(void **state) {
         hf_client_free(client);
 }
 
+static void test_a_client_may_have_no_timeout(void **state) {
+        struct hf_client *client = connect_with(HF_NSEC_NEVER);
+        const struct hf_request what = {.size = sizeof what,
+                                        .verb = HF_VERB_GET,
+                                        .resource = leases,
+                                        .ns = "a",
+                                        .name = "b"};
+
+        scripted_server_set_response(&server, "200 OK", "", "{}");
+        assert_int_equal(hf_client_do(client, &what, hf_cancel_never(), NULL, NULL, NULL), 0);
+        hf_client_free(client);
+}
+
 static void test_a_patch_names_its_type_and_its_object(void **state) {
         static const char *const types[] = {[HF_PATCH_MERGE] = "merge-patch+json",
                                             [HF_PATCH_JSON] = "json-patch+json",
@@ -497,6 +510,7 @@ static void test_a_kubeconfig_makes_a_client(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_client_may_have_no_timeout),
                 cmocka_unit_test(test_requests_are_what_servers_expect),
                 cmocka_unit_test(test_a_patch_names_its_type_and_its_object),
                 cmocka_unit_test(test_fences_are_sent_with_writes_and_echoes_compared),

@@ -90,6 +90,15 @@ static void test_numbers_follow_yaml_1_1(void **state) {
                 {".5", "0.5"},
                 {"1e3", "1000"},
                 {"1.", "1"},
+                {"0.0", "0"},
+                {"1e15", "1000000000000000"},
+                {"-1.2345678901234567e20", "-123456789012345670000"},
+                {"1e21", "1e+21"},
+                {"1.5e300", "1.5e+300"},
+                {"12.5", "12.5"},
+                {"0.000001", "0.000001"},
+                {"1.25e-7", "1.25e-7"},
+                {"0.1", "0.1"},
                 {"-1.25e-2", "-0.0125"},
                 {"1.2.3", "\"1.2.3\""},
                 {"0x", "\"0x\""},
@@ -121,6 +130,7 @@ static void test_aliases_repeat_what_their_anchors_name(void **state) {
                     "\"text\"}");
         expect_json("a: &x 1\nb: &x 2\nc: *x\n", "{\"a\":1,\"b\":2,\"c\":2}");
         expect_json("&k a: 1\nb: *k\n", "{\"a\":1,\"b\":\"a\"}");
+        expect_json("&k 1: 2\nb: *k\n*k : 3\n", "{\"1\":2,\"b\":1,\"1\":3}");
         expect_refused("a: *x\n", HF_E_INVALID, "unknown anchor 'x' referenced");
         expect_refused("a: &x [*x]\n", HF_E_INVALID, "anchor 'x' value contains itself");
 }

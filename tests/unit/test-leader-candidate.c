@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -150,6 +151,28 @@ static void test_a_candidate_tries_again_after_refusals(void **state) {
         fixture_free(&f);
 }
 
+static void count_warnings(void *ctx, enum hf_log_level level, const char *component,
+                           const char *message) {
+        if (level == HF_LOG_WARNING)
+                atomic_fetch_add((_Atomic unsigned *)ctx, 1);
+}
+
+static void test_a_conflict_is_no_warning(void **state) {
+        static const int errors[] = {HF_E_CONFLICT, HF_E_UNAVAILABLE};
+
+        for (unsigned i = 0; i < 2; i++) {
+                struct fixture f = fixture_new();
+                _Atomic unsigned n_warnings = 0;
+
+                f.api->host.log = (struct hf_log){.write = count_warnings, .ctx = &n_warnings};
+                fake_api_client_refuse(f.client, errors[i], 2);
+                fixture_start(&f);
+                (void)fake_api_await_commits(f.api, 1);
+                fixture_free(&f);
+                assert_int_equal(n_warnings, i);
+        }
+}
+
 /* A server that does not respond does not delay the stop. */
 static void test_a_candidate_stops_while_the_server_hangs(void **state) {
         struct fixture f = fixture_new();
@@ -189,6 +212,7 @@ int main(void) {
                 cmocka_unit_test(test_a_candidate_responds_to_pings),
                 cmocka_unit_test(test_a_candidate_recreates_its_deleted_object),
                 cmocka_unit_test(test_a_candidate_tries_again_after_refusals),
+                cmocka_unit_test(test_a_conflict_is_no_warning),
                 cmocka_unit_test(test_a_candidate_stops_while_the_server_hangs),
                 cmocka_unit_test(test_missing_fields_are_named),
         };

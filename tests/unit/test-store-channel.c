@@ -245,6 +245,9 @@ static void test_what_is_wrong_with_a_response_is_reported(void **state) {
         assert_false(call.has_message);
         assert_int_equal(call_with(&call, "2 messages"), -EPROTO);
         assert_int_equal(call_with(&call, "x: compressed"), -EPROTO);
+        assert_int_equal(call_with(&call, "web page"), 0);
+        assert_int_equal(call.code, 502);
+        assert_false(call.has_message);
         assert_int_equal(call_with(&call, "large"), HF_E_TOO_LARGE);
         assert_int_equal(call_with(&call, "internal error"), HF_E_TIMEOUT);
         assert_int_equal(call_with(&call, "echo"), 0); /* the connection is still good */

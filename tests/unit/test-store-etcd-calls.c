@@ -237,6 +237,29 @@ static void test_a_malformed_response_is_an_error(void **state) {
         held_etcd_close();
 }
 
+/* A proxy whose etcd is away answers in its place. */
+static void test_a_gateway_error_leads_to_the_next_endpoint(void **state) {
+        static const struct hfd_grpc_result bad_gateway = {.code = 502,
+                                                           .status = -1,
+                                                           .status_text = "",
+                                                           .error_text = ""};
+
+        held_etcd_open(3);
+        assert_int_equal(held_etcd_get(false), 0);
+        held_etcd_end(&bad_gateway);
+        assert_int_equal(held_etcd_latest()->request.endpoint, 1);
+        held_etcd_respond(5);
+        assert_int_equal(held_etcd.error, 0);
+        assert_int_equal(write_x(), 0);
+        held_etcd_end(&bad_gateway); /* it may have passed the write on */
+        assert_int_equal(held_etcd.error, HF_E_TIMEOUT);
+        assert_non_null(strstr(held_etcd.status.message, "HTTP status 502"));
+        assert_int_equal(held_etcd_get(false), 0);
+        assert_int_equal(held_etcd_latest()->request.endpoint, 2);
+        held_etcd_respond(5);
+        held_etcd_close();
+}
+
 static void test_a_store_that_closes_refuses_operations_and_attempts(void **state) {
         held_etcd_open(1);
         assert_int_equal(held_etcd_get(false), 0);
@@ -335,6 +358,7 @@ int main(void) {
                 cmocka_unit_test(test_a_write_of_unknown_outcome_leaves_its_endpoint),
                 cmocka_unit_test(test_a_transaction_that_writes_nothing_is_a_read),
                 cmocka_unit_test(test_a_malformed_response_is_an_error),
+                cmocka_unit_test(test_a_gateway_error_leads_to_the_next_endpoint),
                 cmocka_unit_test(test_a_store_that_closes_refuses_operations_and_attempts),
                 cmocka_unit_test(test_keys_and_sizes_are_checked),
                 cmocka_unit_test(test_a_store_that_cannot_be_opened_says_why),

@@ -4,6 +4,7 @@
  * what survives a new start, and what a compaction leaves. The contract of the storage interface is
  * tested by store-conformance, store-operations and store-watches.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <sched.h>
@@ -436,6 +437,58 @@ static void test_the_file_shrinks_after_a_compaction(void **state) {
         store->ops->free(store);
 }
 
+/* The values of one step have more pages than the step gives back. */
+static void test_the_pages_of_large_values_are_given_back(void **state) {
+        struct hfd_store *store = open_store("large.db");
+        hf_nsec until = in_msec(PATIENCE_MSEC);
+        char *text = calloc(1, 300001);
+
+        assert_non_null(text);
+        memset(text, 'v', 300000);
+        for (int i = 0; i < 20; i++)
+                assert_true(store_client_put(store, "/a", text) > 0);
+        free(text);
+        assert_int_equal(store_client_compact(store, store_client_revision(store)), 0);
+        await_rows("large.db", 1);
+        while (sqlite_fixture_sql("large.db", "PRAGMA freelist_count") != 0) {
+                assert_true(in_msec(0) < until);
+                sched_yield();
+        }
+        store->ops->free(store);
+}
+
+/* SQLite would keep ":memory:" in memory. */
+static void test_every_name_is_that_of_a_file(void **state) {
+        static const char *const names[] = {":memory:", "file:a?mode=memory"};
+        struct hf_status status = {0};
+        int here = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+        assert_true(here >= 0);
+        assert_int_equal(chdir(sqlite_fixture_path("")), 0);
+        for (size_t i = 0; i < 2; i++) {
+                struct hfd_store *store = NULL;
+                assert_int_equal(hfd_sqlite_store_new(&host, names[i], true, &store, &status), 0);
+                uint64_t revision = store_client_put(store, "/a", "x");
+                store->ops->free(store);
+                assert_int_equal(hfd_sqlite_store_new(&host, names[i], false, &store, &status), 0);
+                assert_int_equal(store_client_mod_revision(store, "/a"), revision);
+                store->ops->free(store);
+        }
+        assert_int_equal(fchdir(here), 0);
+        assert_int_equal(close(here), 0);
+}
+
+static void test_a_write_reports_that_the_file_is_damaged(void **state) {
+        struct hfd_store *store = open_store("damaged.db");
+
+        assert_true(store_client_put(store, "/a", "x") > 0);
+        (void)sqlite_fixture_sql("damaged.db", "PRAGMA writable_schema=ON; UPDATE sqlite_schema "
+                                               "SET rootpage=999999 "
+                                               "WHERE name='versions'; PRAGMA schema_version=99");
+        assert_int_equal(store_client_compact(store, 2), -EBADMSG);
+        store->ops->free(store);
+}
+
 /* A process that ends before it has removed everything leaves that to the next one. */
 static void test_a_sweep_goes_on_after_a_restart(void **state) {
         struct hfd_store *store = open_store("swept.db");
@@ -470,6 +523,9 @@ int main(void) {
                 cmocka_unit_test(test_lists_skip_the_versions_of_a_key),
                 cmocka_unit_test(test_a_deletion_at_the_end_of_a_step_is_removed_later),
                 cmocka_unit_test(test_the_file_shrinks_after_a_compaction),
+                cmocka_unit_test(test_the_pages_of_large_values_are_given_back),
+                cmocka_unit_test(test_every_name_is_that_of_a_file),
+                cmocka_unit_test(test_a_write_reports_that_the_file_is_damaged),
                 cmocka_unit_test(test_a_sweep_goes_on_after_a_restart),
         };
         return cmocka_run_group_tests(tests, sqlite_fixture_setup, sqlite_fixture_teardown);

@@ -230,7 +230,8 @@ struct hf__buf *hfd_openapi_v2(const struct hfd_served_rows *rows) {
         put_string(&info, INFO_VERSION, "v1");
         put_message(&document, DOCUMENT_INFO, &info);
         for (size_t i = 0; i < rows->n; i++) {
-                put_path(&paths, rows->of[i]);
+                if (!rows->of[i]->is_review) /* it is only created */
+                        put_path(&paths, rows->of[i]);
                 hfd_definitions_add(&all, rows->of[i]);
                 if (rows->of[i]->subresources & HFD_SUB_TOKEN)
                         hfd_definitions_add(&all, hfd_resource_token_request());

@@ -2,8 +2,8 @@
 /*
  * Converts bodies to JSON.
  *
- * Invariant: the JSON of a YAML body is at most as large as a body may be, because aliases could
- * make a small text in YAML very large.
+ * Invariant: the JSON of a body is at most as large as a body may be, because aliases could make a
+ * small text in YAML very large, and so could control characters and empty items in protobuf.
  */
 #include "server/handlers/rest/rest_body.h"
 
@@ -23,6 +23,13 @@ static const char *type_of(const struct hfd_rest_request *rest, bool is_delete) 
         return is_delete ? "DeleteOptions" : rest->request.resource->kind;
 }
 
+static void refuse_size(struct hfd_response *response) {
+        char message[96];
+
+        (void)snprintf(message, sizeof message, "Request entity too large: limit is %zu", JSON_MAX);
+        hfd_response_status(response, HF_E_TOO_LARGE, 413, "RequestEntityTooLarge", message, NULL);
+}
+
 static bool decode_protobuf(struct hfd_rest_request *rest, bool is_delete,
                             struct hfd_response *response) {
         struct hfd_request *request = &rest->request;
@@ -30,6 +37,7 @@ static bool decode_protobuf(struct hfd_rest_request *rest, bool is_delete,
 
         int r = hfd_protobuf_to_json(request->resource, is_delete, request->body, request->n_body,
                                      &json);
+        rest->translated.max = JSON_MAX;
         if (r == 0) {
                 hf__json_print(json, &rest->translated);
                 r = rest->translated.error;
@@ -40,6 +48,8 @@ static bool decode_protobuf(struct hfd_rest_request *rest, bool is_delete,
                                          "the object provided is unrecognized (must be of type "
                                          "%s): malformed protobuf",
                                          type_of(rest, is_delete));
+        else if (r == HF_E_TOO_LARGE)
+                refuse_size(response);
         else if (r != 0)
                 hfd_response_no_memory(response);
         return r == 0;
@@ -50,13 +60,10 @@ static bool decode_protobuf(struct hfd_rest_request *rest, bool is_delete,
 static void refuse_yaml(const struct hfd_rest_request *rest, bool is_delete, int r,
                         const struct hf_status *status, struct hfd_response *response) {
         const struct hfd_request *request = &rest->request;
-        char message[96], summary[HFD_BODY_SUMMARY_MAX];
+        char summary[HFD_BODY_SUMMARY_MAX];
 
         if (r == HF_E_TOO_LARGE) {
-                (void)snprintf(message, sizeof message, "Request entity too large: limit is %zu",
-                               JSON_MAX);
-                hfd_response_status(response, HF_E_TOO_LARGE, 413, "RequestEntityTooLarge", message,
-                                    NULL);
+                refuse_size(response);
         } else if (r == HF_E_UNAVAILABLE) {
                 hfd_response_status(response, HF_E_INVALID, 415, "UnsupportedMediaType",
                                     status->message, NULL);

@@ -42,7 +42,7 @@ static void format_warning(const char *line, size_t n, char text[HFD_REST_WARNIN
         size_t at = (size_t)snprintf(text, HFD_REST_WARNING_MAX, "299 - \"");
 
         for (size_t i = 0; i < n && at < HFD_REST_WARNING_MAX - 3; i++) {
-                if (line[i] == '"')
+                if (line[i] == '"' || line[i] == '\\')
                         text[at++] = '\\';
                 text[at++] = line[i];
         }

@@ -83,10 +83,11 @@ static int set_token_status(const struct hfd_review_context *context, struct hf_
                                           .ret_audiences = &audiences,
                                           .reterr_status = &why};
 
-        if (hfd_auth_authenticate_token(context->auth, token, &use, &user) != 0)
-                return set_failure(object, why.message);
+        int r = hfd_auth_authenticate_token(context->auth, token, &use, &user);
+        if (r != 0)
+                return r < 0 ? r : set_failure(object, why.message);
         struct hfd_requester *requester = hfd_requester_new(&user);
-        int r = requester ? hf__json_set_bool(object, "status.authenticated", true) : -ENOMEM;
+        r = requester ? hf__json_set_bool(object, "status.authenticated", true) : -ENOMEM;
         if (r == 0)
                 r = set_user(object, "status.user", requester);
         free(requester);

@@ -297,10 +297,8 @@ static ssize_t read_body(nghttp2_session *session, int32_t stream_id, uint8_t *b
         if (state.n == 0 && !state.ended)
                 return NGHTTP2_ERR_DEFERRED;
         *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
-        if (state.ended && state.n <= n) {
+        if (state.ended && state.n <= n)
                 *flags |= NGHTTP2_DATA_FLAG_EOF;
-                request->response.complete = true;
-        }
         return (ssize_t)(state.n < n ? state.n : n);
 }
 
@@ -327,7 +325,9 @@ static int send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8
         return 0;
 }
 
-/* If the response is complete before the request, resets the stream, so that the peer stops sending
+/* The response is complete when its last frame is in the buffer, and not before: a frame whose
+ * length read_body has returned may have to wait, and the peer can reset the stream meanwhile. If
+ * the response is complete before the request, resets the stream, so that the peer stops sending
  * (RFC 9113 8.1). */
 static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void *ctx) {
         struct hfd_http_request *request;
@@ -336,7 +336,10 @@ static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, v
             !(frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
                 return 0;
         request = request_of(session, frame->hd.stream_id);
-        if (request && !request->received)
+        if (!request)
+                return 0;
+        request->response.complete = true;
+        if (!request->received)
                 return nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id,
                                                  NGHTTP2_NO_ERROR);
         return 0;
@@ -368,8 +371,6 @@ static int submit_response(struct h2 *h2, struct hfd_http_request *request,
                 set_nv(&nv[n++], "content-length", length);
         }
         response->submitted = true;
-        if (!has_body)
-                response->complete = true;
         return nghttp2_submit_response(h2->session, request->stream_id, nv, n,
                                        has_body ? &body : NULL);
 }

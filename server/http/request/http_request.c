@@ -124,7 +124,8 @@ int hfd_http_request_set_target(struct hfd_http_request *request, const char *ta
 
                 authority += 3;
                 path = memchr(authority, '/', n - (size_t)(authority - target));
-                if (!path)
+                /* A slash in the query is no path. */
+                if (!path || memchr(authority, '?', (size_t)(path - authority)))
                         return HF_E_INVALID;
                 n -= (size_t)(path - target);
                 target = path;

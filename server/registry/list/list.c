@@ -205,6 +205,10 @@ static void on_store_list(void *ctx, const struct hfd_store_reply *reply) {
                 hfd_read_finish_store_error(read, reply->error, &reply->status);
                 return;
         }
+        if (read->too_large_if_late && reply->revision < read->wait.revision) {
+                hfd_read_finish_too_large(read, reply->revision);
+                return;
+        }
         if (reply->n_kvs <= INLINE_OBJECTS) {
                 hfd_list_page_from_store(&page, read, reply);
                 finish_page(read, &page);
@@ -377,7 +381,7 @@ static void on_list_ready(struct hfd_consistent_read *wait) {
         else if (wait->outcome != HF_E_TIMEOUT)
                 hfd_read_finish_store_error(read, wait->outcome, &wait->status);
         else if (read->too_large_if_late && hfd_cacher_synced(read->registry->cacher))
-                hfd_read_finish_too_large(read);
+                hfd_read_finish_too_large(read, hfd_cacher_revision(read->registry->cacher));
         else
                 list_from_store(read);
 }

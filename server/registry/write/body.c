@@ -38,6 +38,8 @@ static struct hfd_strict *strict_of(struct hfd_write *w) {
  * the value that was checked might not be the value that a client reads. False: response is filled.
  */
 static bool drop_duplicates(struct hfd_write *w, struct hfd_response *response) {
+        /* After a conflict the body is read again, and its mistakes are found again. */
+        hfd_strict_rewind(&w->request->options.strict, (struct hfd_strict_mark){0});
         if (hfd_strict_drop_duplicates(w->body, strict_of(w)) != 0 ||
             w->request->options.strict.lines.error != 0) {
                 hfd_response_no_memory(response);

@@ -2,10 +2,12 @@
 /*
  * ConfigMaps: text in data, bytes as base64 in binaryData, together at most 1 MiB.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/base64.h"
 #include "base/json.h"
+#include "base/json_index.h"
 #include "server/resources/causes.h"
 #include "server/resources/strategies/data_map.h"
 #include "server/resources/strategies/strategies.h"
@@ -41,14 +43,37 @@ static size_t count_part_bytes(const struct hf__json *object, const char *part, 
         return total;
 }
 
+/* A consumer sees both parts as one directory of files. */
+static void refuse_shared_keys(const struct hf__json *object, struct hfd_causes *causes) {
+        const struct hf__json *others = hf__json_get(object, "binaryData");
+        struct hf__json_index index;
+
+        if (!hf__json_first(others))
+                return;
+        if (hf__json_index_init(&index, others, NULL) != 0)
+                hfd_cause_forbidden(causes, "data", "out of memory");
+        for (struct hf__json *m = hf__json_first(hf__json_get(object, "data")); m;
+             m = hf__json_next(m)) {
+                char field[128];
+                if (!hf__json_index_find(&index, hf__json_key(m)))
+                        continue;
+                (void)snprintf(field, sizeof field, "data[%.100s]", hf__json_key(m));
+                hfd_cause_invalid_text(causes, field, hf__json_key(m),
+                                       "duplicate of key present in binaryData");
+        }
+        hf__json_index_done(&index);
+}
+
 void hfd_configmap_validate(const struct hf__json *object, const struct hf__json *old,
                             struct hfd_causes *causes) {
         static const char *const parts[] = {"data", "binaryData"};
 
         hfd_data_map_validate_keys(object, "data", causes);
+        refuse_shared_keys(object, causes);
         hfd_data_map_validate_keys(object, "binaryData", causes);
         if (count_part_bytes(object, "data", false) + count_part_bytes(object, "binaryData", true) >
             HFD_DATA_MAP_MAX)
-                hfd_cause_too_long(causes, "data", "must have at most 1048576 bytes");
+                /* Kubernetes names no field; its path is printed so. */
+                hfd_cause_too_long(causes, "[]", "may not be more than 1048576 bytes");
         hfd_data_map_validate_immutable(object, old, parts, sizeof parts / sizeof parts[0], causes);
 }

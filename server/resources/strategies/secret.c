@@ -147,7 +147,7 @@ void hfd_secret_validate(const struct hf__json *object, const struct hf__json *o
 
         hfd_data_map_validate_keys(object, "data", causes);
         if (count_data_bytes(object) > HFD_DATA_MAP_MAX)
-                hfd_cause_too_long(causes, "data", "must have at most 1048576 bytes");
+                hfd_cause_too_long(causes, "data", "may not be more than 1048576 bytes");
         if (old_type && strcmp(old_type, type) != 0)
                 hfd_cause_invalid_text(causes, "type", type, "field is immutable");
         validate_type(object, type, causes);

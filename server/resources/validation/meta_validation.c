@@ -84,20 +84,86 @@ static void validate_namespace(const struct hf__json *object, struct hfd_causes 
 
 /* ---- labels, annotations, owners, finalizers ---- */
 
+/* One cause for each rule that the name part breaks: it may be too long and wrong at the same time.
+ */
+static void refuse_name_part(const char *part, const char *field, const char *key,
+                             struct hfd_causes *causes) {
+        size_t n = strlen(part);
+
+        if (n == 0)
+                hfd_cause_invalid_text(causes, field, key, "name part must be non-empty");
+        else if (n > HFD_LABEL_VALUE_MAX)
+                hfd_cause_invalid_text(causes, field, key,
+                                       "name part must be no more than 63 bytes");
+        if (!hfd_is_name_text(part))
+                hfd_cause_invalid_text(causes, field, key, hfd_qualified_name_rule);
+}
+
+static void refuse_prefix_part(const char *key, size_t n, const char *field, const char *shown,
+                               struct hfd_causes *causes) {
+        char prefix[HFD_DNS_SUBDOMAIN_MAX + 1], text[500];
+
+        if (n == 0) {
+                hfd_cause_invalid_text(causes, field, shown, "prefix part must be non-empty");
+                return;
+        }
+        if (n >= sizeof prefix) {
+                hfd_cause_invalid_text(causes, field, shown,
+                                       "prefix part must be no more than 253 bytes");
+                return;
+        }
+        memcpy(prefix, key, n);
+        prefix[n] = '\0';
+        (void)snprintf(text, sizeof text, "prefix part %s", hfd_dns_subdomain_rule);
+        if (!hfd_is_dns_subdomain(prefix))
+                hfd_cause_invalid_text(causes, field, shown, text);
+}
+
+/* Adds what is wrong with a qualified name, in Kubernetes' words. shown: the name as it was sent.
+ */
+static void check_qualified_name(const char *name, const char *field, const char *shown,
+                                 struct hfd_causes *causes) {
+        const char *slash = strchr(name, '/');
+        char text[500];
+
+        if (hfd_is_qualified_name(name))
+                return;
+        if (slash && strchr(slash + 1, '/')) {
+                (void)snprintf(text, sizeof text,
+                               "a valid label key %s with an optional DNS subdomain prefix and '/' "
+                               "(e.g. 'example.com/MyName')",
+                               hfd_qualified_name_rule + strlen("name part "));
+                hfd_cause_invalid_text(causes, field, shown, text);
+                return;
+        }
+        if (slash)
+                refuse_prefix_part(name, (size_t)(slash - name), field, shown, causes);
+        refuse_name_part(slash ? slash + 1 : name, field, shown, causes);
+}
+
 /* As in Kubernetes, the field of a cause is the whole map, not the single label. */
 void hfd_labels_validate(const struct hf__json *labels, const char *field,
                          struct hfd_causes *causes) {
         for (struct hf__json *m = hf__json_first(labels); m; m = hf__json_next(m)) {
                 const char *value = hf__json_text(m);
-                if (!hfd_is_qualified_name(hf__json_key(m)))
-                        hfd_cause_invalid_text(causes, field, hf__json_key(m),
-                                               hfd_qualified_name_rule);
+                check_qualified_name(hf__json_key(m), field, hf__json_key(m), causes);
                 if (strlen(value) > HFD_LABEL_VALUE_MAX)
                         hfd_cause_invalid_text(causes, field, value,
                                                "must be no more than 63 bytes");
-                else if (!hfd_is_label_value(value))
+                if (*value && !hfd_is_name_text(value))
                         hfd_cause_invalid_text(causes, field, value, hfd_label_value_rule);
         }
+}
+
+/* As in Kubernetes, the case of a key does not matter. A key that is too long for the copy is
+ * refused in either case. */
+static void check_annotation_key(const char *key, const char *field, struct hfd_causes *causes) {
+        char lower[HFD_DNS_SUBDOMAIN_MAX + HFD_LABEL_VALUE_MAX + 2];
+        size_t n = strlen(key);
+
+        for (size_t i = 0; i <= n && n < sizeof lower; i++)
+                lower[i] = key[i] >= 'A' && key[i] <= 'Z' ? (char)(key[i] + ('a' - 'A')) : key[i];
+        check_qualified_name(n < sizeof lower ? lower : key, field, key, causes);
 }
 
 /* Values may have any syntax, but the total size is limited, because every read returns them. */
@@ -106,15 +172,13 @@ void hfd_annotations_validate(const struct hf__json *annotations, const char *fi
         size_t total = 0;
 
         for (struct hf__json *m = hf__json_first(annotations); m; m = hf__json_next(m)) {
-                if (!hfd_is_qualified_name(hf__json_key(m)))
-                        hfd_cause_invalid_text(causes, field, hf__json_key(m),
-                                               hfd_qualified_name_rule);
+                check_annotation_key(hf__json_key(m), field, causes);
                 total += strlen(hf__json_key(m)) + strlen(hf__json_text(m));
         }
         if (total > ANNOTATIONS_MAX) {
                 char text[64];
                 (void)snprintf(text, sizeof text, "may not be more than %u bytes", ANNOTATIONS_MAX);
-                hfd_cause_invalid(causes, field, "\"\"", text);
+                hfd_cause_too_long(causes, field, text);
         }
 }
 
@@ -239,9 +303,8 @@ static void validate_finalizers(const struct hfd_resource *resource, const struc
                                   "be both set");
         }
         for (struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m))
-                if (!hfd_is_qualified_name(hf__json_text(m)))
-                        hfd_cause_invalid_text(causes, "metadata.finalizers", hf__json_text(m),
-                                               hfd_qualified_name_rule);
+                check_qualified_name(hf__json_text(m), "metadata.finalizers", hf__json_text(m),
+                                     causes);
         if (has_strict_finalizers(resource))
                 refuse_own_finalizers(list, causes);
         if (hf__json_string(old_meta, "deletionTimestamp"))

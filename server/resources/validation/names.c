@@ -78,16 +78,20 @@ bool hfd_is_dns_subdomain(const char *text) {
         return strlen(text) <= HFD_DNS_SUBDOMAIN_MAX && is_dns_labels(text, true);
 }
 
-/* ([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9], up to 63 bytes */
-static bool is_name_part(const char *text) {
+/* ([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9] */
+bool hfd_is_name_text(const char *text) {
         size_t n = strlen(text);
 
-        if (n == 0 || n > NAME_PART_MAX || !is_alnum(text[0]) || !is_alnum(text[n - 1]))
+        if (n == 0 || !is_alnum(text[0]) || !is_alnum(text[n - 1]))
                 return false;
         for (size_t i = 0; i < n; i++)
                 if (!is_name_char(text[i]))
                         return false;
         return true;
+}
+
+static bool is_name_part(const char *text) {
+        return strlen(text) <= NAME_PART_MAX && hfd_is_name_text(text);
 }
 
 bool hfd_is_qualified_name(const char *text) {

@@ -21,6 +21,8 @@ bool hfd_is_dns_subdomain(const char *text);
 bool hfd_is_qualified_name(const char *text);
 /* "", or text with the syntax of the part of a qualified name after the slash. */
 bool hfd_is_label_value(const char *text);
+/* Text with that syntax and of any length, but not empty. */
+bool hfd_is_name_text(const char *text);
 /* A key in the data of a ConfigMap or Secret, which must be a valid file name. */
 bool hfd_is_config_key(const char *key);
 

@@ -114,6 +114,8 @@ int hfd_grpc_stream_add_data(struct hfd_grpc_stream *stream, const char *data, s
         int end = 0;
 
         assert(!stream->ended);
+        if (stream->code != 200)
+                return 0; /* not a message, but the page of a proxy */
         while (end == 0) {
                 if (stream->n_prefix < HFD_GRPC_PREFIX) {
                         while (n > 0 && stream->n_prefix < HFD_GRPC_PREFIX) {

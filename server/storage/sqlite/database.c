@@ -14,6 +14,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -51,6 +52,7 @@ static const char *const statement_texts[HFD_SQL_N] = {
                           "WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT ?3",
         [HFD_SQL_DELETE] = "DELETE FROM versions WHERE id = ?1",
         [HFD_SQL_VACUUM] = "PRAGMA incremental_vacuum(64)",
+        [HFD_SQL_FREE_PAGES] = "PRAGMA freelist_count",
         [HFD_SQL_CHANGES] = "PRAGMA data_version",
 };
 
@@ -308,6 +310,17 @@ static void configure_library(void) {
         (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
 
+int hfd_sqlite_open_file(const char *path, int flags, sqlite3 **ret_db) {
+        char own[PATH_MAX + 2];
+
+        if (path[0] != '/') {
+                if (snprintf(own, sizeof own, "./%s", path) >= (int)sizeof own)
+                        return SQLITE_CANTOPEN;
+                path = own;
+        }
+        return sqlite3_open_v2(path, ret_db, flags, NULL);
+}
+
 int hfd_sqlite_db_open(struct hfd_sqlite_db *db, const char *path, bool create,
                        struct hf_status *reterr_status) {
         static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -320,7 +333,7 @@ int hfd_sqlite_db_open(struct hfd_sqlite_db *db, const char *path, bool create,
         r = create ? create_file(path, reterr_status) : 0;
         if (r != 0)
                 return r;
-        if (sqlite3_open_v2(path, &db->handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) !=
+        if (hfd_sqlite_open_file(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, &db->handle) !=
             SQLITE_OK)
                 r = fail_open(db, path, reterr_status);
         else

@@ -44,6 +44,7 @@ enum hfd_sqlite_statement {
         HFD_SQL_SWEEP,       /* after id, to id, limit -> id, previous, whether it is a deletion */
         HFD_SQL_DELETE,      /* id */
         HFD_SQL_VACUUM,      /* gives some free pages back to the file system */
+        HFD_SQL_FREE_PAGES,  /* -> the number of free pages */
         HFD_SQL_CHANGES,     /* -> a number that changes when another connection commits */
         HFD_SQL_N,
 };
@@ -53,6 +54,9 @@ struct hfd_sqlite_db {
         sqlite3_stmt *statements[HFD_SQL_N]; /* prepared when first used */
 };
 
+/* As sqlite3_open_v2, but path is always that of a file: SQLite has a meaning of its own for names
+ * such as ":memory:" and "file:x". */
+int hfd_sqlite_open_file(const char *path, int flags, sqlite3 **ret_db);
 /*
  * Opens the file, and checks that it is a store before anything is written to it. With `create`,
  * makes an empty file (mode 0600) if there is none, and accepts a file that is empty; the caller

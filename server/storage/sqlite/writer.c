@@ -32,7 +32,7 @@
 /* The writer's state between two batches. Used by its thread only. */
 struct writer {
         struct hfd_sqlite *sqlite;
-        bool sweeping;    /* compacted versions may be left to remove */
+        bool sweeping;    /* compacted versions, or their pages, may be left to remove */
         hf_nsec sweep_at; /* when the next step may begin */
         hf_nsec pause;    /* after a step; longer after failures */
 };
@@ -148,8 +148,9 @@ static void run_batch(struct writer *writer, struct hfd_sqlite_op *ops) {
                 r = hfd_sqlite_db_run(db, HFD_SQL_COMMIT, &status);
         }
         end(writer->sqlite);
-        /* A commit that failed may be on the disk all the same. */
-        if (r != 0 && r != -ENOSPC)
+        /* A commit that failed may be on the disk all the same. That the file is damaged must not
+         * look like a failure that passes. */
+        if (r != 0 && r != -ENOSPC && (committing || r != -EBADMSG))
                 r = committing && r != HF_E_UNAVAILABLE ? HF_E_TIMEOUT : HF_E_UNAVAILABLE;
         if (wrote && r == 0)
                 notify(writer->sqlite);
@@ -181,17 +182,44 @@ static void put_off_sweep(struct writer *writer, const struct hf_status *why) {
         writer->sweep_at = hf_now(hf_host_clock(host)) + writer->pause;
 }
 
-/* Removes some compacted versions, in a transaction of its own. */
+static int count_free_pages(struct hfd_sqlite_db *db, int64_t *ret_n,
+                            struct hf_status *reterr_status) {
+        sqlite3_stmt *statement = hfd_sqlite_db_statement(db, HFD_SQL_FREE_PAGES);
+
+        if (!statement || sqlite3_step(statement) != SQLITE_ROW) {
+                (void)sqlite3_reset(statement);
+                return hfd_sqlite_db_fail(db, reterr_status);
+        }
+        *ret_n = sqlite3_column_int64(statement, 0);
+        (void)sqlite3_reset(statement);
+        return 0;
+}
+
+/* Gives some free pages back. *ret_done: the next step would give back no more. */
+static int vacuum(struct hfd_sqlite_db *db, bool *ret_done, struct hf_status *reterr_status) {
+        int64_t before = 0, after = 0;
+        int r = count_free_pages(db, &before, reterr_status);
+
+        if (r == 0)
+                r = hfd_sqlite_db_run(db, HFD_SQL_VACUUM, reterr_status);
+        if (r == 0)
+                r = count_free_pages(db, &after, reterr_status);
+        *ret_done = after == 0 || after == before;
+        return r;
+}
+
+/* Removes some compacted versions, in a transaction of its own. A large value has many pages, so
+ * the steps go on until their pages are given back, too. */
 static void sweep_step(struct writer *writer) {
         struct hfd_sqlite_db *db = &writer->sqlite->write_db;
         struct hf_status status = {0};
-        bool done = false;
+        bool swept = false, vacuumed = false;
         int r = begin(writer->sqlite, &status);
 
         if (r == 0)
-                r = hfd_sqlite_sweep(db, SWEEP_ROWS, &done, &status);
+                r = hfd_sqlite_sweep(db, SWEEP_ROWS, &swept, &status);
         if (r == 0)
-                r = hfd_sqlite_db_run(db, HFD_SQL_VACUUM, &status);
+                r = vacuum(db, &vacuumed, &status);
         if (r == 0)
                 r = hfd_sqlite_db_run(db, HFD_SQL_COMMIT, &status);
         end(writer->sqlite);
@@ -199,7 +227,7 @@ static void sweep_step(struct writer *writer) {
                 put_off_sweep(writer, &status);
                 return;
         }
-        writer->sweeping = !done;
+        writer->sweeping = !swept || !vacuumed;
         writer->pause = SWEEP_PAUSE;
         writer->sweep_at = hf_now(hf_host_clock(writer->sqlite->store.host)) + writer->pause;
 }

@@ -48,13 +48,6 @@ static void forbid(struct hfd_write *w, const char *why) {
         hfd_write_reply(w, &response);
 }
 
-static const struct hfd_resource *quotas(void) {
-        const struct hfd_resource *resource = hfd_resource_find("", "v1", "resourcequotas");
-
-        assert(resource);
-        return resource;
-}
-
 /*
  * Creates w->quota if the namespace has quotas; otherwise it stays NULL. If it exists, the versions
  * are replaced. False: the response was sent.
@@ -62,8 +55,8 @@ static const struct hfd_resource *quotas(void) {
 static bool collect(struct hfd_write *w) {
         struct hfd_object *objects[HFD_QUOTAS_IN_NAMESPACE_MAX];
         bool synced;
-        size_t n = hfd_cacher_newest_in(w->registry->cacher, quotas(), w->request->ns, objects,
-                                        HFD_QUOTAS_IN_NAMESPACE_MAX, &synced),
+        size_t n = hfd_cacher_newest_in(w->registry->cacher, hfd_quota_resource(), w->request->ns,
+                                        objects, HFD_QUOTAS_IN_NAMESPACE_MAX, &synced),
                n_known = n < HFD_QUOTAS_IN_NAMESPACE_MAX ? n : HFD_QUOTAS_IN_NAMESPACE_MAX;
 
         /* Elections must not wait for the cache. */
@@ -243,7 +236,8 @@ bool hfd_write_quota_admit(struct hfd_write *w) {
             !hfd_quota_names(resource->group, resource->plural, &w->quota->charges.names))
                 return true;
         int r = hfd_quota_charges_decide(&w->quota->charges, w->registry->prefix,
-                                         resource == quotas() ? w->path : "", &decision);
+                                         resource == hfd_quota_resource() ? w->path : "",
+                                         &decision);
         if (r != 0)
                 hfd_write_reply_store_error(w, r, NULL);
         else

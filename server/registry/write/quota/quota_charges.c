@@ -16,7 +16,7 @@
 #include "server/resources/object_key.h"
 #include "server/resources/stored_object.h"
 
-static const struct hfd_resource *quotas(void) {
+const struct hfd_resource *hfd_quota_resource(void) {
         const struct hfd_resource *resource = hfd_resource_find("", "v1", "resourcequotas");
 
         assert(resource);
@@ -63,8 +63,8 @@ static bool update_one(struct hfd_quota_charge *charge, struct hfd_cacher *cache
         struct hfd_object *object = NULL;
 
         if (kv) {
-                object =
-                        hfd_object_new(quotas(), charge->object->path, kv->mod_revision, kv->value);
+                object = hfd_object_new(hfd_quota_resource(), charge->object->path,
+                                        kv->mod_revision, kv->value);
                 if (!object)
                         return false;
                 /* The next creates of this instance begin with it. */
@@ -99,8 +99,8 @@ void hfd_quota_charges_committed(const struct hfd_quota_charges *charges, struct
                 const struct hfd_quota_charge *charge = &charges->of[i];
                 struct hfd_object *object = NULL;
                 if (charge->stored)
-                        object = hfd_object_new(quotas(), charge->object->path, revision,
-                                                charge->stored);
+                        object = hfd_object_new(hfd_quota_resource(), charge->object->path,
+                                                revision, charge->stored);
                 /* Without it the next create conflicts once. */
                 if (object)
                         hfd_cacher_record_write(cacher, object);
@@ -118,13 +118,13 @@ static int decide(struct hfd_quota_charge *charge, const struct hfd_quota_names 
         int r = json ? hfd_quota_charge(json, names, ret_verdict, why) : -ENOMEM;
 
         if (r == 0 && *ret_verdict != HFD_QUOTA_UNCOUNTED) {
-                r = hfd_object_key(prefix, quotas(), charge->object->path, key);
+                r = hfd_object_key(prefix, hfd_quota_resource(), charge->object->path, key);
                 charge->key = r == 0 ? strdup(key) : NULL;
                 if (r == 0 && !charge->key)
                         r = -ENOMEM;
         }
         if (r == 0 && (*ret_verdict == HFD_QUOTA_CHARGED || *ret_verdict == HFD_QUOTA_PENDING)) {
-                charge->stored = hfd_object_encode(quotas(), json);
+                charge->stored = hfd_object_encode(hfd_quota_resource(), json);
                 r = charge->stored ? 0 : -ENOMEM;
         }
         hf__json_free(json);

@@ -33,6 +33,8 @@ struct hfd_quota_decision {
         struct hf__strbuf why;            /* if one refuses; the caller frees it */
 };
 
+/* The row of the kind ResourceQuota. */
+const struct hfd_resource *hfd_quota_resource(void);
 void hfd_quota_charges_clear(struct hfd_quota_charges *charges);
 /* Takes over n references to quotas. charges must be empty. */
 void hfd_quota_charges_set(struct hfd_quota_charges *charges, struct hfd_object *const *objects,

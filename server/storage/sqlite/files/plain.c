@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "server/storage/sqlite/database.h"
 #include "server/storage/sqlite/header.h"
 #include "server/storage/store.h"
 
@@ -106,7 +107,7 @@ int hfd_sqlite_plain_open(const char *path, enum hfd_sqlite_plain_mode mode, sql
         if (access(path, F_OK) != 0)
                 return hf_fail(reterr_status, errno == ENOENT ? HF_E_NOT_FOUND : -errno, "%s: %s",
                                path, strerror(errno));
-        if (sqlite3_open_v2(path, ret_db, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
+        if (hfd_sqlite_open_file(path, flags | SQLITE_OPEN_NOMUTEX, ret_db) != SQLITE_OK)
                 r = hfd_sqlite_plain_fail(*ret_db, path, reterr_status);
         /* The lock is taken by the first read, so it must be asked for before that. */
         if (r == 0 && mode == HFD_SQLITE_EXCLUSIVE)
