@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Joins the oldest of the managers that update (that have written the object in another way than
- * by an apply) into one with the name ancient-changes, so that an object has at most
- * HFD_UPDATE_MANAGERS_MAX of them. Only managers of the same apiVersion are joined, because their
- * sets of fields refer to it. So an object with more versions than that exceeds the limit.
+ * Joins the oldest managers that update (ancient_changes.h) into one with the name ancient-changes,
+ * so that an object has at most HFD_UPDATE_MANAGERS_MAX of them. Only managers of the same
+ * apiVersion are joined, because a set of fields refers to one version. So an object that has more
+ * versions than HFD_UPDATE_MANAGERS_MAX exceeds the limit.
  *
  * Invariant: managers are sorted and not searched, since a client can send thousands of them.
  */
@@ -58,9 +58,9 @@ static bool same_version(const struct ranked *a, const struct ranked *b) {
 }
 
 /*
- * Returns the lowest rank from which on managers may stay as they are. The managers below it are
- * joined, those of each version into one, and then few enough are left. first: for each rank,
- * whether that manager is the oldest one of its version.
+ * Returns the lowest rank whose manager may stay as it is. If the managers with lower ranks are
+ * joined, those of each version into one, then few enough are left. first: for each rank, whether
+ * that manager is the oldest one of its version.
  */
 static size_t find_limit(const bool *first, size_t n) {
         size_t n_left = n, rank = 0;
@@ -71,7 +71,8 @@ static size_t find_limit(const bool *first, size_t n) {
         return rank;
 }
 
-/* Appends the managers of one version, those below the limit as one. */
+/* Appends the n managers of one version; those whose rank is below the limit are joined into one. A
+ * single manager below the limit stays as it is. */
 static void append_joined(struct hf__arena *scratch, struct hfd_managers *managers,
                           const struct ranked *ranked, size_t n, size_t limit) {
         struct hfd_managers joined = {0};

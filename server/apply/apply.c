@@ -6,11 +6,12 @@
  *
  * Invariants:
  *
- *  - The sets borrow texts from live's list of managers, live, config and the new object. All of
- *    them live until the end. Only the sets made of `changes` borrow from the new object. It
- *    changes before hfd_compare makes them, and in remove_emptied, after their last use.
- *  - An apply that changes neither the object nor anybody's fields keeps all times, so that it is
- *    no write.
+ *  - The sets borrow texts from the copy of live's managers, from live, config and the new object,
+ *    which are all kept until the end. Only `changes`, and the sets made of it, borrow from the new
+ *    object. The new object is not changed while these are in use: it changes before hfd_compare,
+ *    and again in remove_emptied.
+ *  - An apply that changes neither the object nor the fields of a manager keeps all times. The new
+ *    object then equals live, and need not be written.
  */
 #include "server/apply/apply.h"
 
@@ -33,12 +34,12 @@ struct apply {
         const struct hfd_schema *schema;
         const struct hf__json *live, *config;
         const struct hfd_writer *writer;
-        const struct hfd_fields *unowned; /* that no manager owns */
+        const struct hfd_fields *unowned; /* the fields that no manager may own */
         struct hf__json *list;            /* owned; a copy of live's managers */
         struct hfd_managers managers;
-        struct hfd_manager *self;      /* the one that applies, among managers */
-        const struct hfd_fields *last; /* what it owned before */
-        const struct hfd_fields *set;  /* what config says */
+        struct hfd_manager *self;      /* the manager that applies; an element of managers */
+        const struct hfd_fields *last; /* the fields that self owned before */
+        const struct hfd_fields *set;  /* the fields in config */
         struct hf__json *object;       /* owned; the new object */
         struct hfd_emptied *emptied;   /* what is removed from object at the end */
         struct hfd_changes changes;    /* between live and object */
@@ -47,7 +48,7 @@ struct apply {
 
 /* ---- the managers before ---- */
 
-/* An object without managers: what it has now was written by somebody who is not known. */
+/* Adds a manager that owns all fields of live: live has no managers, so its writer is unknown. */
 static void add_before_first_apply(struct apply *a) {
         const struct hfd_fields *all = hfd_owned_everything(&a->scratch, a->schema, a->live, 0);
         const struct hfd_manager manager = {.name = "before-first-apply",
@@ -77,7 +78,7 @@ static int load_managers(struct apply *a) {
         r = hfd_managers_decode(&a->scratch, a->list, &a->managers);
         if (r == -ENOMEM)
                 return r;
-        if (r != 0) /* it was not written by this server */
+        if (r != 0) /* this server did not write the list */
                 a->managers = (struct hfd_managers){0};
         for (size_t i = 0; i < a->managers.n; i++)
                 hfd_manager_set_fields(&a->managers.at[i], hfd_reconcile(&a->scratch, a->schema,
@@ -108,8 +109,8 @@ static int make_object(struct apply *a) {
         owned = hfd_managers_union(&a->scratch, a->managers.at, a->managers.n);
         owned = hfd_fields_union(&a->scratch, owned, a->unowned);
         a->self->fields = a->last;
-        /* A list that config says is empty is no field of the set, so it may have been removed. The
-         * second merge brings it back; otherwise the next apply would. */
+        /* A list that is empty in config is not in the set, so hfd_prune may have removed it. The
+         * second merge restores it; otherwise the next apply would, and change the object again. */
         if (hfd_prune(&a->scratch, a->schema, a->object, a->last, owned, &a->emptied))
                 r = hfd_merge(&a->scratch, a->schema, a->object, a->config);
         if (r != 0)
@@ -121,8 +122,9 @@ static int make_object(struct apply *a) {
 /* ---- conflicts ---- */
 
 /*
- * Whether the apply may take what others own. `kubectl apply` without --server-side owned what its
- * annotation says, and its user goes on with the same configuration.
+ * Refuses an apply that would take fields from other managers. Exception: `kubectl apply` without
+ * --server-side owned the fields that its annotation states, so `kubectl apply --server-side` may
+ * take these.
  */
 static int check_conflicts(struct apply *a, const struct hfd_fields *written,
                            struct hfd_apply_failure *failure) {
@@ -167,8 +169,8 @@ static void update_managers(struct apply *a, const struct hfd_fields *written) {
         a->self = NULL; /* the list has moved */
 }
 
-/* Removes what is empty now, unless config says that it is to be empty: the next apply would
- * otherwise create it. 0 or -ENOMEM. */
+/* Removes the objects and lists that have become empty. The merge then restores those that are
+ * empty in config; otherwise the next apply would. 0 or -ENOMEM. */
 static int remove_emptied(struct apply *a) {
         if (!a->emptied)
                 return 0;

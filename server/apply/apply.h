@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Server-side apply: a manager states the fields that it wants an object to have. It owns them from
- * then on, together with others who want the same values. What it wanted before and does not state
- * any more is removed, unless another manager owns it. Thread: the owner of the arguments.
+ * Server-side apply: a manager states the fields that it wants an object to have. From then on it
+ * owns them, together with other managers that want the same values. A field that the manager
+ * stated before, and does not state any more, is removed unless another manager owns it. Thread:
+ * owner only.
  */
 #include "server/apply/conflicts.h"
 #include "server/apply/ownership.h"
@@ -16,9 +17,10 @@
  *
  * force: takes fields from other managers.
  *
- * 0; -ENOMEM; HF_E_CONFLICT: others own fields, with another value; HF_E_INVALID: config has a list
- * whose elements cannot be told apart. Then failure is filled. The caller calls
- * hfd_apply_failure_done in any case.
+ * 0 or -ENOMEM. HF_E_CONFLICT: other managers own fields of config, and want other values.
+ * HF_E_INVALID: config has a list with two elements that have the same keys, or with an element
+ * that lacks them. After these two errors failure says why. The caller calls hfd_apply_failure_done
+ * in any case.
  */
 int hfd_apply(const struct hfd_schema *schema, const struct hf__json *live,
               const struct hf__json *config, const struct hfd_writer *writer, bool force,

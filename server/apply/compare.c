@@ -4,9 +4,9 @@
  *
  * Invariants:
  *
- *  - It takes n log n time: members are compared pairwise while they have the same order, as they
- *    usually have, and are found by an index after that.
- *  - The kinds of changes have one builder each, and their levels open and close together.
+ *  - A comparison takes n log n time. Members are compared pairwise while both versions have them
+ *    in the same order, which is the usual case; the rest are found by an index.
+ *  - Each kind of change has one builder, and the levels of all builders open and close together.
  */
 #include "server/apply/compare.h"
 
@@ -27,8 +27,8 @@ struct walk {
         const struct hf__json *old_managers, *new_managers; /* left out; NULL = there are none */
 };
 
-/* What became of one value: for each kind, whether it happened to the value itself, and to which
- * fields in it. */
+/* The changes of one value. For each kind: whether the value itself changed in this way, and which
+ * fields in it did. */
 struct result {
         bool self[N_KINDS];
         const struct hfd_fields *below[N_KINDS];
@@ -43,7 +43,7 @@ static void add_result(struct walk *w, const struct hfd_step *step, const struct
                 hfd_fields_add(&w->builders[k], step, result->self[k], result->below[k]);
 }
 
-/* A value that is only on one side. */
+/* A value that only one version has. */
 static struct result one_sided(struct walk *w, const struct hfd_schema *schema,
                                const struct hf__json *value, enum kind kind, unsigned depth) {
         struct result result = {.self = {[ADDED] = kind == ADDED, [REMOVED] = kind == REMOVED}};
@@ -65,8 +65,8 @@ static void compare_member(struct walk *w, const struct hfd_schema *schema, cons
         add_result(w, &step, &result);
 }
 
-/* Compares the members from `old` and `new` on, which differ in order or in their keys. in: the
- * object of new; n_before: how many of its members are compared already. */
+/* Compares the members of an object from `old` on with those of the object `in`, the new version.
+ * The first n_before members of `in` are compared already. */
 static void compare_by_index(struct walk *w, const struct hfd_schema *schema,
                              const struct hf__json *old, const struct hf__json *in, size_t n_before,
                              unsigned depth) {
@@ -109,7 +109,8 @@ static void compare_objects(struct walk *w, const struct hfd_schema *schema,
 
 /* ---- lists ---- */
 
-/* The elements of both versions with one step. At least one of x and y is not NULL. */
+/* Compares the elements of both versions that have one step; x, y: the first such element, or NULL.
+ * At least one of x and y is not NULL, and at least one is single or NULL. */
 static struct result compare_elements(struct walk *w, const struct hfd_schema *schema,
                                       const struct hfd_element *x, const struct hfd_element *y,
                                       unsigned depth) {
@@ -118,8 +119,8 @@ static struct result compare_elements(struct walk *w, const struct hfd_schema *s
         if ((!x || x->single) && (!y || y->single))
                 return compare(w, schema->items, x ? x->value : NULL, y ? y->value : NULL,
                                depth + 1);
-        /* Elements that share a step are one field. A list that had such and has not any more, or
-         * the reverse, changes that field and the fields of the single element. */
+        /* Elements that share a step are one field. If only one version has several elements with
+         * this step, that field changes, and so do the fields of the other version's element. */
         if (y && y->single)
                 result = one_sided(w, schema->items, y->value, ADDED, depth + 1);
         else if (x && x->single)
@@ -127,7 +128,7 @@ static struct result compare_elements(struct walk *w, const struct hfd_schema *s
         result.self[ADDED] = !x || x->single;
         result.self[REMOVED] = !y || y->single;
         if (x && y && (x->single || y->single)) {
-                /* The path itself is on both sides. */
+                /* Both versions have the path itself. */
                 result.self[ADDED] = result.self[REMOVED] = false;
                 result.self[MODIFIED] = true;
         }
@@ -145,7 +146,7 @@ static bool same_elements(const struct hfd_elements *a, size_t from_a, size_t to
         return true;
 }
 
-/* The end of the range of elements with the step of the one at `from`. */
+/* The end of the range of sorted elements that have the same step as the element at `from`. */
 static size_t end_of_equal(const struct hfd_elements *elements, size_t from) {
         size_t to = from + 1;
 
@@ -187,8 +188,8 @@ static bool compare_lists(struct walk *w, const struct hfd_schema *schema,
 
 /* ---- values ---- */
 
-/* Values of different shapes: one of them is a leaf, and all fields of the other one come or go
- * with it. */
+/* Compares values of different shapes, of which one is a leaf: all fields of the other one are
+ * added or removed. */
 static struct result compare_shapes(struct walk *w, const struct hfd_schema *schema,
                                     const struct hf__json *old, const struct hf__json *new,
                                     unsigned depth) {

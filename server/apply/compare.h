@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What differs between two versions of an object. Thread: the owner of the arguments. */
+/* The fields in which two versions of an object differ. Thread: owner only. */
 #include "server/apply/sets/fields.h"
 
 struct hf__json;

@@ -16,8 +16,8 @@
 #include "base/arena.h"
 #include "base/json.h"
 
-/* Kubernetes sorts managers by the JSON texts of their entries, so a text that has one more member
- * comes before one that ends there. */
+/* Kubernetes sorts managers by the JSON texts of their entries. Where one text has a further member
+ * and the other ends, the comma of the former sorts before the brace of the latter. */
 static int order_of_names(const void *a, const void *b) {
         const struct hfd_manager *x = a, *y = b;
         int order = strcmp(x->name, y->name);
@@ -71,7 +71,7 @@ struct hfd_conflicts hfd_conflicts_except(struct hf__arena *scratch,
 
 /* ---- the report ---- */
 
-/* A path, as a list from its last step to its first. */
+/* A path: its last step, and the place of the step before. */
 struct place {
         const struct place *up;
         const struct hfd_step *step;
@@ -80,9 +80,9 @@ struct place {
 /* The report of all conflicts while it is being written. */
 struct report {
         struct hfd_apply_failure *failure;
-        const char *manager; /* whose conflicts are listed now, as put_manager writes it */
+        const char *manager; /* whose conflicts are listed now; as put_manager writes a manager */
         size_t n_listed;
-        bool one; /* there is one conflict, and the message is one line */
+        bool one; /* there is only one conflict, so the message is one line */
         int error;
 };
 
@@ -130,7 +130,7 @@ static void report_path(struct report *report, const struct place *place) {
         if (report->error != 0 || report->n_listed++ >= HFD_CONFLICTS_LISTED_MAX)
                 return;
         put_path(place, &path);
-        if (path.error == HF_E_TOO_LARGE) { /* what fits is kept */
+        if (path.error == HF_E_TOO_LARGE) { /* keep the beginning, which fits */
                 path.error = 0;
                 path.max = 0;
                 hf__strbuf_puts(&path, "...");
@@ -139,7 +139,7 @@ static void report_path(struct report *report, const struct place *place) {
         hf__strbuf_done(&path);
 }
 
-/* Kubernetes' order: first the paths that end here, then those that go on. */
+/* Reports paths in Kubernetes' order: first those that end at this level, then longer ones. */
 static void report_fields(struct report *report, const struct hfd_fields *fields,
                           const struct place *up) {
         for (size_t i = 0; fields && i < fields->n; i++)

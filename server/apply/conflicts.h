@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What an apply would take from other managers. Thread: the owner of the arguments. */
+/* Conflicts: the fields that an apply would take from other managers. Thread: owner only. */
 #include "base/strbuf.h"
 #include "server/apply/managers.h"
 
 #define HFD_CONFLICTS_LISTED_MAX 200  /* conflicts that a response lists; all are counted */
-#define HFD_CONFLICTS_PATH_MAX   1000 /* bytes of a path in it */
+#define HFD_CONFLICTS_PATH_MAX   1000 /* bytes of a path in the response; longer ones are cut */
 
-/* Why an apply failed. Zero at first; the caller frees both. */
+/* Why an apply failed. Begins as {0}; the caller calls hfd_apply_failure_done. */
 struct hfd_apply_failure {
-        struct hf__strbuf message;
-        struct hf__json *causes; /* owned; for a conflict, the causes of the Status */
+        struct hf__strbuf message; /* owned */
+        struct hf__json *causes;   /* owned; for a conflict, the causes of the Status */
 };
 
 struct hfd_conflicts {
-        struct hfd_manager *at; /* of the scratch: managers, with the fields in conflict */
+        struct hfd_manager *at; /* memory of scratch: managers, with the fields in conflict */
         size_t n;
-        size_t n_fields; /* of all of them together */
+        size_t n_fields; /* of all managers together */
 };
 
-/* The fields among `changed` that others than `self` own. When memory is exhausted, scratch->failed
- * is set; the same holds for the next function. */
+/* Finds the fields among `changed` that managers other than `self` own. When memory is exhausted,
+ * scratch->failed is set; the same holds for the next function. */
 struct hfd_conflicts hfd_conflicts_find(struct hf__arena *scratch,
                                         const struct hfd_managers *managers,
                                         const struct hfd_manager *self,
                                         const struct hfd_fields *changed);
-/* Those that are not in `allowed`. */
+/* The conflicts whose fields are not in `allowed`. */
 struct hfd_conflicts hfd_conflicts_except(struct hf__arena *scratch,
                                           const struct hfd_conflicts *conflicts,
                                           const struct hfd_fields *allowed);

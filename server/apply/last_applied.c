@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The annotation of `kubectl apply`. A client wrote it: if it is malformed, it counts as missing.
+ * The annotation of `kubectl apply`.
+ *
+ * Invariant: any client can write the annotation, so a malformed one is no error: it counts as
+ * missing.
  */
 #include "server/apply/last_applied.h"
 

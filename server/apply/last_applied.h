@@ -2,8 +2,9 @@
 #pragma once
 /*
  * The annotation in which `kubectl apply` without --server-side keeps the configuration that it has
- * applied. `kubectl apply --server-side` takes its fields over without conflicts, and keeps the
- * annotation up to date, so that users can go back. Thread: the owner of the arguments.
+ * applied. For the manager of `kubectl apply --server-side`, the server accepts the annotation's
+ * fields without conflicts, and keeps the annotation up to date, so that users can go back. Thread:
+ * owner only.
  */
 #include "server/apply/sets/fields.h"
 
@@ -14,15 +15,15 @@ struct hfd_schema;
 #define HFD_LAST_APPLIED_MANAGER "kubectl"
 
 /*
- * The fields in live that still have the values that the annotation says. NULL: there are none. The
- * set borrows texts from *ret_parsed, which the caller frees after the set's last use. When memory
- * is exhausted, scratch->failed is set.
+ * The fields in live that still have the values in the annotation. NULL: there are none, or the
+ * annotation is malformed or of another api_version. The set borrows texts from *ret_parsed, which
+ * the caller frees after the set's last use. When memory is exhausted, scratch->failed is set.
  */
 const struct hfd_fields *hfd_last_applied_fields(struct hf__arena *scratch,
                                                  const struct hfd_schema *schema,
                                                  const struct hf__json *live,
                                                  const char *api_version,
                                                  struct hf__json **ret_parsed);
-/* If object has the annotation, writes config into it; if it is too large, removes it. 0 or
- * -ENOMEM. */
+/* If object has the annotation, writes config into it, or removes it if the annotations would be
+ * too large. 0 or -ENOMEM. */
 int hfd_last_applied_update(struct hf__json *object, const struct hf__json *config);

@@ -2,8 +2,8 @@
 /*
  * Decodes and encodes metadata.managedFields, and looks managers up in it.
  *
- * Invariant: a client can send thousands of entries. So nothing here compares each with each:
- * duplicates are found by sorting, and unions are made pairwise.
+ * Invariant: a client can send thousands of entries. So nothing here compares every entry with
+ * every other one: duplicates are found by sorting, and hfd_managers_union halves the list.
  */
 #include "server/apply/managers.h"
 
@@ -115,7 +115,7 @@ static int decode_entry(struct hf__arena *scratch, struct hf__json *entry,
         return r;
 }
 
-/* By identity. Of the entries of one manager, the last one in the list comes first. */
+/* Orders by identity. Of the entries of one manager, the last one in the list comes first. */
 static int order_for_decode(const void *a, const void *b) {
         const struct hfd_manager *const *x = a, *const *y = b;
         int order = order_of_identity(*x, *y);
@@ -169,7 +169,7 @@ int hfd_managers_decode(struct hf__arena *scratch, struct hf__json *list,
 /* ---- encoding ---- */
 
 int hfd_managers_order_of_times(const struct hfd_manager *a, const struct hfd_manager *b) {
-        /* Times are stored in one format, whose order is that of the texts. */
+        /* All times are stored in one format, so the order of the texts is that of the times. */
         return strcmp(a->time ? a->time : "", b->time ? b->time : "");
 }
 
@@ -206,7 +206,7 @@ static struct hf__json *encode_entry(const struct hfd_manager *m) {
         return r == 0 ? entry : hf__json_free(entry);
 }
 
-/* Moves the entry of a manager whose fields are the same, and writes its time and version. */
+/* Moves the entry of a manager whose fields have not changed, and updates its time and version. */
 static int move_entry(const struct hfd_manager *m, struct hf__json *from, struct hf__json *to) {
         struct hf__json *entry = hf__json_detach(from, m->entry);
         int r = hf__json_append(to, entry);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * metadata.managedFields: who owns which fields of an object. A manager that applies has one entry
- * for each name and subresource. One that writes in another way has one for each name, apiVersion
- * and subresource. Thread: the owner of the arguments.
+ * metadata.managedFields: who owns which fields of an object. There is one entry for each manager.
+ * A manager that applies is identified by its name and subresource; a manager that writes in
+ * another way, by its name, apiVersion and subresource. Thread: owner only.
  */
 #include "server/apply/sets/fields.h"
 
@@ -14,18 +14,18 @@ struct hfd_manager {
         const char *name, *subresource, *api_version, *time;
         bool applies;
         const struct hfd_fields *fields;
-        /* The entry of which this was made, borrowed; NULL = there is none, or it is outdated. */
+        /* Borrowed; the entry from which this was decoded. NULL = none, or it is outdated. */
         struct hf__json *entry;
 };
 
 struct hfd_managers {
-        struct hfd_manager *at; /* of the scratch */
+        struct hfd_manager *at; /* memory of scratch */
         size_t n, space;
 };
 
-/* Whether two entries are of one manager. */
+/* Whether a and b are the same manager, apart from their fields and times. */
 bool hfd_manager_is_same(const struct hfd_manager *a, const struct hfd_manager *b);
-/* Sets the fields, and says that the entry is outdated if they changed. */
+/* Sets the fields. If they differ from the previous ones, the entry is outdated. */
 void hfd_manager_set_fields(struct hfd_manager *manager, const struct hfd_fields *fields);
 /* The manager in the list that is the same as `like`; NULL = there is none. */
 struct hfd_manager *hfd_managers_find(const struct hfd_managers *managers,
@@ -34,9 +34,9 @@ struct hfd_manager *hfd_managers_find(const struct hfd_managers *managers,
 struct hfd_manager *hfd_managers_add(struct hf__arena *scratch, struct hfd_managers *managers,
                                      const struct hfd_manager *manager);
 /*
- * Decodes a list, from which the result borrows texts and entries. NULL or null = an empty list. Of
- * several entries of one manager the last one counts. 0; -ENOMEM; HF_E_INVALID: an entry is
- * malformed.
+ * Decodes a list, from which the result borrows texts and entries. NULL or null = an empty list. If
+ * a manager has several entries, the last one counts. 0; -ENOMEM; HF_E_INVALID: list is no array,
+ * or an entry is malformed.
  */
 int hfd_managers_decode(struct hf__arena *scratch, struct hf__json *list,
                         struct hfd_managers *ret_managers);
@@ -48,9 +48,9 @@ void hfd_managers_drop_empty(struct hfd_managers *managers);
 /* < 0, 0 or > 0: the order of the times of their last changes. */
 int hfd_managers_order_of_times(const struct hfd_manager *a, const struct hfd_manager *b);
 /*
- * Makes the list for metadata.managedFields, in Kubernetes' order. Entries that are not outdated
- * are moved from `list`, from which managers was decoded; NULL = there is none. *ret_list NULL:
- * there are no managers. 0 or -ENOMEM. The caller frees both.
+ * Makes the list for metadata.managedFields, in Kubernetes' order; sorts managers. list: the list
+ * from which managers was decoded; NULL = there is none. Entries that are not outdated are moved
+ * out of it. *ret_list NULL: there are no managers. 0 or -ENOMEM. The caller frees both lists.
  */
 int hfd_managers_encode(struct hfd_managers *managers, struct hf__json *list,
                         struct hf__json **ret_list);

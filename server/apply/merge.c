@@ -2,8 +2,8 @@
 /*
  * The merge of an applied configuration.
  *
- * Invariant: config is never changed or consumed. Members and elements are found by indexes, so the
- * time is n log n.
+ * Invariants: config is not changed, and object gets copies of its values. Members and elements are
+ * found by indexes, so a merge takes n log n time.
  */
 #include "server/apply/merge.h"
 
@@ -53,10 +53,11 @@ struct lists {
         struct hf__json *list; /* the object's; its elements are detached and appended again */
         unsigned depth;
         struct hfd_elements theirs, ours;
-        size_t *our_index;   /* for each of theirs: that of ours with the same step, or NONE */
+        size_t *our_index;   /* for each of theirs: the position of ours with its step, or NONE */
         bool *placed;        /* for each of theirs: it is in the list again */
         bool *done;          /* for each of ours: it is in the list */
-        size_t *next_shared; /* for each of ours: the next that theirs have too, or NONE */
+        size_t *next_shared; /* for each of ours: the first from here on that theirs have too, or
+                              * NONE */
 };
 
 static int index_lists(struct lists *l) {
@@ -88,9 +89,9 @@ static int append_theirs(struct lists *l, size_t i) {
 }
 
 /*
- * Appends one of ours, merged into theirs with the same step. If there are several of theirs with
- * that step, or the elements are leaves, ours replaces them. Elements that were replaced are freed
- * at the end, because the steps borrow texts from them.
+ * Appends one of ours, merged into the element of theirs with the same step. If several of theirs
+ * have that step, or the elements are leaves, ours replaces theirs. Elements that were replaced are
+ * freed at the end, because steps borrow texts from them.
  */
 static int append_ours(struct lists *l, size_t i) {
         const struct hfd_schema *schema = l->schema->items;
@@ -109,9 +110,10 @@ static int append_ours(struct lists *l, size_t i) {
 }
 
 /*
- * Kubernetes' order: both lists are walked at once. Elements that only the object has stay before
- * the element of both that follows them. An element of both that is not the next one of the config
- * is passed over, and comes when it is its turn in the config.
+ * Appends all elements in Kubernetes' order. Both lists are walked at the same time, by i and k. An
+ * element that only the object has stays before the next element that both lists have. An element
+ * that both lists have, and that is not the next such element of the config, is passed over; it is
+ * appended when the walk of the config reaches it.
  */
 static int append_merged(struct lists *l) {
         size_t i = 0, k = 0, n = l->ours.n;
@@ -135,7 +137,8 @@ static int append_merged(struct lists *l) {
         return r;
 }
 
-/* *ret_divided: the elements of both lists can be told apart. Otherwise nothing was done. */
+/* Merges two lists. *ret_divided false: an element of one of them has no step, and nothing was
+ * done. */
 static int merge_list(struct hf__arena *scratch, const struct hfd_schema *schema,
                       struct hf__json *list, const struct hf__json *config, unsigned depth,
                       bool *ret_divided) {

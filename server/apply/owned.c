@@ -2,7 +2,7 @@
 /*
  * The walk that lists the fields of a value.
  *
- * Invariant: it visits each value once, and recurses at most HFD_FIELDS_DEPTH times.
+ * Invariant: the walk visits each value once, and recurses at most HFD_FIELDS_DEPTH times.
  */
 #include "server/apply/owned.h"
 
@@ -24,8 +24,8 @@ struct place {
 
 struct walk {
         struct hfd_fields_builder builder;
-        bool everything;
-        struct hf__strbuf *reason; /* NULL: lists without keys are leaves, and no error */
+        bool everything;           /* hfd_owned_everything, not hfd_owned_by_applier */
+        struct hf__strbuf *reason; /* NULL: a list with elements without keys is a leaf, no error */
 };
 
 static int walk_value(struct walk *w, const struct hfd_schema *schema, const struct hf__json *value,
@@ -108,7 +108,7 @@ static int walk_list(struct walk *w, const struct hfd_schema *schema, const stru
         return r;
 }
 
-/* *ret_below: the set of the fields in value; NULL = it is a leaf, or empty. */
+/* *ret_below: the set of the fields in value; NULL = value is a leaf, or empty. */
 static int walk_value(struct walk *w, const struct hfd_schema *schema, const struct hf__json *value,
                       unsigned depth, const struct place *place,
                       const struct hfd_fields **ret_below) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The fields of a value, as a set. Thread: the owner of the arguments. */
+/* The fields of a value, as a set. Thread: owner only. */
 #include "server/apply/sets/fields.h"
 
 struct hf__json;
@@ -13,16 +13,17 @@ struct hfd_schema;
  * `spec`, is not in the set itself: the manager owns parts of it, but not the whole. The set
  * borrows texts from value and schema.
  *
- * 0; -ENOMEM; HF_E_INVALID: a list has two elements with the same keys, or one without keys. Then
- * reason gets the path and Kubernetes' words.
+ * 0; -ENOMEM; HF_E_INVALID: a list has two elements with the same keys, or an element without keys.
+ * Then reason gets the path and Kubernetes' message.
  */
 int hfd_owned_by_applier(struct hf__arena *scratch, const struct hfd_schema *schema,
                          const struct hf__json *value, const struct hfd_fields **ret_fields,
                          struct hf__strbuf *reason);
 /*
- * The set of every field of value, with objects and their parts alike: what is added where there
- * was nothing, or removed where nothing remains. depth: as in shape.h. Elements of a list that
- * share a step are one field. When memory is exhausted, scratch->failed is set.
+ * The set of every field of value: objects and lists themselves, and all that is in them. This is
+ * what an object gains or loses if value is added or removed as a whole. depth: as in shape.h.
+ * Elements of a list that share a step are one field. When memory is exhausted, scratch->failed is
+ * set.
  */
 const struct hfd_fields *hfd_owned_everything(struct hf__arena *scratch,
                                               const struct hfd_schema *schema,

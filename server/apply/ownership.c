@@ -4,8 +4,8 @@
  *
  * Invariants:
  *
- *  - Entries that do not change are moved from the old list to the new one. So the renewal of a
- *    Lease costs a comparison of the two versions, and the writing of a time.
+ *  - An entry whose fields do not change is moved from the old list to the new one. So the renewal
+ *    of a Lease costs only a comparison of the two versions, and the update of a time.
  *  - A malformed list from a client is not an error: the list of the live object counts, as in
  *    Kubernetes.
  */
@@ -48,7 +48,8 @@ const struct hfd_fields *hfd_ownership_unowned(struct hf__arena *scratch) {
         return hfd_fields_close(&builder, 0);
 }
 
-/* Whether some of the fields may be unowned. Most updates write the spec or the status only. */
+/* Whether some of the fields may be among those that no manager owns. Most updates write only the
+ * spec or the status, and then the answer is no. */
 static bool has_unowned(const struct hfd_fields *fields) {
         for (size_t i = 0; fields && i < N_UNOWNED_AT_TOP; i++)
                 if (hfd_fields_find(fields, &(struct hfd_step){.kind = HFD_STEP_FIELD,
@@ -57,9 +58,9 @@ static bool has_unowned(const struct hfd_fields *fields) {
         return false;
 }
 
-/* ---- which managers there are before ---- */
+/* ---- the managers before the write ---- */
 
-/* Whether the client asks for an object without managers. */
+/* Whether the client's list asks for an object without managers: `[]` or `[{}]`. */
 static bool is_reset(const struct hf__json *list) {
         const struct hf__json *first = hf__json_first(list);
 
@@ -69,8 +70,8 @@ static bool is_reset(const struct hf__json *list) {
 }
 
 /*
- * Finds the managers that the object has before the write. *list is the client's list; if that does
- * not count, it becomes a copy of the live object's. 0 or -ENOMEM.
+ * Finds the managers that the object has before the write. *list is the client's list. If that list
+ * does not count (ownership.h), *list becomes a copy of live's list. 0 or -ENOMEM.
  */
 static int find_managers(struct hf__arena *scratch, const struct hf__json *live,
                          const struct hfd_writer *writer, struct hf__json **list,
@@ -95,9 +96,9 @@ static int find_managers(struct hf__arena *scratch, const struct hf__json *live,
         return r == -ENOMEM ? r : 0;
 }
 
-/* ---- what changes ---- */
+/* ---- the managers after the write ---- */
 
-/* Takes what was changed from all managers, and gives it to the writer. */
+/* Takes the changed fields from all managers, and gives them to the writer. */
 static int transfer(struct hf__arena *scratch, const struct hfd_schema *schema,
                     const struct hfd_changes *changes, const struct hfd_writer *writer,
                     struct hfd_managers *managers) {
@@ -121,7 +122,8 @@ static int transfer(struct hf__arena *scratch, const struct hfd_schema *schema,
                 struct hfd_manager *m = &managers->at[i];
                 const struct hfd_fields *fields = hfd_reconcile(scratch, schema, m->fields);
                 fields = hfd_fields_subtract(scratch, fields, changes->removed);
-                /* The writer loses nothing that it gains, so an equal set stays the same one. */
+                /* `written` is not subtracted from the writer's set. So if the writer owned it all
+                 * before, the union returns the set itself, and the entry is not outdated. */
                 if (m == found)
                         fields = hfd_fields_union(scratch, fields, gained);
                 else

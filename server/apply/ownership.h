@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Who owns the fields of an object after a write that is no server-side apply. The writer owns what
- * it has changed, and nobody else owns that any more. Thread: the owner of the arguments.
+ * Who owns the fields of an object after a write that is no server-side apply. The writer owns the
+ * fields that it has changed, and nobody else owns them any more. Thread: owner only.
  */
 #include "server/apply/sets/fields.h"
 
@@ -19,10 +19,10 @@ struct hfd_writer {
 
 /*
  * Sets metadata.managedFields of object, the new version of `live`; live NULL = object is created.
- * The caller passes object with the list that the client sent. A valid list with managers replaces
- * that of live; `[]` and `[{}]` clear it. A write of a subresource cannot change the list in these
- * ways. An object that existed before and has no managers then gets none: only an apply adds the
- * first ones.
+ * The caller passes object with the list that the client sent. If that is valid and has managers,
+ * it replaces live's list; `[]` and `[{}]` clear the list. The list that comes with a write of a
+ * subresource is ignored. If an object existed before and has no managers now, it gets none: only
+ * an apply adds the first managers of an existing object.
  *
  * 0 or -ENOMEM; after a failure object is valid, but may have lost its managers. *ret_changed:
  * object is known to differ from live by more than its managers and the order of members.
@@ -31,5 +31,6 @@ int hfd_ownership_update(const struct hfd_schema *schema, const struct hf__json 
                          struct hf__json *object, const struct hfd_writer *writer,
                          bool *ret_changed);
 
-/* The fields that no manager owns, because the server alone decides on them. */
+/* The fields that no manager owns, because the server alone decides on them: a set in memory of
+ * scratch. When memory is exhausted, scratch->failed is set. */
 const struct hfd_fields *hfd_ownership_unowned(struct hf__arena *scratch);

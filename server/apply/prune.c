@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The removal of fields that a manager has given up. A field that has a name, such as `spec`, is
- * owned by whoever owns a part of it; the key of a map or an element of a list is not.
+ * The removal of fields that a manager has given up. Whoever owns a part of a field that the schema
+ * names, such as `spec`, owns the field too. This does not hold for the key of a map, or for an
+ * element of a list.
  *
  *      the manager owned    others own    removed
  *      spec.x               spec.y        spec.x
@@ -24,8 +25,8 @@ struct level {
         const struct hfd_schema *schema;
         struct hf__json *container;
         const struct hfd_fields *last, *owned;
-        bool was_owned; /* the manager owned a field around this */
-        bool given_up;  /* within such a field, one around this is owned by nobody now */
+        bool was_owned; /* the manager owned a field that contains this level */
+        bool given_up;  /* nobody owns such a field now, or a field in it around this level */
         unsigned depth;
 };
 
@@ -37,7 +38,8 @@ struct walk {
 
 static void prune_level(struct walk *w, const struct level *level);
 
-/* A field that is a member of the set, or that has a name and parts in it. */
+/* Whether a set owns the field: it is a member of the set or, if the schema names it, a part of it
+ * is. */
 static bool owns(const struct hfd_field *field, bool named) {
         return field && (field->member || (named && field->below));
 }
@@ -56,7 +58,7 @@ static void add_emptied(struct walk *w, struct hf__json *container, struct hf__j
         w->emptied = emptied;
 }
 
-/* Decides on one member or element. named: it is a field with a name. */
+/* Removes one member or element, or fields in it, or nothing. named: the schema names it. */
 static void prune_one(struct walk *w, const struct level *level, const struct hfd_schema *schema,
                       struct hf__json *value, const struct hfd_step *step, bool named) {
         const struct hfd_field *was = hfd_fields_find(level->last, step);

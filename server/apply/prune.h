@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Removes from an object what a manager does not apply any more. Thread: the owner of the
- * arguments. */
+/* Removes the fields from an object that a manager does not apply any more. Thread: owner only. */
 #include "server/apply/sets/fields.h"
 
 struct hf__json;
@@ -14,15 +13,16 @@ struct hfd_emptied {
 };
 
 /*
- * Removes the fields in `last` that are not in `owned`. last: what the manager applied before.
- * owned: what it applies now, and what all others own. A field is removed with all that is in it.
- * *ret_emptied: the objects and lists that have become empty, in memory of scratch. The caller
- * removes them by hfd_prune_emptied when it has compared the result. (In Kubernetes they are null
- * until the object is stored, so those who own them keep them.) Returns whether something was
- * removed. When memory is exhausted, scratch->failed is set.
+ * Removes the fields in `last` that are not in `owned`. last: the fields that the manager applied
+ * before. owned: the fields that it applies now, and all that other managers own. A field is
+ * removed with all that is in it. *ret_emptied: the objects and lists that have become empty, in
+ * memory of scratch. The caller compares the result first, and removes these by hfd_prune_emptied
+ * afterwards, so that their owners do not lose them. (In Kubernetes they are null until the object
+ * is stored, with the same effect.) Returns whether something was removed. When memory is
+ * exhausted, scratch->failed is set.
  */
 bool hfd_prune(struct hf__arena *scratch, const struct hfd_schema *schema, struct hf__json *object,
                const struct hfd_fields *last, const struct hfd_fields *owned,
                struct hfd_emptied **ret_emptied);
-/* Removes these objects and lists from the object. */
+/* Removes the emptied objects and lists from the object. Call once. */
 void hfd_prune_emptied(struct hfd_emptied *emptied);

@@ -2,9 +2,9 @@
 /*
  * The shapes of values, and the steps of the elements of lists.
  *
- * Invariant: a key that an element omits counts as its default. Keys without a default are not part
- * of the step, so elements with and without such a key are different elements. One key at least is
- * required.
+ * Invariant: if an element omits a key, the key's default counts. If the key has no default, the
+ * step does not have the key, so elements with and without it are different. A step has at least
+ * one key.
  */
 #include "server/apply/shape.h"
 

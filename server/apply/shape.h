@@ -2,8 +2,8 @@
 #pragma once
 /*
  * How server-side apply divides a value into fields: not at all (a leaf), by the members of an
- * object, or by the elements of a list that are identified by keys. The schema decides; where it
- * does not know a value, objects are divided and lists are not. Thread: the owner of the arguments.
+ * object, or by the elements of a list, which are identified by keys or by their values. The schema
+ * decides. If it does not know a value, an object is divided and a list is not. Thread: owner only.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,8 +18,8 @@ struct hf__arena;
 enum hfd_shape { HFD_SHAPE_LEAF, HFD_SHAPE_OBJECT, HFD_SHAPE_LIST };
 
 /*
- * An element of a list. Several may have the same step: then they are not told apart, and none of
- * them is `single`.
+ * An element of a list. If several elements have the same step, none of them is `single`, and
+ * together they are one field.
  */
 struct hfd_element {
         struct hfd_step step;
@@ -41,9 +41,9 @@ enum hfd_shape hfd_shape_of(const struct hfd_schema *schema, const struct hf__js
  * owns the field too; this does not hold for a key of a map. */
 bool hfd_shape_is_named(const struct hfd_schema *schema, const char *key);
 /*
- * The elements of a list whose shape is LIST. 0; -ENOMEM; HF_E_INVALID: an element has no step, and
- * the list counts as a leaf. Then reason, unless it is NULL, gets the position and Kubernetes'
- * words for it.
+ * The elements of a list whose shape is LIST, in memory of scratch; they borrow from list and
+ * schema. 0; -ENOMEM; HF_E_INVALID: an element has no step, and the list counts as a leaf. Then
+ * reason, unless it is NULL, gets the element's position and Kubernetes' message.
  */
 int hfd_shape_elements(struct hf__arena *scratch, const struct hfd_schema *schema,
                        const struct hf__json *list, struct hfd_elements *ret_elements,

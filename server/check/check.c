@@ -73,8 +73,8 @@ static void check_directory(struct check *check, const char *flag, const char *p
                 (void)close(fd);
 }
 
-/* The directory of the kubeconfig that the start writes: it must exist, unless it is the data
- * directory, which the start makes before. */
+/* Checks the kubeconfig that the start would write. Its directory must exist, unless it is the data
+ * directory, which the start creates earlier. */
 static void check_kubeconfig(struct check *check) {
         const char *path = check->config->admin_kubeconfig;
         char directory[PATH_MAX];
@@ -123,7 +123,7 @@ static void check_certificates(struct check *check) {
         hfd_secret_free(client_ca);
 }
 
-/* The certificates that the server makes itself. */
+/* Checks the certificates that the server makes itself. */
 static void check_cert_dir(struct check *check) {
         const struct hfd_config *config = check->config;
         struct hfd_identity identity;
@@ -155,7 +155,7 @@ static void check_tokens(struct check *check) {
         hfd_auth_free(auth);
 }
 
-/* The keys of the tokens of service accounts; check_cert_dir checks the generated one. */
+/* Checks the keys that sign tokens of service accounts; check_cert_dir checks the generated key. */
 static void check_account_keys(struct check *check) {
         struct hf_status status = {0};
         struct hfd_jwt_key_set *keys = NULL;
@@ -218,7 +218,7 @@ static void check_store(struct check *check) {
                status.message);
 }
 
-/* The same message as at the start, where the first fault in a manifest is the only one. */
+/* Prints the same message as the start would: only about the first fault in a manifest. */
 static void check_manifests(struct check *check, const struct hfd_extra *extra) {
         struct hfd_server server;
         struct hf_status status = {0};
@@ -233,7 +233,7 @@ static void check_manifests(struct check *check, const struct hfd_extra *extra) 
         hfd_server_done(&server);
 }
 
-/* Binds a free port of the address, which the kernel chooses: a running server may use
+/* Binds the address with a free port that the kernel chooses, because a running server may use
  * --secure-port. */
 static void check_bind_address(struct check *check) {
         const char *text = check->config->bind_address;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * `holdfastd --check`: checks what the flags name, as the start of the server would, and changes
- * nothing: no file is written, no lock taken, no connection accepted, no request sent to the
- * store. So it may run beside a server with the same flags. What only shows when the server runs is
- * not checked: whether the port is free, whether the store responds, whether another process uses
- * the data directory.
+ * `holdfastd --check`: checks what the flags name, as the start of the server would. It writes no
+ * file, takes no lock, accepts no connection and sends the store no request, so it may run beside a
+ * server with the same flags. It does not check what only a running server can find out: whether
+ * the port is free, whether the store responds, whether another process uses the data directory.
  *
  * Thread: main, before there are others. Blocks on files.
  */

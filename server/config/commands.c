@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of the commands: their names, their arguments, and how their --help begins. */
+/* The table of commands: their names, their arguments, and how their --help begins. */
 #include "server/config/commands.h"
 
 const struct hfd_command_info hfd_commands[HFD_COMMAND_VERSION + 1] = {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The table of the commands, for flags.c. Immutable; any thread.
+ * The table of commands, for flags.c and flags_parse.c. Immutable. Thread: any.
  *
  * The first line of an intro is "holdfastd release [flags]: what it does". If the command has
- * commands below it, there is a line for each instead, "holdfastd release [flags]  what it does".
- * The manual (server/manual) depends on that.
+ * sub-commands, the intro has a line for each of them instead, "holdfastd release [flags]  what it
+ * does". The manual (server/manual) depends on this form.
  */
 #include "server/config/config.h"
 
 struct hfd_command_info {
         const char *suffix;       /* as written after "holdfastd" */
-        const char *arguments[3]; /* what its words without a flag are; NULL-terminated */
-        const char *intro;        /* of its --help; NULL: it has none of its own */
+        const char *arguments[3]; /* names of its arguments that are no flags; NULL-terminated */
+        const char *intro;        /* how its --help begins; NULL: it has no --help of its own */
 };
 extern const struct hfd_command_info hfd_commands[HFD_COMMAND_VERSION + 1];

@@ -130,7 +130,8 @@ bool hfd_config_is_in_memory(const struct hfd_config *config) {
         return is_set(config->storage) && strcmp(config->storage, "memory") == 0;
 }
 
-/* The directories and files whose flags were not given. A process that keeps nothing has none. */
+/* Derives the directories and files whose flags were not given. With --storage=memory there are
+ * none, so the caller does not call this. */
 static int derive_paths(struct hfd_config *config) {
         int r = 0;
 

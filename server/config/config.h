@@ -42,10 +42,10 @@ enum hfd_command {
 enum hfd_output { HFD_OUTPUT_TEXT, HFD_OUTPUT_JSON }; /* in the order of --output */
 
 /*
- * All strings are owned. After hfd_flags_parse no string of a flag is NULL (except for the commands
- * version and help, which parse no flags); "" = the flag was not given and has no default. The
- * comments below give the defaults that are not in the table of flags, because they are derived at
- * run time.
+ * All strings are owned. After hfd_flags_parse no string of a flag is NULL; "" = the flag was not
+ * given and has no default. (The commands version and help parse no flags, so all strings are
+ * NULL.) The comments below give the defaults that are derived at run time; the others are in the
+ * table of flags.
  */
 struct hfd_config {
         enum hfd_command command;
@@ -118,7 +118,7 @@ struct hfd_config {
         hf_nsec shutdown_delay;
         bool shutdown_send_retry_after;
 
-        char *ignored_flags; /* those of kube-apiserver, comma separated; NULL or "" = none */
+        char *ignored_flags; /* left out by kube_apiserver.h: "--a, --b"; NULL or "" = none */
         bool check;          /* check the flags and what they name, and exit */
 
         int64_t v; /* log verbosity. Up to 1: notices; 2 and 3: information; 4 and more: debug */
@@ -135,9 +135,9 @@ struct hfd_config {
         size_t n_arguments;
 };
 
-/* Sets members whose flags were not given: derives them from the environment, the host's name and
- * other members. Splits the lists. HF_E_INVALID: a list is malformed; the message names the flag.
- * Or -errno. Call once. */
+/* Derives the members whose flags were not given from the environment, the host's name and other
+ * members, and splits the lists. HF_E_INVALID: a list is malformed; the message names the flag. Or
+ * -errno. After an error the caller still calls hfd_config_done. Call once. */
 int hfd_config_complete(struct hfd_config *config, struct hf_status *reterr_status);
 /* Where the objects are, for messages: "etcd at <first URL>", "the store <file>" or "the store in
  * memory". */

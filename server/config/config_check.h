@@ -2,7 +2,7 @@
 #pragma once
 /*
  * Checks a completed configuration (config.h). A message names the flag, and the rule that it
- * breaks. Pure: neither function does I/O.
+ * breaks. Pure: no I/O. Thread: any.
  */
 #include "server/config/config.h"
 

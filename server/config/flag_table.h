@@ -27,7 +27,7 @@ enum hfd_flag_kind {
 struct hfd_flag {
         const char *name;
         enum hfd_flag_kind kind;
-        unsigned commands;         /* the commands whose --help shows the flag */
+        unsigned commands;         /* the commands whose --help shows it; bit 1 << hfd_command */
         size_t offset;             /* of its member in struct hfd_config */
         const char *default_value; /* "" = hfd_config_complete derives it, or there is none */
         const char *shown_default; /* the default as --help shows it; NULL = default_value */
@@ -42,9 +42,10 @@ struct hfd_flag {
 const struct hfd_flag *hfd_flag_table_find(const char *name, size_t n);
 /* Finds the flag that a letter is short for. NULL: there is none. */
 const struct hfd_flag *hfd_flag_table_find_letter(char letter);
-/* The flag of the command whose name is nearest to the n bytes at name. NULL: none is near. */
+/* Of the flags that the command accepts, the name that is nearest to the n bytes at name. Static.
+ * NULL: none is near (hint.h). */
 const char *hfd_flag_table_near(const char *name, size_t n, enum hfd_command command);
-/* The flag at this position of the table. NULL: it is behind the last one. */
+/* The flag at this position of the table. NULL: the table has fewer flags. */
 const struct hfd_flag *hfd_flag_table_at(size_t position);
 /* The position of a flag in the table; less than HFD_FLAGS_MAX. */
 size_t hfd_flag_table_position(const struct hfd_flag *flag);

@@ -192,8 +192,8 @@ const struct hfd_flag *hfd_flag_table_find_letter(char letter) {
 }
 
 /* `holdfastd release` also accepts, checks and ignores the flags of the server, so that one list of
- * flags in a systemd unit is valid for both. But it does not ignore --check, because it would
- * release. */
+ * flags in a systemd unit is valid for both commands. It refuses --check: if it ignored this flag,
+ * it would release a Lease for a user who only wants a check. */
 bool hfd_flag_table_accepts(const struct hfd_flag *flag, enum hfd_command command) {
         unsigned commands = flag->commands;
 

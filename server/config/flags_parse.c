@@ -36,7 +36,7 @@ struct arguments {
         int argc, next; /* next: the index of the first argument that is not parsed yet */
         char *const *argv;
         bool seen[HFD_FLAGS_MAX];    /* the flags that were given, to find duplicates */
-        const struct hfd_flag *bare; /* the previous argument, if a boolean flag without '=' */
+        const struct hfd_flag *bare; /* the last argument, if it is a boolean flag without '=' */
 };
 
 /* Returns the value of a flag: the text after '=' (rest begins with it), or the next argument. A
@@ -54,8 +54,8 @@ static const char *read_value(struct arguments *arguments, const struct hfd_flag
         return arguments->next < arguments->argc ? arguments->argv[arguments->next++] : NULL;
 }
 
-/* The word after `command` that argument may have meant. NULL: none is near, or a flag or a
- * complete command comes before the argument. */
+/* The sub-command of `command` that the user may have meant by argument. NULL: none is near, or
+ * argument does not follow the command directly. */
 static const char *near_command(const struct arguments *arguments, const char *argument,
                                 enum hfd_command command) {
         const char *begin = hfd_commands[command].suffix, *best = NULL;
@@ -187,10 +187,10 @@ static bool take_command(struct arguments *arguments, enum hfd_command command) 
         return true;
 }
 
-/* Finds the sub-command, which must come first; `help` may follow it. --help and --version may be
- * any argument and take precedence, so that they work on a command line with mistakes too. */
+/* Finds the command, which must come first; `help` may follow it. --help and --version may stand
+ * anywhere and take precedence, so that they work on a command line with mistakes too. */
 static void find_command(struct arguments *arguments, struct hfd_config *config) {
-        /* Tries the last one first: "store" must be tried after "store copy" and the like. */
+        /* Tries the last command first, because "store" must be tried after "store copy". */
         for (int i = HFD_COMMAND_VERSION; i > HFD_COMMAND_SERVE; i--)
                 if (take_command(arguments, (enum hfd_command)i)) {
                         config->command = (enum hfd_command)i;

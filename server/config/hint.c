@@ -38,7 +38,7 @@ static size_t distance(const char *a, size_t n_a, const char *b, size_t n_b) {
         return last[n_b];
 }
 
-/* MAX_DISTANCE + 1: they are not near. */
+/* The number of changes from given to known. MAX_DISTANCE + 1: the names are not near. */
 static size_t near_distance(const char *given, size_t n, const char *known) {
         size_t n_known = strlen(known);
 

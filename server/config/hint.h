@@ -5,9 +5,9 @@
 #include <stddef.h>
 
 /*
- * Offers one known name to a search; call it for each, in any order. *best is NULL at first. It
- * becomes `known` (borrowed) if that is nearer to the n bytes of given than *best is. Near means
- * at most two letters that are wrong, missing, too many or swapped with their neighbour, and that
- * at least half of the letters are right. '_' counts as '-'.
+ * Offers one known name to a search. Call this for each name, in any order, with *best NULL at
+ * first. *best becomes `known` (borrowed) if that is near to the n bytes of given, and nearer than
+ * *best was. A name is near if at most two of its letters, and at most half of them, are wrong,
+ * missing, too many or swapped with their neighbour. '_' counts as '-'.
  */
 void hfd_hint_offer(const char *given, size_t n, const char *known, const char **best);

@@ -17,10 +17,11 @@
 #include "base/strbuf.h"
 #include "server/config/flags.h"
 
-/* Arguments that are added: --data-dir, --tls-cert-file, --tls-private-key-file. */
+/* The most arguments that are added: --data-dir, --tls-cert-file, --tls-private-key-file. */
 #define ADDED_MAX 3
 
-/* The flags that are left out (kube_apiserver.h). boolean: the value is never the next argument. */
+/* The flags that are left out (kube_apiserver.h). The value of a boolean one is never the next
+ * argument. */
 static const struct ignored {
         const char *name;
         bool boolean;
@@ -86,8 +87,8 @@ static bool is_flag(const char *argument, const char *name) {
                (argument[2 + n] == '=' || argument[2 + n] == '\0');
 }
 
-/* Notes what the added arguments depend on. The value of argument is the text after '=', or
- * next. */
+/* Notes the flags on which the added arguments depend. The value of the flag `argument` is the text
+ * after its '=', or else next. */
 static void note_flag(struct rewrite *rewrite, const char *argument, const char *next) {
         const char *equals = strchr(argument, '=');
 

@@ -14,9 +14,10 @@ bool hfd_is_kube_apiserver(const char *argv0);
 /*
  * Parses the command line of kube-apiserver:
  *
- *  - Flags that have no meaning here are left out, and named in ret_config->ignored_flags. They
- *    are those that weaken nothing when they are ignored; all others are refused as unknown.
- *  - Data goes to --cert-dir, if --data-dir is not given.
+ *  - Some flags that holdfastd does not have are left out, and named in ret_config->ignored_flags:
+ *    those whose absence weakens nothing. Any other flag that holdfastd does not have is refused as
+ *    unknown.
+ *  - If --data-dir is not given, --cert-dir is also the data directory.
  *  - <cert-dir>/apiserver.crt and .key are the serving certificate and its key, if they exist and
  *    --tls-cert-file is not given.
  *

@@ -2,9 +2,10 @@
 /*
  * AES-GCM and AES-CBC by OpenSSL.
  *
- * Invariants. No byte of a plain text leaves hfd_cipher_open before its tag was compared. The key
- * exists once, and is overwritten before its memory is freed. OpenSSL's queue of errors is empty
- * afterwards, because the queue belongs to the thread and TLS reads it.
+ * Invariants. With AES-GCM, no decrypted byte leaves hfd_cipher_open before the tag was compared.
+ * This file keeps one copy of a key, and overwrites it before it frees the memory. Each function
+ * leaves OpenSSL's queue of errors empty, because the queue belongs to the thread, and TLS reads
+ * it.
  */
 #include "server/encryption/cipher.h"
 
@@ -22,11 +23,11 @@
 
 #define GCM_NONCE 12
 #define GCM_TAG   16
-#define BLOCK     16 /* of AES: the nonce of CBC, and its padding at most */
+#define BLOCK     16 /* bytes of a block of AES, of CBC's nonce, and of CBC's longest padding */
 
 struct hfd_cipher {
         enum hfd_cipher_kind kind;
-        EVP_CIPHER *algorithm; /* owned; fetched once, because a fetch takes longer than a value */
+        EVP_CIPHER *algorithm; /* owned; fetched once: a fetch takes longer than an encryption */
         uint8_t key[HFD_CIPHER_KEY_MAX];
 };
 
@@ -67,7 +68,7 @@ struct hfd_cipher *hfd_cipher_free(struct hfd_cipher *cipher) {
         return NULL;
 }
 
-/* Adds the additional data of GCM. CBC has none. */
+/* Passes the additional data to GCM; CBC takes none. False: OpenSSL has failed. */
 static bool add_text(const struct hfd_cipher *cipher, EVP_CIPHER_CTX *ctx, const char *text) {
         size_t n = strlen(text);
         int n_done;
@@ -80,7 +81,8 @@ static bool add_text(const struct hfd_cipher *cipher, EVP_CIPHER_CTX *ctx, const
 
 /* ---- encrypting ---- */
 
-/* Encrypts into out, which has room for it. Returns the number of bytes; -1 = out of memory. */
+/* Encrypts plain into out, which must have room for BLOCK more bytes than plain has. Returns the
+ * number of bytes written; -1 = out of memory. */
 static int encrypt(const struct hfd_cipher *cipher, EVP_CIPHER_CTX *ctx, const uint8_t *nonce,
                    const char *additional, const struct hf__buf *plain, uint8_t *out) {
         int n = 0, n_last = 0;
@@ -132,8 +134,9 @@ int hfd_cipher_seal(const struct hfd_cipher *cipher, const uint8_t nonce[HFD_NON
 /* ---- decrypting ---- */
 
 /*
- * Decrypts the n bytes of in, without nonce and tag. Returns the number of bytes; -1: the key or
- * the additional data is another one. Before the result is known, out may have wrong bytes.
+ * Decrypts the n_in bytes of in; GCM's tag follows them. Returns the number of bytes in out. -1:
+ * the bytes, the key or the additional data is wrong; out may then have bytes that must not be
+ * used.
  */
 static int decrypt(const struct hfd_cipher *cipher, EVP_CIPHER_CTX *ctx, const uint8_t *nonce,
                    const char *additional, const uint8_t *in, size_t n_in, uint8_t *out) {
@@ -150,7 +153,7 @@ static int decrypt(const struct hfd_cipher *cipher, EVP_CIPHER_CTX *ctx, const u
         return EVP_DecryptFinal_ex(ctx, out + n, &n_last) == 1 ? n + n_last : -1;
 }
 
-/* Whether n bytes can be a value of this cipher: *ret_why is set if they cannot. */
+/* Whether n bytes can be a value that this cipher has encrypted. If not, *ret_why is the reason. */
 static bool has_size(const struct hfd_cipher *cipher, size_t n, const char **ret_why) {
         size_t n_least = nonce_size(cipher) + (cipher->kind == HFD_AES_GCM ? GCM_TAG : BLOCK);
 

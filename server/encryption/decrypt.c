@@ -2,8 +2,8 @@
 /*
  * Decrypts kvs and events (decrypt.h).
  *
- * Invariant: a copy has a reference to each of its values, also to those that it shares with the
- * original, so that all are dropped alike.
+ * Invariant: a copy has a reference to each of its values, also to those that were not decrypted.
+ * So the function that frees a copy drops every value in the same way.
  */
 #include "server/encryption/decrypt.h"
 
@@ -25,8 +25,8 @@ static const struct hfd_encryption_rule *rule_of(const struct hfd_covered *cover
         return kv->value ? hfd_covered_rule(covered, kv->key) : NULL;
 }
 
-/* Replaces the borrowed value of kv by a reference, to the decrypted value if a rule covers the
- * key. 0 or -ENOMEM: it has no value then. */
+/* Replaces the borrowed value of kv by a reference; if a rule covers the key, to the decrypted
+ * value. 0, or -ENOMEM: then kv has no value. */
 static int open_kv(const struct hfd_covered *covered, struct hfd_kv *kv) {
         const struct hfd_encryption_rule *rule = rule_of(covered, kv);
         struct hfd_opened opened = {0};
@@ -76,7 +76,7 @@ void hfd_decrypt_kvs_free(struct hfd_kv *kvs, size_t n) {
 
 /* ---- events ---- */
 
-/* The kv of a progress event is not set. */
+/* Only a put has a value: a deletion has none, and the kv of a progress event is not set. */
 static bool has_value(const struct hfd_watch_event *event) {
         return event->type == HFD_WATCH_PUT && event->kv.value;
 }

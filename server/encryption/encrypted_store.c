@@ -7,9 +7,10 @@
  *
  * What no rule covers is neither copied nor delayed.
  *
- * Invariant: each callback gets either all values of its reply decrypted or marked as sealed, or an
- * error. If memory runs out, a reply becomes -ENOMEM, and an event loses its value, which its
- * receiver takes for the same (hfd_kv.value).
+ * Invariant: if a rule covers a key, a callback gets the key's value decrypted or marked as sealed.
+ * If memory runs out, a reply becomes the error -ENOMEM. Of a batch of events only one is delivered
+ * then, without its value; this tells the receiver that memory ran out (hfd_kv.value in
+ * storage/store.h).
  */
 #include "server/encryption/encrypted_store.h"
 
@@ -60,7 +61,7 @@ static void drop_covered(struct hfd_covered *covered) {
 
 /* ---- replies ---- */
 
-/* A callback of the user, while the inner store carries out its operation. */
+/* The caller's callback, kept while the inner store carries out the operation. */
 struct forward {
         struct encrypted *e;
         hfd_store_fn done;
@@ -94,7 +95,8 @@ static struct forward *new_forward(struct encrypted *e, hfd_store_fn done, void 
         return forward;
 }
 
-/* r: of the start of the operation. After an error on_reply is not called. */
+/* r: the result of starting the operation. After an error on_reply is not called, so forward is
+ * freed here. Returns r. */
 static int check_started(struct forward *forward, int r) {
         if (r != 0)
                 free(forward);
@@ -144,7 +146,8 @@ static bool is_covered(const struct hfd_covered *covered, const struct hfd_txn *
         return false;
 }
 
-/* Whether it compares the value of a key that a rule covers: what is stored is never equal. */
+/* Whether the transaction compares the value of a key that a rule covers. Such a comparison would
+ * always fail, because the stored value is encrypted. */
 static bool compares_sealed(const struct hfd_covered *covered, const struct hfd_txn *txn) {
         for (size_t i = 0; i < txn->n_compares; i++)
                 if (txn->compares[i].kind != HFD_MOD_EQUALS &&
@@ -153,8 +156,8 @@ static bool compares_sealed(const struct hfd_covered *covered, const struct hfd_
         return false;
 }
 
-/* Replaces the value of a put by the encrypted one, a reference that the caller drops. 0, -ENOMEM
- * or -EIO: it has no value then. */
+/* Gives op a reference to its value, which the caller drops: for a put that a rule covers, to the
+ * encrypted value. 0, or -ENOMEM or -EIO: then op has no value. */
 static int seal_op(struct encrypted *e, const struct hfd_covered *covered, struct hfd_op *op) {
         const struct hfd_encryption_rule *rule = hfd_covered_rule(covered, op->key);
         struct hf__buf *plain = op->value;

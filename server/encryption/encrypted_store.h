@@ -18,19 +18,20 @@
  * Writes random bytes for a nonce. 0 or -EIO. Thread: any.
  */
 typedef int (*hfd_random_fn)(uint8_t *ret_bytes, size_t n);
-/* That of OpenSSL. */
+/* OpenSSL's random numbers, an hfd_random_fn. */
 int hfd_random_bytes(uint8_t *ret_bytes, size_t n);
 
 /*
- * On success the new store owns inner, and frees it when it is freed. prefix: of all keys, copied.
- * encryption: a reference is taken. 0, -ENOMEM or another -errno: the caller still owns inner.
+ * On success the new store owns inner, and frees it when it is freed itself. prefix: the prefix of
+ * all keys; copied. encryption: a reference is taken. 0; after -ENOMEM or another -errno the caller
+ * still owns inner.
  */
 int hfd_encrypted_store_new(struct hfd_store *inner, const char *prefix,
                             struct hfd_encryption *encryption, hfd_random_fn random,
                             struct hfd_store **ret_store);
 /*
- * Replaces the rules; a reference is taken. Values that were delivered before were decrypted by the
- * old ones, so the caller reads everything again. False: they are the same, and nothing was done.
- * store: made by hfd_encrypted_store_new. Thread: any.
+ * Replaces the rules; a reference is taken. Earlier values were decrypted by the old rules, so
+ * after true the caller must read everything again. False: the rules are the same, and nothing was
+ * done. store must come from hfd_encrypted_store_new. Thread: any.
  */
 bool hfd_encrypted_store_set(struct hfd_store *store, struct hfd_encryption *encryption);

@@ -202,7 +202,8 @@ int hfd_encryption_seal(const struct hfd_encryption_rule *rule, const char *key,
                                ret_stored);
 }
 
-/* Whether the value was encrypted with the key. No prefix is the beginning of another one. */
+/* Whether the value was encrypted with the key. No prefix is the beginning of another one, because
+ * each ends with the only colon after the name. */
 static bool is_of_key(const struct key *key, const struct hf__buf *stored) {
         if (!key->cipher)
                 return !hfd_is_sealed(stored);

@@ -21,14 +21,14 @@
 #include "client/yaml_body.h"
 #include "server/auth/files.h"
 
-#define JSON_MAX    ((size_t)4 << 20) /* what aliases can make of the text */
+#define JSON_MAX    ((size_t)4 << 20) /* bytes of a text after YAML's aliases are expanded */
 #define PLACE_MAX   160
 #define API_VERSION "apiserver.config.k8s.io/v1"
 #define KIND        "EncryptionConfiguration"
 
 struct parser {
         struct hfd_encryption *encryption; /* owned by the caller */
-        struct hfd_encryption_rule *rule;  /* the one that is being built */
+        struct hfd_encryption_rule *rule;  /* borrowed; the rule that is being built */
         char place[PLACE_MAX];             /* of the current value, for messages */
         struct hf_status *reterr_status;
 };
@@ -81,8 +81,9 @@ static bool is_leases(const char *plural, const char *group) {
         return strcmp(plural, "leases") == 0 && strcmp(group, "coordination.k8s.io") == 0;
 }
 
-/* Whether a group is served, but not this resource of it: a misspelt name, which would not be
- * encrypted. Kinds of other groups may be served later. */
+/* Whether the group is served, but has no such resource. The name must be misspelt then, and the
+ * objects that are meant would not be encrypted. A group that is not served may be served by a
+ * later version, so its resources are accepted. */
 static bool is_misspelt(const char *plural, const char *group) {
         size_t n;
         const struct hfd_resource *rows = hfd_resources(&n);

@@ -2,8 +2,8 @@
 /*
  * Reads the directives of a strategic merge patch, and copies values without them.
  *
- * Invariant: no copy contains a directive, because a stored one would be content that no client
- * expects. The recursion is as deep as the patch, whose depth the parser limits.
+ * Invariant: no copy contains a directive, because a directive in a stored object would be content
+ * that no client expects. The recursion is as deep as the patch, whose depth the parser limits.
  */
 #include "server/patch/directives.h"
 
@@ -29,8 +29,8 @@ static bool is_directive(const char *key) {
 }
 
 /*
- * Whether the copy of a new value omits m. A directive is an instruction and not content, and a
- * null that removes a member has nothing to remove in a new value.
+ * Whether the copy of a new value omits m: a directive, which is no content, or a null in an
+ * object, which would remove a member that a new value does not have.
  */
 static bool is_omitted(const struct hf__json *m, bool in_array) {
         if (in_array)

@@ -17,8 +17,8 @@ const char *hfd_directive_get(const struct hf__json *object);
 /* Returns the rest of text after prefix; NULL = text does not begin with prefix. */
 const char *hfd_directive_skip(const char *text, const char *prefix);
 /*
- * Copies a value that the document does not have yet. Omits directives everywhere, elements of
- * arrays that are directives, and nulls in objects. NULL = out of memory. The caller frees the
- * copy.
+ * Copies a value of the patch for which the document has no value yet. Omits all directives,
+ * elements of arrays that have the directive $patch, and nulls in objects. NULL = out of memory.
+ * The caller frees the copy.
  */
 struct hf__json *hfd_directives_copy_without(const struct hf__json *json);

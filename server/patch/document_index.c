@@ -3,11 +3,11 @@
  * The trees of a document's large containers, in a hash table by the address of the container.
  *
  * Invariants: a tree in the table has exactly the children of its container, because every change
- * goes through this file. No tree belongs to a container that was freed, because the address may be
- * used again: hfd_document_index_free removes the trees of all containers that it frees.
+ * goes through this file. No tree belongs to a container that was freed, because another container
+ * may get the same address: remove_trees removes the trees of all containers that are freed.
  *
  * A removed entry stays in the table with container NULL until the table grows, so that a search
- * does not stop at it too early (`used` distinguishes it from a slot that was never used).
+ * continues after it. `used` distinguishes it from a slot that was never used, where a search ends.
  */
 #include "server/patch/document_index.h"
 
@@ -123,7 +123,8 @@ static int find_or_build_tree(struct hfd_document_index *index, const struct hf_
         return 0;
 }
 
-/* Removes the trees of all containers in value. Takes as long as freeing value. */
+/* Removes the trees of value and of all containers in it. Takes time in proportion to the size of
+ * value, as freeing it does. */
 static void remove_trees(struct hfd_document_index *index, const struct hf__json *value) {
         struct hfd_document_tree *slot;
 
@@ -140,7 +141,7 @@ static void remove_trees(struct hfd_document_index *index, const struct hf__json
 
 /* ---- search ---- */
 
-/* Counts a search in n members, which visits about the logarithm of n. */
+/* Counts the steps of a search in a tree of n members: about the logarithm of n. */
 static int spend_search(struct hfd_document_index *index, size_t n) {
         size_t visits = 1;
 

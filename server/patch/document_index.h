@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A JSON document that a JSON patch changes. The operations of a patch may reach the same large
- * objects and arrays again and again, so a large one gets a tree (item_tree.h) when it is first
- * reached. From then on a search in it takes logarithmic time, even after changes.
+ * An index of a JSON document that a JSON patch changes. The operations of a patch may search the
+ * same large objects and arrays again and again. So a large container gets a tree (item_tree.h) at
+ * the first search in it. From then on a search in it takes logarithmic time, even after changes.
  *
  * While the index exists, the document's containers may be changed only by the functions below.
- * Thread: the owner of the arguments.
+ * Thread: owner only.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@ struct hfd_document_tree;
 struct hfd_patch_outcome;
 
 struct hfd_document_index {
-        struct hfd_patch_outcome *outcome; /* borrowed; counts the steps of at and get */
+        struct hfd_patch_outcome *outcome; /* borrowed; counts the steps of the searches */
         struct hfd_document_tree *trees;   /* owned; a hash table by container */
         size_t n_trees, n_slots; /* used slots, removed entries included; all slots: 0 or 2^n */
 };
@@ -32,8 +32,8 @@ void hfd_document_index_init(struct hfd_document_index *index, struct hfd_patch_
 void hfd_document_index_done(struct hfd_document_index *index);
 
 /*
- * Finds the element of an array (by its number), or the member of an object (by its key). A number
- * beyond the end finds the end. 0, -ENOMEM or HF_E_TOO_LARGE.
+ * Find the element of an array (by its number), or the member of an object (by its key). A number
+ * beyond the end finds the end. 0, -ENOMEM, or HF_E_TOO_LARGE: the patch has used too many steps.
  */
 int hfd_document_index_at(struct hfd_document_index *index, struct hf__json *array, size_t number,
                           struct hfd_document_place *ret_place);
@@ -42,9 +42,9 @@ int hfd_document_index_get(struct hfd_document_index *index, struct hf__json *ob
 
 /*
  * The functions below change the container in which one of the functions above has found the place.
- * insert puts value there: before the element of an array or at its end, or as the member `key` of
- * an object, which must not have it. 0, -ENOMEM or HF_E_TOO_LARGE. replace and insert take
- * ownership of value, even on failure.
+ * insert puts value before the element of an array that was found, or at the array's end; or adds
+ * it to an object as the member `key`, which the object must not have. replace frees the member
+ * that was found. Both take ownership of value, even on failure. 0, -ENOMEM or HF_E_TOO_LARGE.
  */
 int hfd_document_index_insert(struct hfd_document_index *index, struct hf__json *container,
                               struct hfd_document_place *place, const char *key,

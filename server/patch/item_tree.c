@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A weight-balanced tree. Each node knows the number of nodes below it, which gives both the place
- * of a child and the balance.
+ * A weight-balanced tree. Each node has the size of the tree that begins at it. From the sizes
+ * follow the place of a child, and whether the tree is balanced.
  *
- * Invariant: of the two sides of a node neither weighs more than DELTA times the other; the weight
- * is the number of nodes plus one. So the depth is logarithmic whatever a client inserts and
- * removes, and recursion is safe. For this pair of DELTA and GAMMA that is proved (Hirai,
- * Yamamoto: Balancing weight-balanced trees, 2011).
+ * Invariant: neither subtree of a node weighs more than DELTA times the other one; the weight is
+ * the number of nodes plus one. So the depth is logarithmic whatever a client inserts and removes,
+ * and recursion is safe. It is proved that `balance` keeps the invariant with these values of DELTA
+ * and GAMMA (Hirai, Yamamoto: Balancing weight-balanced trees, 2011).
  */
 #include "server/patch/item_tree.h"
 
@@ -43,7 +43,7 @@ static uint32_t update_size(struct hfd_item_tree *tree, uint32_t at) {
         return at;
 }
 
-/* The right child becomes the root of this part. */
+/* Makes the right child of `at` the root of this subtree. Returns the root. */
 static uint32_t rotate_left(struct hfd_item_tree *tree, uint32_t at) {
         uint32_t root = NODE(tree, at).right;
 
@@ -60,7 +60,8 @@ static uint32_t rotate_right(struct hfd_item_tree *tree, uint32_t at) {
         return update_size(tree, root);
 }
 
-/* Restores the invariant after one node was inserted or removed below `at`. */
+/* Restores the invariant after one node was inserted or removed below `at`. Returns the new root of
+ * the subtree. */
 static uint32_t balance(struct hfd_item_tree *tree, uint32_t at) {
         struct hfd_item_node *node = &NODE(tree, at);
         uint32_t left = node->left, right = node->right;
@@ -138,7 +139,7 @@ void hfd_item_tree_done(struct hfd_item_tree *tree) {
 
 size_t hfd_item_tree_count(const struct hfd_item_tree *tree) { return NODE(tree, tree->root).size; }
 
-/* The node at a place; 0 = there are fewer. */
+/* The node at a place; 0 = the tree has fewer nodes. */
 static uint32_t node_at(const struct hfd_item_tree *tree, size_t place) {
         uint32_t at = tree->root;
 
@@ -223,7 +224,8 @@ void hfd_item_tree_insert(struct hfd_item_tree *tree, size_t place, struct hf__j
         tree->root = insert_below(tree, tree->root, place, added);
 }
 
-/* Removes the node at the place, which is below `at`. *ret_removed is its number. */
+/* Removes the node at the place within the subtree `at`. *ret_removed is the node's number. Returns
+ * the new root of the subtree. */
 static uint32_t remove_below(struct hfd_item_tree *tree, uint32_t at, size_t place,
                              uint32_t *ret_removed) {
         struct hfd_item_node *node = &NODE(tree, at);
@@ -242,7 +244,7 @@ static uint32_t remove_below(struct hfd_item_tree *tree, uint32_t at, size_t pla
         *ret_removed = at;
         if (node->left == 0 || node->right == 0)
                 return node->left != 0 ? node->left : node->right;
-        /* The next node in order takes the place of the removed one. */
+        /* The node that follows in order takes the place of the removed node. */
         uint32_t right = remove_below(tree, node->right, 0, &next);
         NODE(tree, next).left = node->left;
         NODE(tree, next).right = right;

@@ -6,7 +6,7 @@
  * object's are sorted by key. The place of a child is its number in this order.
  *
  * The tree only points to the children. Code that changes the container must change the tree as
- * well. Thread: the owner of the arguments.
+ * well. Thread: owner only.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,11 +28,13 @@ void hfd_item_tree_done(struct hfd_item_tree *tree);
 size_t hfd_item_tree_count(const struct hfd_item_tree *tree);
 /* The child at a place; NULL = there are fewer children. */
 struct hf__json *hfd_item_tree_at(const struct hfd_item_tree *tree, size_t place);
-/* For an object. True: the key is at *ret_place. False: a new child with this key belongs there. */
+/* Only for the tree of an object. True: the child with this key is at *ret_place. False: there is
+ * no such child, and a new one belongs at *ret_place. */
 bool hfd_item_tree_find(const struct hfd_item_tree *tree, const char *key, size_t *ret_place);
 /* Makes room for one insert, which then cannot fail. 0, -ENOMEM or HF_E_TOO_LARGE. */
 int hfd_item_tree_reserve(struct hfd_item_tree *tree);
-/* Inserts before the child at the place; place is at most the number of children. Needs reserve. */
+/* Inserts item before the child at the place. place is at most the number of children. The caller
+ * has called hfd_item_tree_reserve. */
 void hfd_item_tree_insert(struct hfd_item_tree *tree, size_t place, struct hf__json *item);
 void hfd_item_tree_remove(struct hfd_item_tree *tree, size_t place);
 void hfd_item_tree_replace(struct hfd_item_tree *tree, size_t place, struct hf__json *item);

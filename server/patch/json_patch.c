@@ -7,8 +7,8 @@
  * counts against HFD_PATCH_STEPS_MAX. The bytes of copies also count against COPY_MAX. The result
  * is never nested more deeply than the parser accepts, because printing recurses.
  *
- * The reasons of a refusal are worded as in the Go library that Kubernetes uses, if it has the same
- * one.
+ * If the Go library that Kubernetes uses refuses a patch for the same reason, the message is the
+ * library's.
  */
 #include "server/patch/json_patch.h"
 
@@ -23,7 +23,7 @@
 #include "base/json.h"
 #include "server/patch/document_index.h"
 
-#define COPY_MAX ((size_t)3 << 20) /* estimated bytes that copies add; a body may be as large */
+#define COPY_MAX ((size_t)3 << 20) /* estimated bytes that copies add: the limit of a body */
 
 struct operation {
         const char *op, *path, *from; /* from NULL = not given */
@@ -42,7 +42,7 @@ struct patching {
 struct location {
         struct hf__json *container;      /* NULL = the whole document */
         struct hfd_document_place place; /* place.member NULL = the container has no such member */
-        char *key;    /* owned; the last token: a key of an object; an index of an array, or "-" */
+        char *key;    /* owned; the last token: an object's key, or an array's index or "-" */
         size_t depth; /* nesting depth of the member; that of the whole document is 1 */
 };
 
@@ -57,7 +57,7 @@ static int refuse_missing_path(struct patching *p, const char *which, const char
                                 op, *op == 't' ? "" : "doc ", which, quote, pointer, quote);
 }
 
-/* The container exists, but the last token does not name a member of it. */
+/* Refuses a pointer whose container exists, but whose last token does not name a member of it. */
 static int refuse_missing_key(struct patching *p, const char *pointer,
                               const struct location *location) {
         const char *op = p->operation->op;
@@ -80,7 +80,7 @@ struct measure {
         size_t depth; /* of the deepest node */
 };
 
-/* Adds json and all in it to m. depth is that of json. */
+/* Adds json and all values in it to m. depth: the depth of json. */
 static void measure_value(const struct hf__json *json, size_t depth, struct measure *m) {
         const char *key = hf__json_key(json), *text = hf__json_text(json);
 
@@ -136,8 +136,9 @@ static bool parse_index(const char *text, size_t *ret_index) {
 }
 
 /*
- * Finds what token names in container. The end of an array, "-" or its length, is a place without a
- * member. *ret_exists: for an array, the token names a member or the end; for an object, true.
+ * Finds the place that token names in container. The end of an array ("-", or its length as the
+ * index) is a place without a member. *ret_exists: an array has a member or its end there; always
+ * true for an object.
  */
 static int find_place(struct patching *p, struct hf__json *container, const char *token,
                       struct hfd_document_place *ret_place, bool *ret_exists) {
@@ -227,8 +228,9 @@ static int store_value(struct patching *p, struct location *location, struct hf_
 }
 
 /*
- * Adds value at path; which: its role, for messages. depth: at this or a smaller depth value is
- * known to fit; 0 = unknown. Takes ownership of value, even on failure.
+ * Adds value at path; which: the role of path, for messages. depth: value was already in the
+ * document at this depth, so at this or a smaller depth its own depth need not be checked; 0 = it
+ * is new. Takes ownership of value, even on failure.
  */
 static int add_value(struct patching *p, const char *which, const char *path, size_t depth,
                      struct hf__json *value) {
@@ -245,7 +247,8 @@ static int add_value(struct patching *p, const char *which, const char *path, si
         return r;
 }
 
-/* Removes the value at path from the document. The caller frees *ret_value. */
+/* Removes the value at path from the document, and returns it with the depth that it had. The
+ * caller frees *ret_value. */
 static int detach_value(struct patching *p, const char *which, const char *path, size_t *ret_depth,
                         struct hf__json **ret_value) {
         struct location location = {0};
@@ -360,15 +363,15 @@ static int apply_move(struct patching *p, const struct operation *operation) {
         return r == 0 ? add_value(p, "destination path", path, depth, value) : r;
 }
 
-/* A test for null is also right for a key that an object does not have, as in kube-apiserver:
- * clients ask so whether a field is absent. */
+/* Whether a test succeeds. As in kube-apiserver, a test for null also succeeds if the object does
+ * not have the key: clients use it to test that a field is absent. */
 static bool is_as_tested(const struct location *location, const struct hf__json *value) {
         if (!location->place.member)
                 return hf__json_is_object(location->container) && hf__json_is_null(value);
         return hf__json_equal(location->place.member, value);
 }
 
-/* The comparison ends with the smaller of the two values, so it costs no more than the patch. */
+/* The comparison ends with the smaller of the two values, so only the value in the patch counts. */
 static int apply_test(struct patching *p, const struct operation *operation) {
         struct measure m = {0};
         struct location location = {0};

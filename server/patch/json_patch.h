@@ -6,8 +6,8 @@
 struct hf__json;
 
 /*
- * Applies the operations of patch in order. patch must be an array of at most HFD_PATCH_OPS_MAX
- * objects. patch.h lists the results.
+ * Applies the operations of patch in order. patch must be an array with at most HFD_PATCH_OPS_MAX
+ * elements. patch.h lists the results.
  */
 int hfd_json_patch_apply(struct hf__json **document, const struct hf__json *patch,
                          struct hfd_patch_outcome *outcome);

@@ -2,11 +2,11 @@
 /*
  * The merge of one list, in these steps, as in Kubernetes:
  *
- *      check     the types of all elements of the patch and the order
+ *      check     the types of all elements of the patch and of the order list
  *      replace   if an element has `$patch: replace`, target becomes empty
- *      delete    each element with `$patch: delete` removes the elements of its identity
- *      merge     each other element is merged into the first of its identity, or appended
- *      order     the elements in the order list get its order; the others keep theirs
+ *      delete    each element with `$patch: delete` removes all elements with its identity
+ *      merge     each other element is merged into the first one with its identity, or appended
+ *      order     the elements in the order list get its order; the others keep their order
  *
  * Invariant: the indexes of the patch and of the previous list stay valid during the merge, because
  * neither the patch nor the copy of the previous list changes.
@@ -25,7 +25,7 @@
 #include "base/json_index.h"
 #include "server/patch/directives.h"
 
-/* One merge that is running. */
+/* The state of one merge. */
 struct merging {
         const struct hfd_list_merge *merge;
         struct hf__json *target;
@@ -61,7 +61,7 @@ static bool is_directive(const struct hf__json *element, const char *word) {
         return directive && strcmp(directive, word) == 0;
 }
 
-/* Checks that an element is a directive, an object with a merge key, or a string. */
+/* Checks that an element is a directive or has an identity. */
 static int check_element(const struct hfd_list_merge *merge, const struct hf__json *element) {
         const char *key = merge->key, *directive = hfd_directive_get(element);
         const char *expected = key ? "map[string]interface {}" : "string";
@@ -103,7 +103,7 @@ static int check_types(const struct merging *m) {
 
 /* ---- replace and delete ---- */
 
-/* Whether an element of the patch replaces the list. */
+/* Whether an element of the patch says that the patch replaces the list. */
 static bool has_replace(const struct hf__json *patch) {
         for (const struct hf__json *e = hf__json_first(patch); e; e = hf__json_next(e))
                 if (is_directive(e, "replace"))
@@ -116,7 +116,7 @@ static void delete_element(struct merging *m, size_t position) {
         m->current[position] = NULL;
 }
 
-/* Deletes all elements of one identity; the stored list may contain duplicates. */
+/* Deletes all elements with one identity; the stored list may contain duplicates. */
 static void delete_identity(struct merging *m, const char *identity) {
         const struct hf__json_index *index = &m->by_previous;
         const struct hf__json_index_entry *entry = hf__json_index_find(index, identity);
@@ -146,8 +146,8 @@ static void apply_directives(struct merging *m) {
 /* ---- merge ---- */
 
 /*
- * The element into which the patch's element at a position is merged; NULL = it must be appended.
- * `first` is the position of the first element of the patch with this identity.
+ * The element of target into which an element of the patch is merged; NULL = the latter must be
+ * appended. first: the position of the first element of the patch with this identity.
  */
 static struct hf__json *find_target(const struct merging *m, const char *identity, size_t first) {
         const struct hf__json_index_entry *entry = hf__json_index_find(&m->by_previous, identity);
@@ -180,7 +180,7 @@ static int merge_elements(struct merging *m) {
 
 /* ---- order ---- */
 
-/* An element of the merged list, with its positions; SIZE_MAX = it is not in that list. */
+/* An element of the merged list, with its positions in three lists; SIZE_MAX = not in this list. */
 struct ordered {
         struct hf__json *element;
         size_t wanted;   /* in the order list of the patch */
@@ -204,9 +204,9 @@ static size_t find_position(const struct hf__json_index *index, const char *iden
 }
 
 /*
- * Interleaves named and rest into target; each keeps its own order. An element of rest is put
- * before the next element of named if it preceded that element in the previous list. New elements
- * of rest come last.
+ * Appends the elements of named and rest to target; each of the two keeps its own order. An element
+ * of rest comes before the next element of named if it preceded that element in the previous list.
+ * Elements of rest that are new come last.
  */
 static void append_in_order(struct hf__json *target, const struct ordered *named, size_t n_named,
                             const struct ordered *rest, size_t n_rest) {
@@ -221,7 +221,7 @@ static void append_in_order(struct hf__json *target, const struct ordered *named
         }
 }
 
-/* Empties target into the two arrays: the elements that `by_order` contains, and the others. */
+/* Moves the elements of target to two arrays: to named if by_order has them, else to rest. */
 static void split_elements(struct merging *m, const struct hf__json_index *by_order,
                            struct ordered *named, size_t *n_named, struct ordered *rest,
                            size_t *n_rest) {
@@ -262,7 +262,7 @@ static int order_elements(struct merging *m) {
 
 /* ---- the merge ---- */
 
-/* Prepares what the steps use. 0 or -ENOMEM. */
+/* Makes the copy and the indexes that the steps use. 0 or -ENOMEM; call end_merge in any case. */
 static int begin_merge(struct merging *m) {
         const char *key = m->merge->key;
         size_t n = hf__json_count(m->target), i = 0;

@@ -3,9 +3,10 @@
  * JSON merge patch (RFC 7396): a member of the patch replaces the member of the document that has
  * the same key; if both are objects, they are merged; null removes the member.
  *
- * Invariant: a null that means removal never gets into the document. An object for which the
- * document has no object is therefore merged into an empty one instead of copied. Arrays are copied
- * unchanged, including nulls. The recursion is as deep as the patch, whose depth the parser limits.
+ * Invariant: a null that means removal never gets into the document. So if the document has no
+ * object for an object of the patch, the latter is merged into an empty object instead of copied.
+ * Arrays are copied unchanged, including nulls. The recursion is as deep as the patch, whose depth
+ * the parser limits.
  */
 #include "server/patch/merge_patch.h"
 

@@ -9,14 +9,15 @@
  *
  *      0
  *      HF_E_INVALID     the patch cannot be applied to this document; outcome->why is the reason
- *      HF_E_TOO_LARGE   it needs more copies or steps than one request may use
+ *      HF_E_TOO_LARGE   the patch needs more copies or steps than one request may use, or its
+ *                       result would be nested too deeply; outcome->why is the reason
  *      -ENOMEM
  *
  * After a failure *document may be partly patched, and the caller must still free it.
  *
- * Work: a merge takes time that grows with n log n of the sizes of document and patch; a JSON patch
+ * Work: a merge takes n log n time for a document and a patch of n values together; a JSON patch
  * also needs time for each operation. Steps are counted, so that a patch that needs too many is
- * refused before it has used much processor time. Pure. Thread: a document belongs to one thread.
+ * refused before it has used much processor time. Pure. Thread: owner only.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,12 +36,13 @@ enum hfd_patch {
 /* Begins as {0}. */
 struct hfd_patch_outcome {
         size_t steps;            /* values that were visited, compared or copied so far */
-        bool malformed;          /* with HF_E_INVALID: the patch is wrong for every document */
+        bool malformed;          /* with HF_E_INVALID: the patch is invalid for every document */
         char why[HFD_PATCH_WHY]; /* the reason of a refusal; mostly in Kubernetes' words */
 };
 
-/* For the functions of the three kinds. Counts steps. 0, or HF_E_TOO_LARGE: the limit is
- * exceeded. */
+/* The rest of this header is for the functions of the three kinds. */
+
+/* Counts steps. 0, or HF_E_TOO_LARGE: the limit is exceeded; why is set. */
 int hfd_patch_spend(struct hfd_patch_outcome *outcome, size_t steps);
 /* Sets the reason. Always returns HF_E_INVALID. */
 int hfd_patch_refuse(struct hfd_patch_outcome *outcome, const char *format, ...)

@@ -13,7 +13,7 @@
  * document has keep their old order, and stay before the elements that followed them, as in
  * Kubernetes. list_merge.c merges the lists.
  *
- * Invariants: no directive gets into a document, and no null that removes a member. Apart from
+ * Invariants: no directive gets into a document, and no null that means removal. Apart from
  * sorting, the work is proportional to the sizes of document and patch: an index finds members, and
  * an object of the patch may have at most ORDERS_MAX directives that search the patch itself.
  */
@@ -33,7 +33,7 @@
 #include "server/patch/members.h"
 #include "server/schema/schema.h"
 
-#define ORDERS_MAX     16  /* $setElementOrder in one object; no kind has so many lists */
+#define ORDERS_MAX     16  /* $setElementOrder in one object; no kind has so many merged lists */
 #define PATH_MAX_BYTES 128 /* of a path in a message, with the NUL; longer ones are cut */
 
 struct merging {
@@ -51,7 +51,7 @@ struct spot {
 static int merge_object(struct merging *p, const struct spot *at, struct hf__json *target,
                         const struct hf__json *patch);
 
-/* The spot of a member of an object; its path is written to `path`. */
+/* The spot of a member of an object. Writes the member's path to `path`, which the spot borrows. */
 static struct spot spot_of_member(const struct spot *object, const char *key,
                                   char path[PATH_MAX_BYTES]) {
         const struct hfd_schema *schema = object->schema;
@@ -103,7 +103,7 @@ struct list_context {
         struct spot element;
 };
 
-/* For list_merge.c. The path begins anew in each element. */
+/* The callback of list_merge.c. In each element, paths in messages begin again with "". */
 static int merge_element(void *ctx, struct hf__json *target, const struct hf__json *patch) {
         const struct list_context *c = ctx;
 
@@ -123,7 +123,7 @@ static int merge_list(struct merging *p, const struct spot *at, struct hf__json 
         return hfd_list_merge_apply(&merge, target, patch, order);
 }
 
-/* Applies a $setElementOrder: merges the list under key, if patch has it, and sorts it. */
+/* Applies a $setElementOrder: merges the list under key, if patch has that list, and sorts it. */
 static int merge_ordered(struct merging *p, const struct spot *at, struct hfd_members *members,
                          const struct hf__json *patch, const char *key,
                          const struct hf__json *order) {
@@ -134,7 +134,7 @@ static int merge_ordered(struct merging *p, const struct spot *at, struct hfd_me
         if (!hf__json_is_array(order))
                 return hfd_patch_malformed(p->outcome,
                                            "invalid patch format of setElementOrder list");
-        /* If the value is not merged here, merge_value handles it. */
+        /* The value is not a merged list. If the patch has a value, merge_value handles it. */
         if (!at->list || (value && !hf__json_is_array(value))) {
                 if (value || !target)
                         return 0;

@@ -2,9 +2,10 @@
 /*
  * Chooses the address to publish (advertise.h).
  *
- * The kernel chooses the source address of a datagram socket when it is connected. The destination
- * is an address that is reserved for documentation, so the kernel uses the default route. Reading
- * the routing table would need a netlink socket, which the systemd unit does not allow.
+ * When a datagram socket is connected, the kernel chooses its source address, and sends nothing.
+ * The destination is an address that is reserved for documentation, so the kernel uses the default
+ * route. Reading the routing table would need a netlink socket, which the systemd unit does not
+ * allow.
  */
 #include "server/process/advertise.h"
 

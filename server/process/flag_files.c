@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads and checks the files that flags name, and says whose mistake a failure is. */
+/* Reads and checks the files that flags name, and decides which failures are a user's mistake. */
 #include "server/process/flag_files.h"
 
 #include <assert.h>

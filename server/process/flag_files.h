@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The files and directories that flags name: their faults are reported with the flag and the path,
- * and a fault that only the user can correct ends the process with status 2.
+ * The files and directories that flags name. A message about a fault names the flag and the path.
+ * If only the user can correct the fault, the caller ends the process with status 2.
  *
- * Threads: any; they block on files.
+ * Thread: any. Only hfd_flag_read_pem blocks, on the file.
  */
 #include <stdbool.h>
 
@@ -13,8 +13,8 @@
 #include "server/tls/pem_check.h"
 
 /* Whether r, the result of using a file or directory, says that the user must correct something.
- * False for what may pass: a full disk, a lost disk, no memory, no descriptors, a lock that another
- * process holds. */
+ * False for faults that may pass: a full disk, a lost disk, no memory, no descriptors, a lock that
+ * another process holds. */
 bool hfd_flag_is_mistake(int r);
 /* Puts "flag --<flag>: " in front of the message if r is a mistake and the message names no flag
  * yet. Returns r. */
@@ -26,11 +26,12 @@ struct hfd_flag_pem {
         enum hfd_pem_kind kind;
 };
 
-/* Reads the file and checks its text. The caller frees *ret_text, a key with hfd_secret_free. It is
- * NULL if the flag is not given, and after an error. Errors of hfd_read_file and hfd_pem_check. */
+/* Reads the file and checks its text. The caller frees *ret_text; if it is a key, by
+ * hfd_secret_free. *ret_text is NULL if the flag is not given, and after an error. Errors of
+ * hfd_read_file and hfd_pem_check. */
 int hfd_flag_read_pem(const struct hfd_flag_pem *file, char **ret_text,
                       struct hf_status *reterr_status);
-/* Checks that the key is that of the certificate; neither text is NULL. 0 or HF_E_INVALID. */
+/* Checks that the key belongs to the certificate. Neither text is NULL. 0 or HF_E_INVALID. */
 int hfd_flag_check_pair(const struct hfd_flag_pem *cert, const char *cert_pem,
                         const struct hfd_flag_pem *key, const char *key_pem,
                         struct hf_status *reterr_status);

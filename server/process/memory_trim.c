@@ -2,10 +2,10 @@
 /*
  * Compares the process's resident memory with the memory that it has allocated. The difference is
  * about what malloc_trim could give back, except for free memory on pages with used memory.
- * What a trim could not give back is tolerated: the next trim comes only when there is more.
+ * The waste that a trim could not give back is tolerated: the next trim comes when there is more.
  *
  * mallinfo2 visits all free blocks, under the allocator's locks. So it is only called if the
- * process is large enough for a trim to be worth it.
+ * process is large enough for a trim to be worth its cost.
  */
 #include "server/process/memory_trim.h"
 
@@ -27,7 +27,7 @@ bool hfd_memory_trim_is_due(struct hfd_memory_trim *trim, size_t resident, size_
                difference <= waste / 8;
 }
 
-/* Anonymous memory, in bytes. 0: unknown. */
+/* The anonymous memory of this process that is resident, in bytes. 0: unknown. */
 static size_t read_resident(void) {
         unsigned long size, resident, shared;
         FILE *file = fopen("/proc/self/statm", "re");

@@ -5,7 +5,7 @@
  * needed again: after a burst of large requests the process would keep its largest size. The start
  * is such a peak, too: certificates are made, manifests are applied, caches are filled.
  *
- * Thread: only one thread, and one that serves no requests: trimming a gigabyte may take 100 ms.
+ * Thread: owner only. It must not serve requests, because trimming a gigabyte may take 100 ms.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@
 struct hfd_memory_trim {
         hf_nsec next;     /* boot time of the next check */
         size_t waste;     /* bytes at the previous check; see hfd_memory_trim_is_due */
-        size_t tolerated; /* waste that the last trim could not give back */
+        size_t tolerated; /* the waste after the last trim, or the least waste since then */
         /* What to do about the peak of the start. */
         enum {
                 HFD_MEMORY_TRIM_STARTING, /* wait for an interval */
@@ -35,9 +35,9 @@ struct hfd_memory_trim {
  * Updates trim for the next check. No I/O.
  */
 bool hfd_memory_trim_is_due(struct hfd_memory_trim *trim, size_t resident, size_t used);
-/* Checks once per interval, and trims if it is due. The first call is when the start is complete.
- * now: boot time. */
+/* Checks once per interval whether a trim is due, and trims. The caller makes the first call when
+ * the start is complete. now: boot time. Blocks while it trims. */
 void hfd_memory_trim_tick(struct hfd_memory_trim *trim, const struct hf_host *host, hf_nsec now);
-/* The boot time at which the trim after the start needs a check. HF_NSEC_NEVER: none is needed; the
- * checks for later peaks may come late. */
+/* The boot time at which the caller must call hfd_memory_trim_tick for the trim after the start.
+ * HF_NSEC_NEVER: that trim is done, and the checks for later peaks may come late. */
 hf_nsec hfd_memory_trim_next(const struct hfd_memory_trim *trim);

@@ -9,7 +9,8 @@
 /*
  * Opens /dev/null for each of the descriptors 0 to 2 that is closed. Otherwise the next file or
  * socket would get such a number, and log lines would be written into it. Call before anything
- * opens a file. Writing to a descriptor that was closed fails, as before. 0 or -errno.
+ * opens a file. Writing to such a descriptor still fails, as it did when it was closed. 0 or
+ * -errno.
  */
 int hfd_process_limits_reserve_standard(void);
 

@@ -3,8 +3,8 @@
  * The run file (runfile.h). Its content is one line of JSON and a newline:
  *
  *      {"format":1,"pid":N}                               the process leads nothing
- *      {"format":1,"pid":N,"lease":{"namespace":...,"name":...,"identity":...,"term":...}}
- *      and during a migration also ,"also":{"namespace":...,"name":...}
+ *      {"format":1,"pid":N,"lease":{"namespace":"...","name":"...","identity":"...","term":"N"}}
+ *      and during a migration also ,"also":{"namespace":"...","name":"..."}
  *
  * Invariant: whenever the process dies, the file is empty, or it contains one line or the beginning
  * of one, but never a mixture of two lines. A write therefore truncates the file first. A content
@@ -139,7 +139,8 @@ int hfd_runfile_lock(const char *runtime_dir, const char *instance,
         return 0;
 }
 
-/* Begins the object of a Lease. Does not end it, so that the caller can add members. */
+/* Begins the object that describes a Lease. Does not close the object, so that the caller can add
+ * members. */
 static void add_lease_name(struct hf__strbuf *line, const char *key, const char *ns,
                            const char *name) {
         hf__strbuf_printf(line, ",\"%s\":{\"namespace\":", key);

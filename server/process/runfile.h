@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The run file of an instance, <runtime-dir>/<instance>.lock: its lock shows whether the instance
- * is alive, its content shows what it leads.
+ * The run file of an instance, <runtime-dir>/<instance>.lock: the file's lock shows whether the
+ * instance is alive, its content shows which Lease the instance holds, and in which term.
  *
  * A live process holds an OFD lock on the file. The kernel releases the lock when the process dies;
- * no child inherits it, because the descriptor is close-on-exec. After a death `holdfastd release`
- * locks the file, reads it and releases exactly the term in it. It holds the lock until it is done,
- * so that the instance cannot start during the release. holdfastd never removes the file: otherwise
- * a process that still has it open could lock a file which other processes cannot find.
+ * no child inherits the lock, because the descriptor is close-on-exec. After a death `holdfastd
+ * release` locks the file, reads it and releases exactly the term in it. It holds the lock until
+ * the Lease is released, so that the instance cannot start meanwhile. holdfastd never removes the
+ * file: otherwise a process that still has the file open could lock it while other processes create
+ * and lock another one.
  *
  * Thread: any, but one at a time for one object. Every function blocks briefly on file I/O.
  */

@@ -2,8 +2,8 @@
 /*
  * What a ResourceQuota decides about a create, and what a recount writes.
  *
- * Invariants: messages are those of kube-apiserver, which clients show. A quota whose status is
- * unknown refuses the create: it must not be exceeded because a recount is late.
+ * Invariants: messages are those of kube-apiserver, which clients show. A quota whose status.used
+ * is unknown refuses the create: its limit must not be exceeded because a recount is late.
  */
 #include "server/quota/quota.h"
 
@@ -212,10 +212,10 @@ int hfd_quota_charge(struct hf__json *quota, const struct hfd_quota_names *names
 /* ---- a recount ---- */
 
 /*
- * Adds what is used of one name in spec.hard. A name that counts no objects, such as requests.cpu,
- * gets 0, and so does a kind without "count/" that is not served, such as pods: there are none.
- * "count/..." of a kind that is not served gets no entry, because nothing is known about it. Events
- * get none either.
+ * Adds an entry for one name in spec.hard to used. A name that counts no objects, such as
+ * requests.cpu, gets 0. If the kind is not served, a plain name such as "pods" also gets 0, because
+ * there are no such objects; a name with "count/" gets no entry, because nothing is known about the
+ * kind. Events get no entry.
  */
 static int add_used(struct hf__json *used, const char *name, bool scoped, hfd_quota_count_fn count,
                     void *ctx) {

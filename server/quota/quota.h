@@ -5,10 +5,11 @@
  * It names a kind "count/<plural>.<group>", a kind of the core group "count/<plural>", and some of
  * the latter also by the plural alone.
  *
- *      create    is held against status.hard and status.used, and adds 1 to status.used. The
- *                registry writes both in one transaction (server/registry/write/quota/quota.h)
+ *      create    is allowed if status.used is below status.hard, and adds 1 to status.used. The
+ *                registry writes the object and the quota in one transaction
+ *                (server/registry/write/quota/quota.h)
  *      recount   sets status.hard to spec.hard, and status.used to the number of objects. A
- *                controller does it after every change
+ *                controller recounts after every change
  *                (server/controllers/quota/quota_controller.h)
  *
  * Two facts keep a namespace within its limits. Each create that a quota counts, or will count,
@@ -17,7 +18,7 @@
  * replaces. So status.used is never less than the number of objects; after a delete it is too large
  * until the recount.
  *
- * Quotas with scopes count pods of some kinds only, so here they limit nothing.
+ * A quota with scopes counts only certain pods, so here it limits nothing.
  *
  * Pure. Thread: any; a quota belongs to the caller.
  */
@@ -41,9 +42,10 @@ bool hfd_quota_names(const char *group, const char *plural, struct hfd_quota_nam
 
 enum hfd_quota_verdict {
         HFD_QUOTA_UNCOUNTED, /* the quota does not count the kind */
-        /* It will: spec.hard names the kind, status.hard not yet. The first recount must not miss
-         * the object, so the create's transaction writes the quota as it is: if a recount is under
-         * way, its write then conflicts. */
+        /* The quota will count the kind after the next recount: spec.hard names the kind,
+         * status.hard does not yet. The recount must not miss the object. So the create's
+         * transaction writes the quota unchanged, and the write of a recount that is under way
+         * conflicts. */
         HFD_QUOTA_PENDING,
         HFD_QUOTA_CHARGED, /* one more object is within the limit; status.used includes it now */
         HFD_QUOTA_REFUSED, /* one more object exceeds the limit, or status.used is not known */
@@ -56,14 +58,14 @@ enum hfd_quota_verdict {
 int hfd_quota_charge(struct hf__json *quota, const struct hfd_quota_names *names,
                      enum hfd_quota_verdict *ret_verdict, struct hf__strbuf *why);
 
-/* Tells how many objects of a kind the quota's namespace has. *ret_served false: there is no such
- * kind. 0, or an error that ends the recount. */
+/* Counts the objects of a kind in the quota's namespace. *ret_served is true before the call;
+ * false: there is no such kind. 0, or an error that ends the recount. */
 typedef int (*hfd_quota_count_fn)(void *ctx, const char *group, const char *plural, uint64_t *ret_n,
                                   bool *ret_served);
 
 /*
- * Sets the status of quota. *ret_changed: it was different. 0; after -ENOMEM or an error of count
- * the quota must not be used any more.
+ * Sets the status of quota to what `count` returns. *ret_changed: the status was different before.
+ * 0, -ENOMEM or an error of `count`; after an error the quota must not be used any more.
  */
 int hfd_quota_recount(struct hf__json *quota, hfd_quota_count_fn count, void *ctx,
                       bool *ret_changed);

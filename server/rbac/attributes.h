@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Who asks, and for what, as Kubernetes' authorizers see it. Everything is borrowed. Pure. */
+/* Who asks, and for what: the input of an authorizer, as in Kubernetes. Everything is borrowed.
+ * Pure. Thread: any. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -18,9 +19,9 @@ struct hfd_subject {
 /* What a request wants to do. Strings are never NULL, and "" where they do not apply. */
 struct hfd_attributes {
         const char *verb; /* "get", "list", "watch", "create", "update", "patch", "delete",
-                             "deletecollection"; for other paths the method in lower case */
+                             "deletecollection"; if not for a resource, the method in lower case */
         const char *group, *resource, *subresource, *ns, *name;
-        const char *path; /* the URL path; it decides if the request is not for a resource */
+        const char *path; /* the URL path; used only if the request is not for a resource */
         bool is_resource;
 };
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Builds an index from roles and bindings. While it is being built, grants are in the order of the
- * bindings, and bindings name their roles; finish sorts both and connects them.
+ * Builds an index from roles and bindings. While objects are added, grants are in the order of the
+ * bindings, and a binding only has the name of its role. hfd_rbac_builder_finish sorts roles and
+ * grants, and sets the number of the role in each binding and grant.
  *
- * Invariant: a malformed part grants nothing. A rule with a malformed list is left out as a whole,
- * because a list of names that is read as absent would mean all names. Any other member that has
- * another type than it should is read as absent.
+ * Invariant: a malformed part grants nothing. A rule with a malformed list is left out as a whole:
+ * if its list of names were read as absent, the rule would grant all names. Any other member with a
+ * wrong type is read as absent.
  */
 #include <assert.h>
 #include <errno.h>
@@ -162,8 +163,9 @@ static const char *get_text(const struct hf__json *object, const char *key) {
         return text ? text : "";
 }
 
-/* The text of a subject in the table. ns: of the binding; NULL = cluster-wide. HFD_TEXT_NONE with
- * *ret_r 0: it is no subject. */
+/* Adds the text of a subject to the table and returns its number. ns: the binding's namespace; NULL
+ * = cluster-wide. *ret_account: it is a ServiceAccount. HFD_TEXT_NONE: *ret_r is -ENOMEM, or 0 if
+ * json is no subject. */
 static uint32_t add_subject(struct hfd_rbac_builder *builder, const struct hf__json *json,
                             const char *ns, bool *ret_account, int *ret_r) {
         const char *kind = get_text(json, "kind"), *name = get_text(json, "name");

@@ -4,8 +4,9 @@
  * any; or one verb for one URL. Some rule of the user must give each right as a whole.
  *
  * Invariant: the work and the message are bounded, because any client that may write roles chooses
- * the rules. A rule with more than RIGHTS_MAX rights, and every rule after those that have
- * TAKEN_MAX together, is covered only if one rule of the user gives everything.
+ * the rules. A rule with more than RIGHTS_MAX rights is not taken apart, nor is any rule after the
+ * limit TAKEN_MAX is exceeded. Such a rule is covered only if one rule of the user grants
+ * everything (for resources, and for URLs if it names any).
  */
 #include "server/rbac/coverage.h"
 
@@ -41,7 +42,7 @@ struct check {
         const struct hfd_rbac_index *index;
         const struct hfd_rbac_rule **held; /* owned; the rules of the user */
         size_t n_held;
-        struct line *lines; /* owned; MISSING_MAX of them, in use: n_lines */
+        struct line *lines; /* owned; room for MISSING_MAX, of which n_lines are used */
         size_t n_lines;
         size_t n_taken; /* rights of the rules that were taken apart */
         bool covered;
@@ -92,7 +93,7 @@ static bool has_or_star(const struct check *check, const struct hfd_rbac_list *l
         return has(check, list, "*") || has(check, list, text);
 }
 
-/* "pods/log" is also covered by "*" + "/log". */
+/* A rule covers "pods/log" also if it has "*", or "*" followed by "/log". */
 static bool has_resource(const struct check *check, const struct hfd_rbac_list *list,
                          const char *resource) {
         const char *slash = strchr(resource, '/');
@@ -262,7 +263,7 @@ static void check_parts(struct check *check, const struct hf__json *rule) {
                                     &(struct right){.verb = text_of(verb), .url = text_of(url)});
 }
 
-/* Whether one rule of the user gives everything. */
+/* Whether one rule of the user grants everything: every verb for all URLs, or for all resources. */
 static bool holds_all(const struct check *check, bool urls) {
         for (size_t i = 0; i < check->n_held; i++) {
                 const struct hfd_rbac_rule *held = check->held[i];
@@ -279,7 +280,7 @@ static size_t count(const struct hf__json *rule, const char *key) {
         return hf__json_count(hf__json_get(rule, key));
 }
 
-/* A product that does not overflow. */
+/* The product, or RIGHTS_MAX + 1 if it is larger than RIGHTS_MAX. */
 static size_t times(size_t a, size_t b) {
         return b > 0 && a > RIGHTS_MAX / b ? RIGHTS_MAX + 1 : a * b;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Whether a user holds all rights that some rules give: nobody may grant more than they hold. Pure.
- * Thread: any.
+ * Whether a user holds all rights that given rules grant: nobody may grant a right that they do not
+ * hold. Pure. Thread: any.
  */
 #include "server/rbac/index.h"
 
@@ -10,8 +10,8 @@ struct hf__strbuf;
 
 /*
  * rules: a list of PolicyRules. The rights that the user has in the namespace ns count; "" = only
- * those that hold everywhere. *ret_covered false: missing gets one line for each part that the user
- * does not hold, in the words of Kubernetes, sorted, but at most 200. 0 or -ENOMEM.
+ * cluster-wide rights count. If *ret_covered is false, missing gets one line for each part that the
+ * user does not hold, in the words of Kubernetes, sorted, but at most 200 lines. 0 or -ENOMEM.
  */
 int hfd_rbac_covers(const struct hfd_rbac_index *index, const struct hfd_subject *subject,
                     const char *ns, const struct hf__json *rules, bool *ret_covered,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Decides whether roles and bindings allow a request. The texts of the request are looked up once,
- * and then only numbers are compared: a request costs a few hash lookups, a binary search for each
- * group of its user, and the rules of the roles that these are bound to.
+ * and then only numbers are compared. A request costs a few hash lookups, a binary search for the
+ * user and each group of the user, and a walk over the rules of the roles that are bound to them.
  */
 #include "server/rbac/decision.h"
 
@@ -24,7 +24,8 @@ static uint32_t find(const struct hfd_rbac_index *index, const char *text) {
         return hfd_texts_find(&index->texts, text, strlen(text));
 }
 
-/* The number of "first/second". HFD_TEXT_NONE also if it is longer than any path can be. */
+/* The number of "first/second". HFD_TEXT_NONE: no rule names this text, or it does not fit into the
+ * buffer, which is longer than any name of a resource. */
 static uint32_t find_joined(const struct hfd_rbac_index *index, const char *first,
                             const char *second) {
         char text[1024];
@@ -49,7 +50,8 @@ static struct question make_question(const struct hfd_rbac_index *index,
         } else {
                 q.resource = find(index, attributes->resource);
         }
-        /* Without a number only "*" matches, which has all bits. */
+        /* A text without a number sets the bit of HFD_TEXT_NONE. Only "*", which has all bits, can
+         * match such a text, so this does no harm. */
         q.bits = hfd_rbac_bit(q.resource) | hfd_rbac_bit(q.any_with_subresource);
         return q;
 }
@@ -141,7 +143,7 @@ static void put_reason(const struct hfd_rbac_index *index, const struct hfd_rbac
         }
 }
 
-#define MISSING_MAX 16 /* more missing roles than these are not described */
+#define MISSING_MAX 16 /* missing roles that are described; further ones are left out */
 
 char *hfd_rbac_missing_roles(const struct hfd_rbac_index *index, const struct hfd_subject *subject,
                              const char *ns) {

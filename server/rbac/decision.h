@@ -6,9 +6,10 @@
 struct hf__strbuf;
 
 /*
- * A rule allows what it names. Nothing forbids, so the order of the rules does not matter. reason
- * NULL = not wanted; otherwise the words of Kubernetes for the decision are appended: which binding
- * allows it; for a denial, which roles are bound and do not exist, if there are any.
+ * Whether a role that is bound to the subject allows the request. Rules only allow and never
+ * forbid, so their order does not matter. reason gets the text that Kubernetes has for the
+ * decision: the binding that allows the request, or after a denial the roles that are bound but do
+ * not exist. reason NULL = not wanted; out of memory is in reason->error.
  */
 bool hfd_rbac_allows(const struct hfd_rbac_index *index, const struct hfd_subject *subject,
                      const struct hfd_attributes *attributes, struct hf__strbuf *reason);

@@ -2,8 +2,8 @@
 /*
  * Reading an index: the grants of a user. All arrays are immutable, so nothing here needs a lock.
  *
- * Invariant: the grants of one subject are adjacent, those of cluster-wide bindings first, because
- * they are sorted by subject and namespace. So a user's rights are a few ranges.
+ * Invariant: grants are sorted by subject and namespace. So the grants of one subject are adjacent,
+ * those of cluster-wide bindings first, and a user's rights are a few ranges of the array.
  */
 #include "server/rbac/index.h"
 
@@ -43,7 +43,8 @@ bool hfd_subject_in_group(const struct hfd_subject *subject, const char *group) 
 
 /* ---- the grants of a user ---- */
 
-/* HFD_TEXT_NONE: no binding has this subject, or its name is too long. prefix: 'u' or 'g'. */
+/* The number of a user (prefix 'u') or a group ('g'). HFD_TEXT_NONE: no binding has this subject,
+ * or its name is longer than a subject of a binding can be. */
 static uint32_t find_subject(const struct hfd_rbac_index *index, char prefix, const char *name) {
         char text[512];
         int n = snprintf(text, sizeof text, "%c:%s", prefix, name);

@@ -2,8 +2,8 @@
 #pragma once
 /*
  * An immutable index of all roles and bindings, by subject. A builder reads the stored objects and
- * makes an index; from then on any number of threads may ask it (decision.h, coverage.h). A change
- * of a role or binding makes another index. No I/O, no clock.
+ * makes an index; from then on any number of threads may use the index (decision.h, coverage.h).
+ * After a change of a role or binding, the caller builds a new index. No I/O, no clock.
  *
  * A malformed part of an object is no error: it grants nothing.
  *
@@ -39,7 +39,9 @@ int hfd_rbac_builder_add(struct hfd_rbac_builder *builder, enum hfd_rbac_kind ki
 /* Makes the index and frees the builder, also on failure. NULL: out of memory. */
 struct hfd_rbac_index *hfd_rbac_builder_finish(struct hfd_rbac_builder *builder);
 
+/* Accepts NULL. Returns index. */
 struct hfd_rbac_index *hfd_rbac_index_ref(struct hfd_rbac_index *index);
 /* Accepts NULL, returns NULL. */
 struct hfd_rbac_index *hfd_rbac_index_unref(struct hfd_rbac_index *index);
+/* The number of bindings. */
 size_t hfd_rbac_index_bindings(const struct hfd_rbac_index *index);

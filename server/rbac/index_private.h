@@ -20,12 +20,13 @@ struct hfd_rbac_list {
 };
 
 struct hfd_rbac_rule {
-        /* The bits of the resources. A rule without the bit of a resource does not name it; most
-         * rules are left out by this alone. */
+        /* The bits of all resources that the rule names (hfd_rbac_bit). If the bit of a resource is
+         * not set, the rule does not name the resource. This test alone rules out most rules. */
         uint64_t resource_bits;
         struct hfd_rbac_list verbs, groups, resources, names, urls;
 };
 
+/* The bit of the text with this number; other texts may have the same bit. "*" has all bits. */
 static inline uint64_t hfd_rbac_bit(uint32_t number) {
         return number == HFD_TEXT_STAR ? UINT64_MAX : (uint64_t)1 << number % 64;
 }
@@ -62,18 +63,20 @@ struct hfd_rbac_index {
         size_t n_numbers, n_rules, n_roles, n_bindings, n_grants;
 };
 
-/* The name and the groups of a user; further groups grant nothing. */
+/* The most subjects of one user: the name, and those groups that bindings name. Further groups
+ * grant nothing. */
 #define HFD_RBAC_SUBJECTS_MAX 256
 
-/* The grants of a subject that count in a namespace, one after the other. */
+/* Iterates over the grants of a user that count in a namespace. */
 struct hfd_rbac_grants {
-        const struct hfd_rbac_index *index;
+        const struct hfd_rbac_index *index; /* borrowed */
         uint32_t subjects[HFD_RBAC_SUBJECTS_MAX];
-        size_t n_subjects, subject;
-        uint32_t ns; /* HFD_TEXT_NONE = cluster-wide only */
-        bool namespaced;
-        size_t at, end;
+        size_t n_subjects, subject; /* subject: the next one */
+        uint32_t ns;                /* HFD_TEXT_NONE = cluster-wide only */
+        bool namespaced;            /* the cluster-wide grants are done */
+        size_t at, end;             /* the range of index->grants that is left of one subject */
 };
+/* ns "" = cluster-wide grants only. */
 void hfd_rbac_grants_init(struct hfd_rbac_grants *grants, const struct hfd_rbac_index *index,
                           const struct hfd_subject *subject, const char *ns);
 /* NULL: the end. */

@@ -2,9 +2,10 @@
 /*
  * The table of texts: the bytes one after the other, and a hash table with open addressing.
  *
- * Invariants: number 0 is no text, and marks an empty slot; at most half of the slots are in use,
- * so that a search ends soon. A role may contain any text, so the hash has a seed of the process's
- * addresses: nobody can choose texts that all fall into one slot.
+ * Invariants: number 0 is no text, and marks an empty slot. At most half of the slots are in use,
+ * so that a search ends soon. A role may contain any text, so the seed of the hash is an address of
+ * this process, which differs from start to start: a client cannot choose texts that all have the
+ * same slot.
  */
 #include "server/rbac/texts.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A table of texts. Each text has a number, so that rules compare numbers. Adding is for the one
- * thread that builds an index; afterwards the table is immutable, and any thread may search it.
+ * A table of texts. Each text has a number, so that rules compare numbers. One thread adds texts
+ * while it builds an index. From then on the table is immutable, and any thread may search it.
  */
 #include <stddef.h>
 #include <stdint.h>
 
-/* The number of no text. */
+/* No text has this number. */
 #define HFD_TEXT_NONE 0u
 /* The numbers that every table has. */
 #define HFD_TEXT_STAR  1u /* "*" */
@@ -27,9 +27,9 @@ int hfd_texts_init(struct hfd_texts *texts);
 void hfd_texts_done(struct hfd_texts *texts); /* accepts {0} */
 /* Adds a text of n bytes unless it is there. HFD_TEXT_NONE: out of memory, or too many bytes. */
 uint32_t hfd_texts_add(struct hfd_texts *texts, const char *text, size_t n);
-/* HFD_TEXT_NONE: the table does not contain the text. */
+/* Returns the number of a text of n bytes. HFD_TEXT_NONE: the table does not contain the text. */
 uint32_t hfd_texts_find(const struct hfd_texts *texts, const char *text, size_t n);
-/* Borrowed from the table until the next add. */
+/* Returns the text with this number, borrowed from the table until the next hfd_texts_add. */
 const char *hfd_texts_at(const struct hfd_texts *texts, uint32_t number);
-/* Gives back what was allocated for further texts. */
+/* Frees the memory that was allocated for further texts. */
 void hfd_texts_shrink(struct hfd_texts *texts);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Reloads of certificates and tokens. SIGHUP requests a reload, a separate thread does the work,
- * and main notifies the service manager.
+ * Reloads of the files that the server reads at its start: certificates, tokens, keys, the audit
+ * policy. SIGHUP requests a reload, a separate thread does the work, and main notifies the service
+ * manager.
  *
  *      IDLE --requested, may begin--> RUNNING (RELOADING=1) --work returned--> IDLE (READY=1)
  *
- * There may be minor work too; in holdfastd it writes the kubeconfig. It begins and ends likewise,
- * but the service manager is not told of it. It never runs at the same time as a reload, because
- * both write the kubeconfig.
+ * There may also be minor work; in holdfastd it writes the kubeconfig. It begins and ends in the
+ * same way, but the service manager is not notified. It never runs at the same time as a reload,
+ * because both write the kubeconfig.
  *
  * At most one reload runs at a time. All requests during a reload together cause one more reload
  * after it, because the running one may have read the files already. Once the server stops, no
@@ -47,11 +48,11 @@ void hfd_reload_init(struct hfd_reload *reload, const struct hf_host *host, void
                      void (*wake)(void *ctx), void *ctx);
 /* Requests a reload. A later hfd_reload_step begins it. Ignored after hfd_reload_disable. */
 void hfd_reload_request(struct hfd_reload *reload);
-/* Requests the minor work, likewise. */
+/* Requests the minor work in the same way. minor_work is set. */
 void hfd_reload_request_minor(struct hfd_reload *reload);
 /*
- * Ends the reload whose work has returned, and begins the next one if it was requested. While
- * may_begin is false (the server starts), requests are kept. Does not block.
+ * Ends the reload or minor work that has returned, and begins the next one if it was requested. The
+ * requests of a server that has not started yet are kept: may_begin is false. Does not block.
  */
 void hfd_reload_step(struct hfd_reload *reload, bool may_begin);
 /*

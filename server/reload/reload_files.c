@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the files again that a reload replaces.
+ * The work of a reload: reads the files again, and puts their contents into use.
  *
  * Invariant: certificates, tokens, keys and the audit policy are reloaded independently, because a
- * mistake in one file must not keep a revoked token or an old certificate in use. Only the end of
- * the process ends a reload early.
+ * mistake in one file must not keep a revoked token or an old certificate in use. Only if the
+ * process ends does a failure of one of them end the reload.
  */
 #include "server/reload/reload_files.h"
 
@@ -17,7 +17,7 @@ static void log_reload(struct hfd_server *server, const char *what, int r,
         if (r == HF_E_CANCELED)
                 hf_log(&server->host.log, HF_LOG_NOTICE, "holdfastd",
                        "reload: canceled because the server stops: %s", status->message);
-        /* The new keys of the store are in use already, so the previous ones are not kept. */
+        /* Only the keys of the store fail like this, and the new ones are in use already. */
         else if (r == HF_E_TIMEOUT)
                 hf_log(&server->host.log, HF_LOG_ERROR, "holdfastd", "reload: %s", status->message);
         else if (r != 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The network side of `holdfastd status`. An API client reads the Leases from one API server at a
- * time, at first from the kubeconfig's. An HTTP engine gets /debug/leader from each instance, at
- * the endpoint in the instance's identity Lease.
+ * time, at first from the server that the kubeconfig names. An HTTP engine gets /debug/leader from
+ * each instance, at the endpoint in the instance's identity Lease.
  *
  * Invariants:
  * - A request is sent to an endpoint from a Lease only if may_query allows it. The header explains
@@ -49,9 +49,9 @@ struct hfd_status_collector {
         struct hf__kubeconfig config;   /* owned */
         struct hf__http_engine *engine; /* owned */
         struct hf__http_tls *tls;       /* owned; NULL = plain http: no instance is queried */
-        char *authorization; /* owned; a header line for all instances. NULL = no bearer token,
-                              * or may_send_token forbids it, or it is in a tokenFile: only
-                              * client uses that one */
+        char *authorization; /* owned; a header line for all instances. NULL = there is no bearer
+                              * token, may_send_token forbids it, or the kubeconfig has a
+                              * tokenFile, which only `client` reads */
         /* the calling thread only */
         char server[160];         /* URL of the server that client talks to */
         struct hf_client *client; /* owned */
@@ -67,8 +67,8 @@ struct hfd_status_collector {
         bool watching;      /* a watch is open */
 };
 
-/* Whether an endpoint from a Lease may get the token. Its certificate must come from the CA in the
- * kubeconfig. Without a CA there, any server with a certificate of a public CA would do. */
+/* Whether an endpoint from a Lease may get the token: only if the kubeconfig has a CA, which then
+ * must have issued the endpoint's certificate. Else a certificate of any public CA would do. */
 static bool may_send_token(const struct hfd_status_collector *collector) {
         return collector->config.rest.ca_pem && !collector->config.rest.insecure;
 }
@@ -83,7 +83,7 @@ static int replace_client(struct hfd_status_collector *collector, const char *se
         struct hf_client *client = NULL;
 
         config.server = server;
-        /* read_leases goes to the others, so that it knows which server has answered. */
+        /* read_leases itself tries the other servers, so that it knows which one has answered. */
         config.other_servers = NULL;
         config.n_other_servers = 0;
         config.timeout = LIST_TIMEOUT;
@@ -135,7 +135,7 @@ static bool may_query(const struct hfd_status_collector *collector, const char *
 }
 
 /* Reads the Leases from the further servers that the kubeconfig names, until one responds. Only the
- * first read needs them: later ones know the instances. */
+ * first read needs these servers: a later read knows the instances. */
 static int try_other_servers(struct hfd_status_collector *collector, struct hf_cancel *token,
                              struct hfd_status_model *model) {
         const struct hf_rest_config *rest = &collector->config.rest;

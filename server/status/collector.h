@@ -6,11 +6,11 @@
  *
  * Credentials. The endpoints of the instances come from Leases, so any client that may write Leases
  * can make this process connect to a server which that client controls. An instance is therefore
- * queried only over https and only if its certificate verifies. The bearer token is sent to it only
- * if the kubeconfig names the CA that has issued that certificate: nearly everybody can have a
- * certificate of the system's CAs, so there only the kubeconfig's server gets the token. A client
- * certificate may be presented to any server, because it is of no use to the server without its
- * key.
+ * queried only over https and only if its certificate verifies. An instance gets the bearer token
+ * only if the kubeconfig names a CA, which must have issued the instance's certificate. If the
+ * kubeconfig names none, the system's CAs verify certificates. Nearly everybody can have one of
+ * those, so then only the kubeconfig's server gets the token. A client certificate may be presented
+ * to any server, because it is of no use to the server without its key.
  *
  * Thread: one thread calls all functions. Only the callback of hfd_status_collector_watch runs on
  * others.
@@ -25,8 +25,8 @@ struct hfd_status_collector;
 struct hfd_status_model;
 
 /* Reads the kubeconfig file at the path `kubeconfig` and prepares a client for its server; sends
- * nothing yet. Errors: HF_E_INVALID, or -errno (-ENOENT: there is no such file), all with a
- * message. host is borrowed. */
+ * nothing yet. Blocks on the file. Errors: HF_E_INVALID, or -errno (-ENOENT: there is no such
+ * file), all with a message. host is borrowed until the collector is freed. */
 int hfd_status_collector_new(const struct hf_host *host, const char *kubeconfig,
                              struct hfd_status_collector **ret_collector,
                              struct hf_status *reterr_status);
@@ -46,16 +46,16 @@ int hfd_status_collector_read_leases(struct hfd_status_collector *collector,
                                      struct hf_status *reterr_status);
 
 /*
- * Queries the instances of the model that may be queried, in parallel, and stores their responses.
- * Blocks for about 2 s at most. An instance that does not respond is skipped by the next four
- * calls, so that the live mode does not wait for it every second.
+ * Queries the instances of the model in parallel, as far as the credentials allow (see above), and
+ * stores their responses. Blocks for about 2 s at most. The next four calls skip an instance that
+ * has not responded, so that the live mode does not wait for it every second.
  */
 void hfd_status_collector_query_instances(struct hfd_status_collector *collector,
                                           struct hfd_status_model *model);
 
-/* Whether the server that the Leases are read from is itself an instance of the model, and has not
- * responded to the latest query, or has not been queried yet. A watch on that server may then look
- * open but deliver nothing, so the caller must read the Leases again. */
+/* Whether the server that the Leases are read from is itself an instance of the model, and is
+ * unreachable: it has not responded to its latest query, or has not been queried. A watch on that
+ * server may then look open but deliver nothing, so the caller must read the Leases again. */
 bool hfd_status_collector_is_server_unreachable(const struct hfd_status_collector *collector,
                                                 const struct hfd_status_model *model);
 

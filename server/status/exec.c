@@ -12,7 +12,8 @@
 #define PROGRAM   "holdfastd-status"
 #define INSTALLED HFD_LIBEXECDIR "/" PROGRAM
 
-/* The path of PROGRAM in the directory of this process's program. False: that is unknown. */
+/* Makes the path of PROGRAM in the directory of the running program. False: the directory is
+ * unknown. */
 static bool find_beside(char path[PATH_MAX]) {
         ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - sizeof PROGRAM);
         char *slash;

@@ -7,8 +7,8 @@
  */
 
 /*
- * Replaces the process by holdfastd-status with the same arguments. The program is looked for
- * beside holdfastd itself, as in a build directory, and then where it is installed. Returns the
- * exit status 1, with one line to stderr, only if neither can be run.
+ * Replaces the process by holdfastd-status with the same arguments. Runs the program that is in the
+ * directory of holdfastd itself, as in a build directory, or else the installed one. Returns only
+ * if neither can be run: prints one line to stderr, and returns 1 for the exit status.
  */
 int hfd_status_exec(char **argv);

@@ -4,8 +4,9 @@
  * What `holdfastd status` knows: the instances, and the Leases with their holders. Pure.
  *
  * A model has two sources:
- * - the list of Leases of one API server. The identity Leases of holdfastd name the instances.
- *   Those of kube-apiserver and the Leases of nodes are ignored; all others are of elections.
+ * - the list of Leases of one API server. The identity Leases of holdfastd name the instances. The
+ *   identity Leases of kube-apiserver and the Leases of nodes are ignored. All other Leases belong
+ *   to elections.
  * - the response of each instance to GET /debug/leader, which has its state and its term.
  *
  * All texts in a model are printable ASCII, apart from the URL that the user's kubeconfig gives.
@@ -69,12 +70,12 @@ int hfd_status_model_set_leases(struct hfd_status_model *model, const char *list
 /* Stores why the last read of the Leases failed. */
 void hfd_status_model_set_read_error(struct hfd_status_model *model, const char *message);
 
-/* What hfd_status_model_set_response gets for a server whose certificate was issued by none of the
- * CAs of the kubeconfig, and the state that it stores. */
+/* The code that hfd_status_model_set_response gets for a server whose certificate was issued by
+ * none of the kubeconfig's CAs, and the state that the function stores for it. */
 #define HFD_STATUS_OTHER_CA       (-1)
 #define HFD_STATUS_OTHER_CA_STATE "certificate of another CA"
-/* Stores an instance's response to GET /debug/leader. code is the HTTP status; 0 = no response;
- * HFD_STATUS_OTHER_CA. */
+/* Stores an instance's response to GET /debug/leader: the n bytes of body. code: the HTTP status,
+ * HFD_STATUS_OTHER_CA, or 0 = no response. */
 void hfd_status_model_set_response(struct hfd_status_instance *instance, int code, const char *body,
                                    size_t n);
 

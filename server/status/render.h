@@ -24,5 +24,5 @@ void hfd_status_render_facts(const struct hfd_status_model *model, struct hf__st
 void hfd_status_render_age(int64_t age_us, char text[HFD_STATUS_AGE_MAX]);
 
 /* Shortens an identity of the form that holdfastd creates: host_a_boot_91d0123456789abc becomes
- * "a/91d0". Any other identity stays unchanged, but is cut to 40 characters. */
+ * "a/91d0". Any other identity is copied; one of more than 40 characters is cut to 39 and "~". */
 void hfd_status_render_identity(const char *identity, char text[HFD_STATUS_IDENTITY_MAX]);

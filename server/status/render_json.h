@@ -3,7 +3,7 @@
 /*
  * The status model as JSON for programs: one object in one line. docs/monitoring.md documents its
  * members. A member is never left out and never changes its meaning; later versions may add
- * members. What is not known is null. Pure.
+ * members. A value that is not known is null. Pure.
  */
 #include <stdint.h>
 

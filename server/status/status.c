@@ -11,8 +11,8 @@
  * fresh, and the collector tries the other instances.
  *
  * Invariants. Two refreshes are at least MIN_REFRESH_INTERVAL apart, however many changes the watch
- * reports. And a refresh waits only for the requests of the collector, which have timeouts, and
- * until its output is written.
+ * reports. A refresh waits only for the collector's requests, which have timeouts, and for its
+ * output to be written.
  *
  * Threads. The command's thread does everything. In the live mode a second thread waits for SIGINT
  * and SIGTERM and fires a token. The callbacks of the watch and of the token only wake the
@@ -39,7 +39,7 @@
 #include "server/status/render.h"
 #include "server/status/render_json.h"
 
-#define REFRESH_INTERVAL     (1 * HF_NSEC_PER_SEC)    /* at the latest, for ages and instances */
+#define REFRESH_INTERVAL     (1 * HF_NSEC_PER_SEC)    /* so that ages and instances are current */
 #define MIN_REFRESH_INTERVAL (100 * HF_NSEC_PER_MSEC) /* one refresh covers many quick changes */
 /* After this time the Leases are read again even without a change: the watch may have stalled. */
 #define MAX_LEASES_AGE (10 * HF_NSEC_PER_SEC)
@@ -49,7 +49,7 @@ struct live {
         const struct hf_clock *clock; /* borrowed */
         struct hf_cancel *stop;       /* owned */
         bool json;
-        bool on_terminal;        /* and not JSON: draws in place */
+        bool on_terminal;        /* draws over the previous output; false with JSON */
         unsigned n_drawn;        /* lines that the previous draw_model wrote */
         struct hf__strbuf facts; /* of the last printed model; empty = nothing printed yet */
 
@@ -212,8 +212,8 @@ static int refresh_until_stopped(struct live *live, struct hfd_status_collector 
                         read_at = refresh_at;
                         if (hf_cancel_fired(live->stop))
                                 break;
-                        /* The queries may take 2 s, so the new Leases are shown before. Not in a
-                         * file, where one change would be printed twice. */
+                        /* The queries may take 2 s, so a terminal shows the new Leases first. In a
+                         * file, one change would then be printed twice. */
                         if (live->on_terminal)
                                 (void)show_model(live, model);
                 }

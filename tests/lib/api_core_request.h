@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A request that goes to the API core directly. Tests use it for what an hf_client cannot send,
- * such as requests for other forms of a response.
+ * A request that goes to the API core directly. Tests use it for requests that an hf_client cannot
+ * send, for example for another form of the response.
  */
 #include "api_response.h"
 #include "server/registry/request.h"
@@ -10,10 +10,11 @@
 struct hfd_registry;
 
 struct api_core_request {
-        /* Must be first, because done() gets its address. The test sets what to do. */
+        /* Must be first, because done() gets its address. The test sets its members except done. */
         struct hfd_request request;
         struct api_response response;
 };
 
-/* Carries it out and waits. Returns the response's error. The caller deinitializes the response. */
+/* Serves the request, and waits for the response. A request without a deadline gets one of 20 s.
+ * Returns the response's error. The caller deinitializes the response. */
 int api_core_request_run(struct hfd_registry *registry, struct api_core_request *request);

@@ -43,7 +43,7 @@ int api_fixture_request(struct api_fixture *f, enum hf_verb verb, struct hf_reso
 int api_fixture_request_fenced(struct api_fixture *f, enum hf_verb verb,
                                struct hf_resource resource, const char *ns, const char *name,
                                const char *query, const char *body, const struct hf_fence *fence);
-/* Updates a subresource of a cluster-scoped object. With body NULL it gets it. */
+/* Updates a subresource of a cluster-scoped object; with body NULL, gets it instead. */
 int api_fixture_request_subresource(struct api_fixture *f, struct hf_resource resource,
                                     const char *name, const char *subresource, const char *body);
 int api_fixture_patch(struct api_fixture *f, struct hf_resource resource, const char *ns,
@@ -59,8 +59,8 @@ int api_fixture_delete(struct api_fixture *f, struct hf_resource resource, const
                        const char *name, const char *options);
 /* Sends any other request. */
 int api_fixture_send(struct api_fixture *f, const struct hf_request *request);
-/* Makes a response that the test obtained by other means the last one. Takes its content and
- * deinitializes *response. */
+/* Makes *response, which the test got in another way, the last response. Takes its content, and
+ * deinitializes it. Returns its error. */
 int api_fixture_set_last(struct api_fixture *f, struct api_response *response);
 
 /* Creates w00, w01, ... with the labels parity (even or odd) and a.b/n (the number). */
@@ -74,6 +74,6 @@ size_t api_fixture_n_selected(struct api_fixture *f,
  * buffers in rotation. */
 const char *api_fixture_text_at(const struct api_fixture *f, const char *path);
 size_t api_fixture_count_at(const struct api_fixture *f, const char *path);
-/* Asserts that it is a Status with this code, reason and message. */
+/* Asserts that the body is a Status of a failure, with this code, reason and message. */
 void api_fixture_expect_failure(const struct api_fixture *f, int code, const char *reason,
                                 const char *message);

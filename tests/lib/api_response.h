@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A copy of the response to a request, for a test that waits for it. If none comes within
- * PATIENCE_MSEC, an assertion ends the test program. Thread: one thread waits, any thread may fill
- * it.
+ * A copy of the response to a request, for a test that waits for it. If no response comes within
+ * PATIENCE_MSEC, the wait ends the test program. Thread: one thread waits, any thread may fill the
+ * copy.
  */
 #include <pthread.h>
 #include <stdbool.h>

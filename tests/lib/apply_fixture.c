@@ -136,7 +136,8 @@ static void put_map(struct hf__strbuf *out, uint64_t *seed, unsigned part) {
         hf__strbuf_putc(out, '}');
 }
 
-/* A list of elements that have different names. whole: elements without a map. */
+/* Appends a list (or a map, if is_list is false) of elements with different names. whole: the
+ * elements have no labels. */
 static void put_items(struct hf__strbuf *out, uint64_t *seed, unsigned part, bool is_list,
                       bool whole) {
         char used[64] = "";
@@ -205,7 +206,7 @@ static void put_ports(struct hf__strbuf *out, uint64_t *seed, unsigned part) {
         hf__strbuf_putc(out, ']');
 }
 
-/* What has one owner: only part 1 has it, unless there are no parts. */
+/* Appends the fields that have one owner as a whole. Of the parts, only part 1 has them. */
 static void put_wholes(struct hf__strbuf *out, uint64_t *seed) {
         if (apply_fixture_random(seed, 2))
                 hf__strbuf_printf(out, ",'text':'%u'", apply_fixture_random(seed, 2));

@@ -16,6 +16,6 @@ const char *apply_fixture_print(const struct hf__json *json);
 
 /* The next number of a sequence: 0 .. n - 1. The seed must not be 0. */
 unsigned apply_fixture_random(uint64_t *seed, unsigned n);
-/* A random object. Part: 0 = all fields; otherwise the fields of that part only, so that objects of
- * different parts (1 .. 4) have no field in common. */
+/* A random object. part: 0 = an object with fields of all kinds; 1 .. 4 = only the fields of that
+ * part, so that objects of different parts have no field in common. */
 struct hf__json *apply_fixture_random_thing(uint64_t *seed, unsigned part);

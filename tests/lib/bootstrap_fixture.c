@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See bootstrap_fixture.h. The clock is the system's. It only notes pauses, so that a test can tell
- * a retry after a pause from one at once.
+ * See bootstrap_fixture.h. The clock is the system's, and also notes pauses, so that a test can
+ * distinguish a retry after a pause from a retry at once.
  */
 #include "bootstrap_fixture.h"
 

@@ -3,8 +3,8 @@
 /*
  * An instance that runs the bootstrap of two phases over the fake API server: electors, hooks,
  * health and metrics, and a client that can fail. Each phase has one manifest, the ConfigMap a or b
- * in the namespace default. Asserts instead of handling errors. Thread: that of the test; points
- * and calls come from other threads.
+ * in the namespace default. Asserts instead of handling errors. Thread: that of the test; the
+ * library counts points and calls the client on its own threads.
  */
 #include <pthread.h>
 #include <stdatomic.h>

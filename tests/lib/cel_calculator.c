@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cel-calculator [--strict]: evaluates expressions, for tests against other implementations. It
- * reads lines of three kinds from standard input, texts in hexadecimal:
+ * reads lines of two kinds from standard input; TYPE and EXPRESSION are in hexadecimal:
  *
- *      V NAME TYPE EXPRESSION     declares a variable for the next E, with a value
- *      E EXPRESSION               prints "= value", "! error" or "? message of the compiler"
+ *      V NAME TYPE EXPRESSION     declares a variable for the next E; its value is the expression's
+ *      E EXPRESSION               prints "= value", type and cost, separated by tabs; or "! error";
+ *                                 or "? message of the compiler"
  *
  * --strict refuses literals of mixed types, as Kubernetes does.
  */

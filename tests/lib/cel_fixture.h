@@ -8,14 +8,14 @@
 
 struct cel_case {
         const char *expression;
-        /* "= value" as hf__cel_print writes it, "! message", or "? " and the first line of what the
-         * compiler says. */
+        /* "= value" as hf__cel_print writes it, "! message", or "? " and the first line of the
+         * compiler's message. */
         const char *outcome;
 };
 
-/* Evaluates each of the n expressions, and fails the test that runs if an outcome differs. */
+/* Evaluates each of the n expressions. If an outcome differs, the running test fails. */
 void cel_check(const struct cel_case *cases, size_t n);
-/* The same, and Kubernetes' rule that literals do not mix types. */
+/* The same under Kubernetes' rule that a literal does not mix types. */
 void cel_check_strict(const struct cel_case *cases, size_t n);
 /* The cost of an expression. */
 unsigned long long cel_cost(const char *expression);

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See clocked_elector.h. The elector's callbacks write `clocked` on its threads, and the test reads
+ * it: both hold `clocked.mu`, and every write broadcasts `clocked.changed`.
+ */
 #undef NDEBUG
 #include "clocked_elector.h"
 
@@ -181,7 +185,8 @@ void clocked_put_lease(const char *holder, const char *spec) {
         fake_api_put(clocked.api, CLOCKED_LEASE, text);
 }
 
-/* An iteration is counted when it begins, so the first one has ended when a second one is. */
+/* Waits until the loop has completed an iteration that began after the call. The loop counts an
+ * iteration when it begins, so the first of two has ended when the second one is counted. */
 static void await_iteration(void) {
         for (int i = 0; i < 2; i++) {
                 uint64_t n = hf_electors_iterations(clocked.electors);

@@ -8,8 +8,9 @@
  *                [--unfenced] [--ignore-tokens] [--migrate-from OLD-NAME] [--writes CONFIGMAP]
  *                [--coordinated VERSION]
  *
- * With --coordinated it is a candidate of that version, and leads when the Lease names it. A
- * directory is that of a pod's service account. An empty KUBECONFIG means the files of $KUBECONFIG.
+ * With --coordinated it is a candidate of that version, and leads when the Lease names it.
+ * DIRECTORY has the files of a pod's service account. An empty KUBECONFIG means the files of
+ * $KUBECONFIG.
  *
  * stdout: with a directory first `namespace <namespace>`; then one line per change, `state <state>
  * holder <holder> term <term> end <why>`. SIGTERM stops it gracefully: exit 0, or 70 when a

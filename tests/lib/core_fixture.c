@@ -14,7 +14,8 @@ static struct hf__core_time time_of(const struct core_fixture *f) {
         return (struct hf__core_time){.boot = f->now, .real_us = f->now / 1000};
 }
 
-/* A write that waits for its turn is made again from what the core keeps of it. */
+/* Asserts that the core keeps all of a write's record: it makes a write that has to wait again from
+ * what it keeps. */
 static void assert_is_kept(const struct hf__core *core, const struct hf__record *record) {
         struct hf__record kept;
 

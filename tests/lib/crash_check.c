@@ -91,7 +91,8 @@ static bool is_compaction(const struct check *check, size_t index) {
         return crash_plan_write(check->run->plan, index, &write) && write.n_ops == 0;
 }
 
-/* What was said, of the revisions for which the watch does not say it: the compacted ones. */
+/* Adds the writes of compacted revisions, which no watch delivers, by the records. Checks that
+ * every other write that was acknowledged or delivered is in the store. */
 static bool add_records(struct check *check) {
         for (size_t i = 0; i < check->run->n_records; i++) {
                 const struct crash_record *it = &check->run->records[i];
@@ -133,7 +134,7 @@ static bool is_value(const struct hf__buf *value, size_t index, size_t op, size_
         return same;
 }
 
-/* The n events of one revision: they are all of one write, and all of that write. */
+/* Checks the n events of one revision: they are those of one write, and none of them is missing. */
 static bool check_events(struct check *check, const struct watch_recorder_event *events, size_t n) {
         struct crash_plan_write write;
         size_t index = SIZE_MAX;
@@ -176,7 +177,7 @@ static bool check_recorded(struct check *check, const struct watch_recorder *rec
         return true;
 }
 
-/* Watches from this revision on. *ret_gone: it is compacted. */
+/* Watches from this revision on, and checks the events. *ret_gone: the revision is compacted. */
 static bool watch_from(struct check *check, uint64_t revision, bool *ret_gone) {
         static struct watch_recorder recorder;
         bool ok = true;
@@ -196,9 +197,9 @@ static bool watch_from(struct check *check, uint64_t revision, bool *ret_gone) {
 }
 
 /*
- * Finds the compacted revision: that of no compaction, or one that was begun. The writes that the
- * watch does not deliver are known from their acknowledgements, because a compaction begins when
- * all writes before it are answered.
+ * Finds the compacted revision: the first one, or that of a compaction that was begun. The writes
+ * before it are known from their acknowledgements, because a compaction begins only when all
+ * earlier writes have been answered.
  */
 static bool watch_history(struct check *check) {
         uint64_t compacted = 0; /* by a compaction that was acknowledged */
@@ -281,7 +282,8 @@ static bool check_list(struct check *check, uint64_t revision) {
         return ok;
 }
 
-/* Does the writes again. Each is there at most once, and not if its error said so. */
+/* Does the writes again, in memory. Checks that each is in the store at most once, and not at all
+ * if its error said so. */
 static bool check_writes(struct check *check) {
         struct crash_plan_write write;
         size_t phase = 0;

@@ -5,8 +5,8 @@
  * Invariants:
  *  - a file is used through a duplicate of the descriptor that opened it first, which is never
  *    closed: closing any descriptor of a file drops the POSIX locks that SQLite has on it;
- *  - `before` has, for each write since the last sync, what each sector had just before it. So the
- *    k-th entry of a sector is the sector with k of the writes.
+ *  - for each write since the last sync, `before` has the content that each sector had just before
+ *    the write. So the k-th entry of a sector, counted from 0, is its content after k writes.
  */
 #undef _FILE_OFFSET_BITS
 #undef NDEBUG

@@ -6,8 +6,9 @@
  * knows the names that were created or removed since the last fsync of the directory.
  * crash_disk_lose undoes all or a part of these changes.
  *
- * A disk may keep any of what was not synced, in any order: sectors of 512 bytes, whole pages, the
- * new or the old size of a file. Only the changes of the directory are kept in their order.
+ * A disk may keep any part of the changes that were not synced, in any order: sectors of 512 bytes,
+ * whole pages, the new or the old size of a file. Only the changes of the directory are kept in
+ * their order.
  *
  * Thread: any, under one lock of the caller.
  */
@@ -19,7 +20,8 @@ enum { CRASH_DISK_FILES = 64 };
 
 /* A file was opened for reading and writing. created: the name is new. Returns its number. */
 unsigned crash_disk_opened(int fd, const char *path, int created);
-/* Call them before these bytes of the file are written, and before it gets this size. */
+/* Call these before n bytes are written at this place of the file, and before the file gets this
+ * size. */
 void crash_disk_writing(unsigned file, off_t at, size_t n);
 void crash_disk_truncating(unsigned file, off_t size);
 /* Call it before the name is removed. */

@@ -6,8 +6,8 @@
  * value.
  *
  * A plan is a list of writes in phases. The writes of a phase are on different keys and start at
- * once; the next phase starts when all of them were answered. A compaction is a phase of its own,
- * at the revision that the store then has.
+ * the same time; the next phase starts when all of them were answered. A compaction is a phase of
+ * its own, at the revision that the store has at its beginning.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,14 +38,15 @@ bool crash_plan_write(enum crash_plan_kind kind, size_t i, struct crash_plan_wri
 /* The value of put `op` of write i: its bytes depend on both, and on their place. */
 struct hf__buf *crash_plan_value(size_t i, size_t op, size_t n);
 /*
- * Which write made an event: its value says that, or the key, because a key that is deleted without
- * a put is deleted once. SIZE_MAX: none.
+ * Finds the write that made an event. The value of a put has the number of its write. A deletion is
+ * found by its key, because only one write of a plan is the deletion of this key alone. SIZE_MAX:
+ * there is no such write.
  */
 size_t crash_plan_find(enum crash_plan_kind kind, const char *key, const struct hf__buf *value);
 
 enum crash_record_kind {
         CRASH_ACKED,  /* write `index` was answered with success and this revision */
-        CRASH_FAILED, /* with this error */
+        CRASH_FAILED, /* write `index` failed with this error */
         CRASH_SEEN,   /* a watch delivered write `index` with this revision */
         /* The next write is a compaction at this revision, and may be done from now on. */
         CRASH_COMPACTING,

@@ -133,7 +133,8 @@ _Noreturn static void end_locked(void) {
                 (void)kill(getpid(), SIGKILL);
 }
 
-/* Whether the last call is not made at all: then it fails, unless the process ends now. */
+/* Called before the last call is made. Ends the process, or returns whether the call must fail
+ * instead of being made (CRASH_SHIM_WHEN). */
 static bool comes_first_locked(void) {
         if (config.when == BEFORE)
                 end_locked();

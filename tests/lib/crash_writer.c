@@ -53,7 +53,7 @@ static void on_event(void *ctx, const struct hfd_watch_event *events, size_t n) 
         for (size_t i = 0; i < n; i++) {
                 size_t index = crash_plan_find(plan, events[i].kv.key, events[i].kv.value);
 
-                /* The deletion of a write that also puts: its put says the number. */
+                /* A deletion in a write that also puts: the event of the put has the number. */
                 if (index != SIZE_MAX)
                         record(CRASH_SEEN, 0, index, events[i].revision);
         }
@@ -72,7 +72,7 @@ struct running {
         struct store_reply reply;
 };
 
-/* The record is written before the phase ends. */
+/* Writes the record first, because the phase ends when the reply is filled. */
 static void on_reply(void *ctx, const struct hfd_store_reply *reply) {
         struct running *running = ctx;
 
@@ -138,7 +138,7 @@ static int run_phase(struct hfd_store *store, size_t *index) {
 
 /* ---- the whole ---- */
 
-/* The failures that are still in order. After the last one there is room. */
+/* The failures that are still allowed. After the last one the program makes room. */
 static struct {
         const char *room;
         int left;
@@ -160,7 +160,7 @@ static void end_trouble(void) {
                 fail("%s: %s", trouble.room, strerror(errno));
 }
 
-/* It must work as soon as the trouble is over, whatever is there of the file. */
+/* Opens the store. After the trouble this must succeed, whatever state the file has. */
 static struct hfd_store *open_store(const char *path) {
         struct hf_status status = {0};
         struct hfd_store *store = NULL;

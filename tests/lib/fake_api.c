@@ -176,10 +176,8 @@ static int serve(struct fake_api *api, struct fake_api_request *request, struct 
                 return serve_list(api, request, body);
         reply->fence_echoed = request->request.fence && !request->client->ignores_fences;
         int r = apply_request(api, request, body);
-        /*
-         * It is applied only once. From now on the request only waits for its cancellation or
-         * deadline.
-         */
+        /* The request must not be applied again. From now on it only waits for its cancellation or
+         * its deadline. */
         if (mode == FAKE_API_LOSES_REPLIES && is_write(&request->request)) {
                 request->is_applied = true;
                 hf__strbuf_done(body);
@@ -297,8 +295,8 @@ static struct fake_api_event *next_due_event(struct fake_api *api, struct fake_a
         }
         if (!watch->bookmark_is_due)
                 return NULL;
-        /* All earlier events were sent, so a compaction up to the present ends this watch no
-         * more. */
+        /* All earlier events were sent, so a compaction of the present revision must not end this
+         * watch. */
         watch->bookmark_is_due = false;
         watch->from = api->store.revision;
         return new_event(HF_EVENT_BOOKMARK, hf__buf_copy("{}", 2), watch->from);
@@ -341,9 +339,9 @@ static void send_watch_end(struct fake_api *api, struct fake_api_watch *watch, i
 }
 
 /*
- * The reason to end a watch before its pending events are sent. A compaction ends every watch
- * whose `from` is older, even if none of the compacted events was for it. So an idle watch ends,
- * too, which goes on in etcd if it has read all events.
+ * The reason to end a watch before its pending events are sent. A compaction ends every watch whose
+ * `from` is older, even if none of the compacted events was for this watch. So an idle watch ends
+ * too. In etcd a watch that has read all events would continue.
  */
 static int end_at_once(const struct fake_api *api, const struct fake_api_watch *watch) {
         if (watch->end == HF_E_CANCELED || api->is_stopping)

@@ -105,19 +105,19 @@ unsigned fake_api_n_lists(struct fake_api *api);
 unsigned fake_api_n_watches(struct fake_api *api);
 unsigned fake_api_n_open(struct fake_api *api);
 void fake_api_last_list_query(struct fake_api *api, char text[160]); /* "" = no query */
-/*
- * Wait until at least n watches were started since the start of the server and one is open, until
- * at least n lists were requested, or until there are at least n commits, which include deletions
- * and the test's own writes. They abort after PATIENCE_MSEC.
- */
+/* Waits until at least n watches were started since the start of the server, and one is open. This
+ * and the next two functions abort after PATIENCE_MSEC. */
 void fake_api_await_watch(struct fake_api *api, unsigned n);
+/* Waits until at least n lists were requested. */
 void fake_api_await_list(struct fake_api *api, unsigned n);
-size_t fake_api_await_commits(struct fake_api *api, size_t n); /* returns how many there are */
+/* Waits until there are at least n commits, which include deletions and the test's own writes.
+ * Returns how many there are. */
+size_t fake_api_await_commits(struct fake_api *api, size_t n);
 
 /*
  * For a test that makes allocations fail: enter() is called when a thread enters the code of the
  * fake, and leave() when it leaves that code or makes a callback, so that only allocations of the
- * product fail. To be set before the first fake_api_new.
+ * product fail. The test sets them before the first fake_api_new.
  */
 struct fake_api_shield {
         void (*enter)(void), (*leave)(void);

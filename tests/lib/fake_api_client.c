@@ -176,7 +176,7 @@ static bool cancel_all(struct fake_api_client *client) {
         return found;
 }
 
-/* A callback that runs now may start another request, so what is left is cancelled each time. */
+/* A callback that runs now may start another request, so each call cancels everything again. */
 static bool has_ended(struct fake_api_client *client) {
         if (!cancel_all(client))
                 return true;

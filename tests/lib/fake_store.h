@@ -4,7 +4,7 @@
  * The store of the fake API server (fake_api.h): objects by key, one revision counter for all of
  * them, and the history of their changes. Plain data without thread, lock or clients.
  *
- * A key is "plural/namespace/name", with an empty namespace for what is cluster-scoped. Every
+ * A key is "plural/namespace/name", with an empty namespace for cluster-scoped objects. Every
  * change raises the revision by one, sets metadata.resourceVersion of the object to it, and appends
  * one commit to the history. Watches read the history from fake_store.first_event on. Compaction
  * and roll-back move that index and remove no commit, so that tests can read them all.

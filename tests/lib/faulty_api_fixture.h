@@ -41,7 +41,8 @@ int faulty_api_fixture_request(struct faulty_api_fixture *f, enum hf_verb verb, 
 /* Creates a workspace of this name, which must succeed. */
 void faulty_api_fixture_create(struct faulty_api_fixture *f, const char *name);
 struct client_watch *faulty_api_fixture_watch(struct faulty_api_fixture *f);
-/* Lets the server end its watches. This one must have n events by then. Returns its error. */
+/* Lets the server end its watches, and waits for the end of this one, which must have at least n
+ * events by then. Returns its error. */
 int faulty_api_fixture_end_watch(struct faulty_api_fixture *f, struct client_watch *watch,
                                  size_t n);
 /* Writes to the inner store directly. */

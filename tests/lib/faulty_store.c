@@ -29,7 +29,7 @@ static int get(struct hfd_store *self, const char *key, bool urgent, hf_nsec dea
                hfd_store_fn done, void *ctx) {
         struct faulty_store *store = (struct faulty_store *)self;
 
-        if (!strstr(key, ".holdfast/")) /* those of objects */
+        if (!strstr(key, ".holdfast/")) /* only gets of objects are counted */
                 count(store, &store->n_gets);
         return store->inner->ops->get(store->inner, key, urgent, deadline, done, ctx);
 }

@@ -19,14 +19,14 @@ struct faulty_store {
         /* The result that is reported for transactions that were applied; 0 = the true one. */
         int txn_error;
         uint64_t reported_revision; /* reported as the current revision; 0 = the true one */
-        bool hold; /* the reply to the next revision request is withheld; the test makes it: */
+        bool hold; /* the next revision request gets no reply; the test calls `held` for it */
         hfd_store_fn held;
         void *held_ctx;
         pthread_mutex_t mu;
         /* guarded by mu */
         bool drops_events;   /* the watch gets no events, until it is suspected of hanging */
-        bool drops_for_good; /* also after that, as on a store whose every member hangs */
-        int n_suspected;     /* how often the watch was opened anew because it seemed to hang */
+        bool drops_for_good; /* nor afterwards, as on a store of which every member hangs */
+        int n_suspected;     /* how often the watch was suspected of hanging */
         void (*on_next_list)(void *ctx);  /* called during the next list; then NULL */
         void (*on_next_watch)(void *ctx); /* called when the next watch has begun; then NULL */
         void *hook_ctx;                   /* for both hooks */
@@ -45,10 +45,9 @@ void faulty_store_drop_events(struct faulty_store *store, bool drops_events);
 /* Waits until a watch has begun since the last faulty_store_end_watch, and its hook has run. The
  * cache may be full before that. Aborts after PATIENCE_MSEC. */
 void faulty_store_await_watch(struct faulty_store *store);
-/* Waits likewise, and ends the watch with this error. */
+/* Waits in the same way, and ends the watch with this error. */
 void faulty_store_end_watch(struct faulty_store *store, int error);
-/* The watch gets no events when it is opened anew either, as on a store whose every member
- * hangs. */
+/* From now on the watch gets no events, also after it was suspected of hanging. */
 void faulty_store_drop_events_for_good(struct faulty_store *store);
 int faulty_store_n_suspected(struct faulty_store *store);
 int faulty_store_n_lists(struct faulty_store *store);

@@ -22,8 +22,8 @@ void hand_clock_move(hf_nsec by) { atomic_fetch_add(&moved, by); }
 
 hf_nsec hand_clock_now(void) { return began + atomic_load(&moved); }
 
-/* The first wait may have begun before, the second one has looked at the clock, and after the third
- * the thread has acted on it, or waits again. */
+/* The first wait that ends may have begun before the clock was moved. The second one has seen the
+ * present time. When the third one ends, the thread has acted on it, or it waits again. */
 void hand_clock_await_waiter(void) {
         unsigned from = atomic_load(&n_waits);
 

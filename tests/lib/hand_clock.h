@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A clock that stands still until the test moves it on. What happens under it needs no time to
- * pass, and what it measures is exactly what the test has let pass.
+ * A clock that stands still until the test moves it. So a test can show that something needs no
+ * time to pass, and the times that are measured are exactly those by which it has moved the clock.
  *
- * Boot and monotonic time begin at the system's boot time, because fixtures compare the deadlines
- * of requests with that. Real time begins at HAND_CLOCK_REAL. Waits end after their signal, or when
- * the clock has been moved to their deadline; they look at it every few milliseconds.
+ * Boot and monotonic time begin at the system's boot time, because fixtures make the deadlines of
+ * requests from that. Real time begins at HAND_CLOCK_REAL. A wait ends after its signal, or a few
+ * milliseconds after the test has moved the clock to the wait's deadline.
  *
  * One clock for the program. Thread: any.
  */
@@ -20,5 +20,5 @@ extern const struct hf_clock hand_clock;
 void hand_clock_reset(void); /* to the beginning; while nothing uses it */
 void hand_clock_move(hf_nsec by);
 hf_nsec hand_clock_now(void); /* boot time */
-/* Returns when a thread that waits has seen the present time. For a test with one such thread. */
+/* Returns when a waiting thread has seen the present time. For a test with one such thread. */
 void hand_clock_await_waiter(void);

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See held_client.h. Request i has the id HELD_ID + i, and watch i too: `held` keeps each of them
+ * until the next held_client_init, also after its end, so an end that comes twice is found.
+ */
 #undef NDEBUG
 #include "held_client.h"
 

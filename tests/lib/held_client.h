@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * An hf_client that keeps what it is asked for, until the test responds. Requests and watches have
- * numbers in the order in which they were made, from 0, and ids that begin at HELD_ID. A cancel is
- * only noted: the test says how the request or the watch ends.
+ * An hf_client that keeps requests and watches until the test responds. They have numbers in the
+ * order in which they were made, from 0, and ids that begin at HELD_ID. A cancel is only noted: the
+ * test decides how the request or the watch ends.
  *
  * One client per program. Asserts that nothing is ended twice. Thread: the test's.
  */
@@ -38,8 +38,8 @@ struct held_client {
         struct held_request requests[HELD_MAX];
         struct held_watch watches[HELD_MAX];
         unsigned n_requests, n_watches;
-        int fail;             /* nothing can be started: the error; 0 = it can */
-        void (*during)(void); /* is called while a request or a watch is being started */
+        int fail;             /* the error of each start of a request or watch; 0 = none */
+        void (*during)(void); /* called while a request or a watch is being started */
         bool echoes;          /* responses echo the fence */
 };
 

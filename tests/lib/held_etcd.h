@@ -34,13 +34,13 @@ struct held_attempt {
 struct held_etcd {
         struct hfd_store *store; /* after held_etcd_open */
         struct hfd_grpc_channel channels[HELD_ETCD_CHANNELS];
-        size_t n_channels, n_at_most; /* no more can be made */
+        size_t n_channels, n_at_most; /* n_at_most: how many channels can be made */
         struct held_attempt attempts[HELD_ETCD_ATTEMPTS];
         unsigned n_attempts;
         char log[1000]; /* all messages */
-        /* the replies of operations whose callback is held_etcd_on_reply */
+        /* the replies to operations whose callback is held_etcd_on_reply */
         unsigned n_replies;
-        int error; /* the last one's, like the rest */
+        int error; /* of the last reply, like the next two */
         uint64_t revision;
         struct hf_status status;
 };
@@ -58,10 +58,10 @@ void held_etcd_on_reply(void *ctx, const struct hfd_store_reply *reply);
 int held_etcd_get(bool urgent); /* gets a key, within 100 s */
 
 const struct held_attempt *held_etcd_latest(void);
-struct hfd_grpc_channel *held_etcd_channel(const char *name); /* of its thread */
+struct hfd_grpc_channel *held_etcd_channel(const char *name); /* name: of the channel's thread */
 
-/* End the latest attempt: with its whole result, without any response, or with the response to a
- * get. */
+/* End the latest attempt: with this result, with a failure without a response, or with the response
+ * to a get. */
 void held_etcd_end(const struct hfd_grpc_result *result);
 void held_etcd_fail(int outcome);
 void held_etcd_respond(uint64_t revision);

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* It locks its file, sends its description, and waits until it is killed. */
+/* The process: locks the file, sends its description, and waits until it is killed. */
 static void run(const char *path, int to_parent, bool with_child) {
         struct hf__holder_lock *lock = NULL;
 

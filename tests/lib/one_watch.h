@@ -15,15 +15,15 @@
 /* The delivery. The test may set its members between two functions of the fixture. */
 extern struct hfd_delivery one_watch;
 
-/* What the sink has got, and how it answers. Zeroed by set_up, apart from n_room. */
+/* What the sink has received, and how it responds. Zeroed by set_up, apart from n_room. */
 struct one_watch_seen {
         char text[4096]; /* the events: "+name@revision " */
         size_t n_text, n_events, n_calls, largest;
-        size_t n_room;         /* how often there is still room */
+        size_t n_room;         /* how many further calls of `ready` say that there is room */
         bool resumes, refuses; /* `ready` resumes the watch; `events` accepts no more */
         int n_asked, n_ends, end_error, end_code;
         bool end_has_body;
-        size_t n_waiting, told; /* calls of `waiting`, and the bytes that waited at the last one */
+        size_t n_waiting, told; /* calls of `waiting`; bytes that waited at the last call */
         bool runs_again;        /* `events` tries to deliver, too */
         uint64_t last_revision; /* of the events; 0 = they did not come in a row */
 };
@@ -41,7 +41,7 @@ struct hfd_object *one_watch_make(const char *path, const char *labels, uint64_t
 void one_watch_queue(const char *path, const char *labels, const char *before, uint64_t revision);
 /* Queues n bookmarks, the first one with this revision. */
 void one_watch_queue_bookmarks(uint64_t first, size_t n);
-/* Delivers what it can. Returns whether the watch has ended then. */
+/* Runs the delivery, which delivers what it can. Returns whether the watch has ended. */
 bool one_watch_run(void);
 void one_watch_request_end(int error);
 void one_watch_cancel(void);

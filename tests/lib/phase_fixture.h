@@ -100,8 +100,8 @@ struct phase_fixture *phase_fixture_new(void);
 void phase_fixture_free(struct phase_fixture *f);
 /* Replaces the bootstrap by one of this version with the manifests a and b. b NULL = only a. */
 void phase_fixture_load(struct phase_fixture *f, const char *version, const char *a, const char *b);
-/* Runs the phase in a new term until it is drained. Returns its result. What the fixture counts and
- * records begins anew. */
+/* Runs the phase in a new term until the term is drained. Resets the counts and records of the
+ * fixture first. Returns the phase's result. */
 int phase_fixture_lead(struct phase_fixture *f);
 /* The phase may give way from now on: it releases the Lease of this elector. */
 void phase_fixture_set_elector(struct phase_fixture *f);

@@ -21,8 +21,8 @@
 
 static hf_nsec clock_now(void *ctx) { return atomic_load(&((struct reflector_fixture *)ctx)->now); }
 
-/* The informer's thread sleeps on `wake`. Other waits are those of threads at the barrier. Only a
- * signal ends a wait: reflector_fixture_time sends one, too. */
+/* The informer's thread sleeps on `wake`; other threads wait at the barrier. Only a signal ends a
+ * wait, so reflector_fixture_time sends one after it has moved the clock. */
 static int clock_wait(void *ctx, pthread_cond_t *cond, pthread_mutex_t *mutex, hf_nsec deadline) {
         struct reflector_fixture *f = ctx;
         bool is_reflector = cond == &f->informer->thread->wake;

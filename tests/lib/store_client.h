@@ -17,8 +17,9 @@ int store_client_txn(struct hfd_store *store, const struct hfd_txn *txn, struct 
 int store_client_compact(struct hfd_store *store, uint64_t revision);
 
 /*
- * These return a revision, or 0 on failure: the current one of the store, the one of the write, or
- * the last one of the key (0 only if there is no such key; a failure is asserted).
+ * These return a revision: the current one of the store, that of the write, or that of the key's
+ * last write. 0: the operation failed; for the last function: there is no such key, and it asserts
+ * that the operation succeeded.
  */
 uint64_t store_client_revision(struct hfd_store *store);
 uint64_t store_client_put(struct hfd_store *store, const char *key, const char *value);

@@ -8,9 +8,9 @@
  *              {"t":<monotonic ns>,"rev":1,"type":"PUT","key":"...","value":"..."}; ends with
  *              SIGTERM, or when its stdin closes
  *      witness STORE PREFIX --bare-writes N [PAUSE_MS]
- *              prints how many nanoseconds each of N writes takes, one after another. With a pause
- *              before each, the time counts from the instant at which the pause should end: what a
- *              write that is due at an instant costs on a machine at rest
+ *              makes N writes, one after another, and prints how many nanoseconds each takes.
+ *              With a pause before each write, the time counts from the planned end of the pause:
+ *              it is the cost of a write that is due at an instant, on a machine at rest
  *      witness STORE PREFIX --put KEY FILE
  *              writes the content of a file once, as another process would
  */

@@ -67,7 +67,8 @@ static void suspend_machine(struct sim *sim, int first, hf_nsec duration) {
 }
 
 /*
- * The store does not reply for a while, and then to all at once. Or it is slow: each reply is late.
+ * The store hangs: it does not reply for a while, and then replies to all requests at once. Or it
+ * is slow: each reply is late.
  */
 static void hang_store(struct sim *sim, bool slow, hf_nsec duration) {
         TRACE(sim, "store  %s", slow ? "is slow" : "hangs");
@@ -90,7 +91,7 @@ void sim_note_outsider(struct sim *sim) {
                 sim->procs[p].outsider_wrote = true;
 }
 
-/* The identity of a process, or of none. */
+/* The identity of one of the processes, or an identity that no process has. */
 static const char *any_successor(struct sim *sim) {
         if (!sim_chance(sim, 80))
                 return "nobody";

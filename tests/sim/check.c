@@ -13,9 +13,9 @@
 
 /*
  * Three checks are early: they notice a mistake before it does harm. A write must name the revision
- * that it expects. It must not use what was known before a restore. Validity must be counted from
- * the sending of a write. The option --by-effect leaves these three out. The other checks then must
- * see the harm, for example that two processes may act.
+ * that it expects. A process must not write by what it knew before a restore. Validity must be
+ * counted from the sending of a write. The option --by-effect leaves these three out. Then the
+ * other checks must notice the harm, for example that two processes may act.
  *
  * Two processes may act at once, without a violation of P1, if one of them is excused (there is no
  * excuse for a commit that breaks P2):
@@ -72,9 +72,9 @@ static bool may_act_by_right(struct sim *sim, const char *identity) {
 
 /*
  * Checks at the store which record a process changes, and to what. A process may release the record
- * of another holder if it may also take the Lease. It does that to make an earlier acquire void
- * whose outcome it does not know. So the same excuse holds for both: for a clock that is twice as
- * fast, half of the recorded duration looks like all of it, and the process cannot know that.
+ * of another holder when it may also take the Lease: it undoes an earlier acquire whose outcome it
+ * does not know. A fast clock excuses both. For a clock that is twice as fast, half of the recorded
+ * duration looks like all of it, and the process cannot know that.
  */
 void sim_check_write(struct sim *sim, const struct sim_op *op) {
         struct sim_proc *proc = &sim->procs[op->proc];
@@ -163,8 +163,8 @@ void sim_check_actions(struct sim *sim, int p, const struct hf__core_action *act
                 check_write_sent(sim, p, &action->record);
 }
 
-/* Whether a write of the process may still be applied. Then it cannot know how the Lease will
- * be. */
+/* Whether the last write of the process may still be applied. Then the process cannot know whom the
+ * Lease will name. */
 static bool may_still_apply(const struct sim *sim, const struct sim_proc *proc) {
         const struct sim_op *op = &sim->ops[proc->last_write];
         unsigned i = sim->n_history;

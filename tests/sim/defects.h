@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Defects of what surrounds the core: the store's fence, the process that carries out the core's
- * actions, its clock. The simulator models these parts itself, so a defect is a switch of the
- * simulator (--defect NAME), and each must be found. Mistakes in the core itself are patches, see
- * tests/mutants.
+ * Defects of the parts around the core: the store's fence, the process that carries out the core's
+ * actions, the process's clock. The simulator models these parts itself, so a defect is an option
+ * of the simulator (--defect NAME). The checks must find each of them. Mistakes in the core itself
+ * are patches, see tests/mutants.
  */
 #define SIM_DEFECTS(X)                                                                             \
         X(fence_off, "the store commits a leader's write whatever its term")                       \

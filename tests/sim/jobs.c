@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs millions of schedules. Job j of n runs the seeds S + j, S + j + n, and so on. Of several
- * jobs each is a process of its own; it shares only its counts and its failure with the parent. The
- * parent prints the progress and stops all jobs at the first failure. A single job runs in the
- * parent, which prints no progress then. If several jobs have found a failure by then, the one with
- * the smallest seed is reported.
+ * Runs millions of schedules. Job j of n runs the seeds S + j, S + j + n, and so on. If there are
+ * several jobs, each is a process of its own, and shares only its counts and its failure with the
+ * parent. The parent prints the progress, and stops all jobs at the first failure. If several jobs
+ * have found a failure by then, the parent reports the one with the smallest seed. A single job
+ * runs in the parent, which then prints no progress.
  */
 #include <errno.h>
 #include <inttypes.h>

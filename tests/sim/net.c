@@ -10,8 +10,8 @@
 
 #include "tests/sim/sim.h"
 
-/* In some schedules all delays are alike, as in a quick local network. Then what happens once can
- * happen for ever. */
+/* In some schedules all delays are equal, as in a quick local network. Then a sequence of events
+ * that happens once can repeat for ever. */
 static hf_nsec short_delay(struct sim *sim) {
         hf_nsec delay = sim_between(sim, MS / 2, 20 * MS);
 
@@ -242,7 +242,7 @@ void sim_net_watch(struct sim *sim, int p) {
                 sim_slow_watch(sim, p);
         if (!proc->watch_open || proc->watch_mute)
                 return;
-        /* It begins with the present record, or with older ones, from a cache that lags behind. */
+        /* The watch begins with the present record, or, from a cache that lags, with older ones. */
         if (!sim->calm && sim_chance(sim, 20) && sim->n_history > 3) {
                 past = (unsigned)(sim_draw(sim) % 3);
                 if (past)

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A schedule without faults: one planned hand-over, stop or crash of the leader, whose speed is
- * checked (P3). The bounds follow from the network's times, and where it applies from the expiry or
- * the retry period, so a change that adds a wait to a take-over breaks them.
+ * checked (P3). The bounds follow from the delays of the network, and in some cases from the expiry
+ * or the retry period. So a change that adds a wait to a take-over breaks them.
  */
 #include <string.h>
 
 #include "tests/sim/sim.h"
 
 /*
- * Until the acquire is applied: a watch event (at most 20 ms), a request that is under way (40 ms
- * there and back), and the acquire on its way to the store (20 ms); and 1 ms for rounding. There is
- * no other wait.
+ * The time from a release until the next acquire is applied: a watch event (at most 20 ms), a
+ * request that is under way (40 ms there and back), the acquire on its way to the store (20 ms),
+ * and 1 ms for rounding. There is no other wait.
  */
 #define TAKE_OVER_BOUND (81 * MS)
 

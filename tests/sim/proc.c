@@ -86,8 +86,8 @@ void sim_proc_kill(struct sim *sim, int p) {
 }
 
 /*
- * Electors that rely on a server without a fence are told nothing, as in the library. Nothing is
- * drawn, so that the other faults of a schedule stay as they are.
+ * As in the library, electors at a server without a fence do not learn of the death. This uses no
+ * random number, so that the other faults of a schedule stay as they are.
  */
 void sim_proc_prove_death(struct sim *sim, int p) {
         for (int other = 0; other < sim->n_procs && !sim->fence_off; other++) {
@@ -152,10 +152,8 @@ void sim_proc_work(struct sim *sim, int p) {
                 COUNT(sim, late_fenced_writes);
                 under_way = sim_between(sim, S, 3 * sim->timing.lease_duration);
         }
-        /*
-         * If the write had passed the gate, the elector learns of a refusal; otherwise only
-         * sometimes.
-         */
+        /* If the write has passed the gate, the elector always learns of a refusal; otherwise only
+         * sometimes. */
         if (sim->fence_off && gated)
                 sim_unfenced_send(sim, p, under_way);
         else if (!sim->fence_off)
@@ -215,8 +213,7 @@ static void abort_term(struct sim *sim, int p, const char *why) {
         notify_work(sim, p, true);
 }
 
-/* Carries out one action. Its caller keeps the order in which the core lists them, as the elector
- * loop does. */
+/* Carries out one action. The caller keeps the core's order, as the elector loop does. */
 static void carry_out(struct sim *sim, int p, const struct hf__core_action *action) {
         struct sim_proc *proc = &sim->procs[p];
 

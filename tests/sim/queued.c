@@ -2,8 +2,8 @@
 /*
  * The queue of operations, in the schedules of --queued: each operation of a process may have to
  * wait before it is sent, mostly for a moment, sometimes for longer than the request timeout. While
- * it waits, and when its turn comes, the core is told that it was not sent, as the elector's loop
- * does (leader/op_queue.h). Nothing waits while nothing fails: the others may hold up the queue.
+ * it waits, and when its turn comes, the events for the core say that it was not sent, as in the
+ * elector's loop (leader/op_queue.h). In the part of a schedule without faults no operation waits.
  */
 #include "tests/sim/sim.h"
 
@@ -12,7 +12,7 @@ bool sim_queue_holds(struct sim *sim, int p) {
         struct sim_proc *proc = &sim->procs[p];
         hf_nsec timeout = sim->timing.request_timeout, wait;
 
-        if (proc->op_waits) { /* it keeps its place */
+        if (proc->op_waits) { /* a request that is made again keeps its place in the queue */
                 COUNT(sim, requests_while_waiting);
                 return true;
         }
@@ -46,5 +46,5 @@ void sim_queue_turn(struct sim *sim, int p, uint64_t wait_gen) {
         proc->has_turn = false;
 }
 
-/* What the core is told: as hf__core_event.op_unsent. */
+/* The value of hf__core_event.op_unsent. */
 bool sim_queue_is_unsent(const struct sim_proc *proc) { return proc->op_waits || proc->has_turn; }

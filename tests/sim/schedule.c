@@ -2,9 +2,10 @@
 /*
  * One schedule from beginning to end: the random numbers, the clocks, the heap of events.
  *
- * Everything that is random comes from sim_draw, and events of one instant run in the order in
- * which they were scheduled. So a seed with the same options always gives the same schedule; a
- * change that draws one number more or less makes another schedule of nearly every seed.
+ * Every random number comes from sim_draw (or the generator of unfenced.c), and events of one
+ * instant run in the order in which they were scheduled. So a seed with the same options always
+ * gives the same schedule. If a change draws one number more or less, nearly every seed gives
+ * another schedule.
  */
 #include <stdio.h>
 #include <string.h>
@@ -33,7 +34,7 @@ hf_nsec sim_local_time(const struct sim *sim, const struct sim_proc *proc) {
         return proc->local0 + (hf_nsec)((double)(sim->now - proc->true0) * proc->rate);
 }
 
-/* Counts anew from the present local time, so a clock that changes its rate never jumps. */
+/* Changes a clock. It continues from the present local time, so it does not jump. */
 void sim_set_clock(struct sim *sim, struct sim_proc *proc, double rate, bool frozen) {
         proc->local0 = sim_local_time(sim, proc);
         proc->true0 = sim->now;
@@ -83,7 +84,8 @@ static struct sim_event pop_event(struct sim *sim) {
 
 /* ---- events ---- */
 
-/* An identity belongs to one incarnation, so each record in its name was written by the dead. */
+/* A process learns that another one is dead. An identity belongs to one incarnation, so the proof
+ * holds for each record that names the dead process. */
 static void prove_death(struct sim *sim, const struct sim_event *event) {
         const struct hf__record *seen = &sim->procs[event->proc].core.observed;
         char dead[32];
@@ -201,7 +203,7 @@ void sim_run_until(struct sim *sim, hf_nsec until) {
 
 /* ---- a schedule ---- */
 
-/* The defaults most often; else timings with little room between the deadlines. */
+/* Chooses the default timing most often; else one with little time between the deadlines. */
 static void draw_timing(struct sim *sim) {
         static const struct {
                 int lease, renew, retry_ms;
@@ -269,7 +271,8 @@ static void begin_schedule(struct sim *sim, uint64_t seed, int n_procs) {
         sim->slow_cut_until = 0;
         if (sim->slow)
                 sim->clean = sim->calm = true;
-        /* A foreign server. Its terms are counts of each process, so no fence can compare them. */
+        /* A foreign server, whose revisions are no numbers. So each process counts its terms
+         * itself, and no fence can compare them. */
         sim->opaque = sim_chance(sim, 5) && !sim->slow;
         if (sim->opaque)
                 COUNT(sim, opaque_revisions);
@@ -333,7 +336,7 @@ static void end_schedule(struct sim *sim) {
                                 sim->procs[p].core.state != HF_STUCK);
                 sim_check_overdue(sim, p);
         }
-        if (!able) /* all that are left were asked to stop, or are stuck */
+        if (!able) /* each process is dead, was asked to stop, or is stuck */
                 return;
         if (sim_leader(sim) < 0)
                 sim_violate(sim, "P4: no process leads, %d s after the last fault",

@@ -249,7 +249,7 @@ static double seconds_now(void) {
         return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-/* Whether the schedules had what their kind is for. */
+/* Whether the events for which this kind of schedules is made happened often enough. */
 static bool has_done_enough(const struct options *o, const struct sim_counts *counts,
                             uint64_t n_run) {
         if (o->plan.sweep &&

@@ -5,10 +5,10 @@
  * those of the library. Store, network, clocks and the rest of each process are models.
  *
  * One schedule is one seed: one generator makes all random choices, so a seed replays exactly. A
- * schedule has a part with faults ("chaos") and then a part without. It runs as a heap of events in
- * the order of true time. Each process sees only its own clock, which may run a little fast or
- * slow, or stand still. A process is a core with a queue of events, a gate, and the work of its
- * term. That work writes to the store all the time: some writes check the gate first, and some do
+ * schedule has a part with faults ("chaos") and then a part without. Its events are in a heap, and
+ * run in the order of true time. Each process sees only its own clock, which may run a little fast
+ * or slow, or stand still. A process is a core with a queue of events, a gate, and the work of its
+ * term. That work writes to the store all the time. Some writes check the gate first, and some do
  * not.
  *
  *      sim.c       options, counts, output
@@ -21,6 +21,7 @@
  *      chaos.c     which faults happen, and when
  *      planned.c   a schedule without faults, and its speed
  *      slow.c      a crash under a slow server, and the bound of a take-over
+ *      queued.c    operations that have to wait before they are sent
  *      check.c     the promises P1 to P6
  *      timeline.c  a schedule as a picture
  *
@@ -44,7 +45,7 @@
 #define MS HF_NSEC_PER_MSEC
 #define S  HF_NSEC_PER_SEC
 
-/* What is counted, and how often it must happen at least in 10,000 schedules. */
+/* The counts, and how often each must happen at least in 10,000 schedules. */
 #define SIM_COUNTS(X)                                                                              \
         X(terms, 10000)                                                                            \
         X(take_overs, 10000)                                                                       \
@@ -129,8 +130,8 @@ enum sim_event_type {
         E_WORK,     /* the work of a term writes */
         E_FENCED,   /* a write of that work reaches the store */
         E_UNFENCED, /* the same at a store without a fence */
-        E_ANSWER,   /* such a write ends at its sender */
-        E_STALE,    /* the elector learns that such a write was refused */
+        E_ANSWER,   /* a write of E_UNFENCED ends at its sender: with an answer, or without */
+        E_STALE,    /* the elector learns that a write of E_FENCED was refused */
         E_JOIN,     /* the work of a term has ended */
         E_CHAOS,
         E_RESUME,
@@ -156,9 +157,9 @@ struct sim_op {
         unsigned incarnation;
         uint32_t op_id;
         bool is_write;
-        bool delayed;           /* by a slow store; once only */
+        bool delayed;           /* a slow store has delayed it; this happens only once */
         bool delivered;         /* the core was waiting for the reply when it arrived */
-        unsigned n_epochs_seen; /* number that the sender knew when it sent this */
+        unsigned n_epochs_seen; /* of the sender, when it sent this */
         bool stale;          /* the sender did not know yet that the store's history was replaced */
         unsigned n_restores; /* of the store: first when this was sent, then when it was applied */
         hf_nsec sent_local, sent_at;
@@ -175,7 +176,7 @@ struct sim_work_write {
         int proc;
         unsigned incarnation;
         uint64_t work_gen, term;
-        hf_nsec deadline_local; /* nothing is sent later: the end of the validity */
+        hf_nsec deadline_local; /* the end of the validity; the client gives up then */
         bool ended, answered;   /* at its sender */
         hf_nsec ended_local;    /* if ended; not later than the deadline */
         bool released;          /* its process has released the Lease since */
@@ -211,7 +212,7 @@ struct sim_proc {
         bool watch_open, watch_mute;
         hf_nsec watch_last_at;
 
-        /* The last write whose success the core learned of. */
+        /* The last write of the Lease of which the core learned that it succeeded. */
         hf_nsec ok_sent_local, ok_sent_at;
         unsigned ok_restores; /* restores of the store before it was applied */
         bool outsider_wrote;  /* an outsider changed the Lease after it was sent */
@@ -325,9 +326,9 @@ struct sim {
         unsigned n_history; /* the last record is the present Lease */
         uint64_t revision, highest_revision;
         struct sim_term_record term;
-        unsigned n_restores, restored_index; /* history index of the last restored record */
-        hf_nsec hung_until, slow_until;      /* until then the store does not reply; replies late */
-        uint64_t newest_term, last_commit_term; /* the newest acquired; that of the last commit */
+        unsigned n_restores, restored_index;    /* history index of the last restored record */
+        hf_nsec hung_until, slow_until;         /* until then it does not reply; it replies late */
+        uint64_t newest_term, last_commit_term; /* last term acquired; term of the last commit */
         hf_nsec outsider_at; /* when an outsider last changed the Lease; -1 = never */
 
         /* The speed of a clean schedule. */
@@ -405,7 +406,7 @@ bool sim_schedule(struct sim *sim, uint64_t seed, int n_procs);
 /* proc.c */
 void sim_proc_boot(struct sim *sim, int p);
 void sim_proc_kill(struct sim *sim, int p);
-/* Some of the others are on the same host, and learn soon that the process is dead. */
+/* Some of the other processes are on the same host, and learn soon that process p is dead. */
 void sim_proc_prove_death(struct sim *sim, int p);
 void sim_proc_resume(struct sim *sim, int p);
 void sim_proc_step(struct sim *sim, int p); /* handles sim->event */
@@ -436,14 +437,14 @@ const struct hf__record *sim_store_lease(const struct sim *sim);
 /* unfenced.c */
 void sim_unfenced_begin(struct sim *sim, uint64_t seed); /* decides whether there is a fence */
 void sim_unfenced_term(struct sim *sim, int p);          /* a term begins */
-void sim_unfenced_abort(struct sim *sim, int p);         /* it is aborted, with its writes */
+void sim_unfenced_abort(struct sim *sim, int p);         /* the term is aborted with its writes */
 void sim_unfenced_kill(struct sim *sim, int p);
 void sim_unfenced_send(struct sim *sim, int p, hf_nsec under_way);
 void sim_unfenced_answer(struct sim *sim, const struct sim_event *event);
 void sim_unfenced_arrive(struct sim *sim, uint64_t write);
-void sim_unfenced_release(struct sim *sim, const struct sim_op *op); /* p released the Lease */
+void sim_unfenced_release(struct sim *sim, const struct sim_op *op); /* op releases the Lease */
 bool sim_unfenced_delays_join(struct sim *sim, int p); /* the work waits for an answer first */
-/* What the elector is told: as hf__core_event.doubt_at. */
+/* The value of hf__core_event.doubt_at. */
 hf_nsec sim_unfenced_doubt_at(const struct sim_proc *proc);
 /* Whether no write of the last term has to be expected any more. */
 bool sim_unfenced_is_settled(const struct sim *sim, const struct sim_proc *proc);

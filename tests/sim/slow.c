@@ -23,7 +23,7 @@ static hf_nsec slow_time(struct sim *sim) {
 void sim_slow_send(struct sim *sim, struct sim_op *op) {
         hf_nsec whole = slow_time(sim), until_applied = sim_between(sim, 0, whole);
 
-        /* The worst is a read that shows an early state, and a write that is applied late. */
+        /* The worst cases are a read with an early state, and a write that is applied late. */
         if (sim_chance(sim, 90))
                 until_applied = op->is_write ? whole - MS / 4 : MS / 4;
         op->reply_after = whole - until_applied;
@@ -48,7 +48,7 @@ static void break_watch(struct sim *sim, int p) {
         sim_event_at(sim, sim->now + slow_time(sim), E_WATCH_LOST, p, proc->watch_gen, 0);
 }
 
-/* What becomes of a watch that is opened. */
+/* Called when a watch is opened: it may break, or be silent. */
 void sim_slow_watch(struct sim *sim, int p) {
         struct sim_proc *proc = &sim->procs[p];
 
@@ -76,7 +76,8 @@ static void run_with_failing_watches(struct sim *sim, hf_nsec until) {
         sim_run_until(sim, until);
 }
 
-/* Runs until process p sends a write, mostly: then its last renewal is as late as it can be. */
+/* Runs until process p sends a write, if it does so in time. Then its last renewal is as late as it
+ * can be. */
 static void run_until_write(struct sim *sim, int p) {
         hf_nsec until = sim->now + 2 * sim->timing.renew_deadline;
 

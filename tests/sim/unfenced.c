@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The writes of a term's work at a server without a fence. There a late write is not refused, so
- * its outcome matters for as long as it may be on its way. The leader's client of the process knows
- * which writes are unanswered, and when the last write ended whose outcome is unknown (its answer
- * was lost, it was canceled or aborted, or its deadline passed). The elector is told that when the
- * work has ended, and again when the last answer has come.
+ * The writes of a term's work at a server without a fence. Such a server does not refuse a late
+ * write, so the write matters for as long as it may be on its way. The leader's client of the
+ * process knows which writes are unanswered. It also knows when the last write ended whose outcome
+ * is unknown (its answer was lost, it was canceled or aborted, or its deadline passed). The elector
+ * gets this time when the work has ended, and again when the last answer has come.
  *
- * Checked when a write reaches the store: the process has not released the Lease, and has not begun
- * another term, while it had to expect that write. It has to expect it until the answer. Without an
- * answer it has to expect it, after the write's end, for as long as the expiry of a Lease leaves to
- * the last write of its holder. A write that takes longer is beyond any promise.
+ * Checked when a write reaches the store: as long as the process has to expect the write, it has
+ * neither released the Lease nor begun another term. It has to expect a write until the answer. If
+ * there is no answer, it has to expect the write for a further time after the write's end: the time
+ * that the expiry of a Lease leaves to the last write of its holder. A write that takes longer is
+ * beyond any promise.
  *
- * All random numbers come from a generator of its own, so that they do not change what a seed means
- * for a server with a fence.
+ * All random numbers come from a separate generator, so that they do not change the schedule of a
+ * seed for a server with a fence.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -151,7 +152,7 @@ void sim_unfenced_answer(struct sim *sim, const struct sim_event *event) {
         if (write->ended || write->forgotten)
                 return;
         if (!is_of_last_term(sim, write, event->proc)) {
-                write->ended = true; /* the elector gave its answer up */
+                write->ended = true; /* nobody waits for this answer any more */
                 return;
         }
         end_write(sim, write, event->b != 0);

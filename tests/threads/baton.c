@@ -2,8 +2,8 @@
 /*
  * The threads of a schedule, the baton, the choice of the next thread, and virtual time.
  *
- * Invariant: between baton_run's beginning and its end exactly one thread of the schedule has the
- * baton, or is on its way to give it to the next.
+ * Invariant: while baton_run runs, exactly one thread of the schedule has the baton, or is about to
+ * give it to the next.
  */
 #undef NDEBUG
 #include "baton.h"
@@ -132,8 +132,8 @@ void baton_fail(const char *format, ...) {
         fail(reason);
 }
 
-/* A thread runs in a loop in which it never gives the baton away. The signal interrupts another
- * one. */
+/* A thread runs in a loop in which it never gives the baton away. The signal may interrupt another
+ * thread, so this prints s.running and no stack. */
 static _Noreturn void on_alarm(int number) {
         char reason[64];
 
@@ -308,8 +308,8 @@ void baton_wake_all(const void *on) {
                         s.threads[i]->state = BATON_RUNNABLE;
 }
 
-/* A thread whose time has passed and that has not run since may take the signal, too: POSIX allows
- * it, and then no other thread gets it. */
+/* A signal may also go to a thread whose deadline has passed, but which has not run since. POSIX
+ * allows this, and then no other thread gets the signal. */
 void baton_wake_one(const void *on) {
         unsigned first = (unsigned)choose_below(s.n_threads);
 

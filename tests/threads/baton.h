@@ -16,8 +16,9 @@
  * scheduler with probabilistic guarantees of finding bugs", 2010). In some schedules condition
  * variables wake up without a signal.
  *
- * It shows what atomics do in one order for all threads. It does not show what a weak memory model
- * adds to that, or unsynchronised plain memory: that is for the thread sanitizer.
+ * Under this scheduler all threads see atomic operations in one order. So it does not find what a
+ * weak memory model adds to that, nor unsynchronised accesses of plain memory: the thread sanitizer
+ * is for these.
  *
  * A schedule fails when no thread can ever run again, when threads run without end, when a mutex or
  * condition variable is used wrongly, when a thread or a descriptor is left over, when an assertion
@@ -29,7 +30,7 @@
 
 #include <holdfast/clock.h>
 
-/* What a schedule did. The hash is of its choices: equal hashes are equal interleavings. */
+/* What a schedule did. hash: of its choices, so equal interleavings have equal hashes. */
 struct baton_result {
         uint64_t n_steps, n_switches, hash;
 };

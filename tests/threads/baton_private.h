@@ -40,7 +40,8 @@ struct baton_thread {
 extern _Thread_local struct baton_thread *baton_self;
 
 hf_nsec baton_now(void);
-/* Waits for `on` until baton_wake(on), or until that time. False: the time has passed. */
+/* Waits for `on` until one of the next two functions wakes the thread, or until the time `until`.
+ * what: the kind of `on`, for reports. False: the time has passed. */
 bool baton_block(const void *on, const char *what, hf_nsec until);
 /* Wakes all threads that wait for `on`, or one of them. */
 void baton_wake_all(const void *on);
@@ -49,7 +50,7 @@ void baton_wake_one(const void *on);
 bool baton_is_awaited(const void *on);
 /* The calling thread lets all others run first. */
 void baton_yield_to_all(void);
-/* Numbers for the code under test that asks the system for random ones. */
+/* A number for code under test that gets random numbers from the system. */
 uint64_t baton_random_bits(void);
 
 extern const char baton_in_cond[]; /* `what` of a wait that may end without a signal */
@@ -65,7 +66,8 @@ void baton_forget_open(void);
 
 /* ---- baton_report.c ---- */
 
-/* Prints why and how to repeat it; then where the threads are, and exits. Called once each. */
+/* The first prints why the schedule failed and how to repeat it; the second prints where the
+ * threads are, and exits. Each is called once. */
 void baton_report_begin(const char *reason, const char *command);
 _Noreturn void baton_report_threads(struct baton_thread *const *threads, unsigned n_threads);
 /* Prints a line about a switch. */

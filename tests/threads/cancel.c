@@ -42,8 +42,8 @@ static void *fire(void *ctx) {
 
 /* ---- waiting ---- */
 
-/* A timed wait of the clock is divided into slices of this length. So what happens here happens
- * also at the end of a slice. */
+/* The clock divides a timed wait into slices of this length. So with this unit, events also happen
+ * at the end of a slice. */
 #define UNIT (5 * HF_NSEC_PER_SEC)
 
 static void *fire_late(void *ctx) {
@@ -58,7 +58,7 @@ static void *set_deadline(void *ctx) {
         return NULL;
 }
 
-/* A token has one reason for ever, and only one that somebody gave it. */
+/* Checks that a token's reason never changes, and that a fire or a deadline has given it. */
 static void check_reason(struct hf_cancel *token) {
         enum hf_cancel_reason first = HF_CANCEL_NONE;
 
@@ -78,7 +78,7 @@ static void *read_reason(void *ctx) {
 
 static hf_nsec earlier(hf_nsec a, hf_nsec b) { return a < b ? a : b; }
 
-/* Waits for ever or for two units, and not longer than until the token fires. */
+/* Waits for two units or for ever, and checks that a token that fires ends the wait at once. */
 static void *await_token(void *ctx) {
         struct hf_cancel *token = ctx;
         hf_nsec began = now();
@@ -132,8 +132,8 @@ static void wake(void *ctx) {
         woken->n_running--;
 }
 
-/* It is called at most once: by the fire, or at once by the function that adds it. It is never
- * called during or after the return of the function that removes it. */
+/* Checks that a waker is called at most once: by the fire, or by the function that adds it. When
+ * the function that removes it has returned, the waker does not run and is not called any more. */
 static void *use_waker(void *ctx) {
         struct woken *woken = calloc(1, sizeof *woken);
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The controllers of one term, some of them after others, and its end at any moment by a drain, an
- * abort or both.
+ * The controllers of one term, some of which depend on others (`after`), and the end of the term at
+ * any moment by a drain, an abort or both.
  *
- * Promised: a controller begins when those before it have started; in a drain it is drained when
- * those after it have returned; an abort reaches all; `joined` is called once, after a drain or an
- * abort and when no controller runs any more; then the term can be freed at once.
+ * Promised: a controller begins when those on which it depends have started. In a drain it is
+ * drained when those that depend on it have returned. An abort reaches all controllers. `joined` is
+ * called once, after a drain or an abort, when no controller runs any more. Then the term can be
+ * freed at once.
  */
 #include <string.h>
 
@@ -22,9 +23,9 @@ static struct {
         size_t n;
         struct hf_controller controllers[MAX_PARTS];
         struct part {
-                bool after[MAX_PARTS]; /* the parts before this one */
+                bool after[MAX_PARTS]; /* the parts on which this one depends */
                 const char *names[MAX_PARTS + 1];
-                int n_failures;                     /* runs that shall fail */
+                int n_failures;                     /* further runs that fail */
                 bool reports, has_started, is_over; /* over: it must not run any more */
                 int n_running;
         } parts[MAX_PARTS];
@@ -41,7 +42,8 @@ static void check_order(const struct part *part) {
                 BATON_CHECK(!part->after[i] || c.parts[i].has_started);
 }
 
-/* Only a drain has an order. */
+/* Checks that the controllers that depend on this one have returned, unless the term is aborted:
+ * only a drain has an order. */
 static void check_drain(const struct part *part) {
         BATON_CHECK(c.is_draining || c.is_aborted);
         for (size_t i = 0; i < c.n && !c.is_aborted; i++)
@@ -147,7 +149,7 @@ void controller_order(void) {
                 pthread_cond_wait(&c.joined, &c.mu);
         pthread_mutex_unlock(&c.mu);
         BATON_CHECK(hf__term_is_joined(c.term));
-        /* Whoever ends the term may still be in the function, and frees nothing. */
+        /* Joined first, because these threads may still be in the functions that end the term. */
         (void)hf__thread_join(enders[0]);
         (void)hf__thread_join(enders[1]);
         BATON_CHECK(c.n_joined == 1);

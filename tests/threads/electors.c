@@ -44,7 +44,7 @@ static hf_nsec now(void) { return hf_now(hf_clock_system()); }
 
 /* ---- what is checked while they run ---- */
 
-/* It reads the gates at one moment: no other thread runs meanwhile. */
+/* Reads all gates at one moment, because no other thread runs meanwhile. */
 static void check_gates(void) {
         int n_open = 0, n_running = 0;
 
@@ -193,7 +193,8 @@ static void *start(void *ctx) {
 static int stop(struct participant *p) {
         hf_nsec began = now();
         bool is_quick = !e.is_slow && !e.has_faults;
-        /* Otherwise the loop itself may be too slow for the stop, and is not joined. */
+        /* In a slow schedule the loop itself could be too slow for the stop, which would not join
+         * it. */
         baton_be_quick();
         int r = hf_electors_stop(p->electors, NULL);
 
@@ -274,8 +275,8 @@ static void hang_for_a_while(struct fake_api_client *client) {
         fake_api_client_set_mode(client, FAKE_API_RESPONDS);
 }
 
-/* The term ends, also one whose acquire is just being answered: a moment later the process leads
- * only by an acquire that was committed after the request. */
+/* Ends the term, even if the reply to its acquire is still on its way. Checks that a moment later
+ * the process leads only by an acquire that was committed after this call. */
 static void end_term(struct participant *p) {
         uint64_t revision = e.api->store.revision;
         struct hf_leader_info info = {.size = sizeof info};
@@ -314,7 +315,7 @@ static bool does_anybody_lead(void) {
         return false;
 }
 
-/* Nobody can be stuck: then nothing stops the others from leading. */
+/* Checks that one of them leads within a minute. No controller can be stuck in this schedule. */
 static void check_somebody_leads(void) {
         hf_nsec until = now() + 60 * HF_NSEC_PER_SEC;
 

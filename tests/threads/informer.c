@@ -4,9 +4,9 @@
  * a list, a watch, a backoff. It has a thread of its own, or shares one with an informer that
  * begins and ends beside it.
  *
- * Promised: the end joins the thread and leaves nothing under way; a handler is not called after
- * its removal; a wait that succeeds has seen all that was written before; one whose token fires
- * ends.
+ * Promised: the end joins the thread and leaves no request or watch open; a handler is not called
+ * after its removal; a wait that succeeds has seen everything that was written before; a wait whose
+ * token fires ends.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small programs with the mistakes that the scheduler is made for. check_threads.py says what it
- * must report of each. */
+/* Small programs with mistakes of the kinds that the scheduler must find. check_threads.py has the
+ * report that it must print for each. */
 #include <stdatomic.h>
 
 #include "base/thread.h"

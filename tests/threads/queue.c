@@ -26,8 +26,8 @@ static struct {
 
 static const char *const keys[N_ALL] = {"a", "b", "c", "d", "e"};
 
-/* Each adder delays a key of its own once, because of two delays of a key the shorter one
- * counts. */
+/* Adds a key with a delay. Each adder does this once, with a key of its own: if a key had two
+ * delays, only the shorter one would count. */
 static void add_later(int key) {
         hf_nsec delay = (hf_nsec)baton_random(4) * HF_NSEC_PER_SEC;
 
@@ -57,8 +57,8 @@ static void work_on(const char *name) {
         BATON_CHECK(!q.has_key[key] && hf_now(hf_clock_system()) >= q.due[key]);
         q.has_key[key] = true;
         baton_point();
-        /* What is added from now on must be handed out again, which the queue promises for what is
-         * added after it was taken; the worker reads the object only now. */
+        /* The queue promises that a key is handed out again if it is added after it was taken. A
+         * worker reads the object only now, so an add before this moment needs no second turn. */
         q.n_added[key] = 0;
         baton_point();
         if (baton_random(4) == 0)
@@ -84,7 +84,8 @@ static void *work(void *ctx) {
         return NULL;
 }
 
-/* Fires the token of one worker, at any moment. The first worker is never aborted so. */
+/* Fires the token of one worker, at any moment. The first worker is never aborted, so that one is
+ * left. */
 static void *abort_worker(void *ctx) {
         unsigned i = 1 + (unsigned)baton_random(N_WORKERS - 1);
 

@@ -12,7 +12,7 @@
 #include "base/thread.h"
 #include "baton.h"
 
-/* One line for each file: what its scenarios are about is at the top of the file. */
+/* The scenarios. The comment at the top of their file says what they are about. */
 void cancel_wait(void);
 void cancel_waker(void);
 void hooks_stop(void);

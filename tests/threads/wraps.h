@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The functions that the linker replaces (--wrap): the replacements and the real ones. The list in
- * meson.build has the same names. */
+/* The functions that the linker replaces (--wrap): their replacements, and the real functions. The
+ * list in meson.build has the same names. */
 #include <pthread.h>
 #include <stdint.h>
 #include <sys/epoll.h>

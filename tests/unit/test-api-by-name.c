@@ -110,7 +110,7 @@ static void parse_fields(const char *text, struct hfd_selector *ret_fields) {
                          0);
 }
 
-/* The rendering of a whole list over HTTP, or of the initial events of a watch. */
+/* Renders the list for an HTTP response, or with frames, the initial events of a watch. */
 static unsigned rendering_work(struct api_fixture *f, bool frames) {
         const struct hfd_request request = {.resource = configmaps(), .ns = "default"};
         struct hfd_selector fields;
@@ -171,7 +171,7 @@ static unsigned watch_work(struct api_fixture *f) {
         return atomic_load(&n_visited) - before;
 }
 
-/* Twice: when its size is looked at, and when it is listed. */
+/* A list visits its object twice at most: when it looks at the size, and when it lists it. */
 static void test_a_name_costs_the_same_among_any_number_of_objects(void **state) {
         struct api_fixture *f = *state;
 
@@ -254,7 +254,7 @@ static void test_a_name_limits_and_continues(void **state) {
         make_configmaps(f);
         expect_names(f, "default", "limit=1&fieldSelector=metadata.name%3Da", "a ");
         assert_string_equal(api_fixture_text_at(f, "metadata.continue"), "");
-        /* A token of another list: it continues behind a.b. */
+        /* The token comes from another list. This list continues behind a.b too. */
         expect_names(f, "default", "limit=2", "a a.b ");
         (void)snprintf(token, sizeof token, "%s", api_fixture_text_at(f, "metadata.continue"));
         (void)snprintf(query, sizeof query, "limit=2&continue=%s&fieldSelector=metadata.name%%3Da",
@@ -264,7 +264,7 @@ static void test_a_name_limits_and_continues(void **state) {
                        token);
         expect_names(f, "default", query, "ab ");
         assert_string_equal(api_fixture_text_at(f, "metadata.continue"), "");
-        /* Among all namespaces other objects follow. */
+        /* In a list of all namespaces, objects of this name follow in other namespaces. */
         expect_names(f, NULL, "limit=1&fieldSelector=metadata.name%3Da", "a ");
         (void)snprintf(query, sizeof query, "limit=1&continue=%s&fieldSelector=metadata.name%%3Da",
                        api_fixture_text_at(f, "metadata.continue"));
@@ -344,7 +344,7 @@ static void test_a_name_costs_the_store_one_key(void **state) {
         assert_int_equal(list_stored(&u, "metadata.name=c", 0, NULL, "\"name\":\"c\""), 1);
         assert_int_equal(list_stored(&u, "metadata.name=c", 1, NULL, "\"name\":\"c\""), 1);
         assert_int_equal(list_stored(&u, "metadata.name=c0150", 0, NULL, "\"name\":\"c0150\""), 1);
-        /* No such object: the first key that begins with the name is none. */
+        /* There is no object c01: the first key that begins with that name is of c0100. */
         assert_int_equal(list_stored(&u, "metadata.name=c01", 0, NULL, "\"items\":[]"), 1);
         assert_int_equal(list_stored(&u, "metadata.name=c01", 1, NULL, "\"items\":[]"), 1);
         assert_int_equal(list_stored(&u, "metadata.name=d", 0, NULL, "\"items\":[]"), 0);

@@ -415,7 +415,7 @@ static void expect_stale(struct api_fixture *f, const struct hf_fence *fence) {
         assert_int_equal(store_client_revision(f->store), before);
 }
 
-/* Creates the Lease l, held by "me". The fence of its term. */
+/* Creates the Lease l, held by "me". Returns the fence of its term. */
 static struct hf_fence begin_term(struct api_fixture *f) {
         assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_leases, "kube-system", NULL,
                                              NULL, lease_body("l", "me", NULL)),

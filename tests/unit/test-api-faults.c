@@ -89,7 +89,7 @@ static void test_a_cache_that_is_behind_serves_nothing(void **state) {
         assert_int_equal(faulty_api_fixture_request(f, HF_VERB_LIST, NULL, NULL, NULL), 0);
 }
 
-/* It waits neither for the cache nor for the revision that other reads ask for. */
+/* The read of an elector neither asks for the store's revision nor waits for the cache. */
 static void test_a_read_of_an_elector_goes_to_the_store(void **state) {
         struct faulty_api_fixture *f = *state;
         struct hf_request get = {.size = sizeof get,

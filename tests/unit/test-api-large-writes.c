@@ -87,7 +87,7 @@ struct later {
         pthread_mutex_t mu;
         pthread_cond_t cond;
         bool done;
-        pthread_t thread; /* that ended it */
+        pthread_t thread; /* the thread that ended the request */
         int code, error;
         size_t n_body; /* of the response */
 };
@@ -116,7 +116,7 @@ static void begin(struct api_fixture *f, struct later *later, enum hfd_verb verb
         later->request.body = body;
         later->request.n_body = strlen(body);
         later->request.deadline = in_msec(60000);
-        later->request.owner = 1; /* not the gates' turn */
+        later->request.owner = 1; /* another owner than that of the gates */
         later->request.done = on_done;
         assert_int_equal(hf__mutex_cond_init(&later->mu, &later->cond), 0);
         hfd_registry_serve(f->registry, &later->request);

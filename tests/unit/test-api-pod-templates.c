@@ -251,7 +251,7 @@ static void test_protobuf_has_the_form_of_kubernetes(void **state) {
         }
 }
 
-/* The stored object, through protobuf and back, is itself, but for what is zero in both. */
+/* Encodes the stored object in protobuf and decodes it. Only an empty message may be lost. */
 static void test_protobuf_keeps_a_template(void **state) {
         struct api_fixture *f = *state;
         const struct hfd_resource *row = hfd_resource_find("", "v1", "podtemplates");
@@ -278,11 +278,11 @@ static void test_protobuf_keeps_a_template(void **state) {
         hf__strbuf_add(&body, raw.data, raw.n);
         assert_int_equal(body.error, 0);
         assert_int_equal(hfd_protobuf_to_json(row, false, body.data, body.n, &decoded), 0);
-        /* Empty messages that are no pointers are absent. */
+        /* The decoder leaves out an empty message whose field in Go is not a pointer. */
         hf__json_remove(stored, "template.metadata");
         assert_true(hf__json_equal(stored, decoded));
-        /* A body that ends early is refused, or has lost whole fields; none is read beyond its
-         * end. */
+        /* A body that ends early is refused, or whole fields are missing. The decoder reads nothing
+         * beyond its end. */
         for (size_t n = 4; n < body.n; n++) {
                 char *cut = memcpy(malloc(n), body.data, n);
                 struct hf__json *part;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The API over values that cannot be decrypted. Here nothing decrypts, so each encrypted value is
- * one. */
+/* The API over values that cannot be decrypted. The server of this test has no encryption, so it
+ * can read no encrypted value. */
 #undef NDEBUG
 #include <pthread.h>
 #include <setjmp.h>

@@ -198,7 +198,7 @@ static void test_what_the_server_sets_has_no_owner(void **state) {
 
 static void test_a_client_can_clear_and_change_the_owners(void **state) {
         update_as("m1", "", ",'data':{'a':'1'}", NULL);
-        /* A valid list counts. */
+        /* A valid list of the client replaces the stored one. */
         update_as("m1", "", ",'data':{'a':'1'}", "[" ENTRY("x", "{'f:data':{'f:a':{}}}") "]");
         assert_string_equal(managers(), "x Update 59 {'f:data':{'f:a':{}}}\n");
         /* Of several entries of one manager the last one counts. */
@@ -216,7 +216,7 @@ static void test_a_client_can_clear_and_change_the_owners(void **state) {
         assert_null(hf__json_path(live, "metadata.managedFields"));
         update_as("m1", "", ",'data':{'a':'3'}", NULL);
         assert_null(hf__json_path(live, "metadata.managedFields"));
-        /* The first apply gives what is there to somebody who is not known. */
+        /* The first apply finds fields without an owner, which "before-first-apply" gets. */
         assert_int_equal(apply_as("m2", ",'data':{'b':'1'}", false), 0);
         assert_string_equal(managers(),
                             "m2 Apply 07 {'f:data':{'f:b':{}}}\n"

@@ -114,7 +114,7 @@ static bool is_free_replaced(void) {
         return atomic_load(&n_leaks) == 1;
 }
 
-/* The test can find a leak at all. */
+/* Shows that the search itself works. */
 static void test_a_block_that_is_not_overwritten_is_found(void **state) {
         look_for("find-me", 7);
         char *block = strdup("please find-me");
@@ -169,7 +169,7 @@ static void test_no_copy_of_a_private_key_remains(void **state) {
         }
 }
 
-/* A key that is about to be made is not known. What stands before it, in the same line, is. */
+/* The test cannot know a new key, but it knows the bytes before the key in its first line. */
 static void test_no_copy_of_a_new_key_remains(void **state) {
         static const char before[] = "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg";
         struct hfd_pki pki = {0};
@@ -230,7 +230,7 @@ static void test_no_copy_of_a_secret_text_that_has_grown_remains(void **state) {
         expect_no_leaks();
 }
 
-/* Nothing listens there, so that libcurl, which does not overwrite its buffers, sends nothing. */
+/* No server listens, so libcurl sends nothing: it does not overwrite the buffers that it sends. */
 static void test_the_header_of_a_request(void **state) {
         struct http_engine_fixture fixture;
         struct http_engine_response response;

@@ -88,7 +88,7 @@ static void test_small_messages_allocate_nothing(void **state) {
         assert_non_null(take(&arena, ALIGN));
         expect_chunk(&arena, 1, CHUNK_MIN);
         end(&arena);
-        /* It is empty now. */
+        /* An arena that has ended can begin again, and is empty. */
         begin(&arena);
         assert_non_null(take(&arena, FIRST));
         assert_int_equal(n_allocations, 0);
@@ -112,7 +112,7 @@ static void test_chunks_double_up_to_a_limit(void **state) {
         end(&arena);
 }
 
-/* The rest of the current chunk is still used for what is small. */
+/* The current chunk stays, and its rest is used for small blocks. */
 static void test_a_large_block_has_a_chunk_of_its_own(void **state) {
         struct hf__arena arena;
 
@@ -124,7 +124,7 @@ static void test_a_large_block_has_a_chunk_of_its_own(void **state) {
         assert_non_null(take(&arena, CHUNK_MIN / 2));
         expect_chunk(&arena, 2, CHUNK_MIN);
         assert_non_null(take(&arena, CHUNK_MIN / 2));
-        /* A large one that fits, to the last byte, needs none. */
+        /* A large block that fits into the rest to the last byte needs no chunk of its own. */
         assert_non_null(take(&arena, CHUNK_MIN / 2));
         expect_chunk(&arena, 3, 2 * CHUNK_MIN);
         assert_non_null(take(&arena, 3 * CHUNK_MIN / 2));

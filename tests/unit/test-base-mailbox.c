@@ -64,7 +64,7 @@ static void *post_one(void *ctx) {
         return NULL;
 }
 
-/* Its message must not wait for the thread that delays. */
+/* A thread that delays its own wakes must not delay the messages of other threads. */
 static void test_another_thread_wakes_the_owner_at_once(void **state) {
         struct hf__mailbox mailbox;
         pthread_t other;

@@ -206,7 +206,7 @@ static void test_a_record_keeps_all_its_members(void **state) {
         struct hf__ledger_entry a = entry("a", 'a');
         struct hf__strbuf text = {0};
 
-        a.n_superseded = 1; /* is not taken over: only what is replaced is superseded */
+        a.n_superseded = 1; /* ignored for a new entry: only a replacement supersedes hashes */
         assert_int_equal(hf__ledger_add(&ledger, &a), 0);
         write_and_read(&ledger, NULL, &back);
         assert_string_equal(back.entries[0].phase, "phase-0");

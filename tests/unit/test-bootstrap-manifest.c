@@ -151,7 +151,7 @@ static void test_a_long_file_name_keeps_document_and_line(void **state) {
         }
         assert_int_equal(hf__manifest_read_text(&steps, &kinds, name, fine, strlen(fine), NULL), 0);
         assert_non_null(strstr(steps.list[0].source, "d/x y.yml: document 1, line 1"));
-        /* as much of it as a message about the step shows */
+        /* The source is cut, because a message about the step shows no more of it. */
         assert_true(strlen(steps.list[0].source) < 160);
         hf__steps_done(&steps);
 }
@@ -350,7 +350,7 @@ static void test_a_file_that_cannot_be_read_is_named(void **state) {
                 assert_non_null(strstr(status.message, "the file shrank while it was read"));
         }
         remove_all(directory, one, 1);
-        assert_int_equal(mkdir(directory, 0700), 0); /* a directory without any is fine */
+        assert_int_equal(mkdir(directory, 0700), 0); /* it may have no manifests */
         assert_int_equal(hf__manifest_read_directory(&steps, &kinds, directory, &status), 0);
         assert_int_equal(rmdir(directory), 0);
 }

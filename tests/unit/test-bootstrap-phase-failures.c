@@ -19,7 +19,7 @@
 
 /* ---- failures ---- */
 
-/* The times of the first writes, since the first of them. */
+/* Asserts the times of the first n writes, in milliseconds after the very first one. */
 static void assert_writes_at(const struct phase_fixture *f, const hf_nsec *times, size_t n) {
         assert_true(f->n_writes >= n);
         for (size_t i = 0; i < n; i++)
@@ -138,7 +138,7 @@ static void test_an_event_counts_the_failures_that_are_logged(void **state) {
         assert_int_equal(phase_fixture_lead(f), 0);
         for (size_t i = 0; i < f->store.n_objects; i++)
                 if (strncmp(f->store.objects[i]->key, "events/", 7) == 0) {
-                        assert_null(key); /* one for a phase and step */
+                        assert_null(key); /* a phase and step have one Event */
                         key = f->store.objects[i]->key;
                 }
         assert_non_null(key);
@@ -181,7 +181,7 @@ static void test_a_server_that_asks_for_patience_gets_it_up_to_ten_seconds(void 
         }
 }
 
-/* The pause begins anew: failures of different steps are not consecutive. */
+/* Failures of different steps are not in a row, so the next pause is the shortest one again. */
 static void test_a_step_that_succeeds_ends_a_row_of_failures(void **state) {
         static const hf_nsec times[] = {0, 100, 300, 300, 300, 400};
         struct phase_fixture *f = phase_fixture_new();
@@ -189,7 +189,7 @@ static void test_a_step_that_succeeds_ends_a_row_of_failures(void **state) {
         phase_fixture_fail(f, PHASE_REFUSED, HF_E_FORBIDDEN, 0, 2);
         assert_int_equal(phase_fixture_lead(f), 0);
         assert_writes_at(f, times, 3);
-        /* the same in the middle: create a, record a, (fail) create b, again, record b, complete */
+        /* Between two steps: create a, record a, create b (fails), create b, record b, complete. */
         phase_fixture_load(f, "2.0.0", PHASE_FIXTURE_CONFIGMAP("c", "1"),
                            PHASE_FIXTURE_CONFIGMAP("d", "1"));
         phase_fixture_fail(f, PHASE_REFUSED, HF_E_FORBIDDEN, 2, 1);
@@ -276,7 +276,7 @@ static void test_others_start_although_an_upgrade_fails(void **state) {
 
 /* ---- giving way ---- */
 
-/* Without a drain, as here, it waits ten seconds for it after each release. */
+/* After each release the phase waits ten seconds for the drain, which does not come here. */
 static void test_a_phase_that_keeps_failing_releases_the_lease_ever_more_rarely(void **state) {
         struct phase_fixture *f = phase_fixture_new();
 
@@ -293,7 +293,7 @@ static void test_a_phase_that_keeps_failing_releases_the_lease_ever_more_rarely(
                 if (i == 7) /* past the longest time, each failure releases */
                         assert_true(f->step_downs[i] < f->step_downs[i - 1] + 40 * SEC);
         }
-        /* Ten seconds for the drain, and then the pause of ten. */
+        /* The phase waits ten seconds for the drain, and then pauses for ten seconds. */
         for (unsigned i = 0; i < f->n_writes; i++)
                 assert_true(f->write_times[i] <= f->step_downs[0] ||
                             f->write_times[i] >= f->step_downs[0] + 20 * SEC);

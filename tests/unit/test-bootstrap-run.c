@@ -140,7 +140,7 @@ static void test_a_hook_is_done_when_another_process_completes_the_phase(void **
         bootstrap_fixture_free(f);
 }
 
-/* It learns so from the ledger when it begins to lead, even if its own version never completes. */
+/* The leader reads the ledger when it begins to lead. Its own version need never complete. */
 static void test_a_leader_without_hooks_knows_that_an_older_version_was_complete(void **state) {
         struct bootstrap_fixture *f = bootstrap_fixture_new(BOOTSTRAP_FAULT_REFUSED, -1, 0, 0);
         struct hf_bootstrap_info info = {.size = sizeof info};
@@ -172,7 +172,7 @@ static void test_a_hook_with_a_time_limit_lets_the_start_go_on(void **state) {
 
 /* ---- the ledger is deleted ---- */
 
-/* Otherwise a process that starts later would not become ready while the same leader leads. */
+/* If the ledger stayed deleted, a process that starts later would not become ready in this term. */
 static void test_a_deleted_ledger_is_recreated_in_the_same_term(void **state) {
         struct bootstrap_fixture *f = bootstrap_fixture_new(BOOTSTRAP_FAULT_NONE, -1, 0, 0);
         struct hf_leader_info info = {.size = sizeof info};

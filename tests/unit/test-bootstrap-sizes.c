@@ -272,7 +272,7 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
         return 0;
 }
 
-/* A reconciler needs a term, which a refused one does not. */
+/* A reconciler runs in a term only. One that is refused can be tested without a term. */
 static void test_the_sources_of_an_older_program_are_read(void **state) {
         struct hf_informer *some = (struct hf_informer *)(uintptr_t)0x10;
         const struct hf_reconciler_source first = {.informer = some}, none = {.informer = NULL};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first and the last events of a watch: the objects of its snapshot; what comes before its end,
- * and what it keeps after it. test-cacher-delivery.c has the events in between.
+ * How a watch begins and ends: the events of its snapshot, the events before its end, and the
+ * memory that it keeps afterwards. test-cacher-delivery.c has the events in between.
  */
 #undef NDEBUG
 #include <setjmp.h>
@@ -28,7 +28,7 @@
 static void test_an_end_comes_after_what_is_queued(void **state) {
         one_watch_queue_bookmarks(1, 100);
         one_watch_request_end(HF_E_GONE);
-        one_watch_request_end(HF_E_UNAVAILABLE); /* the first counts */
+        one_watch_request_end(HF_E_UNAVAILABLE); /* the first reason counts */
         one_watch_queue_bookmarks(200, 1);       /* too late */
         assert_true(one_watch_run());
         assert_int_equal(one_watch_seen.n_events, 100);
@@ -36,7 +36,7 @@ static void test_an_end_comes_after_what_is_queued(void **state) {
         assert_int_equal(one_watch_seen.end_code, 410);
         assert_true(one_watch_seen.end_has_body);
         assert_false(one_watch_run());
-        one_watch_cancel(); /* it has ended */
+        one_watch_cancel(); /* no effect: the watch has ended */
         assert_int_equal(one_watch.end_error, HF_E_GONE);
         assert_int_equal(one_watch_seen.n_ends, 1);
 }
@@ -188,7 +188,7 @@ static void test_a_refused_snapshot_ends_the_watch(void **state) {
 
 /* ---- what an ended watch keeps ---- */
 
-/* Its reference may be kept for long, so the changes do not wait for that. */
+/* Somebody may keep a reference to the watch for long. Its changes are freed before that ends. */
 static void test_an_ended_watch_keeps_no_changes(void **state) {
         one_watch_seen.n_room = 0;
         one_watch_queue("ns/a", "", "", 11);

@@ -93,7 +93,7 @@ static void test_a_field_alone_selects_too(void **state) {
         one_watch_queue("ns/b", NULL, "", 4);
         assert_false(one_watch_run());
         assert_string_equal(one_watch_seen.text, "+a@1 ~a@3 ");
-        /* A batch of which nothing is left is no call. */
+        /* If the selector leaves no event of a batch, the sink is not called. */
         one_watch_queue("ns/b", "", NULL, 5);
         assert_false(one_watch_run());
         assert_int_equal(one_watch_seen.n_calls, 1);
@@ -123,7 +123,7 @@ static void test_changes_wait_for_room(void **state) {
         assert_string_equal(one_watch_seen.text + one_watch_seen.n_text - 6, "b@128 ");
 }
 
-/* The sink has got room between its answer and the end of the delivery. */
+/* The sink says that it has no room, and gets room before the delivery has ended. */
 static void test_a_resumption_is_not_lost(void **state) {
         one_watch_seen.resumes = true;
         one_watch_queue_bookmarks(1, 1);
@@ -132,7 +132,7 @@ static void test_a_resumption_is_not_lost(void **state) {
         assert_int_equal(one_watch_seen.n_asked, 2);
 }
 
-/* Another thread, or the sink itself, leaves it to the one that delivers. */
+/* A call by another thread or by the sink returns at once: the thread that delivers goes on. */
 static void test_only_one_delivers(void **state) {
         one_watch_seen.runs_again = true;
         one_watch_queue_bookmarks(1, 2 * BATCH_MAX);

@@ -18,7 +18,7 @@
 #include "server/resources/resource.h"
 #include "time_units.h"
 
-#define PERIOD     (5 * SEC) /* after the window, until the next look for old changes */
+#define PERIOD     (5 * SEC) /* from the end of a change's window to the next trim */
 #define RING_MIN   16
 #define NODE_BYTES 48
 
@@ -92,7 +92,7 @@ static unsigned trim(hf_nsec now) {
         return n;
 }
 
-/* The history has just these revisions, in order. */
+/* Asserts that the history has exactly the revisions from first to last, in order. */
 static void expect_revisions(uint64_t first, uint64_t last) {
         assert_int_equal(history->n, last + 1 - first);
         for (size_t i = 0; i < history->n; i++)
@@ -140,14 +140,14 @@ static void test_a_watch_repeats_changes_of_one_revision_that_may_be_seen_in_par
         add(20, 1);
         add(30, 1);
         assert_true(hfd_event_history_resume(history, 10, &i));
-        assert_int_equal(i, 1); /* one change: the client has seen it */
+        assert_int_equal(i, 1); /* the client has seen one change */
         assert_true(hfd_event_history_resume(history, 20, &i));
         assert_int_equal(i, 1);
         assert_true(hfd_event_history_resume(history, 25, &i));
         assert_int_equal(i, 4);
         assert_true(hfd_event_history_resume(history, 30, &i));
         assert_int_equal(i, 5);
-        /* Two of the three are gone. */
+        /* Only two changes stay, so revision 20 is not complete any more. */
         histories.max_bytes = 2 * sizeof(struct hfd_history_entry);
         assert_int_equal(trim(1), 0);
         assert_int_equal(history->floor, 20);
@@ -185,7 +185,7 @@ static void test_the_ring_grows_and_shrinks(void **state) {
                         expect_revisions(1, last);
                 }
         }
-        /* It moves on: the oldest go, newer ones come, and it has the same size. */
+        /* The ring keeps its size while the oldest changes go and newer ones come. */
         for (int i = 0; i < 200; i++) {
                 histories.max_bytes = 100 * sizeof(struct hfd_history_entry);
                 assert_int_equal(trim(1), 0);
@@ -194,7 +194,7 @@ static void test_the_ring_grows_and_shrinks(void **state) {
                 expect_revisions(first, last);
                 assert_int_equal(history->space, 128);
         }
-        /* Less than a quarter: half of it. */
+        /* When less than a quarter of the ring is used, it shrinks to the half. */
         for (size_t n = 100; n > 0; n--) {
                 size_t space = 128;
                 histories.max_bytes = n * sizeof(struct hfd_history_entry);
@@ -253,7 +253,7 @@ static void test_bytes_are_what_only_the_history_keeps(void **state) {
         assert_int_equal(history->n, 3); /* it is not above the limit */
         histories.max_bytes--;
         assert_int_equal(trim(1), 0);
-        expect_revisions(2, 3); /* the larger one has lost its oldest */
+        expect_revisions(2, 3); /* the largest history has lost its oldest change */
         assert_int_equal(history->n_bytes, 2 * entry + 3 * object);
 }
 
@@ -284,7 +284,7 @@ static void test_a_look_for_old_changes_is_due_after_the_window(void **state) {
         add_to("secrets", HF_EVENT_ADDED, 3, 30 * SEC);
         assert_int_equal(trim(due - 1), 0);
         assert_int_equal(history->n, 2);
-        assert_int_equal(trim(due), 0); /* at 90 s: what is from 15 s or before */
+        assert_int_equal(trim(due), 0); /* at 90 s, removes the changes from 15 s or before */
         expect_revisions(2, 2);
         assert_true(histories.due == 20 * SEC + HFD_EVENT_HISTORY_WINDOW + PERIOD);
         assert_int_equal(trim(20 * SEC + HFD_EVENT_HISTORY_WINDOW + PERIOD), 0);
@@ -304,7 +304,7 @@ static void test_the_window_is_exact(void **state) {
         expect_revisions(3, 3);
 }
 
-/* The look goes on where a full garbage has interrupted it. */
+/* A full garbage interrupts a trim. The next trim goes on there. */
 static void test_many_old_changes_go_in_several_steps(void **state) {
         for (uint64_t i = 1; i <= 2 * HFD_HISTORY_GARBAGE_MAX + 1; i++)
                 add(i, 1);
@@ -315,7 +315,8 @@ static void test_many_old_changes_go_in_several_steps(void **state) {
 
 /* ---- states ---- */
 
-/* A tree with one object of this revision; the history keeps it as the state of a change. */
+/* Makes a tree with one object of this revision. The history keeps it as the state
+ * after that change. */
 static void keep(uint64_t changed) {
         struct hfd_object_tree one = {0};
         struct hfd_object *old;
@@ -368,20 +369,20 @@ static void test_a_state_before_the_floor_goes(void **state) {
         histories.max_bytes = 2 * sizeof(struct hfd_history_entry);
         assert_int_equal(trim(1), 0);
         assert_int_equal(history->floor, 1);
-        assert_int_equal(kept(1), 1); /* the first change after it is there */
+        assert_int_equal(kept(1), 1); /* the history still has the first change after it */
         histories.max_bytes = sizeof(struct hfd_history_entry);
         assert_int_equal(trim(1), 0);
         assert_int_equal(history->floor, 2);
         assert_int_equal(kept(1), 0);
         assert_int_equal(kept(2), 2);
-        keep(1); /* nor is it kept again */
+        keep(1); /* no effect: this revision is before the floor */
         assert_int_equal(kept(1), 0);
         assert_int_equal(history->n_states, 2);
         keep(2);
         assert_int_equal(history->n_states, 2);
 }
 
-/* The look at old changes drops them too, in several steps if they are many. */
+/* The trim of old changes drops their states too, in several steps if there are many. */
 static void test_old_states_go_with_their_changes(void **state) {
         for (uint64_t i = 1; i <= HFD_EVENT_HISTORY_STATES; i++) {
                 add(i, 1);
@@ -389,17 +390,17 @@ static void test_old_states_go_with_their_changes(void **state) {
         }
         add(100, 1000 * SEC);
         garbage.states[0] = garbage.states[1] = (struct hfd_object_tree){0};
-        garbage.n_states = 2; /* so there is room for one less than will go */
+        garbage.n_states = 2; /* the garbage has room for all but one of the states that go */
         assert_false(hfd_event_histories_trim(&histories, 1000 * SEC, &garbage));
         assert_int_equal(garbage.n_states, HFD_EVENT_HISTORY_STATES);
         hfd_history_garbage_free(&garbage);
         assert_int_equal(trim(1000 * SEC), 0);
         expect_revisions(100, 100);
-        assert_int_equal(history->n_states, 1); /* that of the floor */
+        assert_int_equal(history->n_states, 1); /* the state at the floor */
         assert_int_equal(kept(HFD_EVENT_HISTORY_STATES), HFD_EVENT_HISTORY_STATES);
 }
 
-/* After a shortage of memory the floor is above all states. The next look drops them. */
+/* After a shortage of memory the floor is above all states. The next trim drops them. */
 static void test_states_that_a_shortage_leaves_go_later(void **state) {
         for (uint64_t i = 1; i <= RING_MIN; i++) {
                 add(i, 1);
@@ -421,7 +422,8 @@ static void test_states_that_a_shortage_leaves_go_later(void **state) {
         assert_int_equal(history->n_states, 0);
 }
 
-/* What a change has copied, the newest kept state may have alone. */
+/* A change copies the nodes that it modifies. The old nodes may then belong to the newest kept
+ * state alone. */
 static void test_copied_nodes_count_for_the_newest_state(void **state) {
         const size_t entry = sizeof(struct hfd_history_entry);
 
@@ -440,7 +442,7 @@ static void test_copied_nodes_count_for_the_newest_state(void **state) {
         assert_int_equal(histories.n_bytes, 3 * entry + 3 * NODE_BYTES);
         histories.max_bytes = 2 * entry + 2 * NODE_BYTES;
         assert_int_equal(trim(1), 0);
-        expect_revisions(3, 3); /* and the first state went with the second change */
+        expect_revisions(3, 3); /* the first state has gone with the second change */
         assert_int_equal(history->n_states, 1);
         assert_int_equal(histories.n_bytes, entry + NODE_BYTES);
         tree.n_copied = 0;

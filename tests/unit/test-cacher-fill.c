@@ -27,8 +27,9 @@ static const struct hf_host host = {.size = sizeof(struct hf_host)};
 static const struct hfd_store_ops *real_ops;
 static atomic_uint n_pages, n_to_fail;
 static atomic_int fail_as;
-static _Atomic uint64_t n_counted, n_keys; /* keys from the start of each page to the end; all */
-static atomic_size_t smallest;             /* limit of a page */
+/* n_counted: the keys from the start of each page to the end, summed up; n_keys: all keys. */
+static _Atomic uint64_t n_counted, n_keys;
+static atomic_size_t smallest; /* limit of a page */
 
 static int counted_list(struct hfd_store *store, const char *prefix, const char *start_key,
                         uint64_t revision, size_t limit, bool keys_only, hf_nsec deadline,
@@ -45,7 +46,8 @@ static int counted_list(struct hfd_store *store, const char *prefix, const char 
                 return 0;
         }
         atomic_fetch_add(&n_pages, 1);
-        /* The number in the last key of the page before; after the rest of a namespace: none. */
+        /* A page begins behind the last key of the page before, which has a number. A page that
+         * begins at the next namespace has none, and is not counted. */
         const char *number = start_key ? strstr(start_key, "/n0") : NULL;
         if (!start_key || number)
                 atomic_fetch_add(&n_counted, atomic_load(&n_keys) -
@@ -140,7 +142,7 @@ static void test_every_namespace_is_listed(void **state) {
         store->ops->free(store);
 }
 
-/* Its successor in the order of keys has the same length. */
+/* The next page begins at a key of the same length, because a longer key would be invalid. */
 static void test_a_page_may_end_with_a_key_of_the_greatest_length(void **state) {
         struct hfd_store *store = make_store(499);
         char key[HFD_KEY_MAX] = "/registry/unknown/";

@@ -59,7 +59,7 @@ static void check_shortage(size_t n) {
         assert_int_equal(history->n, 0);
         assert_int_equal(history->floor, floor);
         assert_int_equal(histories.n_bytes, 0);
-        add(&histories, floor + 1, &garbage); /* it goes on with the next change */
+        add(&histories, floor + 1, &garbage); /* the history goes on with the next change */
         assert_int_equal(history->n, 1);
         hfd_history_garbage_free(&garbage);
         assert_true(failing_memory_n_live() + 2 * n <= filled);

@@ -174,7 +174,7 @@ static void test_pages_show_the_state_of_the_first_one(void **state) {
         assert_int_equal(atomic_load(&n_store_lists), 0);
 }
 
-/* No page was listed at this revision here: another instance has begun the list. */
+/* Another instance has served the first page, so this one has kept no state of its revision. */
 static void test_the_past_is_restored_from_the_history(void **state) {
         struct api_fixture *f = *state;
         char exact[100], revision[32];
@@ -250,7 +250,7 @@ static void fill_tree(struct api_fixture *f, unsigned n) {
         hf__buf_unref(bytes);
 }
 
-/* A continued list does not wait, so this thread makes all comparisons of its page. */
+/* A continued list never waits, so this thread makes all comparisons of the page. */
 static void test_a_page_costs_the_same_at_each_size(void **state) {
         struct api_fixture *f = *state;
         char query[700];

@@ -65,7 +65,7 @@ static void test_the_observers_of_every_resource_are_called(void **state) {
         assert_int_equal(hfd_memory_store_new(&host, &config.store), 0);
         assert_int_equal(hfd_cacher_new(&host, &config, &cacher), 0);
         assert_int_equal(hfd_cacher_start(cacher), 0);
-        assert_int_equal(await_call(1), 0xff); /* the filling concerns all */
+        assert_int_equal(await_call(1), 0xff); /* a filled cache is news for all observers */
         for (size_t i = 0; i < n; i++) {
                 if (rows[i].is_review || rows[i].conversion)
                         continue;

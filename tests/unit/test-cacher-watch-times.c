@@ -103,7 +103,7 @@ static void expect_end(struct seen *seen, hf_nsec after) {
         assert_int_equal(atomic_load(&seen->n_bookmarks), n);
 }
 
-/* Every minute, and 2 s before the end, so that the client can go on where it was. */
+/* Bookmarks come every minute and 2 s before the end, so the client can go on where it was. */
 static void test_bookmarks_come_each_minute_and_before_the_end(void **state) {
         struct seen seen;
 
@@ -124,7 +124,7 @@ static void test_a_short_watch_has_the_last_bookmark_only(void **state) {
         release(&seen);
 }
 
-/* The last bookmark would come at the same time as a regular one. */
+/* The timeouts are chosen so that the last bookmark is due together with a regular one. */
 static void test_no_bookmark_comes_twice(void **state) {
         struct seen seen;
 
@@ -148,7 +148,7 @@ static void test_a_watch_without_bookmarks_only_ends(void **state) {
         release(&seen);
 }
 
-/* Without a timeout of the client: between half an hour and an hour. */
+/* If the client names no timeout, a watch ends after half an hour to an hour. */
 static void test_a_watch_without_a_timeout_ends_within_the_hour(void **state) {
         struct seen seen[8];
 
@@ -165,7 +165,7 @@ static void test_a_watch_without_a_timeout_ends_within_the_hour(void **state) {
         }
 }
 
-/* Each at its own time, in whatever order they began. */
+/* The watches do not end in the order in which they began. */
 static void test_watches_end_at_their_own_times(void **state) {
         struct seen late, early, middle;
 
@@ -192,7 +192,7 @@ static void test_a_bookmark_has_the_revision_that_was_reached(void **state) {
         release(&seen);
 }
 
-/* It is from a history that the store has lost: no event would come for long, or ever. */
+/* Such a revision is of a history that the store has lost. Perhaps no event would ever come. */
 static void test_a_revision_that_the_store_has_not_reached_is_gone(void **state) {
         struct api_fixture *f = *state;
         struct seen seen, at_head;

@@ -201,7 +201,7 @@ static void test_an_end_before_the_start(void **state) {
         hfd_cacher_end_watches(f->cacher);
         await_end(&seen);
         assert_int_equal(seen.n_events, 0);
-        hfd_watcher_start(seen.watcher); /* its owner does not know yet */
+        hfd_watcher_start(seen.watcher); /* no effect: its owner does not know of the end yet */
         assert_int_equal(seen.n_events, 0);
         release(&seen);
 }

@@ -61,14 +61,15 @@ static void test_the_cost_limit_ends_an_evaluation(void **state) {
 
         assert_int_equal(cel_result(nested, NULL), 0);
         assert_int_equal(cel_result(nested, &limits), HF_E_TOO_LARGE);
-        /* No operator absorbs this end. */
+        /* `||` absorbs an error of its left side, but not the end at a limit. */
         assert_int_equal(cel_result("l.all(a, l.all(b, l.all(c, a + b + c > 0))) || true", &limits),
                          HF_E_TOO_LARGE);
 }
 
 static void test_large_values_are_refused(void **state) {
         struct hf__cel_limits limits = {.bytes = 1 << 20};
-        /* Each round doubles a list that shares its parts: it is small, but not to compare. */
+        /* Each round doubles the list. Its parts are shared, so it needs little memory, but a
+         * comparison takes exponential time. */
         char *equal = repeat("", "[1]", ".map(v, dyn([v, v]))", 40);
         char *both = malloc(2 * strlen(equal) + 8);
         char *joined = repeat("", "[s]", ".map(v, v + v)", 40);

@@ -44,7 +44,7 @@ static void assert_request(const struct hf_request *request, int result) {
         assert_int_equal(n_calls, result == 0);
 }
 
-/* What each verb needs. */
+/* Each row: the arguments of a verb, and whether they are enough. */
 static void test_a_request_needs_what_its_verb_uses(void **state) {
         static const struct {
                 enum hf_verb verb;

@@ -22,9 +22,8 @@
 #include <holdfast/workqueue.h>
 
 #define PAUSE (60 * HF_NSEC_PER_MSEC)
-#define MOST_WAITS                                                                                 \
-        20 /* On a busy machine there may be none: the time was over before it began.              \
-            */
+/* The least is 0: on a busy machine the time may be over before the wait begins. */
+#define MOST_WAITS 20
 
 static atomic_uint n_waits;
 

@@ -417,8 +417,8 @@ static void test_removing_waits_for_a_running_handler(void **state) {
 #define N_WRITES 400
 
 /*
- * It makes as many compactions as the other thread makes writes, not more: endless compactions
- * would look like a failing server and cause a backoff.
+ * A thread that disturbs the informer once for each write of the other thread. It does no more than
+ * that, because endless compactions would look like a failing server and cause a backoff.
  */
 static void *disturb(void *ctx) {
         unsigned seed = 7;

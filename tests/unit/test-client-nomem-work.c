@@ -67,7 +67,7 @@ static void test_a_queue_keeps_the_keys_it_accepted(void **state) {
         failing_memory_try_all(queue_life, 50);
 }
 
-/* A worker's key needs no memory to come again. */
+/* A key that a worker has can be queued again without an allocation. */
 static void test_a_retry_needs_no_memory(void **state) {
         static const struct hf_host host = {.size = sizeof host};
         struct hf_workqueue *queue = NULL;

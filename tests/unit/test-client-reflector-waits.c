@@ -80,7 +80,8 @@ static void test_a_probe_that_fails_is_repeated_up_to_each_second(void **state) 
         reflector_fixture_free(f);
 }
 
-/* With one revision, only that revision ends the wait, so it asks until the server has it. */
+/* If all collections share one revision, only that revision ends the wait: the reflector asks until
+ * the server has reached it. */
 static void test_a_revision_that_is_not_reached_is_asked_for_ever_more_slowly(void **state) {
         static const hf_nsec pauses[] = {100, 200, 400, 800, 800};
         struct reflector_fixture *f = reflector_fixture_new_watching(true);
@@ -101,7 +102,8 @@ static void test_a_revision_that_is_not_reached_is_asked_for_ever_more_slowly(vo
         reflector_fixture_list(f, 0, 0, REFLECTOR_LIST("20", REFLECTOR_THING("a", "5", "1")), NULL,
                                REFLECTOR_NEVER);
         assert_waited(&waiter, 0);
-        /* A watch that begins later has nothing to skip: an older event is a sign again. */
+        /* A new watch may skip no event. So an older event means again that the server has gone
+         * back, and the reflector lists. */
         reflector_fixture_event(f, HF_EVENT_MODIFIED, REFLECTOR_THING("a", "21", "1"), "21", NULL,
                                 REFLECTOR_NEVER);
         reflector_fixture_watch_end(f, 0, NULL, "watch 21", REFLECTOR_NEVER);

@@ -130,7 +130,7 @@ static void test_a_watch_that_fails_is_repeated_ever_more_slowly(void **state) {
 static void test_a_watch_that_ends_without_an_error_is_repeated_at_once_if_it_worked(void **state) {
         struct reflector_fixture *f = reflector_fixture_new_watching(false);
 
-        reflector_fixture_watch_end(f, 0, NULL, NULL, 100); /* it did not work */
+        reflector_fixture_watch_end(f, 0, NULL, NULL, 100); /* no event */
         assert_string_equal(f->log, "");
         reflector_fixture_time(f, "watch 7", REFLECTOR_NEVER);
         reflector_fixture_pass(f, HF_NSEC_PER_SEC - 1);
@@ -194,7 +194,7 @@ static void test_an_older_list_means_that_the_history_was_replaced(void **state)
         reflector_fixture_watch_end(f, HF_E_GONE, NULL, "list limit=500", REFLECTOR_NEVER);
         reflector_fixture_list(f, 0, 0, REFLECTOR_LIST("7", REFLECTOR_THING("a", "5", "2")),
                                "watch 7", REFLECTOR_NEVER);
-        assert_string_equal(f->events, "added a;"); /* it is as old as what was seen */
+        assert_string_equal(f->events, "added a;"); /* its version is the one that was seen */
         reflector_fixture_event(f, HF_EVENT_ADDED, REFLECTOR_THING("b", "8", "1"), "8", NULL,
                                 REFLECTOR_NEVER);
         reflector_fixture_watch_end(f, HF_E_GONE, NULL, "list limit=500", REFLECTOR_NEVER);

@@ -373,7 +373,7 @@ static void test_watches_end_for_a_reason(void **state) {
                 {STREAM "\r\n{\"type\":\"ADDED\",\"object\":{\"metadata\":{}}}\n", -EPROTO},
                 {STREAM "\r\n{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"a\":}}}\n", -EPROTO},
                 {STREAM "\r\n{\"type\":\"ADDED\",\"obj", -EPROTO},
-                /* it may be the beginning of a longer line */
+                /* The line has no end, so more of it may be missing. */
                 {STREAM "\r\n{\"type\":\"ADDED\",\"object\":" OBJECT("6") "}", -EPROTO},
                 {STREAM "Content-Length: 100000\r\n\r\n" LINE("ADDED", "6"),
                  HF_E_TIMEOUT}, /* the connection broke */

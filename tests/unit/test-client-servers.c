@@ -239,7 +239,7 @@ static void test_other_errors_stay_with_their_server(void **state) {
         assert_int_equal(scripted_server_n_requests(&b), 0);
 }
 
-/* A try has half of the time that is left for a connection, because there is a second server. */
+/* There is a second server, so a try may use half of the remaining time for its connection. */
 static void test_a_request_that_waits_keeps_time_for_the_next_server(void **state) {
         struct hf_client *client = client_of_both();
         struct hf_request patient = put;
@@ -292,7 +292,7 @@ static void test_an_error_names_the_server_that_the_request_went_to(void **state
         struct hf_status status = {0};
 
         scripted_server_set(&a, SCRIPT_CLOSES, "%s", "");
-        again.refused = true; /* memory for the try at the second server */
+        again.refused = true; /* no memory for the try at the second server */
         assert_int_equal(hf_client_do(client, &get, hf_cancel_never(), NULL, NULL, &status),
                          HF_E_TIMEOUT);
         assert_int_equal(again.n, 1);
@@ -306,7 +306,7 @@ static void test_an_error_names_the_server_that_the_request_went_to(void **state
         client = hf_client_free(client);
 }
 
-/* What the server said is not lost with the try that cannot be made. */
+/* The second try cannot be made, so the watch ends with the message of the first server. */
 static void test_a_watch_that_stays_with_its_server_ends_with_its_words(void **state) {
         struct ended_watch watch = {.mu = PTHREAD_MUTEX_INITIALIZER,
                                     .cond = PTHREAD_COND_INITIALIZER};

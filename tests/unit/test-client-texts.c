@@ -140,7 +140,7 @@ static void test_parts_are_found_whatever_the_space_around_them(void **state) {
         }
 }
 
-/* The text goes on after the span, but that is not for us to read. */
+/* Each span is the beginning of a longer text, and must not be taken for a whole one. */
 static void test_a_text_that_is_cut_is_never_whole(void **state) {
         static const char object[] = " {\"a\" : 1 , \"b\":[{},\"x\\\"\"],\"c\":true}";
         static const char array[] = " [1 , \"a\\\"\",[2,3] , {\"b\":4},true]";

@@ -63,7 +63,7 @@ static void test_a_filled_secret_lacks_nothing(void **state) {
         hf__json_free(secret);
 }
 
-/* Without a key that signs, the rest is filled in. */
+/* Without a signing key there can be no token, but the other fields are filled in. */
 static void test_a_secret_without_a_token_still_lacks_it(void **state) {
         struct hf__json *secret = parsed("{\"metadata\":{\"annotations\":{" NAME "}},\"data\":{"
                                          "\"x\":\"eA==\"}}");

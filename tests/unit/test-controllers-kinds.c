@@ -17,7 +17,7 @@
 #include "server/controllers/kinds.h"
 #include "time_units.h"
 
-/* How many times the parsing of an object that may have owners still fails. */
+/* How many more objects that may have owners cannot be parsed. */
 static atomic_int n_failures;
 static _Thread_local bool next_fails;
 

@@ -148,7 +148,7 @@ static void test_other_addresses_are_ignored(void **state) {
         expect("");
         assert_int_equal(n_changed, 0);
         lease(HF_EVENT_ADDED, "l-b", "https://10.0.0.2:6443", "b\\n", "sha256:aa");
-        expect(" "); /* the name is dropped */
+        expect(" "); /* an invalid name is left out, its instance is not */
 }
 
 static void test_there_are_limits(void **state) {
@@ -173,10 +173,11 @@ static void test_an_instance_that_serves_with_other_certificates_names_no_ca(voi
         hfd_peers_own_ca(peers, ca);
         assert_string_equal(ca, "");
         lease(HF_EVENT_ADDED, "l-b", "https://10.0.0.2:6443", "b", "sha256:aa");
-        expect("b "); /* its own kubeconfig is good for those of the CA nevertheless */
+        expect("b "); /* the kubeconfig of this instance trusts the CA all the same */
 }
 
-/* Leases of instances that crashed are not renewed. Their names come first. */
+/* The Leases of crashed instances are not renewed. There are more of them than the list holds, and
+ * their names sort first. */
 static void test_live_instances_are_listed_first(void **state) {
         char name[32], url[64];
 
@@ -193,7 +194,7 @@ static void test_live_instances_are_listed_first(void **state) {
         assert_int_equal(n_changed, 1);
         expect("a-stale a-stale a-stale a-stale a-stale a-stale a-stale a-stale a-stale a-stale "
                "a-stale a-stale a-stale a-stale b ");
-        /* One that was only found is not known to be dead: it comes before those that expired. */
+        /* Nobody has seen the Lease of c expire, so c is listed in place of an expired one. */
         boot_time += 31 * HF_NSEC_PER_SEC;
         lease(HF_EVENT_ADDED, "l-c", "https://10.0.0.3:6443", "c", "sha256:aa");
         expect("a-stale a-stale a-stale a-stale a-stale a-stale a-stale a-stale a-stale a-stale "

@@ -181,7 +181,7 @@ int __wrap_hfd_decrypt_events(const struct hfd_covered *covered,
                        : __real_hfd_decrypt_events(covered, events, n, ret_events);
 }
 
-/* Its receiver lists everything again then. */
+/* The receiver of such an event lists everything again. */
 static void test_without_memory_an_event_has_no_value(void **state) {
         static struct watch_recorder recorder;
         struct fixture *f = *state;
@@ -242,7 +242,7 @@ static void test_a_rotation_makes_values_stale_and_then_sealed(void **state) {
                               *new_only = make_encryption("o", "n");
 
         assert_true(store_client_put(f->inner, SECRET, PLAIN) > 0);
-        expect_flags(f, SECRET, "", true); /* plain, by identity */
+        expect_flags(f, SECRET, "", true); /* identity reads the plain value */
         assert_true(store_client_put(f->store, SECRET, PLAIN) > 0);
         expect_flags(f, SECRET, "", false);
         assert_true(hfd_encrypted_store_set(f->store, both));

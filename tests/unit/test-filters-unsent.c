@@ -91,7 +91,7 @@ static void test_unread_objects_have_a_limit_too(void **state) {
         hfd_unsent_free(unsent);
 }
 
-/* The one that has stalled is cut; those that read are not. */
+/* Only the stalled reader of the full account is cut. */
 static void test_the_stalled_reader_is_cut(void **state) {
         struct hfd_unsent *unsent = make(3 * HFD_UNSENT_STREAM, 1000, 1000 * HFD_UNSENT_STREAM);
         hf_nsec now = boot_time;
@@ -133,8 +133,8 @@ static void test_every_reader_is_looked_at(void **state) {
 }
 
 /*
- * The sum of all users. A user with little is served also when it is reached, and a stalled reader
- * of the largest account is cut.
+ * The total is the limit of all accounts together. When it is reached, users with small accounts
+ * are still served, and a stalled reader of the largest account is cut.
  */
 static void test_beyond_the_total_the_largest_account_is_cut(void **state) {
         struct hfd_unsent *unsent = make(100 * HFD_UNSENT_STREAM, 1000, 12 * HFD_UNSENT_STREAM);
@@ -208,7 +208,7 @@ static void wait_for(struct watcher *watcher, size_t bytes) {
         hfd_unsent_watch_charge(&watcher->watch);
 }
 
-/* All watches that are behind have been so for long enough to be ended. */
+/* Afterwards all watches that are behind have been so for long enough to be ended. */
 static void pass_stall(void) { boot_time += HFD_UNSENT_STALL; }
 
 static void leave(struct watcher *watcher) {
@@ -243,8 +243,8 @@ static void test_a_watch_is_charged_while_it_is_behind(void **state) {
         hfd_unsent_free(unsent);
 }
 
-/* The one with the most bytes; none of another user; none that has been behind for a short time
- * only; and it is cut if it does not read what it has got. */
+/* Of the watches of the user that have been behind for long enough, the one with the most bytes is
+ * ended. If it does not read what it has got, it is cut. */
 static void test_the_largest_late_watch_is_ended(void **state) {
         struct hfd_unsent *unsent = make(300000, 1000, 1 << 30);
         struct watcher of_a[3], of_b;
@@ -316,7 +316,7 @@ static void test_watches_refuse_no_request(void **state) {
         hfd_unsent_free(unsent);
 }
 
-/* They have their own share, of the bytes of watches. */
+/* Users with watches only have a share of the bytes of watches, but not of those of lists. */
 static void test_users_with_watches_only_take_no_share_of_lists(void **state) {
         struct hfd_unsent *unsent = make(100 * HFD_UNSENT_STREAM, 1000, 12 * HFD_UNSENT_STREAM);
         struct watcher watchers[MANY];
@@ -351,7 +351,7 @@ static hf_nsec processor_time(void) {
 
 #define CHARGES 4000
 
-/* What a charge costs while the total is exceeded, and this many users have a watch. */
+/* The processor time of CHARGES charges while the total is exceeded and each user has a watch. */
 static hf_nsec cost_of_charges(size_t n_users) {
         struct hfd_unsent *unsent = make(1 << 30, 1000, 1);
         struct watcher *watchers = calloc(n_users, sizeof *watchers);

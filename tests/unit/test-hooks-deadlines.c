@@ -24,7 +24,7 @@
 #include "patience.h"
 
 #define SECOND    HF_NSEC_PER_SEC
-#define MAX_IDLES 1000 /* waits for a deadline that has passed already */
+#define MAX_IDLES 1000 /* the most waits whose deadline has passed already */
 
 /* ---- the clock ---- */
 
@@ -70,7 +70,7 @@ static int setup(void **state) {
         atomic_store(&time_of_test.n_idles, 0);
         return 0;
 }
-/* Since the test began. */
+/* The time since the test began. */
 static hf_nsec elapsed(void) { return test_now(NULL) - 1000 * SECOND; }
 
 /* ---- functions of hooks ---- */
@@ -106,7 +106,7 @@ static int spawning(struct hf_hook_context *context, void *ctx, struct hf_status
 
 /* ---- tests ---- */
 
-/* Lets a thread that a stop has given up go on. The memory of its hooks stays: they are stuck. */
+/* Lets a thread return for which a stop no longer waits. Its hooks are stuck, so they stay. */
 static void release(struct block *block) {
         assert_int_equal(sem_post(&block->may_return), 0);
         PATIENCE_AWAIT(atomic_load(&block->has_returned));
@@ -184,7 +184,7 @@ static void test_the_nearest_deadline_of_a_start_counts(void **state) {
         hf_hooks_free(hooks);
 }
 
-/* Ends what hangs, and says what it saw. */
+/* What releasing_stop saw, before it released the start that hangs. */
 static struct {
         struct block *start;
         bool start_had_returned;

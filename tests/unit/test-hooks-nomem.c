@@ -159,8 +159,8 @@ static void test_hooks_that_are_stuck_keep_all_their_memory(void **state) {
         assert_int_equal(failing_memory_n_live(), before);
 }
 
-/* The same when the hooks were started and nobody has stopped them. Their thread is not joined
- * then, which the thread sanitizer reports. */
+/* The hooks were started, and nobody has stopped them. The thread sanitizer would report that their
+ * thread is not joined. */
 static void test_hooks_that_were_not_stopped_keep_all_their_memory(void **state) {
 #ifdef __SANITIZE_THREAD__
         skip();

@@ -105,7 +105,7 @@ static void test_registration_closes_with_the_start(void **state) {
         assert_int_equal(n, 1);
         assert_int_equal(hf_hooks_stop(hooks, &status), 0);
         assert_int_equal(n, 2);
-        assert_int_equal(hf_hooks_stop(hooks, &status), 0); /* the result of the first */
+        assert_int_equal(hf_hooks_stop(hooks, &status), 0); /* the result of the first stop */
         assert_int_equal(n, 2);
         hf_hooks_fire_stopped(hooks);
         hf_hooks_free(hooks);
@@ -255,7 +255,7 @@ static void test_a_taken_check_name_refuses_the_hook(void **state) {
         assert_int_equal(hf_hooks_add(one, &hook, "x", &status), 0);
         assert_int_equal(hf_hooks_add(other, &hook, "y", &status), HF_E_EXISTS);
         assert_in(status.message, "poststarthook/a");
-        assert_int_equal(hf_hooks_start(other, &status), 0); /* it is not in the list */
+        assert_int_equal(hf_hooks_start(other, &status), 0); /* without the refused hook */
         assert_int_equal(n, 0);
         assert_int_equal(hf_hooks_stop(other, &status), 0);
         hf_hooks_free(other);

@@ -28,7 +28,7 @@ static int fail_silently(struct hf_hook_context *context, void *ctx,
                          struct hf_status *reterr_status) {
         return HF_E_BUSY;
 }
-/* Its status has another error than its result. */
+/* Its result is another error than that in its status. */
 static int fail_twice(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
         (void)hf_fail(reterr_status, HF_E_CONFLICT, "one reason");
         return HF_E_BUSY;

@@ -91,7 +91,8 @@ static void await(struct http_engine_response *a) {
         http_engine_response_deinit(a);
 }
 
-/* The server has handled this request, so it has handled every one that was sent before. */
+/* Requests that were sent before this one reach the server first. So afterwards, the server has
+ * handled each of them that was sent at all. */
 static void exchange(const char *path) {
         struct http_engine_response a;
 
@@ -135,7 +136,8 @@ static void test_nothing_is_sent_too_late_on_a_shared_connection(void **state) {
         assert_int_equal(f.http.n_handled, 2);
 }
 
-/* The end of the body must wait until the server has read some of it. That news comes too late. */
+/* The client must wait with the end of a body until the server says that it has read some of it.
+ * The relay delivers that message after the deadline. */
 static void test_the_rest_of_a_body_is_not_sent_too_late(void **state) {
         static char body[STREAM_WINDOW + 1000];
         struct http_engine_response a;

@@ -134,7 +134,7 @@ static void test_pipelined_requests_are_answered_in_order(void **state) {
         tls_client_close(&c);
 }
 
-/* Input that waits for the end of a response is in the memory account; the last of it is not. */
+/* Input that waits for the end of a response is in the memory account until it is parsed. */
 static void test_pipelined_input_is_accounted(void **state) {
         static const char hello[] = "GET /hello HTTP/1.1\r\nHost: a\r\n\r\n";
         enum { N = 200 };
@@ -159,7 +159,7 @@ static void test_pipelined_input_is_accounted(void **state) {
         tls_client_close(&c);
 }
 
-/* Nor is input that is never parsed, because its connection ends. */
+/* Input that is never parsed leaves the account when its connection ends. */
 static void test_pipelined_input_of_a_closed_connection_is_not_accounted(void **state) {
         const struct hfd_account *account = &f.http->account;
         struct hfd_http_request *held;

@@ -425,7 +425,7 @@ static void test_a_strangers_heads_are_counted(void **state) {
                 http_fixture_respond(held, 200, "ok");
                 hfd_http_request_unref(held);
         }
-        /* What was counted is uncounted when the responses are sent. */
+        /* When the responses are sent, the memory is no longer counted. */
         for (int i = 0; i < 60; i++)
                 (void)h2_client_await(h, ids[i]);
         assert_int_equal(h2_client_await(h,

@@ -97,7 +97,7 @@ static void test_a_response_queue_has_limits(void **state) {
 
         assert_int_equal(hfd_http_request_new(NULL, NULL, NULL, &request), 0);
         hfd_http_request_stream(request, 200, NULL, NULL, 0);
-        /* one too large piece is accepted as the first one, and does not count */
+        /* The first piece may be larger than the limit, and then does not count. */
         assert_int_equal(hfd_http_request_push(request, big), 0);
         assert_int_equal(hfd_http_request_push(request, small), 0);
         assert_int_equal(hfd_http_request_push(request, big), -ENOBUFS);

@@ -73,7 +73,7 @@ static char *sign(const struct hfd_jwt_key_set *keys, const char *claims) {
 
         assert_int_equal(hfd_jwt_sign(hfd_jwt_key_set_signer(keys), claims, strlen(claims), &out),
                          0);
-        return out.data; /* it moves */
+        return out.data; /* the caller owns it now */
 }
 
 static void test_tokens_of_another_program_are_accepted(void **state) {
@@ -122,7 +122,7 @@ static void test_the_signature_of_a_token_is_verified_once(void **state) {
         assert_string_equal(hf__json_string(claims, "sub"), "you");
         hf__json_free(claims);
         assert_int_equal(hfd_jwt_verified_added(verified), 2);
-        /* Other keys know nothing of it, and do not remember what they have refused. */
+        /* Another set of keys does not know these tokens, and does not remember a refused one. */
         for (int i = 0; i < 2; i++)
                 assert_int_equal(verify(others, token), HF_E_UNAUTHORIZED);
         assert_int_equal(hfd_jwt_verified_added(hfd_jwt_key_set_verified(others)), 0);
@@ -295,7 +295,7 @@ static void test_a_text_may_have_several_keys(void **state) {
         assert_int_equal(verify(set, JWT_EXAMPLE_ES256), 0);
         assert_int_equal(verify(set, JWT_EXAMPLE_RS256), 0);
         assert_non_null(hfd_jwt_key_set_at(set, 2));
-        /* The private key replaces nothing but its own public one. */
+        /* A private key replaces its own public key in the set, and no other key. */
         assert_int_equal(hfd_jwt_key_set_add(set, "test", one, true, NULL), 0);
         assert_null(hfd_jwt_key_set_at(set, 3));
         char *token = sign(set, CLAIMS);

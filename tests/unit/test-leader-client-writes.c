@@ -90,7 +90,7 @@ static void test_the_last_of_several_responses_settles(void **state) {
         }
 }
 
-/* Only the end makes the last response news: until then the controllers go on writing. */
+/* Before the end of the term no response settles anything: the controllers may write again. */
 static void test_nothing_settles_before_the_end(void **state) {
         make(false);
         assert_int_equal(request(HF_VERB_UPDATE, NULL), 0);
@@ -100,7 +100,7 @@ static void test_nothing_settles_before_the_end(void **state) {
         hf__leader_client_end(f.client);
         hf__leader_client_release(f.client);
         held_respond(1, 0, NULL, NULL);
-        assert_int_equal(f.n_settled, 0); /* nobody waits for it any more */
+        assert_int_equal(f.n_settled, 0); /* released: nobody waits for the report */
 }
 
 static void test_each_write_under_way_is_canceled_once(void **state) {

@@ -351,7 +351,8 @@ static void test_a_standby_that_holds_back_takes_a_lease_later(void **state) {
                 assert_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 6 * SEC - MSEC));
                 assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 2 * MSEC));
         }
-        /* The wait ends at once when it need not hold back any more. It also covers an expiry. */
+        /* An elector that holds back leaves an expired Lease too. When it need not hold back any
+         * more, it takes the Lease at once. */
         core_fixture_start(&f);
         f.event.hold_back = 6 * SEC;
         core_fixture_step(&f, HF__EV_HOLD_BACK);

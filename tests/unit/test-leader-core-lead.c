@@ -232,7 +232,7 @@ static void test_without_numeric_revisions_an_overtaken_acquire_is_read_again(vo
         f.event.record.exists = true;
         set_odd_rv(&f.event.record, "x0");
         core_fixture_step(&f, HF__EV_WRITE_DONE);
-        /* At once, even before its outcome is known. */
+        /* The core reads at once, although the outcome of the acquire is not certain. */
         assert_non_null(core_fixture_find_action(&f, HF__ACT_READ));
         core_fixture_read_done(&f, 0, &other);
         assert_int_not_equal(f.core.state, HF_LEADING);

@@ -64,17 +64,17 @@ static void test_a_leader_does_not_wait_until_it_is_too_late(void **state) {
 
         core_fixture_lead(&f);
         assert_int_equal(time_until(&f, HF__ACT_WRITE, 3 * SEC), 2 * SEC);
-        refuse_write(&f, 100 * SEC); /* 8 s are left */
+        refuse_write(&f, 100 * SEC); /* 8 s of the term are left */
         assert_int_equal(time_until(&f, HF__ACT_WRITE, 8 * SEC), 4 * SEC);
         refuse_write(&f, 0); /* 4 s are left */
         assert_int_equal(time_until(&f, HF__ACT_WRITE, 4 * SEC), 1 * SEC);
         refuse_write(&f, 0); /* 3 s */
         assert_int_equal(time_until(&f, HF__ACT_WRITE, 3 * SEC), 750 * MSEC);
-        refuse_write(&f, 500 * MSEC); /* less than a quarter of the 2250 ms */
+        refuse_write(&f, 500 * MSEC); /* less than a quarter of the 2250 ms that are left */
         assert_int_equal(time_until(&f, HF__ACT_WRITE, 3 * SEC), 2250 * MSEC / 4);
 }
 
-/* With a jitter of up to a fifth. */
+/* The wait is longer by a random part, of a fifth at most. */
 static void test_a_standby_waits_for_the_server_for_a_lease_duration_at_most(void **state) {
         struct core_fixture f;
 
@@ -246,7 +246,7 @@ static void test_a_release_sets_every_field(void **state) {
         core_fixture_lead(&f);
         int64_t acquire_us = f.sent.acquire_us;
         struct hf__record edited = f.sent;
-        strcpy(edited.successor, "nobody"); /* by hand */
+        strcpy(edited.successor, "nobody"); /* somebody has edited the Lease */
         core_fixture_set_revision(&f, &edited);
         f.now += SEC;
         core_fixture_watched(&f, &edited);

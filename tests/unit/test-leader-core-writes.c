@@ -71,7 +71,7 @@ static void test_a_release_follows_the_last_answer(void **state) {
         assert_true(core_fixture_find_action(&f, HF__ACT_STOPPED)->released);
 }
 
-/* The answer never comes: the write ended in doubt. */
+/* The last write ends without a response. The core waits until it can no longer take effect. */
 static void test_an_end_without_an_answer_begins_the_wait(void **state) {
         struct core_fixture f;
 

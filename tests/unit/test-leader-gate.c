@@ -114,7 +114,7 @@ static void test_a_gate_is_shut_in_a_child_with_the_same_process_id(void **state
         assert_int_equal(exit_status_of(pid), 0);
 }
 
-/* A child that has a gate of its own must not open its parent's by that. */
+/* A child opens its own gate. That must not open its copy of the parent's gate. */
 static void test_each_generation_has_its_own_gate(void **state) {
         struct hf__gate first = {0}, second = {0};
 

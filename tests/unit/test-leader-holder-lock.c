@@ -153,7 +153,7 @@ static void test_the_owner_of_a_file_knows_that_its_previous_owner_is_dead(void 
         assert_non_null(strstr(status.message, "other.lock"));
         kill_other();
         assert_int_equal(hf__holder_lock_new(f.other, &lock, &status), 0);
-        assert_false(is_dead()); /* a stranger finds it locked */
+        assert_false(is_dead()); /* the file is locked again, but by a stranger */
         assert_true(hf__holder_lock_is_dead(lock, f.process));
         assert_false(hf__holder_lock_is_dead(lock, hf__holder_lock_process(lock)));
         hf__holder_lock_free(lock);

@@ -202,7 +202,7 @@ static void test_a_history_outlives_the_lease(void **state) {
         char *first = write_lease(NULL, &record);
 
         record = begins(HF__CAUSE_DELETED, "b", "a");
-        record.exists = false; /* for an acquire that creates the Lease */
+        record.exists = false; /* so this acquire creates the Lease */
         char *second = write_lease(first, &record);
         assert_int_equal(history_of(second, list), 2);
         assert_string_equal(list[1].cause, "deleted");

@@ -199,7 +199,7 @@ static void test_an_old_event_does_not_replace_a_newer_lease(void **state) {
         f.lock->ops->watch(f.lock);
         read_lease(1, "x", 7);
         held_event(0, HF_EVENT_MODIFIED, lease("w", 6));
-        assert_string_equal(f.record.rv, "6"); /* the elector knows what is old */
+        assert_string_equal(f.record.rv, "6"); /* the elector ignores old records */
         write_as_me(2, "7");
         assert_int_equal(held.n_requests, 2);
         held_event(0, HF_EVENT_MODIFIED, lease("y", 8));
@@ -224,7 +224,8 @@ static void test_a_deletion_is_told_with_its_revision(void **state) {
         assert_int_equal(f.reply.result, HF_E_CONFLICT);
 }
 
-/* The first event shows that the watch works. After that, what a response has shown is no news. */
+/* The first event is always reported, because it shows that the watch works. Later, an event that
+ * repeats the response to the lock's own write is dropped. */
 static void test_the_echo_of_an_own_write_is_dropped(void **state) {
         f.lock->ops->watch(f.lock);
         write_as_me(1, NULL);

@@ -37,7 +37,7 @@ static void on_record(void *ctx, const struct hf__record *record) {
         n_lost += record == NULL;
 }
 
-/* Without an allocation of its own: a request that was sent gets this response. */
+/* Gives each request that was sent this response. Allocates nothing itself. */
 static void answer(const char *body) {
         for (unsigned i = 0; i < held.n_requests; i++)
                 if (held.requests[i].is_open)

@@ -159,7 +159,7 @@ static void test_the_process_counts_only_for_its_record(void **state) {
         assert_true(process_of("\"1 a p\"", "a", 1, process, sizeof process));
         assert_true(process_of("\"9 a p\"", "a", 9, process, sizeof process));
         assert_false(process_of("\"9223372036854775808 a p\"", "a", INT64_MAX, process,
-                                sizeof process)); /* it is larger */
+                                sizeof process)); /* larger than INT64_MAX */
         assert_true(process_of("\"1 a 1234567\"", "a", 1, process, sizeof process));
         assert_false(process_of("\"1 a 12345678\"", "a", 1, process, sizeof process));
 }
@@ -197,8 +197,8 @@ static void test_a_process_is_described_from_the_acquire_to_the_release(void **s
         record.cause = HF__CAUSE_NONE;
         char *renewed = write_text(acquired, &record, "mine");
         assert_true(describes(renewed, "mine"));
-        /* One without a lock file takes the Lease: the old description must not be taken for
-         * its. */
+        /* A process without a lock file takes the Lease. Nobody may take the old description for
+         * that of the new holder. */
         record.cause = HF__CAUSE_RELEASED;
         char *taken = write_text(renewed, &record, NULL);
         assert_null(strstr(taken, HF__PROCESS_ANNOTATION));
@@ -212,7 +212,7 @@ static void test_a_process_is_described_from_the_acquire_to_the_release(void **s
         free(released);
 }
 
-/* A write without a revision is meant to replace whatever there is. */
+/* A record without a revision is written without one, and so replaces whatever there is. */
 static void test_an_unknown_revision_is_not_written(void **state) {
         const struct hf__record record = {.exists = true, .holder = "me"};
 

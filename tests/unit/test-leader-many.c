@@ -175,7 +175,7 @@ static void test_a_few_electors_watch_alone(void **state) {
         stop();
 }
 
-/* Ten places of 128 in the retry period: the distance between two is at least five of them. */
+/* The retry period is divided into 128 places. Ten electors are at least five places apart. */
 static void test_each_elector_renews_at_a_place_of_its_own(void **state) {
         const hf_nsec period = 128 * HF_NSEC_PER_SEC;
         start(N_MAX, period, false);
@@ -190,8 +190,8 @@ static void test_each_elector_renews_at_a_place_of_its_own(void **state) {
         stop();
 }
 
-/* Thousands of them wait at a time. Beside this an elector needs the text of its Lease. Under a
- * sanitizer the C library counts nothing. */
+/* A process may have thousands of such electors. The text of the Lease comes on top of this. Under
+ * a sanitizer the C library counts nothing. */
 static void test_an_elector_without_controllers_takes_at_most_4_KiB(void **state) {
         enum { N = 200, FIXED = 4096 /* of the set */ };
         const struct hf_host host = {.size = sizeof host};

@@ -117,7 +117,7 @@ static void test_an_operation_that_waits_is_known_to_be_unsent(void **state) {
         assert_false(hf__op_queue_is_unsent(&f.queue, &f.electors[HF__OP_QUEUE_LIMIT]));
 }
 
-/* When its turn comes, a core may find that nothing is due. */
+/* When the turn of an elector comes, its core may find that nothing is due. */
 static void test_a_turn_that_is_not_used_is_the_next_ones(void **state) {
         for (unsigned i = 0; i < HF__OP_QUEUE_LIMIT + 2; i++)
                 request(i, 1, SEC);

@@ -101,7 +101,7 @@ static void test_renewals_keep_the_term_and_are_measured(void **state) {
         clocked_settle();
         assert_true(clocked_metric(SERIES("renew_duration_seconds_count")) == n + 1);
         assert_true(clocked_metric(SERIES("renew_duration_seconds_sum")) == 3);
-        /* It counts from the sending. */
+        /* The validity counts from the time at which the renewal was sent. */
         assert_true(clocked_info().valid_until == sent_at + 60 * SEC);
         assert_true(clocked_metric(SERIES("lease_remaining_seconds")) == 57);
         assert_true(clocked_metric(SERIES("lock_silence_seconds")) == 0);

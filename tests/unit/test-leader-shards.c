@@ -405,8 +405,8 @@ static void test_random_fleets_settle(void **state) {
         }
 }
 
-/* A record that is not renewed is no member, and a member that was away is one only after another
- * renewal. */
+/* A process whose Lease is not renewed is no member. A member that was away counts again only after
+ * another renewal. */
 static void test_a_member_must_renew(void **state) {
         struct hf__shards_core core;
         uint64_t self = hf__shards_key("a"), dead = hf__shards_key("b");
@@ -424,7 +424,7 @@ static void test_a_member_must_renew(void **state) {
         now += 2 * RETRY;
         assert_int_equal(hf__shards_core_decide(&core, now), now - RETRY + LEASE);
         assert_true(core.shards[0].contends && core.shards[1].contends);
-        /* b was alive after all: one of the two shards is its. */
+        /* b was alive after all, so it gets one of the two shards. */
         assert_true(hf__shards_core_saw_member(&core, dead, "b", 2, now));
         now += RETRY;
         (void)hf__shards_core_decide(&core, now);

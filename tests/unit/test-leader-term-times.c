@@ -64,7 +64,7 @@ static void move(hf_nsec by) {
 
 /* ---- a controller that fails ---- */
 
-/* Fails at once, or when the test says so no longer. */
+/* Fails at once, or after tell(true), at the next tell(false). */
 static int fail_soon(struct hf_term *term) {
         pthread_mutex_lock(&clocked.mu);
         PATIENCE_AWAIT_LOCKED(&clocked.changed, &clocked.mu, !is_told);
@@ -99,7 +99,7 @@ static void test_the_pause_before_a_restart_doubles_up_to_30_seconds(void **stat
         finish();
 }
 
-/* It ran for so long that this is another failure. */
+/* After a run of 30 s a failure is the first one of a new row. */
 static void test_a_controller_that_ran_for_30_seconds_is_run_again_soon(void **state) {
         for (int way = 0; way < 2; way++) {
                 start(fail_soon, &plain);
@@ -120,7 +120,7 @@ static int fail_at_drain(struct hf_term *term) {
         return HF_E_UNAVAILABLE;
 }
 
-/* It was told to end, so nobody needs to know how. */
+/* A controller that was told to end may return any error. */
 static void test_the_error_of_a_controller_that_is_drained_is_no_failure(void **state) {
         start(fail_at_drain, &plain);
         clocked_await_term();

@@ -158,7 +158,7 @@ static void test_the_death_of_the_holder_is_noticed(void **state) {
         fake_api_put(clocked.api, CLOCKED_LEASE, lease);
         clocked_elector_start(&(struct clocked_options){.lock_file = own});
         CLOCKED_AWAIT(strcmp(clocked_info().holder, "x") == 0);
-        clocked_move(50 * SEC); /* it was tested, and lives */
+        clocked_move(50 * SEC); /* meanwhile the elector finds that x is alive */
         assert_true(clocked_is(HF_FOLLOWING));
         lock_file_process_kill(pid);
         PATIENCE_AWAIT(clocked_is(HF_LEADING));

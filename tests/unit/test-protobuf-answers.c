@@ -39,7 +39,7 @@ static const struct hfd_resource *find(const char *kind) {
         return NULL;
 }
 
-/* The resource of a sample, which may be a list of it. Any one for the other kinds of answers. */
+/* The resource of a sample: an object or a list. For other answers any resource will do. */
 static const struct hfd_resource *resource_of(const struct hf__json *json) {
         char kind[80];
 
@@ -118,7 +118,7 @@ static void test_an_event_of_a_watch_is_enclosed(void **state) {
         struct hf__json *json = parse(text);
         struct hf__strbuf s = {0};
 
-        /* The first sample is this object. */
+        /* The first sample is the encoding of this object. */
         char *data = NULL;
         size_t n = 0;
         const char *base64 = protobuf_samples[0].base64;
@@ -296,7 +296,8 @@ static struct hf__json *random_list(const struct hfd_schema *schema) {
         return list;
 }
 
-/* Without what the decoder leaves out: zeros and empty messages of fields that are no pointers. */
+/* A random object. It has no zeros and no empty messages in fields that are not pointers in Go,
+ * because the decoder leaves these out. */
 static struct hf__json *random_struct(const struct hfd_schema *schema) {
         struct hf__json *object = hf__json_object();
 

@@ -25,8 +25,8 @@ static struct hf__json *parse(const char *text) {
         return json;
 }
 
-/* Charges a create of group/plural to a quota q with this spec and status. The message is in why,
- * the part of the status that is used in used. */
+/* Charges a create of group/plural to a quota q with this spec and status. Puts the message into
+ * `why`, and the member `used` of the new status into `used`. */
 static char why[400], used[400];
 
 static enum hfd_quota_verdict charge(const char *group, const char *plural, const char *spec,

@@ -81,7 +81,7 @@ void hfd_http_request_set_handler_context(struct hfd_http_request *request, void
         request->context_free = free_fn;
 }
 
-/* It is not audited. */
+/* NULL: the request is not audited. */
 void *hfd_http_request_context(struct hfd_http_request *request) { return NULL; }
 
 void hfd_http_request_on_gone(struct hfd_http_request *request, void (*fn)(void *ctx), void *ctx) {
@@ -184,7 +184,7 @@ static void test_a_watch_begins_with_the_objects_that_exist(void **state) {
         await_freed();
 }
 
-/* Without them the client would believe that there are none. */
+/* A watch without its initial events would tell the client that there are no objects. */
 static void test_a_watch_ends_without_memory_for_the_objects(void **state) {
         struct api_fixture *f = *state;
 

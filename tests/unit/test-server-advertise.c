@@ -26,8 +26,8 @@ static void test_a_given_address_is_published(void **state) {
         }
 }
 
-/* Which address it is depends on the host; others can connect to it, which a wildcard is not
- * for. */
+/* The published address depends on the host. Other hosts must be able to connect to it, which they
+ * cannot with a wildcard. */
 static void test_a_wildcard_is_never_published(void **state) {
         static const char *const wildcards[] = {"0.0.0.0", "::", "0::0"};
         char address[INET6_ADDRSTRLEN];

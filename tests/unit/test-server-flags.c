@@ -222,7 +222,7 @@ static void test_a_boolean_in_two_words_is_refused_with_the_right_form(void **st
         expect_refusal("--leader-elect false", "write --leader-elect=false");
         expect_refusal("--v 2 --leader-elect true", "write --leader-elect=true");
         expect_refusal("status --watch 0", "write --watch=0");
-        /* Not the value of a boolean. */
+        /* Here the word is not meant as the value of a boolean flag. */
         expect_refusal("--leader-elect something", "unexpected argument \"something\"");
         expect_refusal("--leader-elect=true false", "unexpected argument \"false\"");
         expect_refusal("--instance a false", "unexpected argument \"false\"");
@@ -242,7 +242,7 @@ static void test_a_misspelt_flag_gets_a_hint(void **state) {
         expect_refusal("--leaderelect=false", "did you mean --leader-elect?");
         expect_refusal("-v=2", "did you mean --v?");
         expect_refusal("-data-dir=a", "did you mean --data-dir?");
-        /* Only flags of the command. */
+        /* Hints name only flags of the command. */
         expect_refusal("status --kubeconfg=a", "did you mean --kubeconfig?");
         expect_no_hint("--kubeconfg=a");
         expect_no_hint("--nonsense");
@@ -513,7 +513,7 @@ static void test_the_audit_log_of_kube_apiserver_is_ours(void **state) {
         expect_refusal("--audit-log-path=/l", "--audit-policy-file is missing");
 }
 
-/* Whoever gives such a flag relies on it. */
+/* A user who gives such a flag relies on its effect. */
 static void test_no_restriction_of_kube_apiserver_is_ignored(void **state) {
         static const char *const lines[] = {"--anonymous-auth=false",
                                             "--audit-webhook-config-file=/f",

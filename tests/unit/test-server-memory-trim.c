@@ -91,7 +91,7 @@ static void test_the_memory_of_a_peak_is_given_back(void **state) {
         free_rest(blocks, n_mib);
 }
 
-/* A peak that would be too small later. */
+/* Directly after the start, a peak is given back that would be too small later. */
 static void test_the_memory_of_the_start_is_given_back(void **state) {
         struct hfd_memory_trim trim = {0};
         const size_t n_mib = 30;

@@ -140,7 +140,7 @@ static void test_a_watch_ends_with_its_account_or_secret(void **state) {
         assert_int_equal(atomic_load(&ones[1]->n_ends), 0);
         remove_object(f, watches, secrets, "gone");
         PATIENCE_AWAIT(atomic_load(&ones[1]->n_ends) == 1);
-        /* An account of the same name is another one. */
+        /* A new account or Secret of the same name does not make the old token valid. */
         make(f, accounts, "gone");
         make(f, secrets, "gone");
         assert_int_equal(api_fixture_get(f, accounts, "default", "gone"), 0);
@@ -198,7 +198,7 @@ static void test_many_watches_end_once(void **state) {
                 ones[i] = new_one(f, i % 2 ? "odd" : "even", NULL, 1000);
                 assert_true(hfd_account_watches_track(watches, &ones[i]->watch));
         }
-        /* Some go while the thread asks about others. */
+        /* Some watches are untracked while the thread asks about others. */
         hfd_account_watches_changed(watches);
         for (size_t i = 0; i < N; i += 4)
                 hfd_account_watches_untrack(&ones[i]->watch);

@@ -312,7 +312,7 @@ static void test_a_server_of_another_protocol_is_left(void **state) {
         scripted_server_set(&server, SCRIPT_HANGS, "HTTP/1.1 400 Bad Request\r\n\r\n");
         open_channel_to(server.base.port, &host);
         assert_int_equal(call_with(&call, "echo"), HF_E_UNAVAILABLE);
-        assert_string_equal(call.error_text, "HTTP/2 has ended"); /* it was not waited for */
+        assert_string_equal(call.error_text, "HTTP/2 has ended"); /* without a time-out */
         free_channel();
         scripted_server_stop(&server);
         f = (struct fixture){0};

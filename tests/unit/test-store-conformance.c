@@ -323,7 +323,7 @@ static void test_lists_return_ranges_of_keys(void **state) {
                          0);
         assert_int_equal(list.n_kvs, 0);
         store_reply_deinit(&list);
-        /* A start before the prefix changes nothing; with one behind it, nothing is found. */
+        /* A start before the prefix changes nothing. A start behind the prefix finds nothing. */
         assert_int_equal(store_client_list(f->store, f->prefix, "/", 0, 0, false, &list), 0);
         assert_int_equal(list.n_kvs, 4);
         store_reply_deinit(&list);

@@ -150,7 +150,7 @@ static void test_nothing_is_tried_after_the_deadline(void **state) {
         held_etcd_close();
 }
 
-/* Whoever repeats a write that may have been done would do it twice. */
+/* If the store repeated a write that may have been done, it could do it twice. */
 static void test_only_a_write_that_was_not_done_is_tried_again(void **state) {
         static const struct {
                 int outcome, status;

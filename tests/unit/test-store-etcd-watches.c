@@ -194,7 +194,7 @@ static void test_a_suspected_watch_moves_alone(void **state) {
         held_etcd_close();
 }
 
-/* The first watch goes where the operations are. */
+/* The first watch begins at the endpoint that the operations use. */
 static void test_a_watch_begins_where_the_operations_are(void **state) {
         open_store(3);
         assert_int_equal(held_etcd_get(false), 0);

@@ -79,7 +79,8 @@ static uint64_t history_of(struct hfd_store *store) {
         return history;
 }
 
-/* Not while a store of this process uses the file: the close would drop its locks. */
+/* Reads one byte of the file. Call this only while no store of this process has the file open: the
+ * close would drop the locks of the store. */
 static int byte_of(const char *name, off_t at) {
         FILE *file = fopen(sqlite_fixture_path(name), "re");
 

@@ -97,7 +97,7 @@ static void test_values_are_compared_by_their_bytes(void **state) {
         struct hfd_compare compare = {.kind = HFD_VALUE_EQUALS, .key = "/empty"};
         assert_true(hfd_history_compare(&history, &compare));
         compare.kind = HFD_VALUE_BEGINS;
-        assert_false(hfd_history_compare(&history, &compare)); /* it is not longer */
+        assert_false(hfd_history_compare(&history, &compare)); /* nothing follows the prefix */
 }
 
 static void test_a_key_can_be_deleted_twice_in_one_write(void **state) {
@@ -161,7 +161,7 @@ static void test_arrays_double(void **state) {
                 assert_int_equal(history.space_log, spaces[i]);
                 assert_int_equal(history.space_keys, spaces[i]);
         }
-        /* More at once than the double. */
+        /* A write may need more room than twice the old size. */
         hfd_history_deinit(&history);
         hfd_history_init(&history);
         write_key("/a", "1");
@@ -171,7 +171,7 @@ static void test_arrays_double(void **state) {
         assert_int_equal(history.space_log, 4);
 }
 
-/* It is done whole, or not at all. */
+/* One write while the n-th allocation fails: it is done completely or not at all. */
 static void write_life(int n) {
         struct hf__buf *value = hf__buf_copy("2", 1);
         const struct hfd_op ops[] = {{.kind = HFD_PUT, .key = "/new", .value = value},

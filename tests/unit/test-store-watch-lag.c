@@ -102,7 +102,7 @@ static void test_a_reply_puts_the_probe_off(void **state) {
         assert_true(hfd_watch_lag_due(&lag) == 13 * SEC);
 }
 
-/* So does a watch that is opened anew, but not an event that shows nothing new. */
+/* A watch that is opened anew puts the probe off, but an event that shows nothing new does not. */
 static void test_a_new_watch_puts_the_probe_off(void **state) {
         struct hfd_watch_lag lag = opened(0);
 
@@ -229,7 +229,7 @@ static void deliver(struct sim *sim) {
 static void reopen(struct sim *sim) {
         const struct member *member = &sim->members[sim->watch];
 
-        /* Only a member that is frozen, or was until just now, gives reason to. */
+        /* The watch may leave a member only if it is frozen, or was so until just now. */
         if (!member->is_frozen)
                 assert_true(sim->now - member->changed_at < 2 * SEC);
         assert_in_range(sim->n_reopened, 0, 254);

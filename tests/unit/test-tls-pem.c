@@ -48,7 +48,8 @@ static int teardown(void **state) {
         return 0;
 }
 
-/* Both ways to use certificates accept or refuse the text; the error queue tells which. */
+/* Asserts that both functions accept the certificates, or that both refuse them and leave an error
+ * in OpenSSL's queue. */
 static void expect_both(struct fixture *f, const char *pem, bool accepted) {
         assert_int_equal(hfd_pem_trust(f->ctx, pem, true), accepted);
         assert_int_equal(ERR_peek_error() == 0, accepted);

@@ -110,8 +110,8 @@ static void submit(struct shared *shared, struct counted *counted, char letter, 
 }
 
 /*
- * One thread, two owners: a has three large tasks, b a small one that was submitted last. It gets
- * every second turn, however many tasks a has.
+ * There is one thread and two owners: a has three large tasks, and b has a small one that was
+ * submitted last. The small task gets every second turn, however many tasks a has.
  */
 static void test_a_small_task_gets_every_second_turn(void **state) {
         struct shared shared;
@@ -125,7 +125,7 @@ static void test_a_small_task_gets_every_second_turn(void **state) {
         submit(&shared, &small, 's', "b", 3);
         open_gate(&shared);
         wait_ended(&shared, 4);
-        /* The three large ones take turns with each other, and a with b. */
+        /* The two owners take turns, and so do the three large tasks of a. */
         const char *last = strrchr(shared.order, 's');
         assert_non_null(last);
         assert_true(last - shared.order <= 5);

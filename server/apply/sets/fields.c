@@ -2,11 +2,12 @@
 /*
  * Operations on sets of fields.
  *
- * Invariant: no set has a field that is no member and has nothing below. So a set is empty only if
- * it is NULL, and two equal sets have equal tries.
+ * Invariant: each field of a set is a member, or has fields below. So a set is empty only if it is
+ * NULL, and two equal sets have equal tries.
  *
- * Where one argument may be much smaller than the other, fields are found by bisection: an object
- * can have many managers, and each of their sets is compared with one large set of changes.
+ * Where one argument may be much smaller than the other, fields are found by a binary search: an
+ * object can have many managers, and each of their small sets is compared with one large set of
+ * changes.
  */
 #include "server/apply/sets/fields.h"
 
@@ -18,7 +19,7 @@
 
 /* ---- building ---- */
 
-/* Makes room for one more. */
+/* Doubles the space of the builder. False: memory is exhausted. */
 static bool grow(struct hfd_fields_builder *builder) {
         size_t space = builder->space ? 2 * builder->space : 8;
         struct hfd_field *fields = hf__arena_alloc(builder->scratch, space * sizeof *fields);
@@ -45,7 +46,7 @@ static int order_of_fields(const void *a, const void *b) {
         return hfd_step_compare(&x->step, &y->step);
 }
 
-/* Sorts the fields, unless they are in order, as those of sorted objects are. */
+/* Sorts the fields. They are often in order already, because the members of the object are. */
 static void sort(struct hfd_field *fields, size_t n) {
         for (size_t i = 1; i < n; i++)
                 if (order_of_fields(&fields[i - 1], &fields[i]) > 0) {
@@ -91,7 +92,7 @@ const struct hfd_fields *hfd_fields_close(struct hfd_fields_builder *builder, si
 
 /* ---- search ---- */
 
-/* The first field at or after `low` whose step is not smaller. */
+/* The index of the first field, at or after `low`, whose step is not smaller than this one. */
 static size_t bisect(const struct hfd_fields *fields, size_t low, const struct hfd_step *step) {
         size_t high = fields->n;
 
@@ -105,7 +106,8 @@ static size_t bisect(const struct hfd_fields *fields, size_t low, const struct h
         return low;
 }
 
-/* The field with this step, at or after *at, which moves on. NULL = there is none. */
+/* Finds the field with this step at or after *at, and moves *at to where it is or would be. NULL =
+ * there is none. */
 static const struct hfd_field *find_from(const struct hfd_fields *fields, size_t *at,
                                          const struct hfd_step *step) {
         if (!fields)

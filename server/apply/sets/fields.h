@@ -2,18 +2,17 @@
 #pragma once
 /*
  * A set of paths to the fields of an object, as a trie. Kubernetes' name for its JSON form is
- * FieldsV1. That a path is in the set says nothing about the paths above and below it.
+ * FieldsV1. If a path is in the set, this says nothing about the paths above and below it.
  *
  * Sets are immutable, and their memory is that of an arena (base/arena.h), here called scratch.
  * Operations share parts of their arguments; if nothing changes, the result is the first argument
  * itself. NULL is the empty set. When memory is exhausted, operations return any set, and
  * scratch->failed is set.
  *
- * All operations take time in proportion to the size of the sets, or n log n, and recurse as deep
- * as the sets are: at most HFD_FIELDS_DEPTH steps. A value that is deeper than that counts as one
- * field. Otherwise the set of the fields of an object could be deeper than the object itself, and
- * with it in managedFields the object would be too deep for the JSON parser. Thread: the owner of
- * the arguments.
+ * All operations take at most n log n time for sets of n paths, and recurse as deep as the sets
+ * are: at most HFD_FIELDS_DEPTH steps. A value that is deeper counts as one field. Without this
+ * limit a set could be deeper than its object, and an object that has the set in managedFields
+ * could be too deep for the JSON parser. Thread: owner only.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,18 +46,18 @@ struct hfd_fields {
 
 struct hfd_fields_builder {
         struct hf__arena *scratch;
-        struct hfd_field *fields; /* of the scratch */
+        struct hfd_field *fields; /* memory of scratch */
         size_t n, space;
 };
 
 static inline size_t hfd_fields_open(const struct hfd_fields_builder *builder) {
         return builder->n;
 }
-/* Adds nothing unless `member` is true or `below` is a set. Steps come in any order, and more than
- * once. */
+/* Adds a field to the level that was opened last. Adds nothing if `member` is false and `below` is
+ * NULL. Steps may come in any order, and more than once. */
 void hfd_fields_add(struct hfd_fields_builder *builder, const struct hfd_step *step, bool member,
                     const struct hfd_fields *below);
-/* The set of what was added since the level was opened. */
+/* Closes the level. Returns the set of the fields that were added since it was opened. */
 const struct hfd_fields *hfd_fields_close(struct hfd_fields_builder *builder, size_t level);
 
 /* ---- operations ---- */

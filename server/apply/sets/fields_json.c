@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * FieldsV1: an object for each step. `.` says that the path itself is in the set; an empty object
- * says the same of a path that has nothing below.
+ * FieldsV1 has an object for each step. The member `.` says that the path itself is in the set. If
+ * the set has no longer path below, an empty object says the same.
  *
  *      {"f:metadata":{"f:labels":{".":{},"f:app":{}}}}
  */
@@ -55,7 +55,8 @@ int hfd_fields_parse(struct hf__arena *scratch, const struct hf__json *json,
         return parse_level(&builder, json, 0, ret_fields, &member);
 }
 
-/* text: a buffer for the keys. */
+/* The object for the path that ends here. self: the path itself is in the set. text: a buffer for
+ * the keys. NULL: out of memory. */
 static struct hf__json *make_level(const struct hfd_fields *fields, bool self,
                                    struct hf__strbuf *text) {
         struct hf__json *json = hf__json_object();

@@ -2,8 +2,8 @@
 /*
  * Steps of paths: order, parsing and printing.
  *
- * Invariant: the order is total, also between values of different types, because sets are sorted by
- * it and clients can send any value. Integers and doubles are ordered as numbers.
+ * Invariant: the order is total, also between values of different types, because sets are sorted
+ * and clients can send any value. Integers and doubles are sorted as numbers.
  */
 #include "server/apply/sets/step.h"
 
@@ -27,8 +27,8 @@ static int compare_numbers(const struct hfd_scalar *a, const struct hfd_scalar *
         double y = b->type == HFD_SCALAR_INTEGER ? (double)b->integer : b->number;
         if (x != y)
                 return x < y ? -1 : 1;
-        /* Several large integers are equal to the same double, but not to each other. So that the
-         * order is transitive, an integer never equals a double. */
+        /* Several large integers convert to the same double. If all of them were equal to it, they
+         * would have to be equal to each other. So an integer never equals a double. */
         return (int)a->type - (int)b->type;
 }
 
@@ -89,7 +89,7 @@ bool hfd_scalar_of(const struct hf__json *json, struct hfd_scalar *ret_scalar) {
         return true;
 }
 
-/* The same with a copy of the text. 0, -ENOMEM or HF_E_INVALID. */
+/* Like hfd_scalar_of, but copies the text to scratch. 0, -ENOMEM or HF_E_INVALID. */
 static int copy_scalar(struct hf__arena *scratch, const struct hf__json *json,
                        struct hfd_scalar *ret_scalar) {
         if (!hfd_scalar_of(json, ret_scalar))
@@ -142,7 +142,7 @@ static int parse_value(struct hf__arena *scratch, const struct hf__json *json,
         return copy_scalar(scratch, json, value);
 }
 
-/* A decimal int64_t without superfluous characters. */
+/* Parses an index, a JSON number that is an int64_t. */
 static int parse_index(const char *text, struct hfd_step *ret_step) {
         struct hf__json *json = NULL;
         int64_t index;
@@ -182,7 +182,7 @@ int hfd_step_parse(struct hf__arena *scratch, const char *text, struct hfd_step 
 
 /* ---- printing ---- */
 
-/* 15 digits if the same number is read from them, otherwise 17, which always suffice. */
+/* Writes 15 digits if reading them gives the same number, otherwise 17, which are always enough. */
 static void put_double(double number, struct hf__strbuf *out) {
         char text[32];
 

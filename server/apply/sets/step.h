@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * One step of a path to a field of an object: the name of a member, or what identifies an element
+ * One step of a path to a field of an object: the name of a member, or the identity of an element
  * of a list. In FieldsV1 steps are written as
  *
  *      f:name                        the member of an object
@@ -9,8 +9,8 @@
  *      v:"text"                      the element of a list (type set) with this value
  *      i:0                           the element at this index; only other programs write it
  *
- * Texts in a step are borrowed from the JSON value that it was made of, or belong to the scratch.
- * Pure. Thread: the owner of the arguments.
+ * Texts in a step are borrowed from the JSON value from which it was made, or are in memory of
+ * scratch. Pure. Thread: owner only.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@ struct hf__arena;
 /* The order of the enumerators is the order of the steps in FieldsV1. */
 enum hfd_scalar_type {
         HFD_SCALAR_INTEGER,
-        HFD_SCALAR_DOUBLE, /* a number that is no int64_t; ordered among the integers */
+        HFD_SCALAR_DOUBLE, /* a number that is no int64_t; sorted by value among the integers */
         HFD_SCALAR_TEXT,
         HFD_SCALAR_BOOLEAN,
         HFD_SCALAR_NULL
@@ -65,8 +65,8 @@ int hfd_step_compare(const struct hfd_step *a, const struct hfd_step *b);
 bool hfd_scalar_of(const struct hf__json *json, struct hfd_scalar *ret_scalar);
 
 /*
- * Parses a key of FieldsV1. The result borrows from text. 0; -ENOMEM; HF_E_NOT_FOUND: the step has
- * a kind that is not known, and a reader passes over it; HF_E_INVALID.
+ * Parses a key of FieldsV1. The result borrows from text. 0; -ENOMEM; HF_E_NOT_FOUND: the kind of
+ * the step is unknown, and the caller ignores it; HF_E_INVALID: the text is malformed.
  */
 int hfd_step_parse(struct hf__arena *scratch, const char *text, struct hfd_step *ret_step);
 /* Appends the key of FieldsV1. */
