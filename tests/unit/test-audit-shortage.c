@@ -74,10 +74,67 @@ static void test_missing_random_bytes_are_not_missing_memory(void **state) {
         assert_null(strstr(status.message, "memory"));
 }
 
+/* Handles a request of ann, who impersonates bob. is_short: the memory ends while bob is noted. */
+static void impersonate(struct hfd_audit *audit, bool is_short) {
+        static const struct hfd_attributes attributes = {.verb = "get",
+                                                         .group = "",
+                                                         .resource = "things",
+                                                         .subresource = "",
+                                                         .ns = "",
+                                                         .name = "",
+                                                         .path = "",
+                                                         .is_resource = true};
+        struct hfd_http_request *request = fake_request_new("GET", "/api/v1/things", "");
+        struct hfd_request_context *context;
+        struct hfd_user ann = {.n_groups = 0}, bob = {.n_groups = 0};
+
+        assert_true(hfd_user_set_name(&ann, "ann") && hfd_user_set_name(&bob, "bob"));
+        assert_int_equal(hfd_request_context_new(NULL, request, "ann", &context), 0);
+        hfd_audit_filter_init(context, audit);
+        hfd_audit_filter_begin(context, &ann, &attributes);
+        if (is_short)
+                failing_memory_arm(0);
+        hfd_audit_filter_impersonated(context, &bob);
+        assert_true(failing_memory_hit() || !is_short);
+        failing_memory_disarm();
+        hfd_audit_filter_decided(context, true, NULL);
+        hfd_audit_filter_end(context, 200);
+        hfd_http_request_reply(request, 200, "text/plain", NULL, 0, NULL);
+        hfd_http_request_unref(request);
+        fake_request_free(request);
+}
+
+static void find_lost(void *ctx, const char *text, size_t n) {
+        const char *line = strstr(text, "\napiserver_audit_error_total{plugin=\"log\"} ");
+
+        *(int *)ctx = line ? atoi(strrchr(line, '}') + 1) : -1;
+}
+
+/* The event would say that ann herself has acted. */
+static void test_no_event_lacks_the_impersonated_user(void **state) {
+        struct hf_status status = {0};
+        struct hfd_audit *audit;
+        char *text = NULL;
+        int n_lost = -1;
+
+        assert_int_equal(make_audit(&audit, &status), 0);
+        impersonate(audit, true);
+        impersonate(audit, false);
+        hfd_audit_free(audit);
+        assert_int_equal(hfd_read_file(log_path, &text, NULL), 0);
+        assert_non_null(strstr(text, "\"impersonatedUser\":{\"username\":\"bob\"}"));
+        assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1); /* one event */
+        free(text);
+        hf_metrics_write(host.metrics, find_lost, &n_lost);
+        assert_int_equal(n_lost, 1);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_missing_random_bytes_are_not_missing_memory,
                                                 set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_no_event_lacks_the_impersonated_user, set_up,
+                                                tear_down),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
