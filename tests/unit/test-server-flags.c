@@ -147,6 +147,9 @@ static void test_store_commands_are_parsed(void **state) {
         assert_int_equal(config.help_command, HFD_COMMAND_STORE_BACKUP);
         expect_ok("store --help");
         assert_int_equal(config.help_command, HFD_COMMAND_STORE);
+        expect_ok("store help --help");
+        assert_int_equal(config.command, HFD_COMMAND_HELP);
+        assert_int_equal(config.help_command, HFD_COMMAND_STORE);
         expect_ok("store backup a.db b.db");
         assert_int_equal(config.command, HFD_COMMAND_STORE_BACKUP);
         assert_int_equal(config.n_arguments, 2);
