@@ -11,7 +11,7 @@
 
 #include <holdfast/error.h>
 
-#include "server/resources/selector.h"
+#include "server/resources/selection/selector.h"
 
 static int parse(const char *text, bool fields, struct hfd_selector *selector, char reason[320]) {
         const struct hfd_resource *resource = hfd_resource_find("", "v1", "configmaps");
