@@ -49,7 +49,7 @@ static bool begins(struct text t, const char *start) {
 
 /* The place of the last such character. t.n: there is none. */
 static size_t last(struct text t, char c) {
-        const char *found = t.n > 0 ? memrchr(t.at, c, t.n) : NULL;
+        const char *found = t.at && t.n > 0 ? memrchr(t.at, c, t.n) : NULL;
 
         return found ? (size_t)(found - t.at) : t.n;
 }
