@@ -318,7 +318,8 @@ static int prepare_run(struct run *run, const struct hf_reconciler *given,
                 if (!run->feeds[i].map)
                         run->feeds[i].map = map_own_key;
         }
-        r = hf_cancel_new(until, hf_host_clock(hf_term_host(run->term)), &run->end);
+        r = hf_cancel_new(until ? until : hf_term_drain(run->term),
+                          hf_host_clock(hf_term_host(run->term)), &run->end);
         if (r == 0)
                 r = hf_workqueue_new(hf_term_host(run->term), reconciler->name, &run->queue);
         if (r == 0 && reconciler->retries_per_s > 0)
@@ -327,15 +328,12 @@ static int prepare_run(struct run *run, const struct hf_reconciler *given,
         return r;
 }
 
-int hf_reconciler_run(const struct hf_reconciler *reconciler, struct hf_term *term) {
-        return term ? hf__reconciler_run_until(reconciler, term, hf_term_drain(term)) : -EINVAL;
-}
-
-int hf__reconciler_run_until(const struct hf_reconciler *reconciler, struct hf_term *term,
-                             struct hf_cancel *until) {
+/* until NULL: until the term drains. */
+static int run_until(const struct hf_reconciler *reconciler, struct hf_term *term,
+                     struct hf_cancel *until) {
         struct run run = {.term = term};
 
-        if (!reconciler || !term || !until)
+        if (!reconciler || !term)
                 return -EINVAL;
         int r = hf__mutex_init(&run.mu);
         if (r != 0)
@@ -348,4 +346,13 @@ int hf__reconciler_run_until(const struct hf_reconciler *reconciler, struct hf_t
         free(run.feeds);
         (void)pthread_mutex_destroy(&run.mu);
         return r;
+}
+
+int hf_reconciler_run(const struct hf_reconciler *reconciler, struct hf_term *term) {
+        return run_until(reconciler, term, NULL);
+}
+
+int hf__reconciler_run_until(const struct hf_reconciler *reconciler, struct hf_term *term,
+                             struct hf_cancel *until) {
+        return until ? run_until(reconciler, term, until) : -EINVAL;
 }

@@ -147,9 +147,11 @@ int hfd_audit_new(const struct hf_host *host, const struct hfd_audit_config *con
         }
         audit->host = host;
         audit->policy_file = strdup(config->policy_file);
-        if (!audit->policy_file ||
-            getrandom(audit->seed, sizeof audit->seed, 0) != (ssize_t)sizeof audit->seed)
+        if (!audit->policy_file)
                 r = hf_fail(reterr_status, -ENOMEM, "out of memory");
+        else if (getrandom(audit->seed, sizeof audit->seed, 0) != (ssize_t)sizeof audit->seed)
+                r = hf_fail(reterr_status, -EIO,
+                            "cannot set up the audit log: the kernel gives no random bytes");
         if (r == 0)
                 r = name_flag("audit-policy-file",
                               hfd_audit_read_policy(config->policy_file, &audit->policy,

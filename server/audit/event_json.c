@@ -131,17 +131,29 @@ static void drop_managed_fields(struct hf__json *object) {
                 hf__json_remove(e, "object.metadata.managedFields");
 }
 
+/* Removes the token of each member with this key. Either key may occur more than once, because this
+ * is the body as the client sent it: the server's own reader uses one of the members. */
+static void drop_tokens_in(struct hf__json *object, const char *key) {
+        for (struct hf__json *m = hf__json_first(object); m; m = hf__json_next(m)) {
+                if (strcmp(hf__json_key(m), key) != 0 || !hf__json_is_object(m))
+                        continue;
+                for (struct hf__json *inner = hf__json_first(m), *next; inner; inner = next) {
+                        next = hf__json_next(inner);
+                        if (strcmp(hf__json_key(inner), "token") == 0)
+                                hf__json_free(hf__json_detach(m, inner));
+                }
+        }
+}
+
 /* Removes the token that a TokenReview asks about, or that a TokenRequest has got: a reader of the
  * log could use it. */
 static void drop_tokens(const struct hfd_audit_record *record, struct hf__json *object) {
         bool review = strcmp(record->resource, "tokenreviews") == 0;
 
-        if (!review && strcmp(record->subresource, "token") != 0)
+        if ((!review && strcmp(record->subresource, "token") != 0) || !hf__json_is_object(object))
                 return;
-        if (hf__json_is_object(hf__json_get(object, "spec")))
-                hf__json_remove(object, "spec.token");
-        if (hf__json_is_object(hf__json_get(object, "status")))
-                hf__json_remove(object, "status.token");
+        drop_tokens_in(object, "spec");
+        drop_tokens_in(object, "status");
 }
 
 static void put_object(struct hf__strbuf *out, const struct hfd_audit_record *record,

@@ -91,11 +91,12 @@ void hfd_audit_writer_reopen(struct hfd_audit_writer *writer) {
 
 /* ---- the thread ---- */
 
-/* Logs how many events were lost, if there are any and the last report is old enough. */
-static void report_lost(struct hfd_audit_writer *writer) {
+/* Logs how many events were lost, if there are any and the last report is old enough. is_last: does
+ * not wait, because no report follows. */
+static void report_lost(struct hfd_audit_writer *writer, bool is_last) {
         hf_nsec at = now(writer);
 
-        if (at < writer->report_at)
+        if (at < writer->report_at && !is_last)
                 return;
         pthread_mutex_lock(&writer->mu);
         uint64_t lost = writer->lost;
@@ -115,7 +116,7 @@ static void report_lost(struct hfd_audit_writer *writer) {
 static bool go_on(void *ctx) {
         struct hfd_audit_writer *writer = ctx;
 
-        report_lost(writer);
+        report_lost(writer, false);
         pthread_mutex_lock(&writer->mu);
         bool more = !writer->stopping || now(writer) < writer->drain_until;
         pthread_mutex_unlock(&writer->mu);
@@ -197,8 +198,8 @@ static void *run(void *ctx) {
                         hf_log(&writer->host->log, HF_LOG_ERROR, "audit",
                                "the audit log cannot be opened again");
                 write_events(writer, events, give_up);
-                report_lost(writer);
                 ended = stopping && !events;
+                report_lost(writer, ended);
         }
         return NULL;
 }

@@ -166,12 +166,28 @@ int hfd_auth_authenticate_token(struct hfd_auth *auth, const char *token,
         return r;
 }
 
-/* The token of an Authorization header; NULL = its scheme is not Bearer. The token may be "", which
- * no authenticator accepts: the token file cannot contain it. */
-static const char *bearer_token(const char *header) {
-        if (strncasecmp(header, "Bearer", 6) != 0 || (header[6] != ' ' && header[6] != '\0'))
+/* The token of an Authorization header, which has *ret_n bytes. NULL: there is none. As in
+ * Kubernetes, the token is between the first space and the second one. So two spaces in front of it
+ * make an empty token, which is none. */
+static const char *bearer_token(const char *header, size_t *ret_n) {
+        if (strncasecmp(header, "Bearer ", 7) != 0)
                 return NULL;
-        return header + 6 + strspn(header + 6, " ");
+        *ret_n = strcspn(header + 7, " ");
+        return *ret_n > 0 ? header + 7 : NULL;
+}
+
+/* token has n bytes, and text may follow it. Results as hfd_auth_authenticate_token. */
+static int authenticate_bearer(struct hfd_auth *auth, const char *token, size_t n,
+                               const struct hfd_token_use *use, struct hfd_user *ret_user) {
+        if (token[n] == '\0')
+                return hfd_auth_authenticate_token(auth, token, use, ret_user);
+        char *copy = strndup(token, n);
+        if (!copy)
+                return -ENOMEM;
+        int r = hfd_auth_authenticate_token(auth, copy, use, ret_user);
+        explicit_bzero(copy, n);
+        free(copy);
+        return r;
 }
 
 int hfd_auth_authenticate(struct hfd_auth *auth, struct hfd_http_request *request,
@@ -191,9 +207,10 @@ int hfd_auth_authenticate(struct hfd_auth *auth, struct hfd_http_request *reques
                 return authenticate_cert(common_name, organisations, n_organisations, ret_user);
         /* A verified certificate without a common name identifies no user, but a token may. */
         const char *header = hfd_http_request_header(request, "authorization");
-        const char *token = header ? bearer_token(header) : NULL;
+        size_t n_token = 0;
+        const char *token = header ? bearer_token(header, &n_token) : NULL;
         if (token)
-                return hfd_auth_authenticate_token(auth, token, &use, ret_user);
+                return authenticate_bearer(auth, token, n_token, &use, ret_user);
         set_anonymous(ret_user);
         return 0;
 }

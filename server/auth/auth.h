@@ -61,8 +61,8 @@ int hfd_auth_reload(struct hfd_auth *auth, struct hf_status *reterr_status);
 
 /* Finds the user of a request by its certificate or, if it has none with a common name, by its
  * token. A request without credentials succeeds as system:anonymous. 0; -ENOMEM; or
- * HF_E_UNAUTHORIZED: a bad certificate, an unknown token, or a name or groups that do not fit into a
- * struct hfd_user. *ret_credential: what the token depends on, which the caller frees with free;
+ * HF_E_UNAUTHORIZED: a bad certificate, an unknown token, or a name or groups that do not fit into
+ * a struct hfd_user. *ret_credential: what the token depends on, which the caller frees with free;
  * NULL = nothing. */
 int hfd_auth_authenticate(struct hfd_auth *auth, struct hfd_http_request *request,
                           struct hfd_user *ret_user, struct hfd_credential **ret_credential);

@@ -205,7 +205,9 @@ static void find_command(struct arguments *arguments, struct hfd_config *config)
                 if (strcmp(arguments->argv[i], "--version") == 0)
                         config->command = HFD_COMMAND_VERSION;
                 if (is_help(arguments->argv[i])) {
-                        config->help_command = config->command;
+                        /* `help` in front of it has set the command already. */
+                        if (config->command != HFD_COMMAND_HELP)
+                                config->help_command = config->command;
                         config->command = HFD_COMMAND_HELP;
                         return;
                 }

@@ -21,9 +21,11 @@
  * --runtime-config, --controllers. */
 #define ADDED_MAX 5
 
-/* Where service accounts are not used, no namespace gets one, or the CA that its pods would need.
- * The names are those of the controllers (controllers/namespaces). */
-#define NO_ACCOUNTS ",-default-service-account,-root-ca-publisher"
+/* Whoever starts a kube-apiserver alone has no kube-controller-manager, and may do its work: end
+ * namespaces, keep objects whose owners never existed. The names are those of the controllers that
+ * would do it (server/controllers). */
+#define NO_MANAGER                                                                                 \
+        ",-namespace-lifecycle,-garbage-collector,-default-service-account,-root-ca-publisher"
 
 /* The flags that are left out (kube_apiserver.h). The value of a boolean one is never the next
  * argument. */
@@ -72,7 +74,7 @@ struct rewrite {
         bool has_data_dir, has_tls_files; /* the flags were given */
         bool has_controllers;             /* so was --controllers */
         bool no_workloads;                /* --runtime-config says so */
-        bool no_accounts;                 /* --disable-admission-plugins says so */
+        bool is_alone;                    /* --disable-admission-plugins says so */
 };
 
 bool hfd_is_kube_apiserver(const char *argv0) {
@@ -113,7 +115,7 @@ static void note_ignored(struct rewrite *rewrite, const char *name, const char *
                 rewrite->no_workloads = true;
         if (strcmp(name, "disable-admission-plugins") == 0 && value &&
             strstr(value, "ServiceAccount"))
-                rewrite->no_accounts = true;
+                rewrite->is_alone = true;
 }
 
 /* Copies all arguments but the ignored flags with their values. */
@@ -165,8 +167,8 @@ static int add_arguments(struct rewrite *rewrite) {
 
         if (!rewrite->no_workloads)
                 r = add_argument(rewrite, "runtime-config", "api/workloads", "=true");
-        if (r == 0 && rewrite->no_accounts && !rewrite->has_controllers)
-                r = add_argument(rewrite, "controllers", "*", NO_ACCOUNTS);
+        if (r == 0 && rewrite->is_alone && !rewrite->has_controllers)
+                r = add_argument(rewrite, "controllers", "*", NO_MANAGER);
         if (r != 0 || !rewrite->cert_dir)
                 return r;
         if (!rewrite->has_data_dir)

@@ -91,8 +91,14 @@ void hfd_audit_filter_begin(struct hfd_request_context *context, const struct hf
 
 void hfd_audit_filter_impersonated(struct hfd_request_context *context,
                                    const struct hfd_user *user) {
-        if (context->audited)
-                context->audited->impersonated = hfd_requester_new(user);
+        if (!context->audited)
+                return;
+        context->audited->impersonated = hfd_requester_new(user);
+        if (context->audited->impersonated)
+                return;
+        /* Without that user, the event would say that the sender has acted. */
+        context->audited = hfd_audit_record_unref(context->audited);
+        hfd_audit_writer_lose(hfd_audit_get_writer(context->audit));
 }
 
 void hfd_audit_filter_decided(struct hfd_request_context *context, bool allowed,

@@ -229,6 +229,6 @@ uint64_t hfd_status_model_term(const struct hfd_status_model *model,
 }
 
 bool hfd_status_model_is_silent(const struct hfd_status_lease *lease, int64_t now_us) {
-        return lease->holder[0] && lease->renew_us > 0 &&
+        return lease->holder[0] && lease->renew_us > 0 && lease->duration_s > 0 &&
                (now_us - lease->renew_us) / 1000000 > lease->duration_s;
 }

@@ -84,5 +84,5 @@ uint64_t hfd_status_model_term(const struct hfd_status_model *model,
                                const struct hfd_status_lease *lease);
 
 /* Whether the Lease's holder did not renew it for its duration: it is dead or cut off, or the
- * clocks differ. now_us: microseconds since 1970. */
+ * clocks differ. A Lease that gives no duration is not silent. now_us: microseconds since 1970. */
 bool hfd_status_model_is_silent(const struct hfd_status_lease *lease, int64_t now_us);

@@ -206,6 +206,32 @@ static void test_tokens_are_never_logged(void **state) {
         }
 }
 
+/* The log has the body as it was sent, and the server accepts a key that occurs twice. */
+static void test_a_token_is_not_logged_where_it_occurs_twice(void **state) {
+        static const char *const bodies[] = {
+                "{\"spec\":{\"token\":\"geheim\",\"a\":1,\"token\":\"geheim\"}}",
+                "{\"spec\":{\"token\":\"geheim\"},\"spec\":{\"a\":1,\"token\":\"geheim\"}}",
+                "{\"spec\":7,\"spec\":{\"a\":1,\"token\":\"geheim\"}}",
+                "{\"a\":1,\"status\":{},\"status\":{\"token\":\"geheim\"}}",
+        };
+        struct hfd_attributes attributes = create_attributes;
+        struct hfd_user user = {.n_groups = 0};
+        (void)state;
+
+        attributes.resource = "tokenreviews";
+        for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
+                struct hfd_audit_head head = make_head(HFD_AUDIT_REQUEST_RESPONSE, &user);
+                head.attributes = &attributes;
+                struct hfd_audit_record *record = make_record(&head);
+                hfd_audit_record_request(record, bodies[i], strlen(bodies[i]));
+                add_response(record, bodies[i]);
+                char *line = print(record, HFD_AUDIT_RESPONSE_COMPLETE, 201);
+                assert_null(strstr(line, "geheim"));
+                assert_has(line, "\"a\":1");
+                free(line);
+        }
+}
+
 static void test_managed_fields_are_left_out_of_objects_lists_and_tables(void **state) {
         static const char *const bodies[] =
                 {"{\"metadata\":{\"name\":\"x\",\"managedFields\":[1]}}",
@@ -340,6 +366,7 @@ int main(void) {
                 cmocka_unit_test(test_objects_depend_on_the_level),
                 cmocka_unit_test(test_a_status_explains_the_code),
                 cmocka_unit_test(test_tokens_are_never_logged),
+                cmocka_unit_test(test_a_token_is_not_logged_where_it_occurs_twice),
                 cmocka_unit_test(test_managed_fields_are_left_out_of_objects_lists_and_tables),
                 cmocka_unit_test(test_what_is_too_large_or_no_json_is_left_out),
                 cmocka_unit_test(test_events_are_limited_by_the_budget),

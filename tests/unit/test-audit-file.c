@@ -9,6 +9,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -24,6 +25,7 @@
 #include <holdfast/error.h>
 #include <holdfast/metrics.h>
 
+#include "patience.h"
 #include "server/audit/backups.h"
 #include "server/audit/writer.h"
 
@@ -328,12 +330,15 @@ static void find_total(void *ctx, const char *text, size_t n) {
                 totals[1] = atof(strrchr(at, ' '));
 }
 
-static int n_log_lines;
+static atomic_int n_log_lines, n_reported; /* n_reported: the sum of the lost events in the lines */
 
 static void count_log_line(void *ctx, enum hf_log_level level, const char *component,
                            const char *message) {
         (void)ctx, (void)level;
-        n_log_lines += strcmp(component, "audit") == 0 && strstr(message, "were lost") != NULL;
+        if (strcmp(component, "audit") != 0 || !strstr(message, "were lost"))
+                return;
+        n_reported += atoi(message);
+        n_log_lines++;
 }
 
 /* Puts n events into a log at log_path; totals: written and lost. */
@@ -343,7 +348,7 @@ static void write_events(const char *log_path, int n, double totals[2]) {
         struct hfd_audit_writer *writer;
         struct hf_status status = {0};
 
-        n_log_lines = 0;
+        n_log_lines = n_reported = 0;
         assert_int_equal(hf_metrics_new(&host.metrics), 0);
         assert_int_equal(hfd_audit_writer_new(&host, &config, &writer, &status), 0);
         for (int i = 0; i < n; i++)
@@ -373,14 +378,34 @@ static void test_the_writer_writes_all_events_before_it_ends(void **state) {
         assert_int_equal(n, 1000);
 }
 
-static void test_a_full_disk_loses_events_and_logs_it_once(void **state) {
+static void test_a_full_disk_loses_events_and_logs_it(void **state) {
         double totals[2] = {-1, -1};
         (void)state;
 
         write_events("/dev/full", 1000, totals);
         assert_int_equal((int)totals[0], 0);
         assert_int_equal((int)totals[1], 1000);
-        assert_int_equal(n_log_lines, 1);
+        assert_int_equal(n_reported, 1000);
+        assert_true(n_log_lines <= 2); /* the second one is that of the end */
+}
+
+/* The next report would come a minute after the first one, but the writer ends before. */
+static void test_the_last_losses_are_logged_at_the_end(void **state) {
+        struct hf_host host = {.size = sizeof host, .log = {.write = count_log_line}};
+        const struct hfd_audit_file_config config = {.path = path};
+        struct hfd_audit_writer *writer;
+        struct hf_status status = {0};
+        (void)state;
+
+        n_log_lines = n_reported = 0;
+        assert_int_equal(hfd_audit_writer_new(&host, &config, &writer, &status), 0);
+        hfd_audit_writer_lose(writer);
+        PATIENCE_AWAIT(n_log_lines == 1);
+        hfd_audit_writer_lose(writer);
+        hfd_audit_writer_lose(writer);
+        hfd_audit_writer_free(writer);
+        assert_int_equal(n_log_lines, 2);
+        assert_int_equal(n_reported, 3);
 }
 
 static void test_a_pipe_that_nobody_reads_blocks_nobody(void **state) {
@@ -410,7 +435,8 @@ int main(void) {
                 TEST(test_the_standard_output_may_be_a_socket),
                 TEST(test_faults_of_the_path_name_it),
                 TEST(test_the_writer_writes_all_events_before_it_ends),
-                TEST(test_a_full_disk_loses_events_and_logs_it_once),
+                TEST(test_a_full_disk_loses_events_and_logs_it),
+                TEST(test_the_last_losses_are_logged_at_the_end),
                 TEST(test_a_pipe_that_nobody_reads_blocks_nobody),
         };
 

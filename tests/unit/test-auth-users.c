@@ -55,15 +55,21 @@ static void test_bearer_tokens_are_authenticated(void **state) {
                          "\n"
                          "t3,first,3\nt3,last,3,solo\nt4,no-newline,4,\"\"");
         expect_token(auth, "Bearer t1", 0, "alice", "system:authenticated|");
-        expect_token(auth, "bearer  t1", 0, "alice", "system:authenticated|");
+        expect_token(auth, "bearer t1", 0, "alice", "system:authenticated|");
+        expect_token(auth, "Bearer t1 t3", 0, "alice", "system:authenticated|");
+        expect_token(auth, "Bearer t1 ", 0, "alice", "system:authenticated|");
+        expect_token(auth, "Bearer x t1", HF_E_UNAUTHORIZED, NULL, NULL);
         expect_token(auth, "Bearer t,2", 0, "bob \"the\" b",
                      "dev|ops|system:masters|system:authenticated|");
         expect_token(auth, "Bearer t3", 0, "last", "solo|system:authenticated|");
         expect_token(auth, "Bearer t4", 0, "no-newline", "system:authenticated|");
         expect_token(auth, "Bearer t", HF_E_UNAUTHORIZED, NULL, NULL);
-        expect_token(auth, "Bearer ", HF_E_UNAUTHORIZED, NULL, NULL);
-        expect_token(auth, "Bearer", HF_E_UNAUTHORIZED, NULL, NULL);
         expect_token(auth, "Bearer t1x", HF_E_UNAUTHORIZED, NULL, NULL);
+        /* There is no token in these. */
+        expect_token(auth, "Bearer ", 0, "system:anonymous", "system:unauthenticated|");
+        expect_token(auth, "Bearer", 0, "system:anonymous", "system:unauthenticated|");
+        expect_token(auth, "Bearer  t1", 0, "system:anonymous", "system:unauthenticated|");
+        expect_token(auth, "Bearert1", 0, "system:anonymous", "system:unauthenticated|");
         expect_token(auth, "Basic dDE6", 0, "system:anonymous", "system:unauthenticated|");
         expect_token(auth, NULL, 0, "system:anonymous", "system:unauthenticated|");
         hfd_auth_free(auth);

@@ -147,6 +147,9 @@ static void test_store_commands_are_parsed(void **state) {
         assert_int_equal(config.help_command, HFD_COMMAND_STORE_BACKUP);
         expect_ok("store --help");
         assert_int_equal(config.help_command, HFD_COMMAND_STORE);
+        expect_ok("store help --help");
+        assert_int_equal(config.command, HFD_COMMAND_HELP);
+        assert_int_equal(config.help_command, HFD_COMMAND_STORE);
         expect_ok("store backup a.db b.db");
         assert_int_equal(config.command, HFD_COMMAND_STORE_BACKUP);
         assert_int_equal(config.n_arguments, 2);
@@ -462,7 +465,9 @@ static void test_kube_apiserver_serves_workloads(void **state) {
         assert_false(config.serves_workloads);
         assert_false(hfd_config_runs_controller(&config, "default-service-account"));
         assert_false(hfd_config_runs_controller(&config, "root-ca-publisher"));
-        assert_true(hfd_config_runs_controller(&config, "garbage-collector"));
+        assert_false(hfd_config_runs_controller(&config, "garbage-collector"));
+        assert_false(hfd_config_runs_controller(&config, "namespace-lifecycle"));
+        assert_true(hfd_config_runs_controller(&config, "api-services"));
         assert_int_equal(parse_as_kube_apiserver("--data-dir=/d --controllers=* "
                                                  "--disable-admission-plugins=ServiceAccount"),
                          0);

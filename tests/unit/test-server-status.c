@@ -232,6 +232,16 @@ static void test_an_address_with_another_incarnation_is_gone(void **state) {
         assert_int_equal(hfd_status_model_term(picture, &picture->leases[0]), 0);
 }
 
+static void test_a_holder_is_silent_only_after_a_known_duration(void **state) {
+        struct hfd_status_lease lease = {.holder = "x", .renew_us = 1000000};
+        (void)state;
+
+        assert_false(hfd_status_model_is_silent(&lease, INT64_C(1000) * 1000000));
+        lease.duration_s = 15;
+        assert_true(hfd_status_model_is_silent(&lease, INT64_C(1000) * 1000000));
+        assert_false(hfd_status_model_is_silent(&lease, INT64_C(16) * 1000000));
+}
+
 static void test_a_silent_holder_and_problems_are_reported(void **state) {
         struct hfd_status_model *picture = take(state, whole);
         struct hf__strbuf out = {0};
@@ -336,6 +346,7 @@ int main(void) {
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_an_address_with_another_incarnation_is_gone,
                                                 setup, teardown),
+                cmocka_unit_test(test_a_holder_is_silent_only_after_a_known_duration),
                 cmocka_unit_test_setup_teardown(test_a_silent_holder_and_problems_are_reported,
                                                 setup, teardown),
                 cmocka_unit_test_setup_teardown(test_elapsed_time_alone_is_no_change, setup,

@@ -249,12 +249,6 @@ static bool fill_request(struct hfd_rest_request *rest, const struct hfd_request
                                  response))
                 return false;
         if (is_patch && request->patch == HFD_PATCH_APPLY &&
-            request->subresource == HFD_SUB_SCALE) {
-                hfd_response_status(response, HF_E_INVALID, 415, "UnsupportedMediaType",
-                                    "a Scale cannot be applied", NULL);
-                return false;
-        }
-        if (is_patch && request->patch == HFD_PATCH_APPLY &&
             !hfd_rest_body_decode_apply(rest, response))
                 return false;
         /* Only writes are fenced; a read ignores the header. */

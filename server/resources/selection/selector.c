@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Selectors. A selector is a list of requirements, separated by commas that are not in parentheses:
+ * Selectors. A label selector is a list of requirements, separated by commas that are not in
+ * parentheses. White space around keys, operators and values has no meaning:
  *
  *      key    !key    key=value    key==value    key!=value    key>1    key<1
  *      key in (a,b)   key notin (a,b)
  *
  * A field selector has only the forms with =, == and !=, and only fields that Kubernetes supports
- * for the resource.
+ * for the resource. In it spaces and parentheses are parts of keys and values, and the values have
+ * a backslash in front of a comma, a '=' and a backslash. Requirements may be empty.
  *
  * Invariant: parsing writes NULs into selector->text, and keys and values point into the text. So
  * the text lives as long as the requirements.
@@ -14,7 +16,6 @@
 #include "server/resources/selection/selector.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,24 +29,20 @@
 
 /* A selector of Events may name this field. Its value is source.component or, if that is empty, as
  * in newer Events, reportingComponent. */
-#define SOURCE      "source"
-#define FIELD_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./"
+#define SOURCE "source"
+#define SPACES " \t\r\n" /* what separates in label selectors */
 
 /* ---- parsing one requirement ---- */
 
 /* Cuts white space off both ends, in place. */
 static char *trim_spaces(char *text) {
-        while (isspace((unsigned char)*text))
-                text++;
+        text += strspn(text, SPACES);
         char *end = text + strlen(text);
-        while (end > text && isspace((unsigned char)end[-1]))
+        while (end > text && strchr(SPACES, end[-1]))
                 end--;
         *end = '\0';
         return text;
 }
-
-/* Checks only the syntax of a field path; find_field checks whether the field is supported. */
-static bool is_field_path(const char *key) { return *key && key[strspn(key, FIELD_CHARS)] == '\0'; }
 
 static bool is_number(const char *text) {
         char *end;
@@ -55,14 +52,14 @@ static bool is_number(const char *text) {
         return *text && errno == 0 && *end == '\0';
 }
 
-/* The bounds of < and > must be numbers. Other values must be possible values of a label. */
+/* Every value must be possible as the value of a label. The bounds of < and > must be numbers,
+ * too. */
 static bool values_are_valid(const struct hfd_requirement *requirement) {
         bool bound = requirement->op == HFD_GREATER || requirement->op == HFD_LESS;
 
         for (size_t i = 0; i < requirement->n_values; i++) {
                 const char *value = requirement->values[i];
-                bool valid = bound ? is_number(value) : hfd_is_label_value(value);
-                if (!valid)
+                if (!hfd_is_label_value(value) || (bound && !is_number(value)))
                         return false;
         }
         return true;
@@ -92,24 +89,21 @@ static int split_values(struct hfd_requirement *requirement, char *list, char se
  * Completes a requirement whose key and operator are set: checks the key, then splits and checks
  * the values. 0, -ENOMEM or HF_E_INVALID.
  */
-static int finish_requirement(struct hfd_requirement *requirement, char *list, char separator,
-                              bool fields) {
-        bool valid =
-                fields ? is_field_path(requirement->key) : hfd_is_qualified_name(requirement->key);
-
-        if (!valid)
+static int finish_requirement(struct hfd_requirement *requirement, char *list, char separator) {
+        if (!hfd_is_qualified_name(requirement->key))
                 return HF_E_INVALID;
         int r = split_values(requirement, list, separator);
-        if (r == 0 && !fields && !values_are_valid(requirement))
+        if (r == 0 && !values_are_valid(requirement))
                 r = HF_E_INVALID;
         return r;
 }
 
-/* Cuts a space and the word off the end of text. False: text does not end with both. */
+/* Cuts white space and the word off the end of text. False: text does not end with both. */
 static bool remove_last_word(char *text, const char *word) {
         size_t n = strlen(text), n_word = strlen(word);
 
-        if (n <= n_word + 1 || text[n - n_word - 1] != ' ' || strcmp(text + n - n_word, word) != 0)
+        if (n <= n_word + 1 || !strchr(SPACES, text[n - n_word - 1]) ||
+            strcmp(text + n - n_word, word) != 0)
                 return false;
         text[n - n_word - 1] = '\0';
         return true;
@@ -130,7 +124,7 @@ static int parse_set(struct hfd_requirement *requirement, char *text) {
         else
                 return HF_E_INVALID;
         requirement->key = trim_spaces(head);
-        return finish_requirement(requirement, open + 1, ',', false);
+        return finish_requirement(requirement, open + 1, ',');
 }
 
 /* `key`, `!key` */
@@ -158,20 +152,72 @@ static bool parse_operator(char **at, enum hfd_selector_op *ret_op) {
 }
 
 /* A valid key or value contains no parenthesis, so '(' identifies the forms with a set. */
-static int parse_requirement(struct hfd_requirement *requirement, char *text, bool fields) {
+static int parse_label(struct hfd_requirement *requirement, char *text) {
         text = trim_spaces(text);
-        if (!fields && strchr(text, '('))
+        if (strchr(text, '('))
                 return parse_set(requirement, text);
-        if (!fields && *text == '!' && !strchr(text, '='))
+        if (*text == '!' && !strchr(text, '='))
                 return parse_existence(requirement, text);
-        char *op = strpbrk(text, fields ? "=!" : "=!<>"), *value = op;
+        char *op = strpbrk(text, "=!<>"), *value = op;
         if (!op)
-                return fields ? HF_E_INVALID : parse_existence(requirement, text);
+                return parse_existence(requirement, text);
         if (!parse_operator(&value, &requirement->op))
                 return HF_E_INVALID;
         *op = '\0';
         requirement->key = trim_spaces(text);
-        return finish_requirement(requirement, value, '\0', fields);
+        return finish_requirement(requirement, value, '\0');
+}
+
+/* Removes the backslashes of a field's value in place. 0, or HF_E_INVALID with the reason. */
+static int unescape(char *value, char *reason, size_t max_reason) {
+        const char *in = value;
+        char *out = value;
+
+        for (; *in; *out++ = *in++) {
+                if (*in == '=' || *in == ',') {
+                        (void)snprintf(reason, max_reason,
+                                       "invalid field selector: unescaped character in value: %d",
+                                       *in);
+                        return HF_E_INVALID;
+                }
+                if (*in != '\\')
+                        continue;
+                in++;
+                if (*in == '\\' || *in == ',' || *in == '=')
+                        continue;
+                int n = *in != '\0';
+                while (((unsigned char)in[n] & 0xc0) == 0x80)
+                        n++; /* the whole character, which may have more bytes */
+                (void)snprintf(reason, max_reason,
+                               "invalid field selector: invalid escape sequence: \\%.*s", n, in);
+                return HF_E_INVALID;
+        }
+        *out = '\0';
+        return 0;
+}
+
+/* Parses the requirement `term` of the field selector `text`. The key may be any text: find_field
+ * checks whether the field is supported. 0, -ENOMEM, or HF_E_INVALID with the reason. */
+static int parse_field(struct hfd_requirement *requirement, char *term, const char *text,
+                       char *reason, size_t max_reason) {
+        char *op = strpbrk(term, "=!");
+
+        while (op && *op == '!' && op[1] != '=')
+                op = strpbrk(op + 1, "=!");
+        if (!op) {
+                (void)snprintf(reason, max_reason,
+                               "invalid selector: '%.120s'; can't understand '%.120s'", text, term);
+                return HF_E_INVALID;
+        }
+        char *value = op;
+        (void)parse_operator(&value, &requirement->op); /* is one, because op is "=" or "!=" */
+        *op = '\0';
+        requirement->key = term;
+        requirement->values = calloc(1, sizeof *requirement->values);
+        if (!requirement->values)
+                return -ENOMEM;
+        requirement->values[requirement->n_values++] = value;
+        return unescape(value, reason, max_reason);
 }
 
 /* ---- parsing a selector ---- */
@@ -268,20 +314,14 @@ static int add_requirement(struct hfd_selector *selector, char *item,
                                HFD_REQUIREMENTS_MAX, selector->fields ? "field" : "label");
                 return HF_E_INVALID;
         }
-        int r = parse_requirement(&selector->requirements[selector->n++], item, selector->fields);
-        if (r != 0) {
-                if (selector->fields)
-                        (void)snprintf(reason, max_reason,
-                                       "invalid selector: '%.120s'; can't understand '%.120s'",
-                                       text, item);
-                else
-                        (void)snprintf(reason, max_reason,
-                                       "unable to parse requirement: invalid label "
-                                       "selector: %.200s",
-                                       text);
+        struct hfd_requirement *requirement = &selector->requirements[selector->n++];
+        int r = selector->fields ? parse_field(requirement, item, text, reason, max_reason)
+                                 : parse_label(requirement, item);
+        if (r == HF_E_INVALID && !selector->fields)
+                (void)snprintf(reason, max_reason,
+                               "unable to parse requirement: invalid label selector: %.200s", text);
+        if (r != 0)
                 return r;
-        }
-        struct hfd_requirement *requirement = &selector->requirements[selector->n - 1];
         /* Kubernetes has one message for built-in kinds whose selectors have only name and
          * namespace, and another one for other built-in kinds and custom resources. */
         if (selector->fields && !find_stored_key(requirement, resource)) {
@@ -296,34 +336,49 @@ static int add_requirement(struct hfd_selector *selector, char *item,
         return 0;
 }
 
-/* Splits selector->text at the commas outside parentheses, and parses each part. */
+/* The comma after the requirement that begins at c, or the end of the text. */
+static char *find_end(char *c, bool fields) {
+        int depth = 0;
+
+        for (; *c && (*c != ',' || depth > 0); c++) {
+                if (fields && *c == '\\' && c[1])
+                        c++; /* an escaped comma is a part of the value */
+                if (!fields && *c == '(')
+                        depth++;
+                if (!fields && *c == ')')
+                        depth--;
+        }
+        return c;
+}
+
+/* Splits selector->text into requirements, and parses each of them. */
 static int parse_requirements(struct hfd_selector *selector, const struct hfd_resource *resource,
                               const char *text, char *reason, size_t max_reason) {
         char *item = selector->text;
-        int depth = 0;
 
-        for (char *c = item;; c++) {
-                if (*c == '(')
-                        depth++;
-                else if (*c == ')')
-                        depth--;
-                if (*c && (*c != ',' || depth > 0))
-                        continue;
-                bool last = *c == '\0';
-                *c = '\0';
-                int r = add_requirement(selector, item, resource, text, reason, max_reason);
+        for (;;) {
+                char *end = find_end(item, selector->fields);
+                bool last = *end == '\0';
+                int r = 0;
+                *end = '\0';
+                if (!selector->fields || *item)
+                        r = add_requirement(selector, item, resource, text, reason, max_reason);
                 if (r != 0 || last)
                         return r;
-                item = c + 1;
+                item = end + 1;
         }
 }
 
 /* Gives back the unused space, because a watch keeps its selector for long. */
 static void fit(struct hfd_selector *selector) {
-        struct hfd_requirement *fitted = NULL;
-
-        if (selector->n > 0)
-                fitted = realloc(selector->requirements, selector->n * sizeof *fitted);
+        if (selector->n == 0) {
+                bool fields = selector->fields;
+                hfd_selector_done(selector); /* only empty requirements */
+                selector->fields = fields;
+                return;
+        }
+        struct hfd_requirement *fitted =
+                realloc(selector->requirements, selector->n * sizeof *fitted);
         if (fitted)
                 selector->requirements = fitted;
 }
@@ -333,7 +388,7 @@ int hfd_selector_parse(const char *text, bool fields, const struct hfd_resource 
         struct hfd_selector selector = {.fields = fields};
         int r = -ENOMEM;
 
-        if (!text || !*text) {
+        if (!text || !text[fields ? 0 : strspn(text, SPACES)]) {
                 *ret_selector = selector;
                 return 0;
         }
