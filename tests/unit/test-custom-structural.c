@@ -74,8 +74,6 @@ static const struct row types[] = {
         {"={}", "s.type: Required value: must not be empty at the root"},
         {"={'type':'array','items':{'type':'string'}}",
          "s.type: Invalid value: \"array\": must be object at the root"},
-        {"={'type':'object','nullable':true}",
-         "s.nullable: Forbidden: nullable cannot be true at the root"},
         {"={'type':'object','additionalProperties':true}",
          "s.additionalProperties: Forbidden: must not be used at the root"},
         {"{}", F ".type: Required value: must not be empty for specified object fields"},
@@ -269,30 +267,6 @@ static void test_defaults(void **state) {
         CHECK(defaults);
 }
 
-static void test_the_root_is_restricted_with_the_subresource_status(void **state) {
-        static const struct row rows[] = {
-                {"{'type':'object','properties':{},'required':['a'],'nullable':false}", ""},
-                {"{'type':'string'}",
-                 "s.type: Invalid value: \"string\": only \"object\" is allowed as the type at the "
-                 "root of the schema if the status subresource is enabled"},
-                {"{'type':'object','anyOf':[{}]}",
-                 "s: Invalid value: {\"type\":\"object\",\"anyOf\":[{}]}: only [Description Type "
-                 "Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength "
-                 "MinLength Pattern MaxItems MinItems UniqueItems MultipleOf Required Items "
-                 "Properties ExternalDocs Example XPreserveUnknownFields XValidations] fields are "
-                 "allowed at the root of the schema if the status subresource is enabled"},
-        };
-
-        (void)state;
-        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-                struct hf__json *props = json_of(rows[i].props);
-                struct hfd_causes causes = {.n = 0};
-                hfd_structural_validate_with_status(props, "s", &causes);
-                expect_causes(&causes, rows[i].causes);
-                hf__json_free(props);
-        }
-}
-
 /* Looking up each property of many value validations takes no quadratic time: with a million
  * comparisons of names each, this would take minutes. */
 static void test_large_schemas_are_checked(void **state) {
@@ -324,7 +298,6 @@ int main(void) {
                 cmocka_unit_test(test_keywords),
                 cmocka_unit_test(test_list_and_map_types),
                 cmocka_unit_test(test_defaults),
-                cmocka_unit_test(test_the_root_is_restricted_with_the_subresource_status),
                 cmocka_unit_test(test_large_schemas_are_checked),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -251,7 +251,10 @@ static void test_parts_of_versions_follow_the_rules(void **state) {
                                                              "{'status':{}}")),
                  "spec.validation.openAPIV3Schema.type: Invalid value: \"array\": only \"object\" "
                  "is allowed as the type at the root of the schema if the status subresource is "
-                 "enabled"},
+                 "enabled"
+                 "\nspec.validation.openAPIV3Schema.items: Required value: must be specified\n"
+                 "spec.validation.openAPIV3Schema.type: Invalid value: \"array\": must be object "
+                 "at the root"},
                 {VERSIONS(VERSION("v1", "true", SCHEMA("{'type':'object','nullable':true}"))),
                  "spec.validation.openAPIV3Schema.nullable: Forbidden: nullable cannot be true at "
                  "the root"},
@@ -288,16 +291,56 @@ static void test_a_status_forbids_what_concerns_it_at_the_root(void **state) {
         hf__json_free(object);
 }
 
+#define STRING(more) "{'type':'object','properties':{'a':{'type':'string'" more "}}}"
+#define RULE(rule)   ",'x-kubernetes-validations':[{'rule':'" rule "'}]"
+
+/* The schema of a version is checked where it is. */
+static void test_schemas_and_their_rules_are_checked(void **state) {
+        static const struct rule_case cases[] = {
+                {VERSIONS(VERSION("v1", "true", SCHEMA(STRING(RULE("self.size() < 3"))))), ""},
+                {VERSIONS(VERSION("v1", "true", SCHEMA("{'type':'object','properties':{'a':{}}}"))),
+                 "spec.validation.openAPIV3Schema.properties[a].type: Required value: must not be "
+                 "empty for specified object fields"},
+                {VERSIONS(VERSION("v1", "true", OBJECT) "," VERSION(
+                         "v2", "false", SCHEMA("{'type':'object','properties':{'a':{}}}"))),
+                 "spec.versions[1].schema.openAPIV3Schema.properties[a].type: Required value: must "
+                 "not be empty for specified object fields"},
+                {VERSIONS(VERSION("v1", "true", SCHEMA(STRING(RULE("self.size()"))))),
+                 "spec.validation.openAPIV3Schema.properties[a].x-kubernetes-validations[0].rule: "
+                 "Invalid value: "
+                 "{\"Rule\":\"self.size()\",\"Message\":\"\",\"MessageExpression\":\"\","
+                 "\"Reason\":null,\"FieldPath\":\"\",\"OptionalOldSelf\":null}: cel expression "
+                 "must evaluate to a bool"},
+        };
+
+        CHECK_CREATES(cases);
+}
+
+/* What an older server has accepted does not forbid other changes. */
+static void test_an_unchanged_schema_is_not_checked_again(void **state) {
+        struct hf__json *old = parse(good);
+        struct hfd_causes causes = {0};
+
+        patch(&old, VERSIONS(VERSION("v1", "true", SCHEMA(STRING(RULE("self.size()"))))));
+        assert_int_equal(hfd_definition_prepare(old, NULL), 0);
+        struct hf__json *object = hf__json_dup(old);
+        patch(&object, "{'spec':{'names':{'shortNames':['ct']}}}");
+        hfd_definition_validate(object, old, &causes);
+        expect(&causes, "short names", "");
+        patch(&object, VERSIONS(VERSION("v1", "true", SCHEMA(STRING(RULE("self.length()"))))));
+        hfd_definition_validate(object, old, &causes);
+        assert_int_equal(causes.n, 1);
+        hf__json_free(object);
+        hf__json_free(old);
+}
+
+#define SELECTED                                                                                   \
+        "{'type':'object','properties':{'spec':{'type':'object','properties':{'a':{'type':"        \
+        "'string'},'b':{'type':'array','items':{'type':'string'}},'m':{'type':'object',"           \
+        "'additionalProperties':{'type':'integer'}}}},'metadata':{'type':'object','properties':{"  \
+        "'name':{'type':'string'}}}}}"
 #define SELECT(paths)                                                                              \
-        VERSIONS(VERSION(                                                                          \
-                "v1", "true",                                                                      \
-                SCHEMA("{'type':'object','properties':{'spec':{'type':'object',"                   \
-                       "'properties':{'a':{'type':'string'},'b':{'type':'array'},'m':"             \
-                       "{'type':'object','additionalProperties':{'type':'integer'}}}},"            \
-                       "'metadata':{'properties':{'name':{'type':'string'}}}}}") ",'"              \
-                                                                                 "selectableField" \
-                                                                                 "s':[" paths      \
-                                                                                 "]"))
+        VERSIONS(VERSION("v1", "true", SCHEMA(SELECTED) ",'selectableFields':[" paths "]"))
 #define PATH(path) "{'jsonPath':'" path "'}"
 
 #define M(n) PATH(".spec.m." n) ","
@@ -484,6 +527,8 @@ int main(void) {
                 cmocka_unit_test(test_two_versions_of_one_name_are_refused),
                 cmocka_unit_test(test_parts_of_versions_follow_the_rules),
                 cmocka_unit_test(test_a_status_forbids_what_concerns_it_at_the_root),
+                cmocka_unit_test(test_schemas_and_their_rules_are_checked),
+                cmocka_unit_test(test_an_unchanged_schema_is_not_checked_again),
                 cmocka_unit_test(test_selectable_fields_follow_the_rules),
                 cmocka_unit_test(test_conversions_follow_the_rules),
                 cmocka_unit_test(test_groups_of_kubernetes_need_an_approval),

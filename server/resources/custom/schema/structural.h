@@ -2,7 +2,8 @@
 #pragma once
 /*
  * The rules for the openAPIV3Schema of a CustomResourceDefinition: it must be a structural schema.
- * The contents of x-kubernetes-validations are not checked here. Pure. Thread: any. Blocks: no.
+ * Others check the contents of x-kubernetes-validations, and what only the root must not have
+ * (strategies/definition/definition_props.c). Pure. Thread: any. Blocks: no.
  */
 struct hf__json;
 struct hfd_causes;
@@ -13,7 +14,3 @@ struct hfd_causes;
  */
 void hfd_structural_validate(const struct hf__json *props, const char *path,
                              struct hfd_causes *causes);
-/* Adds a cause if props have a keyword at the root that they must not have while the version has
- * the subresource status. */
-void hfd_structural_validate_with_status(const struct hf__json *props, const char *path,
-                                         struct hfd_causes *causes);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The schema of a version: what its root may contain.
+ * The schema of a version: what its root may contain, and the calls of those who check the rest.
  *
  * Invariant: the rows of `root_fields` are in the order of Kubernetes' struct, because only the
  * first mistake at the root is reported, and the message shows the struct.
@@ -11,6 +11,8 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/resources/causes.h"
+#include "server/resources/custom/rules/custom_rules.h"
+#include "server/resources/custom/schema/structural.h"
 #include "server/resources/strategies/definition/definition_rules.h"
 
 /* ---- defaults ---- */
@@ -161,6 +163,21 @@ static void check_root_with_status(const struct hf__json *props, const char *pat
         }
 }
 
+/* The rules in CEL refer to the structure, so they are compiled only if it is right. */
+static void check_contents(const struct hf__json *props, const char *path,
+                           struct hfd_causes *causes) {
+        struct hfd_custom_rules *rules = NULL;
+        size_t n_before = causes->n;
+
+        hfd_structural_validate(props, path, causes);
+        if (causes->n > n_before || causes->n == HFD_CAUSES_MAX)
+                return;
+        /* Not stored: it would refuse every object, and nobody would know why. */
+        if (hfd_custom_rules_new(props, path, causes, &rules) != 0)
+                hfd_cause_invalid(causes, path, "\"\"", "out of memory");
+        hfd_custom_rules_free(rules);
+}
+
 void hfd_definition_check_props(const struct hf__json *props, const char *path, bool has_status,
                                 bool unchanged, struct hfd_causes *causes) {
         char field[HFD_DEFINITION_PATH_MAX];
@@ -173,7 +190,6 @@ void hfd_definition_check_props(const struct hf__json *props, const char *path, 
                 (void)snprintf(field, sizeof field, "%s.nullable", path);
                 hfd_cause_forbidden(causes, field, "nullable cannot be true at the root");
         }
-        if (unchanged)
-                return;
-        /* The rules of structural schemas, and those in CEL, are called from here. */
+        if (!unchanged)
+                check_contents(props, path, causes);
 }

@@ -179,8 +179,5 @@ void hfd_structure_check_keywords(struct hfd_structure *structure, const struct 
                                   const struct hfd_structure_path *path) {
         const struct place place = {.path = path, .is_root = true};
 
-        if (hfd_structure_flag(props, "nullable"))
-                hfd_structure_forbid(structure, path, "nullable",
-                                     "nullable cannot be true at the root");
         check(structure, props, &place);
 }
