@@ -92,7 +92,7 @@ static const struct {
           .name = HFD_API_SERVICES,
           .runs = HF_LEADER_ONLY,
           .run = hfd_api_services_run},
-         NEEDS_API_SERVICES},
+         NEEDS_API_SERVICES | NEEDS_DEFINITIONS},
         {{.size = sizeof(struct hf_controller),
           .name = HFD_DEFINITION_STATUS,
           .runs = HF_LEADER_ONLY,
