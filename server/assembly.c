@@ -246,7 +246,7 @@ static int make_audit(struct hfd_server *server, struct hf_status *reterr_status
 
 /* The handlers of all paths. Every request passes the filters first. */
 static int make_routes(struct hfd_server *server, struct hf_status *reterr_status) {
-        static const char *const api_paths[] = {"/api", "/api/", "/apis", "/apis/", "/openapi/"};
+        static const char *const api_paths[] = {"/api", "/api/", "/apis", "/apis/"};
         static const char *const version_paths[] = {"/version", "/version/"};
         static const char *const openid_paths[] = {"/.well-known/openid-configuration",
                                                    "/.well-known/openid-configuration/",
@@ -276,6 +276,10 @@ static int make_routes(struct hfd_server *server, struct hf_status *reterr_statu
                 r = hfd_router_add(router, version_paths[i], hfd_version_handle, NULL);
         for (size_t i = 0; r == 0 && i < sizeof api_paths / sizeof api_paths[0]; i++)
                 r = hfd_router_add(router, api_paths[i], hfd_rest_handle, server->registry);
+        if (r == 0)
+                r = hfd_openapi_handler_new(server->registry, &server->openapi);
+        if (r == 0)
+                r = hfd_router_add(router, "/openapi/", hfd_openapi_handle, server->openapi);
         for (size_t i = 0; r == 0 && i < sizeof openid_paths / sizeof openid_paths[0]; i++)
                 r = hfd_router_add(router, openid_paths[i], hfd_openid_handle, &server->openid);
         if (r == 0)
@@ -409,6 +413,7 @@ void hfd_assembly_free(struct hfd_server *server) {
         server->loopback = hf_client_free(server->loopback);
         server->compactor = hfd_compactor_free(server->compactor);
         server->registry = hfd_registry_free(server->registry);
+        server->openapi = hfd_openapi_handler_free(server->openapi);
         hfd_authorizer_stop(server->authorizer);
         hfd_service_accounts_stop(server->service_accounts);
         hfd_kind_feed_stop(server->kind_feed);

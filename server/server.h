@@ -52,6 +52,7 @@
 #include "server/filters/filters.h"
 #include "server/handlers/healthz.h"
 #include "server/handlers/metrics_handler.h"
+#include "server/handlers/openapi/openapi_handler.h"
 #include "server/handlers/openid.h"
 #include "server/http/http.h"
 #include "server/http/router.h"
@@ -96,6 +97,7 @@ struct hfd_server {
         struct hfd_audit *audit;         /* NULL = there is no audit policy */
         struct hfd_filters *filters;
         struct hfd_healthz *healthz;
+        struct hfd_openapi_handler *openapi;
         struct hfd_metrics_handler *metrics_handler;
         struct hfd_http *http;
         struct hf_electors *electors;
