@@ -16,7 +16,7 @@
 #include "server/certificates/certificates.h"
 #include "server/process/flag_files.h"
 #include "server/server.h"
-#include "server/storage/copy.h"
+#include "server/storage/copy_source.h"
 
 /* How long the store may be unreachable at the start, and how long it may take to send further
  * objects. */
