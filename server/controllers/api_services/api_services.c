@@ -15,17 +15,15 @@
  */
 #include "server/controllers/api_services/api_services.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <string.h>
-
-#include <holdfast/reconciler.h>
 
 #include "base/json.h"
 #include "base/time_format.h"
 #include "server/controllers/controller_context.h"
 #include "server/controllers/definitions/definition_index.h"
 #include "server/controllers/object_client.h"
+#include "server/controllers/reconcile_loop.h"
 
 static const struct hf_resource api_services = {"apiregistration.k8s.io", "v1", "apiservices"};
 
@@ -177,22 +175,15 @@ static int create_all(const struct hfd_controller_context *context, struct hf_te
 
 int hfd_api_services_run(struct hf_term *term, void *ctx) {
         struct hfd_controller_context *context = ctx;
-        assert(context->api_services && context->definitions); /* controllers.c has made them */
-        const struct hf_reconciler_source sources[] = {
-                {.size = sizeof sources[0], .informer = context->api_services->informer},
-                {.size = sizeof sources[0],
-                 .informer = context->definitions->informer,
-                 .map = map_definition},
-        };
-        const struct hf_reconciler reconciler = {
-                .size = sizeof reconciler,
+        const struct hfd_reconcile_loop loop = {
                 .name = HFD_API_SERVICES,
-                .sources = sources,
-                .n_sources = sizeof sources / sizeof sources[0],
+                .n_workers = 1,
                 .reconcile = reconcile,
                 .ctx = context,
+                .sources = {{hfd_needed_informer(context->api_services)},
+                            {hfd_needed_informer(context->definitions), map_definition}},
         };
         int r = create_all(context, term);
 
-        return r != 0 ? r : hf_reconciler_run(&reconciler, term);
+        return r != 0 ? r : hfd_reconcile_loop_run(&loop, term);
 }
