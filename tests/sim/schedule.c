@@ -271,7 +271,7 @@ static void begin_schedule(struct sim *sim, uint64_t seed, int n_procs) {
         sim->slow_cut_until = 0;
         if (sim->slow)
                 sim->clean = sim->calm = true;
-        /* A foreign server, whose revisions are no numbers. So each process counts its terms
+        /* A foreign server, whose revisions are not numbers. So each process counts its terms
          * itself, and no fence can compare them. */
         sim->opaque = sim_chance(sim, 5) && !sim->slow;
         if (sim->opaque)

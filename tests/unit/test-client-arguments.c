@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls that lack an argument: each function of the client says -EINVAL, and does nothing. */
+/* Calls that lack an argument: each function of the client returns -EINVAL, and does nothing else.
+ */
 #undef NDEBUG
 #include <assert.h>
 #include <errno.h>

@@ -120,7 +120,7 @@ static bool is_renewed_at(const char *time) {
         return is;
 }
 
-/* Without any time: the watch tells of the ping. */
+/* No time passes in the test: the watch delivers the ping. */
 static void test_a_ping_is_answered_at_once_and_once(void **state) {
         start();
         assert_int_equal(hf_candidate_start(f.candidate), 0);
@@ -134,7 +134,7 @@ static void test_a_ping_is_answered_at_once_and_once(void **state) {
         PATIENCE_AWAIT(is_renewed_at("2026-01-01T00:00:09.000001Z"));
         hand_clock_await_waiter();
         assert_int_equal(n_requests(), 4);
-        /* An answered ping is no ping. */
+        /* A ping is answered once, however often the watch shows it. */
         fake_api_put(f.api, KEY,
                      "{\"metadata\":{\"name\":\"me\"},\"spec\":{\"leaseName\":\"lead\","
                      "\"pingTime\":\"2026-01-01T00:00:09.000000Z\","

@@ -57,7 +57,7 @@ static void report_no_key(struct hfd_controller_context *context, const char *wh
                        "certificate requests of " HFD_CLIENT_SIGNER " are left alone: %s", why);
 }
 
-/* n bytes of PEM text. */
+/* Signs a request. text: its n bytes of PEM. */
 static int sign_text(struct hfd_controller_context *context, struct hf_term *term,
                      struct hf__json *request, const char *name, const char *text, size_t n) {
         const char *usages[HFD_REQUEST_USAGES_MAX];

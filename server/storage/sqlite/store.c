@@ -95,8 +95,8 @@ static void close_all(struct hfd_sqlite *sqlite) {
         free(sqlite);
 }
 
-/* Opens the file before the lock file is made, so that a file that is refused gets none beside
- * it. */
+/* Opens the file before the lock file is made, so that no lock file is left beside a file that is
+ * refused. */
 static int open_first(struct hfd_sqlite *sqlite, const char *path, bool create,
                       struct hf_status *reterr_status) {
         int r = hfd_sqlite_db_open(&sqlite->write_db, path, create, reterr_status);
