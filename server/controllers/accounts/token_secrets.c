@@ -118,7 +118,7 @@ static int fill_secret(struct hfd_controller_context *context, struct hf_term *t
                 return r;
         /* It is immutable, and was created without a token. */
         hf_log(&context->host->log, HF_LOG_WARNING, HFD_TOKEN_SECRETS,
-               "the Secret %s/%s cannot be filled: it is refused", wanted->ns, wanted->secret);
+               "the Secret %s/%s gets no token: its update is refused", wanted->ns, wanted->secret);
         return 0;
 }
 
