@@ -138,7 +138,7 @@ static int make_auth(struct hfd_server *server, struct hf_status *reterr_status)
 /* ---- the API ---- */
 
 /* Who is told of changes in the cacher. */
-enum { OBSERVER_AUTHORIZER = 1, OBSERVER_ACCOUNTS = 2, OBSERVER_KINDS = 4 };
+enum { OBSERVER_AUTHORIZER = 1, OBSERVER_ACCOUNTS = 2, OBSERVER_KINDS = 4, OBSERVER_ADMISSION = 8 };
 
 static unsigned char observers_of(const struct hfd_resource *resource) {
         unsigned char observers = 0;
@@ -149,6 +149,8 @@ static unsigned char observers_of(const struct hfd_resource *resource) {
                 observers |= OBSERVER_ACCOUNTS;
         if (hfd_kind_feed_observes(resource))
                 observers |= OBSERVER_KINDS;
+        if (hfd_admission_feed_observes(resource))
+                observers |= OBSERVER_ADMISSION;
         return observers;
 }
 
@@ -162,6 +164,8 @@ static void on_observed(void *ctx, unsigned observers) {
                 hfd_account_watches_changed(hfd_service_accounts_watches(server->service_accounts));
         if (observers & OBSERVER_KINDS)
                 hfd_kind_feed_wake(server->kind_feed);
+        if (observers & OBSERVER_ADMISSION)
+                hfd_admission_feed_wake(server->admission_feed);
 }
 
 /* The tokens of service accounts. Their keys come from files, which the reload reads again. */
@@ -190,6 +194,12 @@ static void on_copy_begun(void *ctx) {
         hfd_server_wake(server);
 }
 
+/* The plug-ins of admission, in the order of kube-apiserver. */
+static int make_admission(struct hfd_server *server) {
+        server->registry->admission = &server->admission;
+        return hfd_admission_feed_new(&server->host, &server->admission, &server->admission_feed);
+}
+
 /* The cacher, the registry and their helpers, which execute requests. They send nothing to the
  * store before hfd_boot_run. */
 static int make_api(struct hfd_server *server, struct hf_status *reterr_status) {
@@ -211,6 +221,8 @@ static int make_api(struct hfd_server *server, struct hf_status *reterr_status) 
                                       &server->kind_feed);
         if (r == 0)
                 r = hfd_registry_new(&server->host, server->cacher, &server->registry);
+        if (r == 0)
+                r = make_admission(server);
         if (r == 0)
                 r = hfd_loopback_new(server->registry, &server->loopback);
         if (r == 0)
@@ -412,8 +424,10 @@ void hfd_assembly_free(struct hfd_server *server) {
         hfd_authorizer_stop(server->authorizer);
         hfd_service_accounts_stop(server->service_accounts);
         hfd_kind_feed_stop(server->kind_feed);
+        hfd_admission_feed_stop(server->admission_feed);
         server->cacher = hfd_cacher_free(server->cacher);
         server->kind_feed = hfd_kind_feed_free(server->kind_feed);
+        server->admission_feed = hfd_admission_feed_free(server->admission_feed);
         if (server->store)
                 server->store->ops->free(server->store);
         server->store = NULL;

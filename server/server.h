@@ -38,6 +38,8 @@
 #include <holdfast/leader.h>
 #include <holdfast/metrics.h>
 
+#include "server/admission/admission.h"
+#include "server/admission/feed.h"
 #include "server/audit/audit.h"
 #include "server/auth/auth.h"
 #include "server/auth/pki.h"
@@ -91,6 +93,8 @@ struct hfd_server {
         struct hfd_service_accounts *service_accounts;
         struct hfd_openid openid; /* the handler of the documents about tokens */
         struct hfd_registry *registry;
+        struct hfd_admission_chain admission; /* who is asked about writes (assembly.c) */
+        struct hfd_admission_feed *admission_feed;
         struct hf_client *loopback;
         struct hfd_compactor *compactor; /* main calls hfd_compactor_tick */
         struct hfd_audit *audit;         /* NULL = there is no audit policy */
