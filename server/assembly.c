@@ -135,6 +135,18 @@ static int make_auth(struct hfd_server *server, struct hf_status *reterr_status)
                       : 0;
 }
 
+/* What calls others: webhooks. Nothing is loaded before the first call. */
+static int make_outbound(struct hfd_server *server, struct hf_status *reterr_status) {
+        int r = hfd_outbound_new(&server->host, NULL, &server->outbound);
+
+        if (r != 0)
+                return hf_fail(reterr_status, r, "cannot set up calls of webhooks: %s",
+                               hf_strerror(r));
+        /* hfd_config_check has accepted it */
+        return hfd_service_resolver_new(server->config->service_resolver, &server->services,
+                                        reterr_status);
+}
+
 /* ---- the API ---- */
 
 /* Who is told of changes in the cacher. */
@@ -375,6 +387,8 @@ static int make_objects(struct hfd_server *server, int *listen_fd,
         if (r == 0)
                 r = note_mistake(server, hfd_object_encryption_start(server, reterr_status));
         if (r == 0)
+                r = make_outbound(server, reterr_status);
+        if (r == 0)
                 r = make_auth(server, reterr_status);
         if (r == 0)
                 r = make_api(server, reterr_status);
@@ -406,10 +420,11 @@ int hfd_assembly_make(struct hfd_server *server, struct hf_status *reterr_status
 }
 
 void hfd_assembly_free(struct hfd_server *server) {
-        /* Ends requests that wait for a store which does not respond. Otherwise the objects that
-         * wait for these requests could not be freed. */
+        /* Ends requests that wait for a store or a webhook which does not respond. Otherwise the
+         * objects that wait for these requests could not be freed. */
         if (server->store)
                 server->store->ops->stop(server->store);
+        hfd_outbound_stop(server->outbound);
         server->hooks = hf_hooks_free(server->hooks);
         server->electors = hf_electors_free(server->electors);
         server->elector = NULL;
@@ -420,6 +435,7 @@ void hfd_assembly_free(struct hfd_server *server) {
         server->http = hfd_http_free(server->http);
         server->loopback = hf_client_free(server->loopback);
         server->compactor = hfd_compactor_free(server->compactor);
+        hfd_outbound_join(server->outbound); /* its callbacks continue requests */
         server->registry = hfd_registry_free(server->registry);
         hfd_authorizer_stop(server->authorizer);
         hfd_service_accounts_stop(server->service_accounts);
@@ -439,6 +455,8 @@ void hfd_assembly_free(struct hfd_server *server) {
         server->authorizer = hfd_authorizer_free(server->authorizer);
         server->auth = hfd_auth_free(server->auth);
         server->custom_table = hfd_custom_table_free(server->custom_table); /* no object is left */
+        server->outbound = hfd_outbound_free(server->outbound);
+        server->services = hfd_service_resolver_free(server->services);
         server->service_accounts = hfd_service_accounts_free(server->service_accounts);
         hfd_certificates_done(server);
         /* Only after everything that uses files: another process of this instance may start as soon

@@ -58,6 +58,8 @@
 #include "server/http/http.h"
 #include "server/http/router.h"
 #include "server/lifecycle.h"
+#include "server/outbound/outbound.h"
+#include "server/outbound/service_resolver.h"
 #include "server/process/runfile.h"
 #include "server/registry/registry.h"
 #include "server/service_accounts/service_accounts.h"
@@ -85,6 +87,8 @@ struct hfd_server {
         struct hfd_runfile *data_lock; /* one process per data directory */
         struct hfd_runfile *runfile; /* one process per instance; records what this process leads */
         struct hfd_store *store;
+        struct hfd_outbound *outbound;         /* calls of webhooks and of the issuer of tokens */
+        struct hfd_service_resolver *services; /* where webhooks that are services are */
         struct hfd_auth *auth;
         struct hfd_authorizer *authorizer;
         struct hfd_custom_table *custom_table; /* the custom resources */
