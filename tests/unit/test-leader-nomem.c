@@ -40,7 +40,16 @@ struct fixture {
         struct fake_api *api;
         int n_running; /* guarded by api->mu, like the next field */
         bool has_run;
+        struct hf_elector *elector;
+        bool acts_without_controllers; /* only the elector loop's thread writes it */
 };
+
+/* A host that is told that the controllers cannot start must not be able to act. */
+static void on_log(void *ctx, enum hf_log_level level, const char *component, const char *message) {
+        struct fixture *f = ctx;
+        if (strstr(message, "cannot start, so the term ends") && hf_elector_may_act(f->elector))
+                f->acts_without_controllers = true;
+}
 
 static int run(struct hf_term *term, void *ctx) {
         struct fixture *f = ctx;
@@ -99,7 +108,7 @@ static int elector_begin(struct fixture *f, struct fake_api_client *client,
         int r = hf_electors_new(&f->api->host, ret_electors);
         if (r != 0)
                 *ret_electors = NULL;
-        r = r != 0 ? r : hf_electors_add(*ret_electors, &config, NULL, &status);
+        r = r != 0 ? r : hf_electors_add(*ret_electors, &config, &f->elector, &status);
         return r != 0 ? r : hf_electors_start(*ret_electors, &status);
 }
 
@@ -121,6 +130,7 @@ static void elector_life(int n) {
         struct hf_electors *electors = NULL;
         struct hf_status status = {0};
 
+        f.api->host.log = (struct hf_log){.write = on_log, .ctx = &f, .max_level = HF_LOG_ERROR};
         failing_memory_arm(n);
         int r = elector_begin(&f, client, &electors);
         if (r == 0) {
@@ -130,6 +140,7 @@ static void elector_life(int n) {
                 if (r != 0)
                         fail_msg("allocation %d: stop: %s", n, status.message);
                 assert_int_equal(f.n_running, 0);
+                assert_false(f.acts_without_controllers);
                 char holder[] = "\"holderIdentity\":\"\"",
                      *text = fake_api_get(f.api, "leases/kube-system/lead");
                 assert_non_null(strstr(text, holder));
