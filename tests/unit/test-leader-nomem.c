@@ -21,6 +21,7 @@
 
 #include <cmocka.h>
 
+#include <holdfast/candidate.h>
 #include <holdfast/informer.h>
 #include <holdfast/leader.h>
 #include <holdfast/reconciler.h>
@@ -193,6 +194,45 @@ static void shards_life(int n) {
         fake_api_free(api);
 }
 
+/* Only the creation: later failures are retried after a time, and test-leader-candidate-times has
+ * those. */
+static void candidate_life(int n) {
+        struct fake_api *api = fake_api_new();
+        struct fake_api_client *client = fake_api_client_new(api);
+        const struct hf_candidate_config config = {.size = sizeof config,
+                                                   .client = &client->base,
+                                                   .ns = "kube-system",
+                                                   .name = "me",
+                                                   .lease_name = "lead",
+                                                   .binary_version = "1.3.0"};
+        struct hf_candidate *candidate = NULL;
+        struct hf_status status = {0};
+
+        failing_memory_arm(n);
+        int r = hf_candidate_new(&api->host, &config, &candidate, &status);
+        failing_memory_disarm();
+        if (r != 0) {
+                assert_true(is_shortage(r) && status.message[0] && !candidate);
+        } else {
+                assert_int_equal(hf_candidate_start(candidate), 0);
+                pthread_mutex_lock(&api->mu);
+                hf_nsec until = hf_now(hf_clock_system()) + GUARD;
+                while (!fake_store_find(&api->store, "leasecandidates/kube-system/me") &&
+                       hf_now(hf_clock_system()) < until)
+                        (void)hf_clock_system()->wait(hf_clock_system()->ctx, &api->changed,
+                                                      &api->mu, until);
+                assert_non_null(fake_store_find(&api->store, "leasecandidates/kube-system/me"));
+                pthread_mutex_unlock(&api->mu);
+                hf_candidate_free(candidate);
+        }
+        hf_client_free(&client->base);
+        fake_api_free(api);
+}
+
+static void test_a_candidate_is_made_or_the_failure_is_reported(void **state) {
+        failing_memory_try_all(candidate_life, 5);
+}
+
 static void test_shards_are_added_or_the_failure_is_reported(void **state) {
         failing_memory_try_all(shards_life, 20);
 }
@@ -332,6 +372,7 @@ static void test_a_reconciler_loses_no_key(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_candidate_is_made_or_the_failure_is_reported),
                 cmocka_unit_test(test_shards_are_added_or_the_failure_is_reported),
                 cmocka_unit_test(test_an_elector_leads_or_reports_the_failure),
                 cmocka_unit_test(test_a_reconciler_loses_no_key),
