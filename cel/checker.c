@@ -35,6 +35,7 @@ struct checker {
         uint32_t n_locals;
         uint32_t max_locals;
         uint64_t used; /* declared variables */
+        bool mixed;    /* within the arguments of format: literals may mix types */
 };
 
 static void check(struct checker *c, struct hf__cel_node *node);
@@ -310,6 +311,7 @@ static size_t resolve_qualified(struct checker *c, struct hf__cel_node *node,
 
 static void check_call(struct checker *c, struct hf__cel_node *node) {
         const struct hf__cel_overload *const *overloads;
+        bool mixed = c->mixed;
         size_t n = 0;
 
         if (node->op == HF__CEL_OP_AND || node->op == HF__CEL_OP_OR) {
@@ -322,8 +324,10 @@ static void check_call(struct checker *c, struct hf__cel_node *node) {
         }
         if (node->as.call.member)
                 n = resolve_qualified(c, node, &overloads);
+        c->mixed = mixed || (node->as.call.member && strcmp(node->as.call.function, "format") == 0);
         for (uint32_t i = 0; i < node->as.call.n_args; i++)
                 check(c, node->as.call.args[i]);
+        c->mixed = mixed;
         if (n == 0)
                 n = hf__cel_library_find(c->declarations->functions, node->as.call.function,
                                          &overloads);
@@ -347,7 +351,7 @@ static const struct hf__cel_type *join(struct checker *c, uint32_t at,
                 return next;
         if (assign_one(c, all, next))
                 return hf__cel_most_general(all, next);
-        if (c->declarations->mixed_literals || c->in.failed)
+        if (c->declarations->mixed_literals || c->mixed || c->in.failed)
                 return dyn();
         hf__cel_type_issue(c->issues, &c->in, at, "expected type '%s' but found '%s'", all, next);
         return error_type();
