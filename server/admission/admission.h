@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Admission: who may change or refuse a write before it is stored. Kubernetes' apiserver has a
+ * chain of the same name.
+ *
+ * A chain is a list of plug-ins, immutable once requests are served. The registry's write path
+ * (registry/write/admit.h) asks it twice for each attempt of a write:
+ *
+ *      the new object is computed, has its defaults and its owners of fields
+ *              -> mutate:   each plug-in in turn may change the object or refuse the request
+ *      if one has changed it: decoded, pruned and defaulted again; then prepared and validated
+ *              -> validate: each plug-in in turn may refuse
+ *      the transaction
+ *
+ * After a conflict the whole attempt is made again, with both phases. A delete has no object to
+ * change, but both phases see it.
+ *
+ * A plug-in never blocks: it answers at once, or later from any thread (hfd_admission_next,
+ * hfd_admission_refuse). Meanwhile nobody waits but the write itself, which holds no lock and no
+ * thread. A plug-in that waits for somebody else has a deadline of its own, which is not after that
+ * of the admission.
+ *
+ * If no plug-in wants a request, it costs one call of each `wants`, which must not allocate and
+ * should not lock: with no configuration at all it is one look at an atomic.
+ *
+ * Thread: an admission belongs to one thread at a time, as its write (registry/write/write.h).
+ */
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <holdfast/host.h>
+
+#include "server/admission/notes.h"
+#include "server/resources/resource.h"
+#include "server/resources/response.h"
+
+struct hf__json;
+struct hfd_admission;
+struct hfd_authorizer;
+struct hfd_cacher;
+struct hfd_requester;
+
+enum hfd_admission_operation {
+        HFD_ADMIT_CREATE = 1,
+        HFD_ADMIT_UPDATE = 2,
+        HFD_ADMIT_DELETE = 4,
+        HFD_ADMIT_CONNECT = 8
+};
+
+/* What is asked for. Everything is borrowed while a phase runs, and does not change in it. */
+struct hfd_admission_attributes {
+        enum hfd_admission_operation operation;
+        /* The row of the path, in the version of the request. */
+        const struct hfd_resource *resource;
+        /* The kind of the object: the same row, or that of a subresource's bodies (Scale). */
+        const struct hfd_resource *kind;
+        const char *subresource; /* "" = none */
+        /* Of a Namespace: its own name. "" = cluster scope. */
+        const char *ns;
+        const char *name;           /* "" = not known yet (generateName), or of a collection */
+        const struct hf__json *old; /* the stored object; NULL = a create */
+        /* CreateOptions, UpdateOptions, PatchOptions or DeleteOptions; NULL = nobody has asked for
+         * them: hfd_admission_options. */
+        const struct hf__json *options;
+        bool dry_run;
+        const struct hfd_requester *user;  /* NULL = the server itself (loopback) */
+        struct hfd_authorizer *authorizer; /* NULL = there are only the fixed rules */
+        hf_nsec deadline;                  /* boot time; nothing may wait longer */
+};
+
+/* The group of the configuration of webhooks and policies. */
+#define HFD_ADMISSION_GROUP       "admissionregistration.k8s.io"
+#define HFD_ADMISSION_PLUGINS_MAX 12
+
+/*
+ * A plug-in. `wants` decides by operation, resource, kind and subresource alone, and is called on
+ * the threads that serve requests. mutate and validate are called only if it has said yes, and end
+ * with one call of hfd_admission_next or hfd_admission_refuse, perhaps before they return. Thread:
+ * any, several at a time.
+ */
+struct hfd_admission_plugin {
+        const char *name;
+        void *ctx;
+        bool (*wants)(void *ctx, const struct hfd_admission_attributes *of);
+        void (*mutate)(void *ctx, struct hfd_admission *a);   /* NULL = it changes nothing */
+        void (*validate)(void *ctx, struct hfd_admission *a); /* NULL = it only mutates */
+        /*
+         * The configuration in the cacher (group admissionregistration.k8s.io) may have changed:
+         * builds another index and swaps it. Called on the feed's thread (feed.h) and never at the
+         * same time as itself. 0, -ENOMEM (it is called again), or -EAGAIN: the cacher is not
+         * filled yet. NULL = it has no configuration there.
+         */
+        int (*refresh)(void *ctx);
+};
+
+struct hfd_admission_chain {
+        struct hfd_admission_plugin plugins[HFD_ADMISSION_PLUGINS_MAX]; /* in the order of calls */
+        size_t n_plugins;
+        /* Every plug-in has been refreshed since the cacher was filled. Before, nobody can know
+         * who wants a request. */
+        atomic_bool ready;
+};
+
+/* What a plug-in keeps of one admission from round to round. */
+struct hfd_admission_state {
+        void *data;               /* NULL = nothing */
+        void (*free)(void *data); /* called when the admission ends; with data */
+};
+
+/*
+ * The admission of one attempt. The write owns it, fills the first part and borrows it to the chain
+ * for a phase.
+ */
+struct hfd_admission {
+        struct hfd_admission_attributes of;
+        /* The object that will be stored; NULL = a delete. In `mutate` the current plug-in may
+         * change or replace it, and then calls hfd_admission_settle. In `validate` nobody may. */
+        struct hf__json *object;
+        struct hfd_admission_notes *notes; /* borrowed; for the response and the audit log */
+        /*
+         * Makes of a changed object one that the kind's schema accepts: decodes, prunes, sets
+         * defaults. False: response is the error. ctx is the write's.
+         */
+        bool (*settle)(struct hfd_admission *a, struct hfd_response *response);
+        /* Makes of.options; NULL: out of memory. The caller owns the result. */
+        struct hf__json *(*make_options)(const struct hfd_admission *a);
+        /* Ends the phase. refusal NULL = allowed; it is borrowed for the call. */
+        void (*done)(struct hfd_admission *a, const struct hfd_response *refusal);
+        void *ctx; /* of the three functions above */
+
+        /* Written by the chain and read by plug-ins. */
+        bool validating;
+        bool mutated;       /* a plug-in has changed the object in this admission */
+        bool reinvoked;     /* this is the second round of mutate */
+        bool must_reinvoke; /* hfd_admission_reinvoke was called in this round */
+        size_t at;          /* the current plug-in */
+        const struct hfd_admission_chain *chain;
+        struct hf__json *options; /* owned; of.options, if they were made here */
+        struct hfd_admission_state states[HFD_ADMISSION_PLUGINS_MAX];
+};
+
+/* ---- for the registry ---- */
+
+/* Adds a plug-in after those that are there. Call it before requests are served. */
+void hfd_admission_chain_add(struct hfd_admission_chain *chain,
+                             const struct hfd_admission_plugin *plugin);
+/* Whether any plug-in wants the request. chain NULL = nobody. */
+bool hfd_admission_wanted(const struct hfd_admission_chain *chain,
+                          const struct hfd_admission_attributes *of);
+/*
+ * Run a phase. a->done is called once, perhaps before this returns; nobody else may touch a
+ * meanwhile. If a plug-in asks for it, mutate has a second round.
+ */
+void hfd_admission_mutate(const struct hfd_admission_chain *chain, struct hfd_admission *a);
+void hfd_admission_validate(const struct hfd_admission_chain *chain, struct hfd_admission *a);
+/* Frees what the chain and the plug-ins have kept. The object stays the caller's. */
+void hfd_admission_done(struct hfd_admission *a);
+
+/* ---- for plug-ins ---- */
+
+/* The plug-in has nothing against the request. The caller must not touch a afterwards. */
+void hfd_admission_next(struct hfd_admission *a);
+/* The request ends with this response, which is consumed. The caller must not touch a
+ * afterwards. */
+void hfd_admission_refuse(struct hfd_admission *a, struct hfd_response *response);
+/*
+ * To be called after a plug-in has changed a->object in mutate. False: the object is not one of its
+ * kind any more; response is the error, with which the plug-in refuses the request.
+ */
+bool hfd_admission_settle(struct hfd_admission *a, struct hfd_response *response);
+/* Asks for a second round of mutate, in which a->reinvoked is true. */
+void hfd_admission_reinvoke(struct hfd_admission *a);
+/* What this plug-in keeps until the admission ends. Zero at first. */
+struct hfd_admission_state *hfd_admission_state(struct hfd_admission *a);
+/* The options of the request as an object of meta.k8s.io/v1; made at the first call, and borrowed.
+ * NULL: out of memory. */
+const struct hf__json *hfd_admission_options(struct hfd_admission *a);
+/* "CREATE", "UPDATE", "DELETE" or "CONNECT". */
+const char *hfd_admission_operation_name(enum hfd_admission_operation operation);
+/* Whether the object is itself the configuration of webhooks or policies. Nothing that is
+ * configured by such objects may hinder their change. */
+bool hfd_admission_is_configuration(const struct hfd_admission_attributes *of);
