@@ -33,6 +33,9 @@ void hfd_match_rule_validate(const struct hf__json *rule, const char *field,
 /* MatchResources; NULL: there are none, and nothing is wrong with that. */
 void hfd_match_resources_validate(const struct hf__json *resources, const char *field,
                                   struct hfd_causes *causes);
+/* The operations of a mutating policy or its binding: there is nothing to change in a delete. */
+void hfd_mutating_rules_validate(const struct hf__json *resources, const char *field,
+                                 struct hfd_causes *causes);
 /* matchConditions, which are compiled. params: expressions may use params, of a policy that has a
  * paramKind. Stack: as for expressions (expressions/expressions.h). */
 void hfd_match_conditions_validate(const struct hf__json *conditions, bool params,
