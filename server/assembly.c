@@ -135,10 +135,22 @@ static int make_auth(struct hfd_server *server, struct hf_status *reterr_status)
                       : 0;
 }
 
+/* What calls others: webhooks. Nothing is loaded before the first call. */
+static int make_outbound(struct hfd_server *server, struct hf_status *reterr_status) {
+        int r = hfd_outbound_new(&server->host, NULL, &server->outbound);
+
+        if (r != 0)
+                return hf_fail(reterr_status, r, "cannot set up calls of webhooks: %s",
+                               hf_strerror(r));
+        /* hfd_config_check has accepted it */
+        return hfd_service_resolver_new(server->config->service_resolver, &server->services,
+                                        reterr_status);
+}
+
 /* ---- the API ---- */
 
 /* Who is told of changes in the cacher. */
-enum { OBSERVER_AUTHORIZER = 1, OBSERVER_ACCOUNTS = 2, OBSERVER_KINDS = 4 };
+enum { OBSERVER_AUTHORIZER = 1, OBSERVER_ACCOUNTS = 2, OBSERVER_KINDS = 4, OBSERVER_ADMISSION = 8 };
 
 static unsigned char observers_of(const struct hfd_resource *resource) {
         unsigned char observers = 0;
@@ -149,6 +161,8 @@ static unsigned char observers_of(const struct hfd_resource *resource) {
                 observers |= OBSERVER_ACCOUNTS;
         if (hfd_kind_feed_observes(resource))
                 observers |= OBSERVER_KINDS;
+        if (hfd_admission_feed_observes(resource))
+                observers |= OBSERVER_ADMISSION;
         return observers;
 }
 
@@ -162,6 +176,8 @@ static void on_observed(void *ctx, unsigned observers) {
                 hfd_account_watches_changed(hfd_service_accounts_watches(server->service_accounts));
         if (observers & OBSERVER_KINDS)
                 hfd_kind_feed_wake(server->kind_feed);
+        if (observers & OBSERVER_ADMISSION)
+                hfd_admission_feed_wake(server->admission_feed);
 }
 
 /* The tokens of service accounts. Their keys come from files, which the reload reads again. */
@@ -190,6 +206,12 @@ static void on_copy_begun(void *ctx) {
         hfd_server_wake(server);
 }
 
+/* The plug-ins of admission, in the order of kube-apiserver. */
+static int make_admission(struct hfd_server *server) {
+        server->registry->admission = &server->admission;
+        return hfd_admission_feed_new(&server->host, &server->admission, &server->admission_feed);
+}
+
 /* The cacher, the registry and their helpers, which execute requests. They send nothing to the
  * store before hfd_boot_run. */
 static int make_api(struct hfd_server *server, struct hf_status *reterr_status) {
@@ -211,6 +233,8 @@ static int make_api(struct hfd_server *server, struct hf_status *reterr_status) 
                                       &server->kind_feed);
         if (r == 0)
                 r = hfd_registry_new(&server->host, server->cacher, &server->registry);
+        if (r == 0)
+                r = make_admission(server);
         if (r == 0)
                 r = hfd_loopback_new(server->registry, &server->loopback);
         if (r == 0)
@@ -363,6 +387,8 @@ static int make_objects(struct hfd_server *server, int *listen_fd,
         if (r == 0)
                 r = note_mistake(server, hfd_object_encryption_start(server, reterr_status));
         if (r == 0)
+                r = make_outbound(server, reterr_status);
+        if (r == 0)
                 r = make_auth(server, reterr_status);
         if (r == 0)
                 r = make_api(server, reterr_status);
@@ -394,10 +420,11 @@ int hfd_assembly_make(struct hfd_server *server, struct hf_status *reterr_status
 }
 
 void hfd_assembly_free(struct hfd_server *server) {
-        /* Ends requests that wait for a store which does not respond. Otherwise the objects that
-         * wait for these requests could not be freed. */
+        /* Ends requests that wait for a store or a webhook which does not respond. Otherwise the
+         * objects that wait for these requests could not be freed. */
         if (server->store)
                 server->store->ops->stop(server->store);
+        hfd_outbound_stop(server->outbound);
         server->hooks = hf_hooks_free(server->hooks);
         server->electors = hf_electors_free(server->electors);
         server->elector = NULL;
@@ -408,12 +435,15 @@ void hfd_assembly_free(struct hfd_server *server) {
         server->http = hfd_http_free(server->http);
         server->loopback = hf_client_free(server->loopback);
         server->compactor = hfd_compactor_free(server->compactor);
+        hfd_outbound_join(server->outbound); /* its callbacks continue requests */
         server->registry = hfd_registry_free(server->registry);
         hfd_authorizer_stop(server->authorizer);
         hfd_service_accounts_stop(server->service_accounts);
         hfd_kind_feed_stop(server->kind_feed);
+        hfd_admission_feed_stop(server->admission_feed);
         server->cacher = hfd_cacher_free(server->cacher);
         server->kind_feed = hfd_kind_feed_free(server->kind_feed);
+        server->admission_feed = hfd_admission_feed_free(server->admission_feed);
         if (server->store)
                 server->store->ops->free(server->store);
         server->store = NULL;
@@ -425,6 +455,8 @@ void hfd_assembly_free(struct hfd_server *server) {
         server->authorizer = hfd_authorizer_free(server->authorizer);
         server->auth = hfd_auth_free(server->auth);
         server->custom_table = hfd_custom_table_free(server->custom_table); /* no object is left */
+        server->outbound = hfd_outbound_free(server->outbound);
+        server->services = hfd_service_resolver_free(server->services);
         server->service_accounts = hfd_service_accounts_free(server->service_accounts);
         hfd_certificates_done(server);
         /* Only after everything that uses files: another process of this instance may start as soon

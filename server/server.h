@@ -38,6 +38,8 @@
 #include <holdfast/leader.h>
 #include <holdfast/metrics.h>
 
+#include "server/admission/admission.h"
+#include "server/admission/feed.h"
 #include "server/audit/audit.h"
 #include "server/auth/auth.h"
 #include "server/auth/pki.h"
@@ -56,6 +58,8 @@
 #include "server/http/http.h"
 #include "server/http/router.h"
 #include "server/lifecycle.h"
+#include "server/outbound/outbound.h"
+#include "server/outbound/service_resolver.h"
 #include "server/process/runfile.h"
 #include "server/registry/registry.h"
 #include "server/service_accounts/service_accounts.h"
@@ -83,6 +87,8 @@ struct hfd_server {
         struct hfd_runfile *data_lock; /* one process per data directory */
         struct hfd_runfile *runfile; /* one process per instance; records what this process leads */
         struct hfd_store *store;
+        struct hfd_outbound *outbound;         /* calls of webhooks and of the issuer of tokens */
+        struct hfd_service_resolver *services; /* where webhooks that are services are */
         struct hfd_auth *auth;
         struct hfd_authorizer *authorizer;
         struct hfd_custom_table *custom_table; /* the custom resources */
@@ -91,6 +97,8 @@ struct hfd_server {
         struct hfd_service_accounts *service_accounts;
         struct hfd_openid openid; /* the handler of the documents about tokens */
         struct hfd_registry *registry;
+        struct hfd_admission_chain admission; /* who is asked about writes (assembly.c) */
+        struct hfd_admission_feed *admission_feed;
         struct hf_client *loopback;
         struct hfd_compactor *compactor; /* main calls hfd_compactor_tick */
         struct hfd_audit *audit;         /* NULL = there is no audit policy */

@@ -264,6 +264,7 @@ void hfd_config_done(struct hfd_config *config) {
                           &config->controllers_text,
                           &config->kubeconfig,
                           &config->runtime_config,
+                          &config->service_resolver,
                           &config->lock_type,
                           &config->bootstrap_manifests_text,
                           &config->ignored_flags,

@@ -90,8 +90,10 @@ struct hfd_config {
         char *audiences_text;
         char *audiences[HFD_MAX_AUDIENCES + 1]; /* none = the issuers */
         size_t n_audiences;
-        char *runtime_config;  /* as given: name=value, comma separated */
-        bool serves_workloads; /* pods, services, Deployments and so on (resources/workloads) */
+        char *runtime_config;   /* as given: name=value, comma separated */
+        bool serves_workloads;  /* pods, services, Deployments and so on (resources/workloads) */
+        char *service_resolver; /* where services with webhooks are, see outbound/service_resolver.h
+                                 */
         int64_t max_requests_inflight, max_mutating_requests_inflight;
 
         /* the audit log; both or none of the first two */

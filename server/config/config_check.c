@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/redact.h"
+#include "server/outbound/service_resolver.h"
 #include "server/resources/validation/names.h"
 
 #define TOKEN_TEXT_MAX 512 /* bytes of an issuer; an audience has at most a quarter of it */
@@ -225,6 +226,19 @@ static int check_leading(const struct hfd_config *config, struct hf_status *rete
         return 0;
 }
 
+static int check_webhooks(const struct hfd_config *config, struct hf_status *reterr_status) {
+        struct hfd_service_resolver *resolver = NULL;
+        struct hf_status status;
+        int r = hfd_service_resolver_new(config->service_resolver ? config->service_resolver : "",
+                                         &resolver, &status);
+
+        if (r != 0)
+                return hf_fail(reterr_status, r, "flag --webhook-service-resolver: %s",
+                               status.message);
+        hfd_service_resolver_free(resolver);
+        return 0;
+}
+
 int hfd_config_check(const struct hfd_config *config, struct hf_status *reterr_status) {
         assert(config->instance); /* hfd_config_complete was called */
         int r = check_storage(config, reterr_status);
@@ -234,6 +248,8 @@ int hfd_config_check(const struct hfd_config *config, struct hf_status *reterr_s
                 r = check_serving(config, reterr_status);
         if (r == 0)
                 r = check_tokens(config, reterr_status);
+        if (r == 0)
+                r = check_webhooks(config, reterr_status);
         return r == 0 ? check_leading(config, reterr_status) : r;
 }
 

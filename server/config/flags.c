@@ -150,6 +150,11 @@ static const struct hfd_flag flags[] = {
         {"runtime-config", TEXT, SERVE, MEMBER(runtime_config), "", "api/workloads=false", 0, 0,
          "api/workloads=true: also serve pods, services, Deployments and so on, as data",
          .repeats = true},
+        {"webhook-service-resolver", TEXT, SERVE, MEMBER(service_resolver), "",
+         "the name NAME.NAMESPACE.svc", 0, 0,
+         "where services with webhooks are, comma separated: NAMESPACE/NAME[:PORT]=HOST[:PORT], "
+         "*=HOST[:PORT] for all others",
+         .repeats = true},
         {"shutdown-delay-duration", DURATION, SERVE, MEMBER(shutdown_delay), "0s", NULL, 0, HOUR,
          "how long to continue serving after SIGTERM, while /readyz fails"},
         {"shutdown-send-retry-after", BOOL, SERVE, MEMBER(shutdown_send_retry_after), "false", NULL,

@@ -215,20 +215,14 @@ static bool run_chain(struct hfd_request_context *context, struct hfd_user *user
                (is_exempt(hfd_http_request_path(context->request)) || admit_request(context));
 }
 
-/* A watch needs its user again when rights change. Reviews, and writes of roles and of certificate
- * requests, need the user when they are carried out, and so does a patch, which may be an apply
- * that creates an object. Other requests do not, and so cost no memory for it. An administrator has
- * all rights for ever, so its watches and patches do not need the user either. False: out of
+/* A watch needs its user again when rights change, and every write when it is carried out, for
+ * admission and for what depends on rights. Other requests do not, and so cost no memory for it. An
+ * administrator has all rights for ever, so its watches do not need the user either. False: out of
  * memory. */
 static bool keep_requester(struct hfd_request_context *context, const struct hfd_user *user) {
         const struct hfd_request_info *info = &context->info;
-        bool rights = info->mutating && (strcmp(info->group, HFD_RBAC_API) == 0 ||
-                                         strcmp(info->group, "certificates.k8s.io") == 0 ||
-                                         strcmp(info->group, "authorization.k8s.io") == 0 ||
-                                         strcmp(info->group, "authentication.k8s.io") == 0);
-        bool patch = strcmp(info->verb, "patch") == 0 && !context->is_admin;
 
-        if ((info->watch && context->is_admin) || !(info->watch || rights || patch))
+        if (!info->mutating && (!info->watch || context->is_admin))
                 return true;
         context->requester = hfd_requester_new(user);
         return context->requester != NULL;

@@ -29,7 +29,10 @@
 /* Default time limits: of a request, and of a deletecollection. */
 #define HFD_REGISTRY_DEADLINE                   (10 * HF_NSEC_PER_SEC)
 #define HFD_REGISTRY_DELETE_COLLECTION_DEADLINE (60 * HF_NSEC_PER_SEC)
+/* Of a write that waits for webhooks, as in Kubernetes. */
+#define HFD_REGISTRY_ADMISSION_DEADLINE (34 * HF_NSEC_PER_SEC)
 
+struct hfd_admission_chain;
 struct hfd_request;
 struct hfd_response;
 struct hfd_watcher;
@@ -44,6 +47,8 @@ struct hfd_registry {
         struct hfd_renderings *renderings; /* owned; lists and initial events that are being read */
         struct hfd_quota_turns turns;      /* of creates that the same quotas count */
         const char *prefix;                /* of all keys: "/registry"; borrowed from the cacher */
+        /* Borrowed; set before requests are served; NULL = nobody is asked about writes. */
+        struct hfd_admission_chain *admission;
 };
 
 /* Starts the threads of the pool. host and cacher outlive the registry. 0 or -errno. */

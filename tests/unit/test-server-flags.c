@@ -485,6 +485,14 @@ static void test_runtime_config_knows_one_name(void **state) {
         expect_refusal("--data-dir=/d --runtime-config=api/all=true", "api/workloads=true");
 }
 
+static void test_services_of_webhooks_have_addresses(void **state) {
+        expect_ok("--data-dir=/d --webhook-service-resolver=ns/a=127.0.0.1:1 "
+                  "--webhook-service-resolver=*=h");
+        assert_string_equal(config.service_resolver, "ns/a=127.0.0.1:1,*=h");
+        expect_refusal("--data-dir=/d --webhook-service-resolver=a=b",
+                       "flag --webhook-service-resolver: \"a=b\" is not NAMESPACE/NAME");
+}
+
 static void test_keys_and_issuers_may_be_repeated(void **state) {
         assert_int_equal(parse_as_kube_apiserver(
                                  "--data-dir=/d --etcd-servers=http://x --api-audiences=api,vault "
@@ -591,6 +599,7 @@ int main(void) {
                 FLAG_TEST(test_flags_of_kube_apiserver_are_left_out_and_named),
                 FLAG_TEST(test_kube_apiserver_serves_workloads),
                 FLAG_TEST(test_runtime_config_knows_one_name),
+                FLAG_TEST(test_services_of_webhooks_have_addresses),
                 FLAG_TEST(test_keys_and_issuers_may_be_repeated),
                 FLAG_TEST(test_the_encryption_of_kube_apiserver_is_that_of_holdfastd),
                 FLAG_TEST(test_the_data_of_kube_apiserver_is_beside_its_certificates),

@@ -48,7 +48,9 @@
 
 static void send_answer(struct hfd_rest_request *rest, const struct hfd_response *response) {
         bool failed = response->status.error != 0;
+        const struct hfd_admission_notes *notes = &rest->request.notes;
 
+        hfd_audited_annotations(rest->http_request, notes->annotations.data, notes->annotations.n);
         hfd_rest_respond(rest->http_request, &rest->request, response,
                          failed ? NULL : rest->request.options.strict.lines.data);
         hfd_rest_free(rest);
@@ -203,6 +205,9 @@ static void shorten_deadline(struct hfd_request *request, hf_nsec began) {
 
         if (request->verb == HFD_WATCH)
                 return;
+        request->longest_deadline = began + HFD_REGISTRY_ADMISSION_DEADLINE;
+        if (o->timeout > 0 && o->timeout < HFD_REGISTRY_ADMISSION_DEADLINE)
+                request->longest_deadline = began + o->timeout;
         if (o->timeout > 0 && o->timeout < request->deadline - began)
                 request->deadline = began + o->timeout;
         if (request->verb == HFD_DELETE_COLLECTION && seconds > 0 &&

@@ -193,6 +193,7 @@ void hfd_write_commit(struct hfd_write *w) {
          */
         w->object = hf__json_free(w->object);
         w->body = hf__json_free(w->body);
+        w->old = hf__json_free(w->old);
         hfd_write_await_store(w);
         if (r == 0)
                 r = hfd_store_request_txn(w->registry->cacher, &commit.txn, w->request->deadline,

@@ -21,7 +21,9 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "base/time_format.h"
+#include "server/registry/write/admit.h"
 #include "server/registry/write/commit.h"
+#include "server/registry/write/defer.h"
 #include "server/registry/write/reply.h"
 #include "server/resources/forms/conversion.h"
 
@@ -151,10 +153,17 @@ static int store_marked(struct hfd_write *w, const struct hf__json *old) {
         return w->stored ? 0 : -ENOMEM;
 }
 
-static void delete_existing(struct hfd_write *w, struct hf__json *old) {
+/* Admission has nothing against it, or was not asked. */
+static void delete_admitted(struct hfd_write *w) {
+        struct hf__json *old = w->old;
         int r = 0;
 
         assert(w->current && !w->stored);
+        if (hfd_write_must_defer(w)) {
+                hfd_write_defer(w, delete_admitted);
+                return;
+        }
+        hfd_write_admit_done(w);
         hf__json_remove(old, "metadata.resourceVersion"); /* it is not stored */
         hf__json_free(w->object);
         w->object = hf__json_dup(old);
@@ -169,6 +178,12 @@ static void delete_existing(struct hfd_write *w, struct hf__json *old) {
                 hfd_write_reply_no_memory(w);
         else
                 hfd_write_commit(w);
+}
+
+static void delete_existing(struct hfd_write *w) {
+        w->object = hf__json_free(w->object); /* of an earlier attempt */
+        if (hfd_write_admit_delete(w, delete_admitted))
+                delete_admitted(w);
 }
 
 static void reply_not_found(struct hfd_write *w) {
@@ -223,6 +238,7 @@ void hfd_write_delete_attempt(struct hfd_write *w) {
                 hfd_write_reply_unreadable(w, w->key, w->current->bytes);
                 return;
         }
+        w->old = old;
         (void)hf__u64_text(w->current->revision, current);
         old_uid = hf__json_string(old, "metadata.uid");
         if (!old_uid)
@@ -234,6 +250,5 @@ void hfd_write_delete_attempt(struct hfd_write *w) {
         else if (revision && strcmp(revision, current) != 0)
                 precondition_failed(w, "ResourceVersion", revision, current, "modified");
         else
-                delete_existing(w, old);
-        hf__json_free(old);
+                delete_existing(w);
 }

@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "server/cacher/slots/slot_forms.h"
+#include "server/registry/write/admit.h"
 #include "server/registry/write/quota/quota.h"
 #include "server/resources/forms/conversion.h"
 #include "server/storage/sealed.h"
@@ -25,6 +26,9 @@ void hfd_write_reply(struct hfd_write *w, struct hfd_response *response) {
         struct hfd_write *next = hfd_write_quota_done(w);
         hf__json_free(w->body);
         hf__json_free(w->object);
+        hf__json_free(w->old);
+        hfd_write_admit_done(w);
+        hfd_response_done(&w->refusal);
         hfd_object_unref(w->current);
         hf__buf_unref(w->stored);
         hf__buf_unref(w->epoch);

@@ -16,6 +16,7 @@
  *      write.c             start, the loop, and reading the newest version from the store
  *      body.c              parses the body, and converts it to the normal form of its kind
  *      update.c            an attempt of a create, an update or a patch
+ *      admit.c             asks admission, which may change or refuse what is written
  *      patch.c             applies a patch to the current object
  *      apply.c             server-side apply, and the owners of fields
  *      delete.c            an attempt of a delete
@@ -46,6 +47,7 @@
 #include "server/registry/request.h"
 
 struct hfd_fence_compares;
+struct hfd_write_admission;
 struct hfd_write_quota;
 
 struct hfd_write {
@@ -56,8 +58,9 @@ struct hfd_write {
 
         /* The loop. */
         unsigned n_attempts;
-        bool awaiting_store; /* a store request is running; only its callback may use the write */
-        bool on_pool;        /* a thread of the pool runs it (defer.c) */
+        /* A store request or admission is running; only its callback may use the write. */
+        bool awaiting_store;
+        bool on_pool; /* a thread of the pool runs it (defer.c) */
 
         /* The object that is written. */
         char path[HFD_PATH_MAX];   /* "" = a create whose name is not known yet */
@@ -77,6 +80,7 @@ struct hfd_write {
         /* owned; the body: object, patch or DeleteOptions; NULL = none, or it became `object` */
         struct hf__json *body;
         struct hf__json *object; /* owned; the object that will be stored */
+        struct hf__json *old; /* owned; current, as this attempt began with it; NULL = a create */
 
         /*
          * The effect of the transaction. One of: put `stored`; delete and respond with `last`;
@@ -99,6 +103,13 @@ struct hfd_write {
         bool ns_terminating, ns_fresh; /* fresh: the state came from the store */
         /* owned; for a create: the quotas of its namespace (quota.h); NULL = none */
         struct hfd_write_quota *quota;
+
+        /* owned; what admission is asked in this attempt; NULL = nothing (admit.h) */
+        struct hfd_write_admission *admission;
+        /* owned; admission has refused an attempt that was based on the cacher's version; code 0 =
+         * it has not. If the store has the same version, this is the response. */
+        struct hfd_response refusal;
+        uint64_t refused_revision;
 
         /* Used only if the write is fenced. */
         struct hf__buf *epoch; /* owned; the epoch known at the first commit; NULL = none yet */
