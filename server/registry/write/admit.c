@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/strbuf.h"
 #include "server/registry/admit.h"
 #include "server/registry/write/body.h"
 #include "server/registry/write/reply.h"
@@ -100,6 +101,25 @@ static int restore(struct hfd_write_admission *admission) {
         return r;
 }
 
+/* During admission the objects have a resourceVersion, which is not stored. 0 or -ENOMEM. */
+static int show_revision(struct hfd_write *w) {
+        char revision[HF__U64_TEXT_MAX];
+        int r;
+
+        if (!w->old)
+                return 0;
+        (void)hf__u64_text(w->current->revision, revision);
+        r = hf__json_set_string(w->old, "metadata.resourceVersion", revision);
+        if (r == 0 && w->object)
+                r = hf__json_set_string(w->object, "metadata.resourceVersion", revision);
+        return r;
+}
+
+static void hide_revision(struct hfd_write *w) {
+        hf__json_remove(w->old, "metadata.resourceVersion");
+        hf__json_remove(w->object, "metadata.resourceVersion");
+}
+
 static void on_admitted(struct hfd_admission *a, const struct hfd_response *refusal) {
         struct hfd_write_admission *admission = a->ctx;
         struct hfd_write *w = admission->w;
@@ -110,10 +130,15 @@ static void on_admitted(struct hfd_admission *a, const struct hfd_response *refu
         if (!a->validating)
                 w->object = a->object;
         a->object = NULL;
+        hide_revision(w);
         if (refusal) {
                 refuse(w, refusal);
         } else if (admission->validates_next) {
                 admission->validates_next = false;
+                if (show_revision(w) != 0) {
+                        hfd_write_reply_no_memory(w);
+                        return;
+                }
                 hfd_write_await_store(w);
                 hfd_admission_validate(w->registry->admission, a);
         } else if (!a->validating && a->mutated && restore(admission) != 0) {
@@ -178,6 +203,10 @@ static bool make_admission(struct hfd_write *w, struct hfd_admission_attributes 
                 return false;
         }
         w->admission = admission;
+        if (show_revision(w) != 0) {
+                hfd_write_reply_no_memory(w);
+                return false;
+        }
         hfd_admit_extend_deadline(w->request);
         of->deadline = w->request->deadline;
         of->options = admission->a.options;
