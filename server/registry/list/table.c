@@ -22,6 +22,7 @@
 #include "base/time_format.h"
 #include "server/registry/list/cells/custom_cells.h"
 #include "server/registry/list/cells/event_cells.h"
+#include "server/registry/list/cells/policy_cells.h"
 #include "server/registry/list/cells/workload_cells.h"
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/forms/conversion.h"
@@ -224,6 +225,7 @@ static void put_quota(struct hf__strbuf *s, const struct hf__json *object, bool 
  *      @quota:<part>       what a quota uses of its "limits", or of all others ("requests")
  *      @certificate        what became of a certificate request: "Approved,Issued"
  *      @duration:<path>    a number of seconds as a duration; "<none>" if there is none
+ *      @params:<what>      of an admission policy the "kind" of its params, of a binding the "ref"
  *      @role               the role of a binding
  *      @service            the service of an APIService
  *      @subjects:<kind>    the subjects of a binding
@@ -254,6 +256,10 @@ static void put_cell(struct hf__strbuf *s, const struct hf__json *object, const 
                 put_subjects(s, object, path + 10);
         } else if (strncmp(path, "@quota:", 7) == 0) {
                 put_quota(s, object, strcmp(path + 7, "limits") == 0);
+        } else if (strcmp(path, "@params:kind") == 0) {
+                hfd_policy_put_param_kind(s, object);
+        } else if (strcmp(path, "@params:ref") == 0) {
+                hfd_policy_put_param_ref(s, object);
         } else if (strcmp(path, "@role") == 0) {
                 put_role(s, object);
         } else if (strcmp(path, "@service") == 0) {

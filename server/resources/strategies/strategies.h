@@ -33,6 +33,22 @@
 struct hf__json;
 struct hfd_causes;
 
+/* admission/: policies and their bindings */
+extern const struct hfd_schema hfd_validating_policy_schema, hfd_mutating_policy_schema,
+        hfd_validating_binding_schema, hfd_mutating_binding_schema;
+int hfd_admission_policy_prepare(struct hf__json *object, const struct hf__json *old);
+int hfd_admission_binding_prepare(struct hf__json *object, const struct hf__json *old);
+void hfd_validating_policy_validate(const struct hf__json *object, const struct hf__json *old,
+                                    struct hfd_causes *causes);
+void hfd_validating_policy_validate_status(const struct hf__json *object,
+                                           const struct hf__json *old, struct hfd_causes *causes);
+void hfd_mutating_policy_validate(const struct hf__json *object, const struct hf__json *old,
+                                  struct hfd_causes *causes);
+void hfd_validating_binding_validate(const struct hf__json *object, const struct hf__json *old,
+                                     struct hfd_causes *causes);
+void hfd_mutating_binding_validate(const struct hf__json *object, const struct hf__json *old,
+                                   struct hfd_causes *causes);
+
 /* api_service.c */
 extern const struct hfd_schema hfd_api_service_schema;
 int hfd_api_service_prepare(struct hf__json *object, const struct hf__json *old);

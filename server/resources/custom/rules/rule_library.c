@@ -13,6 +13,7 @@
 #include <stddef.h>
 
 #include "cel/library.h"
+#include "server/resources/custom/rules/values/json_patch_functions.h"
 #include "server/resources/custom/rules/values/quantity_functions.h"
 #include "server/resources/custom/rules/values/url_functions.h"
 
@@ -35,7 +36,8 @@ static int make_library(void) {
         struct hf__cel_row rows[ROWS_MAX] = {{NULL}};
         size_t n = append(rows, 0, hfd_quantity_functions);
 
-        append(rows, n, hfd_url_functions);
+        n = append(rows, n, hfd_url_functions);
+        append(rows, n, hfd_json_patch_functions);
         return hf__cel_library_new(rows, &shared_library);
 }
 
