@@ -71,26 +71,26 @@ static bool is_reset(const struct hf__json *list) {
 
 /*
  * Finds the managers that the object has before the write. *list is the client's list. If that list
- * does not count (ownership.h), *list becomes a copy of live's list. 0 or -ENOMEM.
+ * does not count (ownership.h), they are those of live's list, and *list becomes NULL. 0 or
+ * -ENOMEM.
  */
 static int find_managers(struct hf__arena *scratch, const struct hf__json *live,
                          const struct hfd_writer *writer, struct hf__json **list,
-                         struct hfd_managers *managers) {
+                         struct hfd_managers *managers, bool *ret_of_live) {
         int r = HF_E_INVALID;
 
         *managers = (struct hfd_managers){0};
+        *ret_of_live = false;
         if (!*writer->subresource && is_reset(*list))
                 return 0;
         if (!*writer->subresource)
                 r = hfd_managers_decode(scratch, *list, managers);
         if (r == -ENOMEM || (r == 0 && managers->n > 0))
                 return r;
-        const struct hf__json *of_live = hf__json_path(live, "metadata.managedFields");
-        hf__json_free(*list);
-        *list = hf__json_dup(of_live);
-        if (of_live && !*list)
-                return -ENOMEM;
-        r = hfd_managers_decode(scratch, *list, managers);
+        struct hf__json *of_live = hf__json_path(live, "metadata.managedFields");
+        *list = hf__json_free(*list);
+        *ret_of_live = of_live != NULL;
+        r = hfd_managers_decode(scratch, of_live, managers);
         if (r == HF_E_INVALID)
                 *managers = (struct hfd_managers){0};
         return r == -ENOMEM ? r : 0;
@@ -143,18 +143,37 @@ static struct hf__json *detach_list(struct hf__json *object) {
         return list ? hf__json_detach(metadata, list) : NULL;
 }
 
-static int update(struct hf__arena *scratch, const struct hfd_schema *schema,
-                  const struct hf__json *live, struct hf__json *object,
-                  const struct hfd_writer *writer, struct hf__json **list, bool *ret_changed) {
+/*
+ * Takes the list of live, whose managers were decoded, because its entries become entries of the
+ * object. If the object has not changed, its caller still compares it with live: then this takes a
+ * copy. 0 or -ENOMEM.
+ */
+static int take_list(struct hf__arena *scratch, struct hf__json *live, bool has_changed,
+                     struct hf__json **ret_list, struct hfd_managers *managers) {
+        if (has_changed) {
+                *ret_list = detach_list(live);
+                return 0;
+        }
+        *ret_list = hf__json_dup(hf__json_path(live, "metadata.managedFields"));
+        return *ret_list ? hfd_managers_decode(scratch, *ret_list, managers) : -ENOMEM;
+}
+
+static int update(struct hf__arena *scratch, const struct hfd_schema *schema, struct hf__json *live,
+                  struct hf__json *object, const struct hfd_writer *writer, struct hf__json **list,
+                  bool *ret_changed) {
         struct hfd_managers managers;
         struct hf__json *result = NULL;
-        int r = find_managers(scratch, live, writer, list, &managers);
+        bool of_live;
+        int r = find_managers(scratch, live, writer, list, &managers, &of_live);
 
         if (r != 0 || (live && managers.n == 0))
                 return r;
         const struct hfd_changes changes = hfd_compare(scratch, schema, live, object);
         *ret_changed = changes.added || changes.modified || changes.removed;
-        r = transfer(scratch, schema, &changes, writer, &managers);
+        if (of_live)
+                r = take_list(scratch, live, *ret_changed, list, &managers);
+        if (r == 0)
+                r = transfer(scratch, schema, &changes, writer, &managers);
         if (r != 0)
                 return r;
         hfd_managers_drop_empty(&managers);
@@ -167,7 +186,7 @@ static int update(struct hf__arena *scratch, const struct hfd_schema *schema,
         return r;
 }
 
-int hfd_ownership_update(const struct hfd_schema *schema, const struct hf__json *live,
+int hfd_ownership_update(const struct hfd_schema *schema, struct hf__json *live,
                          struct hf__json *object, const struct hfd_writer *writer,
                          bool *ret_changed) {
         struct hf__json *list = detach_list(object);

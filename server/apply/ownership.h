@@ -25,9 +25,10 @@ struct hfd_writer {
  * an apply adds the first managers of an existing object.
  *
  * 0 or -ENOMEM; after a failure object is valid, but may have lost its managers. *ret_changed:
- * object is known to differ from live by more than its managers and the order of members.
+ * object is known to differ from live by more than its managers and the order of members. Then
+ * live's list may have been moved to object.
  */
-int hfd_ownership_update(const struct hfd_schema *schema, const struct hf__json *live,
+int hfd_ownership_update(const struct hfd_schema *schema, struct hf__json *live,
                          struct hf__json *object, const struct hfd_writer *writer,
                          bool *ret_changed);
 

@@ -227,7 +227,7 @@ bool hfd_write_apply(struct hfd_write *w, const struct hf__json *old) {
         return false;
 }
 
-int hfd_write_apply_track(struct hfd_write *w, const struct hf__json *old) {
+int hfd_write_apply_track(struct hfd_write *w, struct hf__json *old) {
         struct writer writer;
 
         w->changed = false;

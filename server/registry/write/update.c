@@ -46,7 +46,7 @@ static bool is_apply(const struct hfd_write *w) {
  * Fills in defaults, validates w->object against old (NULL = a create), checks what it grants, and
  * encodes it as w->stored. False: the response was sent, or another attempt was started.
  */
-static bool make_stored(struct hfd_write *w, const struct hf__json *old) {
+static bool make_stored(struct hfd_write *w, struct hf__json *old) {
         const struct hfd_resource *resource = w->request->resource;
         /*
          * It has 15 KiB, of which only `n` is initialized. A stack page that a thread has touched
