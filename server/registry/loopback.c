@@ -240,6 +240,7 @@ static struct operation *request_new(struct loopback *client, const struct hf_re
         op->request.deadline = request->deadline ? request->deadline
                                                  : hfd_registry_now(client->registry) + timeout;
         op->request.from_store = request->lane == HF_LANE_LEASE;
+        op->request.takes_any_version = true;
         if (request->fence) {
                 op->fence = *request->fence;
                 op->request.fence = &op->fence;

@@ -66,6 +66,10 @@ struct hfd_request {
         struct hfd_authorizer *authorizer;
         const struct hfd_requester *requester;
         bool in_process; /* for a watch: it is from the loopback client */
+        /* A read takes objects in the version in which they are stored, if a webhook would have to
+         * convert them: the server's own controllers must not wait for it, and read only metadata.
+         */
+        bool takes_any_version;
         /* A get without a resourceVersion reads the store, not the cache: an elector must not wait
          * for the watch that brings everybody's objects. */
         bool from_store;

@@ -21,6 +21,7 @@
 #include "base/json.h"
 #include "server/cacher/sync/store_request.h"
 #include "server/registry/write/body.h"
+#include "server/registry/write/convert.h"
 #include "server/registry/write/defer.h"
 #include "server/registry/write/delete.h"
 #include "server/registry/write/fence.h"
@@ -139,6 +140,8 @@ void hfd_write_attempt(struct hfd_write *w) {
 
         assert(!w->awaiting_store);
         assert(!w->stored && !w->last && !w->unchanged && !w->created && !w->same_term);
+        if (!hfd_write_convert_current(w))
+                return;
         if (hfd_write_must_defer(w)) {
                 hfd_write_defer(w, hfd_write_attempt);
                 return;
@@ -166,6 +169,7 @@ void hfd_write_attempt(struct hfd_write *w) {
 
 void hfd_write_set_current(struct hfd_write *w, struct hfd_object *current) {
         assert(!current || current != w->current);
+        w->converted = hfd_object_unref(w->converted);
         hfd_object_unref(w->current);
         w->current = current;
         w->fresh = true;
