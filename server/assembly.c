@@ -17,6 +17,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -198,6 +199,39 @@ static int make_service_accounts(struct hfd_server *server, struct hf_status *re
         return note_mistake(server, hfd_certificates_read_account_keys(server, reterr_status));
 }
 
+/* The tokens of --oidc-issuer-url, which are asked after those of service accounts. */
+static int make_oidc(struct hfd_server *server, struct hf_status *reterr_status) {
+        const struct hfd_config *config = server->config;
+        const struct hfd_flag_pem file = {.flag = "oidc-ca-file",
+                                          .path = config->oidc_ca_file,
+                                          .kind = HFD_PEM_CA};
+        char *ca_pem = NULL;
+
+        if (!config->oidc_issuer[0])
+                return 0;
+        int r = note_mistake(server, hfd_flag_read_pem(&file, &ca_pem, reterr_status));
+        if (r != 0)
+                return r;
+        const struct hfd_oidc_config oidc =
+                {.rules = {.issuer = config->oidc_issuer,
+                           .client_id = config->oidc_client_id,
+                           .username_claim = config->oidc_username_claim,
+                           .username_prefix = config->oidc_username_prefix,
+                           .groups_claim = config->oidc_groups_claim,
+                           .groups_prefix = config->oidc_groups_prefix,
+                           .required = (const char *const *)config->oidc_required},
+                 .algorithms = config->oidc_algorithms,
+                 .ca_pem = ca_pem};
+        r = hfd_oidc_new(&server->host, server->outbound, &oidc, &server->oidc);
+        free(ca_pem);
+        if (r != 0)
+                return hf_fail(reterr_status, r, "cannot set up the tokens of an issuer: %s",
+                               hf_strerror(r));
+        hfd_auth_use(server->auth, hfd_oidc_authenticator(server->oidc));
+        hfd_oidc_start(server->oidc);
+        return 0;
+}
+
 /* Called when `holdfastd store copy` begins to write to the store. Thread: the store's. */
 static void on_copy_begun(void *ctx) {
         struct hfd_server *server = ctx;
@@ -233,6 +267,8 @@ static int make_api(struct hfd_server *server, struct hf_status *reterr_status) 
                                       &server->kind_feed);
         if (r == 0)
                 r = hfd_registry_new(&server->host, server->cacher, &server->registry);
+        if (r == 0)
+                hfd_registry_use_webhooks(server->registry, server->outbound, server->services);
         if (r == 0)
                 r = make_admission(server);
         if (r == 0)
@@ -401,6 +437,8 @@ static int make_objects(struct hfd_server *server, int *listen_fd,
         if (r == 0)
                 r = make_service_accounts(server, reterr_status);
         if (r == 0)
+                r = make_oidc(server, reterr_status);
+        if (r == 0)
                 r = make_routes(server, reterr_status);
         if (r == 0)
                 r = make_http(server, *listen_fd, reterr_status);
@@ -459,6 +497,7 @@ void hfd_assembly_free(struct hfd_server *server) {
         server->router = hfd_router_free(server->router);
         server->authorizer = hfd_authorizer_free(server->authorizer);
         server->auth = hfd_auth_free(server->auth);
+        server->oidc = hfd_oidc_free(server->oidc);
         server->custom_table = hfd_custom_table_free(server->custom_table); /* no object is left */
         server->outbound = hfd_outbound_free(server->outbound);
         server->services = hfd_service_resolver_free(server->services);

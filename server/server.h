@@ -59,6 +59,7 @@
 #include "server/http/http.h"
 #include "server/http/router.h"
 #include "server/lifecycle.h"
+#include "server/oidc/oidc.h"
 #include "server/outbound/outbound.h"
 #include "server/outbound/service_resolver.h"
 #include "server/process/runfile.h"
@@ -91,6 +92,7 @@ struct hfd_server {
         struct hfd_outbound *outbound;         /* calls of webhooks and of the issuer of tokens */
         struct hfd_service_resolver *services; /* where webhooks that are services are */
         struct hfd_auth *auth;
+        struct hfd_oidc *oidc; /* tokens of an issuer; NULL = none is accepted */
         struct hfd_authorizer *authorizer;
         struct hfd_custom_table *custom_table; /* the custom resources */
         struct hfd_cacher *cacher;
