@@ -47,6 +47,29 @@ void hfd_conversion_field(const struct hfd_resource *row, const char *stored, ch
         (void)snprintf(out, max_out, "%s", stored);
 }
 
+/* ---- conversions by webhooks ---- */
+
+bool hfd_conversion_is_elsewhere(const struct hfd_resource *row) {
+        return row->custom && row->custom->kind->is_converted_elsewhere;
+}
+
+bool hfd_conversion_is_pending(const struct hfd_resource *row, const struct hfd_object *object) {
+        return hfd_conversion_is_elsewhere(row) &&
+               (!hfd_custom_same_form(object->resource, row) ||
+                strcmp(object->resource->version, row->version) != 0);
+}
+
+const struct hfd_resource *hfd_conversion_row(const struct hfd_resource *row,
+                                              const struct hfd_object *object) {
+        const struct hfd_custom_version *version = NULL;
+
+        if (!hfd_conversion_is_elsewhere(row))
+                return row;
+        if (hfd_custom_same_form(object->resource, row))
+                version = hfd_custom_kind_version(row->custom->kind, object->resource->version);
+        return version ? &version->row : hfd_resource_stored(row);
+}
+
 /* ---- renaming ---- */
 
 /* Gives a member another key, and moves it to the end of the object. Does nothing if there is no
@@ -176,7 +199,7 @@ static struct hfd_object *convert_custom(const struct hfd_resource *row,
         const struct hfd_resource *stored = hfd_resource_stored(row);
         struct hfd_object *formed = form_custom(stored, object), *converted = formed;
 
-        if (formed && stored != row) {
+        if (formed && stored != row && !hfd_conversion_is_elsewhere(row)) {
                 converted = hfd_object_as(row, formed);
                 hfd_object_unref(formed);
         }
@@ -200,6 +223,8 @@ static struct hf__json *parse_object(const struct hfd_resource *row,
  * NULL = out of memory. */
 static struct hf__buf *encode_custom(const struct hfd_resource *row, const struct hf__json *json) {
         const struct hfd_resource *stored = hfd_resource_stored(row);
+        if (hfd_conversion_is_elsewhere(row))
+                return hfd_object_encode(row, json);
         struct hf__buf *bytes = hfd_object_encode(stored, json), *formed;
 
         if (!bytes || stored == row)
