@@ -240,8 +240,31 @@ static void on_copy_begun(void *ctx) {
         hfd_server_wake(server);
 }
 
+/* One webhook may hold a quarter of the places that writing requests have. */
+#define WEBHOOK_CALLS_MIN 16
+static size_t max_webhook_calls(const struct hfd_config *config) {
+        size_t n = (size_t)config->max_mutating_requests_inflight / 4;
+
+        return n > WEBHOOK_CALLS_MIN ? n : WEBHOOK_CALLS_MIN;
+}
+
 /* The plug-ins of admission, in the order of kube-apiserver. */
 static int make_admission(struct hfd_server *server) {
+        const struct hfd_webhooks_config config = {.cacher = server->cacher,
+                                                   .outbound = server->outbound,
+                                                   .services = server->services,
+                                                   .max_calls = max_webhook_calls(server->config)};
+        int r = hfd_webhooks_new(&server->host, &config, true, &server->mutating_webhooks);
+
+        if (r == 0)
+                r = hfd_webhooks_new(&server->host, &config, false, &server->validating_webhooks);
+        if (r != 0)
+                return r;
+        const struct hfd_admission_plugin mutating = hfd_webhooks_plugin(server->mutating_webhooks),
+                                          validating =
+                                                  hfd_webhooks_plugin(server->validating_webhooks);
+        hfd_admission_chain_add(&server->admission, &mutating);
+        hfd_admission_chain_add(&server->admission, &validating);
         server->registry->admission = &server->admission;
         return hfd_admission_feed_new(&server->host, &server->admission, &server->admission_feed);
 }
@@ -268,9 +291,9 @@ static int make_api(struct hfd_server *server, struct hf_status *reterr_status) 
         if (r == 0)
                 r = hfd_registry_new(&server->host, server->cacher, &server->registry);
         if (r == 0)
-                hfd_registry_use_webhooks(server->registry, server->outbound, server->services);
-        if (r == 0)
                 r = make_admission(server);
+        if (r == 0)
+                hfd_registry_use_webhooks(server->registry, server->outbound, server->services);
         if (r == 0)
                 r = hfd_loopback_new(server->registry, &server->loopback);
         if (r == 0)
@@ -487,6 +510,8 @@ void hfd_assembly_free(struct hfd_server *server) {
         server->cacher = hfd_cacher_free(server->cacher);
         server->kind_feed = hfd_kind_feed_free(server->kind_feed);
         server->admission_feed = hfd_admission_feed_free(server->admission_feed);
+        server->mutating_webhooks = hfd_webhooks_free(server->mutating_webhooks);
+        server->validating_webhooks = hfd_webhooks_free(server->validating_webhooks);
         if (server->store)
                 server->store->ops->free(server->store);
         server->store = NULL;

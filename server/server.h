@@ -40,6 +40,7 @@
 
 #include "server/admission/admission.h"
 #include "server/admission/feed.h"
+#include "server/admission/webhooks/webhooks.h"
 #include "server/audit/audit.h"
 #include "server/auth/auth.h"
 #include "server/auth/pki.h"
@@ -102,6 +103,7 @@ struct hfd_server {
         struct hfd_registry *registry;
         struct hfd_admission_chain admission; /* who is asked about writes (assembly.c) */
         struct hfd_admission_feed *admission_feed;
+        struct hfd_webhooks *mutating_webhooks, *validating_webhooks;
         struct hf_client *loopback;
         struct hfd_compactor *compactor; /* main calls hfd_compactor_tick */
         struct hfd_audit *audit;         /* NULL = there is no audit policy */

@@ -60,14 +60,14 @@ static void fail_by_code(struct hfd_webhook_call *call, const struct hfd_outboun
 }
 
 static void on_answer(struct hfd_webhook_call *call, const struct hfd_outbound_result *result) {
-        char why[HFD_REVIEW_WHY_MAX];
+        char why[HFD_ADMISSION_REVIEW_WHY_MAX];
 
         if (result->code < 200 || result->code > 206) {
                 fail_by_code(call, result);
                 return;
         }
-        int r = hfd_review_read(result->body, result->n_body, call->uid, call->webhooks->mutating,
-                                &call->answer, why);
+        int r = hfd_admission_review_read(result->body, result->n_body, call->uid,
+                                          call->webhooks->mutating, &call->answer, why);
         if (r == HF_E_INVALID) {
                 fail(call, 503, why);
         } else if (r != 0) {
@@ -103,8 +103,8 @@ static int print_review(struct hfd_webhook_call *call, struct hf__strbuf *out) {
         if (of->old && call->as != of->resource && of->kind == of->resource)
                 r = hfd_form_convert(of->resource, call->as, of->old, &old);
         if (r == 0)
-                hfd_review_print(out, call->uid, of, call->as, call->object, old ? old : of->old,
-                                 of->options);
+                hfd_admission_review_print(out, call->uid, of, call->as, call->object,
+                                           old ? old : of->old, of->options);
         hf__json_free(old);
         return r == 0 ? out->error : r;
 }
@@ -200,7 +200,7 @@ void hfd_webhook_call_begin(struct hfd_webhook_call *call) {
 }
 
 void hfd_webhook_call_done(struct hfd_webhook_call *call) {
-        hfd_review_answer_done(&call->answer);
+        hfd_admission_review_answer_done(&call->answer);
         hfd_response_done(&call->refusal);
 }
 

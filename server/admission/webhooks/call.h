@@ -6,8 +6,8 @@
  */
 #include <pthread.h>
 
+#include "server/admission/webhooks/admission_review.h"
 #include "server/admission/webhooks/refusal.h"
-#include "server/admission/webhooks/review.h"
 #include "server/admission/webhooks/webhook.h"
 #include "server/admission/webhooks/webhooks.h"
 #include "server/resources/meta.h"
@@ -43,9 +43,9 @@ struct hfd_webhook_call {
         void (*done)(struct hfd_webhook_call *call);
         /* The result. Whoever owns the call frees it by hfd_webhook_call_done. */
         enum hfd_webhook_outcome outcome;
-        struct hfd_review_answer answer; /* if a whole answer came */
-        struct hfd_response refusal;     /* unless it is allowed */
-        int code;                        /* for the metrics */
+        struct hfd_admission_review_answer answer; /* if a whole answer came */
+        struct hfd_response refusal;               /* unless it is allowed */
+        int code;                                  /* for the metrics */
         /* Private. */
         char uid[HFD_UID_MAX];
         hf_nsec began;

@@ -175,7 +175,7 @@ static int add_configuration(struct hfd_webhook_index **index, const struct hfd_
         const struct hf__json *hooks = hf__json_get(json, "webhooks");
         size_t n = (*index)->n + hf__json_count(hooks);
         struct hfd_webhook_index *grown =
-                realloc(*index, sizeof **index + n * sizeof(*index)->items[0]);
+                realloc(*index, sizeof **index + n * sizeof grown->items[0]);
         if (!grown) {
                 hf__json_free(json);
                 return -ENOMEM;

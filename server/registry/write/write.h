@@ -17,8 +17,9 @@
  *      body.c              parses the body, and converts it to the normal form of its kind
  *      update.c            an attempt of a create, an update or a patch
  *      admit.c             asks admission, which may change or refuse what is written
- *      patch.c             applies a patch to the current object
- *      apply.c             server-side apply, and the owners of fields
+ *      patches/            a patch or an apply:
+ *        patch.c             applies a patch to the current object
+ *        apply.c             server-side apply, and the owners of fields
  *      delete.c            an attempt of a delete
  *      checks/             what a write must pass besides the rules of its kind:
  *        namespace.c         a create: whether its namespace accepts new objects

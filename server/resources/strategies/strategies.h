@@ -33,6 +33,13 @@
 struct hf__json;
 struct hfd_causes;
 
+/* admission/: configurations of webhooks */
+extern const struct hfd_schema hfd_validating_webhooks_schema, hfd_mutating_webhooks_schema;
+int hfd_validating_webhooks_prepare(struct hf__json *object, const struct hf__json *old);
+int hfd_mutating_webhooks_prepare(struct hf__json *object, const struct hf__json *old);
+void hfd_webhooks_validate_object(const struct hf__json *object, const struct hf__json *old,
+                                  struct hfd_causes *causes);
+
 /* admission/: policies and their bindings */
 extern const struct hfd_schema hfd_validating_policy_schema, hfd_mutating_policy_schema,
         hfd_validating_binding_schema, hfd_mutating_binding_schema;

@@ -3,7 +3,7 @@
  * Encodes and decodes reviews. Invariant: what a webhook sends has been checked for its type before
  * anything reads it: the members of an answer have the types that their names say.
  */
-#include "server/admission/webhooks/review.h"
+#include "server/admission/webhooks/admission_review.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -105,10 +105,10 @@ static void put_user(struct hf__strbuf *out, const struct hfd_requester *user) {
         hf__strbuf_putc(out, '}');
 }
 
-void hfd_review_print(struct hf__strbuf *out, const char *uid,
-                      const struct hfd_admission_attributes *of, const struct hfd_resource *as,
-                      const struct hf__json *object, const struct hf__json *old,
-                      const struct hf__json *options) {
+void hfd_admission_review_print(struct hf__strbuf *out, const char *uid,
+                                const struct hfd_admission_attributes *of,
+                                const struct hfd_resource *as, const struct hf__json *object,
+                                const struct hf__json *old, const struct hf__json *options) {
         bool is_part = of->kind != of->resource;
         const struct hfd_resource *kind = is_part ? of->kind : as;
 
@@ -135,13 +135,15 @@ void hfd_review_print(struct hf__strbuf *out, const char *uid,
 
 /* ---- the answer ---- */
 
-static int refuse(char why[HFD_REVIEW_WHY_MAX], const char *text) {
-        (void)snprintf(why, HFD_REVIEW_WHY_MAX, "received invalid webhook response: %s", text);
+static int refuse(char why[HFD_ADMISSION_REVIEW_WHY_MAX], const char *text) {
+        (void)snprintf(why, HFD_ADMISSION_REVIEW_WHY_MAX, "received invalid webhook response: %s",
+                       text);
         return HF_E_INVALID;
 }
 
-static int refuse_type(char why[HFD_REVIEW_WHY_MAX], const char *field, const char *type) {
-        (void)snprintf(why, HFD_REVIEW_WHY_MAX,
+static int refuse_type(char why[HFD_ADMISSION_REVIEW_WHY_MAX], const char *field,
+                       const char *type) {
+        (void)snprintf(why, HFD_ADMISSION_REVIEW_WHY_MAX,
                        "failed to call webhook: json: cannot unmarshal the value of field "
                        "AdmissionReview.%s into Go value of type %s",
                        field, type);
@@ -169,7 +171,7 @@ static bool is_list_of_texts(const struct hf__json *json) {
 }
 
 /* The types of the members of the response. */
-static int check_types(const struct hf__json *response, char why[HFD_REVIEW_WHY_MAX]) {
+static int check_types(const struct hf__json *response, char why[HFD_ADMISSION_REVIEW_WHY_MAX]) {
         static const struct {
                 const char *name, *type;
                 bool (*is)(const struct hf__json *json);
@@ -194,11 +196,11 @@ static int check_types(const struct hf__json *response, char why[HFD_REVIEW_WHY_
 
 /* The uid, then the type of the review. */
 static int check_identity(const struct hf__json *json, const char *uid,
-                          char why[HFD_REVIEW_WHY_MAX]) {
+                          char why[HFD_ADMISSION_REVIEW_WHY_MAX]) {
         const char *found = hf__json_string(json, "response.uid"),
                    *version = hf__json_string(json, "apiVersion"),
                    *kind = hf__json_string(json, "kind");
-        char text[HFD_REVIEW_WHY_MAX - 60], quoted[120];
+        char text[HFD_ADMISSION_REVIEW_WHY_MAX - 60], quoted[120];
 
         if (!found || strcmp(found, uid) != 0) {
                 hfd_quote(found ? found : "", quoted, sizeof quoted);
@@ -218,7 +220,8 @@ static int check_identity(const struct hf__json *json, const char *uid,
 }
 
 /* Decodes the patch, which is base64. */
-static int read_patch(const char *text, struct hf__json **ret_patch, char why[HFD_REVIEW_WHY_MAX]) {
+static int read_patch(const char *text, struct hf__json **ret_patch,
+                      char why[HFD_ADMISSION_REVIEW_WHY_MAX]) {
         char *data = NULL;
         size_t n = 0;
         int r = hf__base64_decode(text, strlen(text), &data, &n);
@@ -234,14 +237,14 @@ static int read_patch(const char *text, struct hf__json **ret_patch, char why[HF
         if (good || r == -ENOMEM)
                 return r;
         *ret_patch = hf__json_free(*ret_patch);
-        (void)snprintf(why, HFD_REVIEW_WHY_MAX,
+        (void)snprintf(why, HFD_ADMISSION_REVIEW_WHY_MAX,
                        "received undecodable patch in webhook response: the patch is no list of "
                        "operations");
         return HF_E_INVALID;
 }
 
 static int check_patch(const struct hf__json *response, bool mutating, struct hf__json **ret_patch,
-                       char why[HFD_REVIEW_WHY_MAX]) {
+                       char why[HFD_ADMISSION_REVIEW_WHY_MAX]) {
         const char *patch = hf__json_string(response, "patch"),
                    *type = hf__json_string(response, "patchType");
         bool has_patch = patch && *patch;
@@ -265,31 +268,32 @@ static int check_patch(const struct hf__json *response, bool mutating, struct hf
                 return read_patch(patch, ret_patch, why);
         hfd_quote(type, quoted, sizeof quoted);
         (void)snprintf(text, sizeof text, "unsupported patch type %s", quoted);
-        (void)snprintf(why, HFD_REVIEW_WHY_MAX, "%s", text);
+        (void)snprintf(why, HFD_ADMISSION_REVIEW_WHY_MAX, "%s", text);
         return HF_E_INVALID;
 }
 
 static int parse(const void *body, size_t n, struct hf__json **ret_json,
-                 char why[HFD_REVIEW_WHY_MAX]) {
+                 char why[HFD_ADMISSION_REVIEW_WHY_MAX]) {
         size_t offset = 0;
         int r = hf__utf8_valid(body, n) ? hf__json_parse(body, n, ret_json, &offset) : HF_E_INVALID;
 
         if (r == -ENOMEM || (r == 0 && hf__json_is_object(*ret_json)))
                 return r;
         if (n == 0)
-                (void)snprintf(why, HFD_REVIEW_WHY_MAX,
+                (void)snprintf(why, HFD_ADMISSION_REVIEW_WHY_MAX,
                                "failed to call webhook: unexpected end of JSON input");
         else
-                (void)snprintf(why, HFD_REVIEW_WHY_MAX,
+                (void)snprintf(why, HFD_ADMISSION_REVIEW_WHY_MAX,
                                "failed to call webhook: couldn't get version/kind; json parse "
                                "error: invalid JSON at offset %zu",
                                offset);
         return HF_E_INVALID;
 }
 
-int hfd_review_read(const void *body, size_t n, const char *uid, bool mutating,
-                    struct hfd_review_answer *ret_answer, char why[HFD_REVIEW_WHY_MAX]) {
-        struct hfd_review_answer answer = {0};
+int hfd_admission_review_read(const void *body, size_t n, const char *uid, bool mutating,
+                              struct hfd_admission_review_answer *ret_answer,
+                              char why[HFD_ADMISSION_REVIEW_WHY_MAX]) {
+        struct hfd_admission_review_answer answer = {0};
         int r = parse(body, n, &answer.json, why);
         const struct hf__json *response = hf__json_get(answer.json, "response");
 
@@ -304,7 +308,7 @@ int hfd_review_read(const void *body, size_t n, const char *uid, bool mutating,
         if (r == 0)
                 r = check_patch(response, mutating, &answer.patch, why);
         if (r != 0) {
-                hfd_review_answer_done(&answer);
+                hfd_admission_review_answer_done(&answer);
                 return r;
         }
         answer.allowed = hf__json_bool(response, "allowed", false);
@@ -315,8 +319,8 @@ int hfd_review_read(const void *body, size_t n, const char *uid, bool mutating,
         return 0;
 }
 
-void hfd_review_answer_done(struct hfd_review_answer *answer) {
+void hfd_admission_review_answer_done(struct hfd_admission_review_answer *answer) {
         hf__json_free(answer->patch);
         hf__json_free(answer->json);
-        *answer = (struct hfd_review_answer){0};
+        *answer = (struct hfd_admission_review_answer){0};
 }
