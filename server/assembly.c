@@ -131,6 +131,8 @@ static int make_auth(struct hfd_server *server, struct hf_status *reterr_status)
         if (hfd_config_authorizes_by(config, "AlwaysAllow"))
                 modes |= HFD_MODE_ALWAYS_ALLOW;
         r = hfd_authorizer_new(&server->host, modes, &server->authorizer);
+        if (r == 0)
+                r = hfd_flow_control_new(&server->host, &server->flow);
         return r != 0 ? hf_fail(reterr_status, r, "cannot set up authorization: %s", hf_strerror(r))
                       : 0;
 }
@@ -138,7 +140,7 @@ static int make_auth(struct hfd_server *server, struct hf_status *reterr_status)
 /* ---- the API ---- */
 
 /* Who is told of changes in the cacher. */
-enum { OBSERVER_AUTHORIZER = 1, OBSERVER_ACCOUNTS = 2, OBSERVER_KINDS = 4 };
+enum { OBSERVER_AUTHORIZER = 1, OBSERVER_ACCOUNTS = 2, OBSERVER_KINDS = 4, OBSERVER_FLOW = 8 };
 
 static unsigned char observers_of(const struct hfd_resource *resource) {
         unsigned char observers = 0;
@@ -149,6 +151,8 @@ static unsigned char observers_of(const struct hfd_resource *resource) {
                 observers |= OBSERVER_ACCOUNTS;
         if (hfd_kind_feed_observes(resource))
                 observers |= OBSERVER_KINDS;
+        if (hfd_flow_control_observes(resource))
+                observers |= OBSERVER_FLOW;
         return observers;
 }
 
@@ -162,6 +166,8 @@ static void on_observed(void *ctx, unsigned observers) {
                 hfd_account_watches_changed(hfd_service_accounts_watches(server->service_accounts));
         if (observers & OBSERVER_KINDS)
                 hfd_kind_feed_wake(server->kind_feed);
+        if (observers & OBSERVER_FLOW)
+                hfd_flow_control_changed(server->flow);
 }
 
 /* The tokens of service accounts. Their keys come from files, which the reload reads again. */
@@ -256,6 +262,7 @@ static int make_routes(struct hfd_server *server, struct hf_status *reterr_statu
         struct hfd_filters_config filters = {.router = router,
                                              .auth = server->auth,
                                              .authorizer = server->authorizer,
+                                             .flow = server->flow,
                                              .audit = server->audit,
                                              .service_accounts = server->service_accounts,
                                              .max_inflight = (size_t)config->max_requests_inflight,
@@ -410,6 +417,7 @@ void hfd_assembly_free(struct hfd_server *server) {
         server->compactor = hfd_compactor_free(server->compactor);
         server->registry = hfd_registry_free(server->registry);
         hfd_authorizer_stop(server->authorizer);
+        hfd_flow_control_stop(server->flow);
         hfd_service_accounts_stop(server->service_accounts);
         hfd_kind_feed_stop(server->kind_feed);
         server->cacher = hfd_cacher_free(server->cacher);
@@ -423,6 +431,7 @@ void hfd_assembly_free(struct hfd_server *server) {
         server->metrics_handler = hfd_metrics_handler_free(server->metrics_handler);
         server->router = hfd_router_free(server->router);
         server->authorizer = hfd_authorizer_free(server->authorizer);
+        server->flow = hfd_flow_control_free(server->flow);
         server->auth = hfd_auth_free(server->auth);
         server->custom_table = hfd_custom_table_free(server->custom_table); /* no object is left */
         server->service_accounts = hfd_service_accounts_free(server->service_accounts);
