@@ -101,11 +101,11 @@ int hfd_flow_control_start(struct hfd_flow_control *flow, struct hfd_cacher *cac
                                                .make = make,
                                                .ctx = flow};
 
-        return hfd_feed_new(flow->host, &config, &flow->feed);
+        return !flow ? 0 : hfd_feed_new(flow->host, &config, &flow->feed);
 }
 
 void hfd_flow_control_changed(struct hfd_flow_control *flow) {
-        if (flow->feed)
+        if (flow && flow->feed)
                 hfd_feed_wake(flow->feed);
 }
 

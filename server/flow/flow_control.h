@@ -20,7 +20,7 @@ struct hfd_resource;
 
 /* host outlives it. 0 or -errno. */
 int hfd_flow_control_new(const struct hf_host *host, struct hfd_flow_control **ret_flow);
-/* Starts the thread that builds indexes from the cacher. 0 or -errno. */
+/* Starts the thread that builds indexes from the cacher. Accepts NULL. 0 or -errno. */
 int hfd_flow_control_start(struct hfd_flow_control *flow, struct hfd_cacher *cacher);
 /* Joins the thread; call it before the cacher is freed. hfd_flow_control_changed may still be
  * called. Accepts NULL, and one that was not started. Idempotent. */
@@ -28,7 +28,7 @@ void hfd_flow_control_stop(struct hfd_flow_control *flow);
 /* Stops. Accepts NULL, returns NULL. */
 struct hfd_flow_control *hfd_flow_control_free(struct hfd_flow_control *flow);
 
-/* The objects in the cacher may have changed. Never blocks. */
+/* The objects in the cacher may have changed. Never blocks. Accepts NULL. */
 void hfd_flow_control_changed(struct hfd_flow_control *flow);
 /* Whether they are FlowSchemas or priority levels. */
 bool hfd_flow_control_observes(const struct hfd_resource *resource);
