@@ -132,6 +132,8 @@ static int make_auth(struct hfd_server *server, struct hf_status *reterr_status)
         if (hfd_config_authorizes_by(config, "AlwaysAllow"))
                 modes |= HFD_MODE_ALWAYS_ALLOW;
         r = hfd_authorizer_new(&server->host, modes, &server->authorizer);
+        if (r == 0)
+                r = hfd_flow_control_new(&server->host, &server->flow);
         return r != 0 ? hf_fail(reterr_status, r, "cannot set up authorization: %s", hf_strerror(r))
                       : 0;
 }
@@ -151,7 +153,13 @@ static int make_outbound(struct hfd_server *server, struct hf_status *reterr_sta
 /* ---- the API ---- */
 
 /* Who is told of changes in the cacher. */
-enum { OBSERVER_AUTHORIZER = 1, OBSERVER_ACCOUNTS = 2, OBSERVER_KINDS = 4, OBSERVER_ADMISSION = 8 };
+enum {
+        OBSERVER_AUTHORIZER = 1,
+        OBSERVER_ACCOUNTS = 2,
+        OBSERVER_KINDS = 4,
+        OBSERVER_ADMISSION = 8,
+        OBSERVER_FLOW = 16
+};
 
 static unsigned char observers_of(const struct hfd_resource *resource) {
         unsigned char observers = 0;
@@ -164,6 +172,8 @@ static unsigned char observers_of(const struct hfd_resource *resource) {
                 observers |= OBSERVER_KINDS;
         if (hfd_admission_feed_observes(resource))
                 observers |= OBSERVER_ADMISSION;
+        if (hfd_flow_control_observes(resource))
+                observers |= OBSERVER_FLOW;
         return observers;
 }
 
@@ -179,6 +189,8 @@ static void on_observed(void *ctx, unsigned observers) {
                 hfd_kind_feed_wake(server->kind_feed);
         if (observers & OBSERVER_ADMISSION)
                 hfd_admission_feed_wake(server->admission_feed);
+        if (observers & OBSERVER_FLOW)
+                hfd_flow_control_changed(server->flow);
 }
 
 /* The tokens of service accounts. Their keys come from files, which the reload reads again. */
@@ -339,6 +351,7 @@ static int make_routes(struct hfd_server *server, struct hf_status *reterr_statu
         struct hfd_filters_config filters = {.router = router,
                                              .auth = server->auth,
                                              .authorizer = server->authorizer,
+                                             .flow = server->flow,
                                              .audit = server->audit,
                                              .service_accounts = server->service_accounts,
                                              .max_inflight = (size_t)config->max_requests_inflight,
@@ -504,6 +517,7 @@ void hfd_assembly_free(struct hfd_server *server) {
         server->registry = hfd_registry_free(server->registry);
         server->openapi = hfd_openapi_handler_free(server->openapi);
         hfd_authorizer_stop(server->authorizer);
+        hfd_flow_control_stop(server->flow);
         hfd_service_accounts_stop(server->service_accounts);
         hfd_kind_feed_stop(server->kind_feed);
         hfd_admission_feed_stop(server->admission_feed);
@@ -521,6 +535,7 @@ void hfd_assembly_free(struct hfd_server *server) {
         server->metrics_handler = hfd_metrics_handler_free(server->metrics_handler);
         server->router = hfd_router_free(server->router);
         server->authorizer = hfd_authorizer_free(server->authorizer);
+        server->flow = hfd_flow_control_free(server->flow);
         server->auth = hfd_auth_free(server->auth);
         server->oidc = hfd_oidc_free(server->oidc);
         server->custom_table = hfd_custom_table_free(server->custom_table); /* no object is left */

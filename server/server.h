@@ -53,6 +53,7 @@
 #include "server/controllers/instances/peers.h"
 #include "server/extra.h"
 #include "server/filters/filters.h"
+#include "server/flow/flow_control.h"
 #include "server/handlers/healthz.h"
 #include "server/handlers/metrics_handler.h"
 #include "server/handlers/openapi/openapi_handler.h"
@@ -95,6 +96,7 @@ struct hfd_server {
         struct hfd_auth *auth;
         struct hfd_oidc *oidc; /* tokens of an issuer; NULL = none is accepted */
         struct hfd_authorizer *authorizer;
+        struct hfd_flow_control *flow;
         struct hfd_custom_table *custom_table; /* the custom resources */
         struct hfd_cacher *cacher;
         struct hfd_kind_feed *kind_feed; /* keeps custom_table as the definitions say */
