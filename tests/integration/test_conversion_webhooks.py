@@ -271,6 +271,9 @@ def test_a_failure_is_told_to_each_client(server, hooks):
     good(server.ask("GET", path("v2"), accept="application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"))
     good(server.ask("DELETE", path("v2", "a")))
     assert server.ask("GET", path("v1", "b")).code == 404
+    metrics = server.ask("GET", "/metrics").text
+    for labels in ('failure_type="",result="success"', 'failure_type="conversion_webhook_call_failure",result="failure"'):
+        assert f"apiserver_conversion_webhook_request_total{{{labels}}}" in metrics
 
 
 def lie(**response):
