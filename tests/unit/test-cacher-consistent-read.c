@@ -14,7 +14,9 @@
 
 #include <cmocka.h>
 
-#include "api_resources.h"
+#include <holdfast/metrics.h>
+
+#include "base/strbuf.h"
 #include "faulty_store.h"
 #include "hand_clock.h"
 #include "patience.h"
@@ -56,6 +58,7 @@ static int set_up(void **state) {
         memset(&f, 0, sizeof f);
         hand_clock_reset();
         f.host = (struct hf_host){.size = sizeof f.host, .clock = &hand_clock};
+        assert_int_equal(hf_metrics_new(&f.host.metrics), 0);
         faulty_store_init(&f.store, &f.host);
         const struct hfd_cacher_config config = {.store = &f.store.base, .prefix = "/registry"};
         assert_int_equal(hfd_cacher_new(&f.host, &config, &f.cacher), 0);
@@ -74,6 +77,7 @@ static int set_up(void **state) {
 static int tear_down(void **state) {
         hfd_cacher_free(f.cacher);
         faulty_store_deinit(&f.store);
+        hf_metrics_free(f.host.metrics);
         return 0;
 }
 
@@ -303,6 +307,46 @@ static void test_revisions_of_clients_say_nothing_about_the_cache(void **state) 
         }
 }
 
+/* ---- what else a reply shows ---- */
+
+/* A failure to reach the store is no sign of it. */
+static void test_a_reply_shows_that_the_store_is_there(void **state) {
+        hf_nsec last = hfd_cacher_last_store_contact(f.cacher);
+        struct read read;
+
+        assert_true(last > 0);
+        begin_held(&read, 60 * SEC);
+        hand_clock_move(5 * SEC);
+        reply(HF_E_UNAVAILABLE, 0);
+        assert_int_equal(hfd_cacher_last_store_contact(f.cacher), last);
+        begin_held(&read, 60 * SEC);
+        hand_clock_move(SEC);
+        reply(HF_E_FORBIDDEN, 0);
+        assert_int_equal(hfd_cacher_last_store_contact(f.cacher), last + 6 * SEC);
+        begin_held(&read, 60 * SEC);
+        hand_clock_move(SEC);
+        reply(0, f.revision);
+        assert_int_equal(hfd_cacher_last_store_contact(f.cacher), last + 7 * SEC);
+}
+
+static void add_text(void *ctx, const char *text, size_t n) { hf__strbuf_add(ctx, text, n); }
+
+static void test_the_time_of_a_request_is_measured_by_operation(void **state) {
+        struct hf__strbuf text = {0};
+        struct read read;
+
+        begin_held(&read, 60 * SEC);
+        hand_clock_move(3 * SEC);
+        reply(0, f.revision);
+        hf_metrics_write(f.host.metrics, add_text, &text);
+        hf__strbuf_putc(&text, '\0');
+        assert_non_null(strstr(text.data,
+                               "etcd_request_duration_seconds_count{operation=\"revision\"} 1\n"));
+        assert_non_null(
+                strstr(text.data, "etcd_request_duration_seconds_sum{operation=\"revision\"} 3\n"));
+        hf__strbuf_done(&text);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -318,6 +362,8 @@ int main(void) {
                 TEST(test_a_read_that_was_served_ends_a_row_of_late_ones),
                 TEST(test_reads_that_are_late_together_count_once),
                 TEST(test_revisions_of_clients_say_nothing_about_the_cache),
+                TEST(test_a_reply_shows_that_the_store_is_there),
+                TEST(test_the_time_of_a_request_is_measured_by_operation),
 #undef TEST
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
