@@ -197,7 +197,6 @@ const char *hfd_rest_content_type(const struct hfd_request *request) {
 void hfd_rest_free(struct hfd_rest_request *rest) {
         hfd_options_done(&rest->request.options);
         hf__strbuf_done(&rest->translated);
-        hfd_response_done(&rest->answer);
         hfd_resource_unref(rest->request.part_of);
         free(rest->fence);
         hfd_http_request_unref(rest->http_request);
