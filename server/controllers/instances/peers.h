@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The other instances that have the same CA, by their identity Leases: a client that trusts that CA
+ * The other instances that have the same CA, by their identity Leases: a client that trusts the CA
  * can use them too. An identity Lease has the address of its instance, and the fingerprint of the CA
  * that its certificates come from in the annotation HFD_PEERS_ANNOTATION.
  *
