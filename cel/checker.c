@@ -35,6 +35,7 @@ struct checker {
         uint32_t n_locals;
         uint32_t max_locals;
         uint64_t used; /* declared variables */
+        bool mixed;    /* within the arguments of format: literals may mix types */
 };
 
 static void check(struct checker *c, struct hf__cel_node *node);
@@ -310,6 +311,7 @@ static size_t resolve_qualified(struct checker *c, struct hf__cel_node *node,
 
 static void check_call(struct checker *c, struct hf__cel_node *node) {
         const struct hf__cel_overload *const *overloads;
+        bool mixed = c->mixed;
         size_t n = 0;
 
         if (node->op == HF__CEL_OP_AND || node->op == HF__CEL_OP_OR) {
@@ -322,8 +324,10 @@ static void check_call(struct checker *c, struct hf__cel_node *node) {
         }
         if (node->as.call.member)
                 n = resolve_qualified(c, node, &overloads);
+        c->mixed = mixed || (node->as.call.member && strcmp(node->as.call.function, "format") == 0);
         for (uint32_t i = 0; i < node->as.call.n_args; i++)
                 check(c, node->as.call.args[i]);
+        c->mixed = mixed;
         if (n == 0)
                 n = hf__cel_library_find(c->declarations->functions, node->as.call.function,
                                          &overloads);
@@ -347,7 +351,7 @@ static const struct hf__cel_type *join(struct checker *c, uint32_t at,
                 return next;
         if (assign_one(c, all, next))
                 return hf__cel_most_general(all, next);
-        if (c->declarations->mixed_literals || c->in.failed)
+        if (c->declarations->mixed_literals || c->mixed || c->in.failed)
                 return dyn();
         hf__cel_type_issue(c->issues, &c->in, at, "expected type '%s' but found '%s'", all, next);
         return error_type();
@@ -427,10 +431,30 @@ static void check_object_field(struct checker *c, const struct hf__cel_type *obj
         }
 }
 
-static void check_object(struct checker *c, struct hf__cel_node *node) {
-        const struct hf__cel_type *object = NULL;
+/* The type Object, or Object.spec and the like, if the declarations have it. NULL: they do not. */
+static const struct hf__cel_type *open_object(struct checker *c, const char *name) {
+        const char *open = c->declarations->open_object;
+        size_t n = open ? strlen(open) : 0;
+        struct hf__cel_type *type;
 
-        for (size_t i = 0; i < c->declarations->n_objects; i++)
+        if (!open || strncmp(name, open, n) != 0 || (name[n] != 0 && name[n] != '.'))
+                return NULL;
+        type = hf__arena_alloc(c->arena, sizeof *type);
+        if (!type) {
+                c->in.failed = true;
+                return NULL;
+        }
+        *type = (struct hf__cel_type){.kind = HF__CEL_OBJECT,
+                                      .weight = 1,
+                                      .name = name,
+                                      .open = true};
+        return type;
+}
+
+static void check_object(struct checker *c, struct hf__cel_node *node) {
+        const struct hf__cel_type *object = open_object(c, node->as.map.name.text);
+
+        for (size_t i = 0; !object && i < c->declarations->n_objects; i++)
                 if (strcmp(c->declarations->objects[i]->name, node->as.map.name.text) == 0)
                         object = c->declarations->objects[i];
         node->type = object ? object : error_type();

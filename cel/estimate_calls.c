@@ -58,6 +58,12 @@ static uint64_t second_text(const struct hf__cel_overload *o, const struct hf__c
         return o->n_args > 1 ? text_cost(size_of(&args[1]), 1) : 1;
 }
 
+/* A text that a pattern of 128 bytes is searched in. */
+static uint64_t validate(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
+                         struct hf__cel_estimate *result) {
+        return hf__cel_cost_product(text_cost(size_of(&args[1]), 1), 128 / 4);
+}
+
 static uint64_t to_bytes(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
                          struct hf__cel_estimate *result) {
         struct hf__cel_size size = size_of(&args[0]);
@@ -253,6 +259,21 @@ static uint64_t sets(const struct hf__cel_overload *o, const struct hf__cel_esti
         return hf__cel_cost_sum(1, hf__cel_cost_product(product, twice ? 2 : 1));
 }
 
+/* Two checks of a right in one expression are allowed, not three. */
+static uint64_t authorization(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
+                              struct hf__cel_estimate *result) {
+        return HF__CEL_AUTHORIZATION_COST;
+}
+
+/* A selector is a list of requirements, one for two characters at most. */
+static uint64_t selector(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
+                         struct hf__cel_estimate *result) {
+        uint64_t requirements = hf__cel_cost_factor(size_of(&args[1]).max, 0.5);
+
+        return hf__cel_cost_sum(10, hf__cel_cost_sum(text_cost(size_of(&args[1]), 1),
+                                                     hf__cel_cost_product(requirements, 50)));
+}
+
 static const struct {
         const char *name;
         estimator_function *estimate;
@@ -267,6 +288,14 @@ static const struct {
         {"quantity", first_text},   /* of the server */
         {"isQuantity", first_text}, /* of the server */
         {"url", same_text},         /* of the server */
+        {"validate", validate},     /* of the server */
+        {"semver", first_text},
+        {"isSemver", first_text},
+        {"format", first_text},
+        {"jsonpatch.escapeKey", same_text}, /* of the server */
+        {"check", authorization},
+        {"fieldSelector", selector},
+        {"labelSelector", selector},
         {"ip", ip},
         {"ip.isCanonical", first_text_twice},
         {"containsIP", contains_ip},

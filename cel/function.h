@@ -20,7 +20,11 @@ enum hf__cel_cost {
         HF__CEL_COST_IN,         /* the elements of the second argument */
         HF__CEL_COST_SETS,       /* 1, and the product of both sizes */
         HF__CEL_COST_SETS_TWICE, /* 1, and twice that product */
+        HF__CEL_COST_AUTHORIZATION,
+        HF__CEL_COST_SELECTOR, /* the requirements that the second argument can have */
 };
+
+#define HF__CEL_AUTHORIZATION_COST 350000 /* of one check of a right */
 
 /* Each argument has the kind that the signature names, but a dyn or a parameter may be of any kind,
  * and so may an element of a list or a map. A function never sees an error among its arguments. It

@@ -79,17 +79,13 @@ static size_t count(const struct hf__cel_row *rows) {
 
 int hf__cel_library_new(const struct hf__cel_row *extra, struct hf__cel_library **ret_library) {
         const struct hf__cel_row *const tables[] = {
-                hf__cel_operators,
-                hf__cel_arithmetic,
-                hf__cel_conversions,
-                hf__cel_times,
-                hf__cel_strings,
-                hf__cel_lists,
-                hf__cel_sets,
-                hf__cel_regexes,
-                hf__cel_optionals,
-                hf__cel_networks,
-                extra,
+                hf__cel_operators,   hf__cel_arithmetic,
+                hf__cel_conversions, hf__cel_times,
+                hf__cel_strings,     hf__cel_formats,
+                hf__cel_semvers,     hf__cel_authorizers,
+                hf__cel_lists,       hf__cel_sets,
+                hf__cel_regexes,     hf__cel_optionals,
+                hf__cel_networks,    extra,
         };
         struct hf__cel_library *library = calloc(1, sizeof *library);
         size_t n = 0;
@@ -199,13 +195,17 @@ bool hf__cel_overload_charge(const struct hf__cel_overload *overload, struct hf_
                 return hf__cel_spend(run,
                                      1 + first * second *
                                                      (overload->cost == HF__CEL_COST_SETS ? 1 : 2));
+        case HF__CEL_COST_AUTHORIZATION: return hf__cel_spend(run, HF__CEL_AUTHORIZATION_COST);
+        case HF__CEL_COST_SELECTOR:
+                return hf__cel_spend(run, 10 + part(second, 10) + part(second, 2) * 50);
         case HF__CEL_COST_ONE: break;
         }
         return hf__cel_spend(run, 1);
 }
 
 const struct hf__cel_type *hf__cel_library_type(const char *name) {
-        static const struct hf__cel_type *const types[] = {&hf__cel_ip_type, &hf__cel_cidr_type};
+        static const struct hf__cel_type *const types[] = {&hf__cel_ip_type, &hf__cel_cidr_type,
+                                                           &hf__cel_semver_type};
 
         for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
                 if (strcmp(types[i]->name, name) == 0)

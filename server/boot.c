@@ -164,6 +164,8 @@ int hfd_boot_run(struct hfd_server *server, struct hf_status *reterr_status) {
         assert(server->cacher && server->http && server->controllers && server->hooks);
         int r = hfd_authorizer_start(server->authorizer, server->cacher);
         if (r == 0)
+                r = hfd_flow_control_start(server->flow, server->cacher);
+        if (r == 0)
                 r = hfd_service_accounts_start(server->service_accounts);
         if (r == 0)
                 r = hfd_cacher_start(server->cacher);

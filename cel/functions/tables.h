@@ -8,12 +8,16 @@ extern const struct hf__cel_row hf__cel_arithmetic[];
 extern const struct hf__cel_row hf__cel_conversions[];
 extern const struct hf__cel_row hf__cel_times[];
 extern const struct hf__cel_row hf__cel_strings[];
+extern const struct hf__cel_row hf__cel_formats[];
+extern const struct hf__cel_row hf__cel_semvers[];
+extern const struct hf__cel_row hf__cel_authorizers[];
 extern const struct hf__cel_row hf__cel_lists[];
 extern const struct hf__cel_row hf__cel_sets[];
 extern const struct hf__cel_row hf__cel_regexes[];
 extern const struct hf__cel_row hf__cel_optionals[];
 extern const struct hf__cel_row hf__cel_networks[];
 
-/* The types of addresses and blocks. */
+/* The types of addresses, blocks and versions. */
 extern const struct hf__cel_type hf__cel_ip_type;
 extern const struct hf__cel_type hf__cel_cidr_type;
+extern const struct hf__cel_type hf__cel_semver_type;

@@ -140,7 +140,7 @@ def test_aggregated_discovery_says_what_the_documents_say(api, version):
     # In kube-apiserver's order.
     assert [group["name"] for group in groups] == [
         "apiregistration.k8s.io", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io", "certificates.k8s.io", "rbac.authorization.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io",
-        "coordination.k8s.io", "node.k8s.io", "tenancy.holdfast.dev"]
+        "coordination.k8s.io", "node.k8s.io", "flowcontrol.apiserver.k8s.io", "tenancy.holdfast.dev"]
     core = api.ask("GET", "/api", accept=aggregated(version)).json["items"]
     assert len(core) == 1 and "name" not in core[0]["metadata"]
     for item, prefix in [(core[0], "/api"), *((item, "/apis/" + item["metadata"]["name"]) for item in document["items"])]:

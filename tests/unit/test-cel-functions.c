@@ -132,6 +132,75 @@ static void test_addresses_and_blocks(void **state) {
         CEL_CHECK(cases);
 }
 
+static void test_format(void **state) {
+        static const struct cel_case cases[] = {
+                {"'%s has %d%%'.format(['a', -12])", "= 'a has -12%'"},
+                {"'%f %.2f %.0f'.format([1234567.891, -1.005, 2.5])",
+                 "= '1,234,567.891000 -1.00 2'"},
+                {"'%e|%.12e'.format([1052.032911275, double('Infinity')])",
+                 "= '1.052033 \xc3\x97 10\xe2\x81\xb0\xc2\xb3|           \xe2\x88\x9e'"},
+                {"'%f %f'.format(['NaN', '-Infinity'])", "= 'NaN -\xe2\x88\x9e'"},
+                {"'%b %b %o %x %X %x'.format([-5, true, 8u, -255, 'aZ', b'\\x01'])",
+                 "= '-101 1 10 -ff 615A 01'"},
+                {"'%s'.format([[1, 2.5, 'x', null, b'y', [true]]])",
+                 "= '[1, 2.500000, \"x\", null, b\"y\", [true]]'"},
+                {"'%s'.format([{'b': 1, 'a': 2u}])", "= '{\"a\":2, \"b\":1}'"},
+                {"'%s'.format([{10: duration('90s'), 9: timestamp(0)}])",
+                 "= '{10:duration(\"90s\"), 9:timestamp(\"1970-01-01T00:00:00Z\")}'"},
+                {"'%s %s %s'.format([double('Infinity'), type(1), duration('90s')])",
+                 "= '+Inf int 90s'"},
+                {"'%d'.format([x.b[1]])",
+                 "! error during formatting: decimal clause can only be used "
+                 "on integers, was given double"},
+                {"'%z'.format([1])",
+                 "! could not parse formatting clause: unrecognized formatting clause \"z\""},
+                {"'%.'.format([1])", "! could not parse formatting clause: error while parsing "
+                                     "precision: could not find end of precision specifier"},
+                {"'%'.format([1])", "! unexpected end of string"},
+                {"'%d%d'.format([1])", "! index 1 out of range"},
+                {"'%.99999999999f'.format([1.0])",
+                 "! could not parse formatting clause: error while "
+                 "parsing precision: it is too large"},
+                {"'%s'.format([optional.of(1)])",
+                 "! error during formatting: string clause can only be used on strings, bools, "
+                 "bytes, "
+                 "ints, doubles, maps, lists, types, durations, and timestamps, was given "
+                 "optional_type"},
+        };
+
+        CEL_CHECK(cases);
+        cel_check_strict((const struct cel_case[]){{"'%s%s'.format([1, ['a', 2]])",
+                                                    "= '1[\"a\", 2]'"}},
+                         1);
+}
+
+static void test_versions(void **state) {
+        static const struct cel_case cases[] = {
+                {"semver('1.20.3-rc.1+x').major() + semver('1.20.3').minor()", "= 21"},
+                {"semver('1.0.3').patch()", "= 3"},
+                {"['1.0.0-alpha', '1.0.0-alpha.1', '1.0.0-alpha.beta', '1.0.0-beta', "
+                 "'1.0.0-beta.2', "
+                 "'1.0.0-beta.11', '1.0.0-rc.1', '1.0.0'].map(v, semver(v))"
+                 ".all(i, v, i == 0 || v.compareTo(semver('0.9.9')) == 1)",
+                 "= true"},
+                {"semver('1.0.0-beta.2').isLessThan(semver('1.0.0-beta.11'))", "= true"},
+                {"semver('1.0.0-alpha.1').isLessThan(semver('1.0.0-alpha.beta'))", "= true"},
+                {"semver('1.0.0').isGreaterThan(semver('1.0.0-rc.1'))", "= true"},
+                {"semver('1.0.0-a.b').compareTo(semver('1.0.0-a'))", "= 1"},
+                {"semver('1.0.0+a') == semver('1.0.0+b')", "= true"},
+                {"[isSemver('1.2'), isSemver('01.2.3'), isSemver('v1.2.3'), isSemver('1.2.3-'),"
+                 "isSemver('1.2.3-01'), isSemver('1.2.3+')]",
+                 "= [false, false, false, false, false, false]"},
+                {"isSemver('1.2.3-0a.--+01')", "= true"},
+                {"semver('v01.2', true) == semver('1.2.0')", "= true"},
+                {"semver('1-rc', true)",
+                 "! short version cannot contain PreRelease/Build meta data"},
+                {"semver('99999999999999999999.1.1')", "! Invalid number in version"},
+        };
+
+        CEL_CHECK(cases);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_conversions),
@@ -139,6 +208,8 @@ int main(void) {
                 cmocka_unit_test(test_strings),
                 cmocka_unit_test(test_lists_and_sets),
                 cmocka_unit_test(test_addresses_and_blocks),
+                cmocka_unit_test(test_format),
+                cmocka_unit_test(test_versions),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

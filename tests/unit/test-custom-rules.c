@@ -300,7 +300,7 @@ static void test_values_have_the_types_of_their_schemas(void **state) {
         "\"type\":\"object\",\"properties\":{\"k\":{\"type\":\"string\"},\"v\":{"                  \
         "\"type\":\"integer\",\"x-kubernetes-validations\":[{\"rule\":\"self >= oldSelf\"}]}}}}}}"
 
-static void test_quantities_and_urls_have_functions(void **state) {
+static void test_quantities_urls_and_formats_have_functions(void **state) {
         static const char *const rules[] = {
                 "isQuantity('1.5Gi') && !isQuantity('1x')",
                 "quantity('1Ki') == quantity('1024') && quantity('1k') != quantity('1Ki')",
@@ -325,6 +325,35 @@ static void test_quantities_and_urls_have_functions(void **state) {
                 "url('https://a/?x=1&y=%20+&x=2&z').getQuery() == "
                 "{'x': ['1', '2'], 'y': ['  '], 'z': ['']}",
                 "url('https://a/') == url('https://a/') && url('/a').getHost() == ''",
+                "!format.dns1123Label().validate('a-1').hasValue()",
+                "format.dns1123Label().validate('a.b').value() == ['must not contain dots']",
+                "format.dns1123Label().validate('A').value()[0].startsWith('a lowercase RFC 1123 "
+                "l')",
+                "format.dns1123Label().validate('a-').hasValue()",
+                "!format.dns1123LabelPrefix().validate('a-').hasValue()",
+                "format.dns1035Label().validate('1a').hasValue()",
+                "format.dns1035LabelPrefix().validate('') != optional.none()",
+                "!format.dns1123Subdomain().validate('a.b-c').hasValue()",
+                "format.dns1123Subdomain().validate('a..b').value().size() == 1",
+                "!format.dns1123SubdomainPrefix().validate('a.-').hasValue()",
+                "!format.qualifiedName().validate('a.b/C_d').hasValue()",
+                "format.qualifiedName().validate('/').value()[0] == 'prefix part must be "
+                "non-empty'",
+                "format.qualifiedName().validate('/').value()[1] == 'name part must be non-empty'",
+                "format.qualifiedName().validate('a/b/c').value()[0].contains("
+                "'example.com/MyName')",
+                "format.labelValue().validate('-').hasValue()",
+                "!format.labelValue().validate('').hasValue()",
+                "!format.uri().validate('http://a/').hasValue()",
+                "format.uri().validate('a').value() == ['parse \\\"a\\\": invalid URI for "
+                "request']",
+                "format.uuid().validate('x').value() == ['does not match the UUID format']",
+                "format.byte().validate('=').value() == ['invalid base64']",
+                "!format.byte().validate('YQ==').hasValue()",
+                "format.date().validate('2026-13-01').value() == ['invalid date']",
+                "format.datetime().validate('x').value() == ['invalid datetime']",
+                "format.named('uuid').value() == format.uuid() && format.uuid() != format.uri()",
+                "!format.named('x').hasValue()",
         };
 
         for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
@@ -595,7 +624,7 @@ int main(void) {
                 cmocka_unit_test(test_a_schema_without_rules_makes_none),
                 cmocka_unit_test(test_a_broken_rule_has_its_message_and_reason),
                 cmocka_unit_test(test_values_have_the_types_of_their_schemas),
-                cmocka_unit_test(test_quantities_and_urls_have_functions),
+                cmocka_unit_test(test_quantities_urls_and_formats_have_functions),
                 cmocka_unit_test(test_lists_compare_by_their_types),
                 cmocka_unit_test(test_transition_rules_need_an_old_value),
                 cmocka_unit_test(test_unchanged_values_are_forgiven),

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/strbuf.h"
 #include "server/registry/admit.h"
 #include "server/registry/write/body.h"
 #include "server/registry/write/reply.h"
@@ -100,6 +101,31 @@ static int restore(struct hfd_write_admission *admission) {
         return r;
 }
 
+/* During admission the objects name their type, which clients may leave out, and have a
+ * resourceVersion, which is not stored. 0 or -ENOMEM. */
+static int complete_objects(struct hfd_write *w) {
+        char revision[HF__U64_TEXT_MAX], version[HFD_API_VERSION_MAX];
+        int r = 0;
+
+        hfd_resource_api_version(w->request->resource, version);
+        if (w->object)
+                r = hf__json_set_string(w->object, "kind", w->request->resource->kind);
+        if (r == 0 && w->object)
+                r = hf__json_set_string(w->object, "apiVersion", version);
+        if (r != 0 || !w->old)
+                return r;
+        (void)hf__u64_text(w->current->revision, revision);
+        r = hf__json_set_string(w->old, "metadata.resourceVersion", revision);
+        if (r == 0 && w->object)
+                r = hf__json_set_string(w->object, "metadata.resourceVersion", revision);
+        return r;
+}
+
+static void hide_revision(struct hfd_write *w) {
+        hf__json_remove(w->old, "metadata.resourceVersion");
+        hf__json_remove(w->object, "metadata.resourceVersion");
+}
+
 static void on_admitted(struct hfd_admission *a, const struct hfd_response *refusal) {
         struct hfd_write_admission *admission = a->ctx;
         struct hfd_write *w = admission->w;
@@ -110,10 +136,15 @@ static void on_admitted(struct hfd_admission *a, const struct hfd_response *refu
         if (!a->validating)
                 w->object = a->object;
         a->object = NULL;
+        hide_revision(w);
         if (refusal) {
                 refuse(w, refusal);
         } else if (admission->validates_next) {
                 admission->validates_next = false;
+                if (complete_objects(w) != 0) {
+                        hfd_write_reply_no_memory(w);
+                        return;
+                }
                 hfd_write_await_store(w);
                 hfd_admission_validate(w->registry->admission, a);
         } else if (!a->validating && a->mutated && restore(admission) != 0) {
@@ -178,6 +209,10 @@ static bool make_admission(struct hfd_write *w, struct hfd_admission_attributes 
                 return false;
         }
         w->admission = admission;
+        if (complete_objects(w) != 0) {
+                hfd_write_reply_no_memory(w);
+                return false;
+        }
         hfd_admit_extend_deadline(w->request);
         of->deadline = w->request->deadline;
         of->options = admission->a.options;

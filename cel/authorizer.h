@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The variable `authorizer`, with which an expression asks whether somebody has a right:
+ * authorizer.group('').resource('pods').namespace('default').check('create').allowed(). The host
+ * decides. Thread: owner only.
+ */
+#include <stdbool.h>
+
+#include "cel/value.h"
+
+struct hf__cel_run;
+struct hf__cel_authorizer;
+
+/* What is asked; the texts are borrowed, end with a NUL, and are "" where they do not apply. */
+struct hf__cel_right {
+        const char *verb;
+        const char *path; /* NULL: the right to a resource */
+        const char *group, *resource, *subresource, *ns, *name;
+        /* A service account, in place of the user of the request. NULL: that user. */
+        const char *account_ns, *account_name;
+};
+
+struct hf__cel_decision {
+        bool allowed;
+        const char *reason; /* "", or a text that lives as long as the evaluation */
+        const char *error;  /* NULL: none */
+};
+
+/* The caller keeps it alive as long as the values of an evaluation. decide must not block; it is
+ * charged 350,000 of the cost, so that an evaluation calls it a few times at most. It may allocate
+ * from the run. */
+struct hf__cel_authorizer {
+        struct hf__cel_decision (*decide)(struct hf__cel_run *run, const void *data,
+                                          const struct hf__cel_right *right);
+        const void *data; /* of decide */
+};
+
+/* A value of `authorizer`, and one of `authorizer.requestResource`, which begins with the group,
+ * the resource, the subresource, the namespace and the name of `right`. An error: the run has
+ * failed, or memory is exhausted. The arena and the authorizer live as long as the values. */
+struct hf__arena;
+struct hf__cel_value hf__cel_authorizer_value(struct hf__arena *arena,
+                                              const struct hf__cel_authorizer *authorizer);
+struct hf__cel_value hf__cel_resource_check_value(struct hf__arena *arena,
+                                                  const struct hf__cel_authorizer *authorizer,
+                                                  const struct hf__cel_right *right);
+
+/* Their types. */
+extern const struct hf__cel_type hf__cel_authorizer_type;
+extern const struct hf__cel_type hf__cel_resource_check_type;

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The functions of `authorizer`. Each returns a value that has one more detail of the right that
+ * check() asks the host about.
+ *
+ * Invariant: a value does not change; a detail makes a copy, whose texts are shared.
+ */
+#include <string.h>
+
+#include "base/arena.h"
+#include "cel/authorizer.h"
+#include "cel/functions/tables.h"
+#include "cel/run.h"
+
+#define AUTHORIZER     "kubernetes.authorization.Authorizer"
+#define PATH_CHECK     "kubernetes.authorization.PathCheck"
+#define GROUP_CHECK    "kubernetes.authorization.GroupCheck"
+#define RESOURCE_CHECK "kubernetes.authorization.ResourceCheck"
+#define DECISION       "kubernetes.authorization.Decision"
+
+#define LABEL_MAX     63  /* bytes of the name of a namespace */
+#define SUBDOMAIN_MAX 253 /* bytes of the name of a service account */
+
+const struct hf__cel_type hf__cel_authorizer_type = {.kind = HF__CEL_OPAQUE,
+                                                     .weight = 1,
+                                                     .name = AUTHORIZER};
+const struct hf__cel_type hf__cel_resource_check_type = {.kind = HF__CEL_OPAQUE,
+                                                         .weight = 1,
+                                                         .name = RESOURCE_CHECK};
+static const struct hf__cel_type path_type = {.kind = HF__CEL_OPAQUE,
+                                              .weight = 1,
+                                              .name = PATH_CHECK};
+static const struct hf__cel_type group_type = {.kind = HF__CEL_OPAQUE,
+                                               .weight = 1,
+                                               .name = GROUP_CHECK};
+static const struct hf__cel_type decision_type = {.kind = HF__CEL_OPAQUE,
+                                                  .weight = 1,
+                                                  .name = DECISION};
+
+/* An authorizer, or a check of a path, a group or a resource. */
+struct check {
+        struct hf__cel_opaque opaque;
+        const struct hf__cel_authorizer *authorizer;
+        struct hf__cel_right right;
+};
+
+struct decided {
+        struct hf__cel_opaque opaque;
+        struct hf__cel_decision decision;
+};
+
+static bool is_same(const struct hf__cel_opaque *a, const struct hf__cel_opaque *b) {
+        return a == b;
+}
+
+static const struct check *check_of(struct hf__cel_value value) {
+        return (const struct check *)(const void *)value.as.opaque;
+}
+
+static const struct decided *decided_of(struct hf__cel_value value) {
+        return (const struct decided *)(const void *)value.as.opaque;
+}
+
+static void check_init(struct check *check, const struct hf__cel_type *type,
+                       const struct hf__cel_authorizer *authorizer,
+                       const struct hf__cel_right *right) {
+        *check = (struct check){.opaque = {.type = type, .equal = is_same},
+                                .authorizer = authorizer,
+                                .right = *right};
+}
+
+static struct hf__cel_value keep(struct hf__arena *arena, const struct check *check) {
+        struct check *kept = hf__arena_alloc(arena, sizeof *kept);
+
+        if (!kept)
+                return hf__cel_error_text("out of memory");
+        *kept = *check;
+        return hf__cel_opaque_value(&kept->opaque);
+}
+
+struct hf__cel_value hf__cel_authorizer_value(struct hf__arena *arena,
+                                              const struct hf__cel_authorizer *authorizer) {
+        static const struct hf__cel_right none = {"", NULL, "", "", "", "", "", NULL, NULL};
+        struct check check;
+
+        check_init(&check, &hf__cel_authorizer_type, authorizer, &none);
+        return keep(arena, &check);
+}
+
+struct hf__cel_value hf__cel_resource_check_value(struct hf__arena *arena,
+                                                  const struct hf__cel_authorizer *authorizer,
+                                                  const struct hf__cel_right *right) {
+        struct check check;
+
+        check_init(&check, &hf__cel_resource_check_type, authorizer, right);
+        return keep(arena, &check);
+}
+
+/* A copy of the check as a value of another type, with the text of an argument in *ret_text. NULL:
+ * the run has failed. */
+static struct check *extend(struct hf__cel_run *run, struct hf__cel_value value,
+                            const struct hf__cel_type *type, struct hf__cel_value argument,
+                            const char **ret_text) {
+        struct check *check = hf__cel_alloc(run, sizeof *check);
+        struct hf__cel_value text = hf__cel_copy_string(run, argument.as.text, argument.n);
+
+        if (!check || hf__cel_is_error(text))
+                return NULL;
+        *check = *check_of(value);
+        check->opaque.type = type;
+        *ret_text = text.as.text;
+        return check;
+}
+
+static struct hf__cel_value made(struct hf__cel_run *run, const struct check *check) {
+        return check ? hf__cel_opaque_value(&check->opaque) : hf__cel_failure(run);
+}
+
+static bool is_blank(struct hf__cel_value text) {
+        for (size_t i = 0; i < text.n; i++)
+                if (!memchr(" \t\n\v\f\r", text.as.text[i], 6))
+                        return false;
+        return true;
+}
+
+static struct hf__cel_value path(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                 unsigned n) {
+        const char *text = NULL;
+        struct check *check;
+
+        if (is_blank(args[1]))
+                return hf__cel_error_text("path must not be empty");
+        check = extend(run, args[0], &path_type, args[1], &text);
+        if (check)
+                check->right.path = text;
+        return made(run, check);
+}
+
+static struct hf__cel_value group(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                  unsigned n) {
+        const char *text = NULL;
+        struct check *check = extend(run, args[0], &group_type, args[1], &text);
+
+        if (check)
+                check->right.group = text;
+        return made(run, check);
+}
+
+/* Labels of lower case letters, digits and inner dashes, divided by dots. */
+static bool is_dns_name(struct hf__cel_value text, size_t max, bool dots) {
+        bool inner = false; /* the last character may end a label */
+
+        if (text.n == 0 || text.n > max)
+                return false;
+        for (size_t i = 0; i < text.n; i++) {
+                char c = text.as.text[i];
+
+                if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'))
+                        inner = true;
+                else if (c == '-' && i > 0 && text.as.text[i - 1] != '.')
+                        inner = false;
+                else if (c == '.' && dots && inner)
+                        inner = false;
+                else
+                        return false;
+        }
+        return inner;
+}
+
+static struct hf__cel_value service_account(struct hf__cel_run *run,
+                                            const struct hf__cel_value *args, unsigned n) {
+        const char *text = NULL;
+        struct hf__cel_value name;
+        struct check *check;
+
+        if (!is_dns_name(args[2], SUBDOMAIN_MAX, true))
+                return hf__cel_error_text("Invalid service account name");
+        if (!is_dns_name(args[1], LABEL_MAX, false))
+                return hf__cel_error_text("Invalid service account namespace");
+        check = extend(run, args[0], &hf__cel_authorizer_type, args[1], &text);
+        name = hf__cel_copy_string(run, args[2].as.text, args[2].n);
+        if (!check || hf__cel_is_error(name))
+                return hf__cel_failure(run);
+        check->right.account_ns = text;
+        check->right.account_name = name.as.text;
+        return made(run, check);
+}
+
+static struct hf__cel_value resource(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                     unsigned n) {
+        const char *text = NULL;
+        struct check *check;
+
+        if (is_blank(args[1]))
+                return hf__cel_error_text("resource must not be empty");
+        check = extend(run, args[0], &hf__cel_resource_check_type, args[1], &text);
+        if (check)
+                check->right.resource = text;
+        return made(run, check);
+}
+
+static struct hf__cel_value subresource(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                        unsigned n) {
+        const char *text = NULL;
+        struct check *check = extend(run, args[0], &hf__cel_resource_check_type, args[1], &text);
+
+        if (check)
+                check->right.subresource = text;
+        return made(run, check);
+}
+
+static struct hf__cel_value ns(struct hf__cel_run *run, const struct hf__cel_value *args,
+                               unsigned n) {
+        const char *text = NULL;
+        struct check *check = extend(run, args[0], &hf__cel_resource_check_type, args[1], &text);
+
+        if (check)
+                check->right.ns = text;
+        return made(run, check);
+}
+
+static struct hf__cel_value name(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                 unsigned n) {
+        const char *text = NULL;
+        struct check *check = extend(run, args[0], &hf__cel_resource_check_type, args[1], &text);
+
+        if (check)
+                check->right.name = text;
+        return made(run, check);
+}
+
+/* A selector narrows what is asked about. The authorizers that there are do not look at it, as
+ * Kubernetes' RBAC does not. */
+static struct hf__cel_value selector(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                     unsigned n) {
+        return args[0];
+}
+
+static struct hf__cel_value check(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                  unsigned n) {
+        struct hf__cel_value verb = hf__cel_copy_string(run, args[1].as.text, args[1].n);
+        struct decided *decided = hf__cel_alloc(run, sizeof *decided);
+        const struct check *asked = check_of(args[0]);
+        struct hf__cel_right right = asked->right;
+
+        if (hf__cel_is_error(verb) || !decided)
+                return hf__cel_failure(run);
+        right.verb = verb.as.text;
+        decided->opaque = (struct hf__cel_opaque){.type = &decision_type, .equal = is_same};
+        decided->decision = asked->authorizer->decide(run, asked->authorizer->data, &right);
+        return hf__cel_opaque_value(&decided->opaque);
+}
+
+static struct hf__cel_value allowed(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                    unsigned n) {
+        return hf__cel_bool(decided_of(args[0])->decision.allowed);
+}
+
+static struct hf__cel_value reason(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                   unsigned n) {
+        const char *text = decided_of(args[0])->decision.reason;
+
+        return hf__cel_string(text, strlen(text));
+}
+
+static struct hf__cel_value errored(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                    unsigned n) {
+        return hf__cel_bool(decided_of(args[0])->decision.error != NULL);
+}
+
+static struct hf__cel_value error(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                  unsigned n) {
+        const char *text = decided_of(args[0])->decision.error;
+
+        return hf__cel_string(text ? text : "", text ? strlen(text) : 0);
+}
+
+#define ONE HF__CEL_COST_ONE
+
+const struct hf__cel_row hf__cel_authorizers[] = {
+        {"path", "." AUTHORIZER "(string) -> " PATH_CHECK, path, ONE},
+        {"group", "." AUTHORIZER "(string) -> " GROUP_CHECK, group, ONE},
+        {"serviceAccount", "." AUTHORIZER "(string, string) -> " AUTHORIZER, service_account, ONE},
+        {"resource", "." GROUP_CHECK "(string) -> " RESOURCE_CHECK, resource, ONE},
+        {"subresource", "." RESOURCE_CHECK "(string) -> " RESOURCE_CHECK, subresource, ONE},
+        {"namespace", "." RESOURCE_CHECK "(string) -> " RESOURCE_CHECK, ns, ONE},
+        {"name", "." RESOURCE_CHECK "(string) -> " RESOURCE_CHECK, name, ONE},
+        {"fieldSelector", "." RESOURCE_CHECK "(string) -> " RESOURCE_CHECK, selector,
+         HF__CEL_COST_SELECTOR},
+        {"labelSelector", "." RESOURCE_CHECK "(string) -> " RESOURCE_CHECK, selector,
+         HF__CEL_COST_SELECTOR},
+        {"check", "." PATH_CHECK "(string) -> " DECISION, check, HF__CEL_COST_AUTHORIZATION},
+        {"check", "." RESOURCE_CHECK "(string) -> " DECISION, check, HF__CEL_COST_AUTHORIZATION},
+        {"allowed", "." DECISION "() -> bool", allowed, ONE},
+        {"reason", "." DECISION "() -> string", reason, ONE},
+        {"errored", "." DECISION "() -> bool", errored, ONE},
+        {"error", "." DECISION "() -> string", error, ONE},
+        {NULL, NULL, NULL, ONE},
+};
