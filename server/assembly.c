@@ -208,6 +208,19 @@ static void on_copy_begun(void *ctx) {
 
 /* The plug-ins of admission, in the order of kube-apiserver. */
 static int make_admission(struct hfd_server *server) {
+        struct hfd_work_pool *work = server->registry->work;
+        struct hfd_admission_plugin plugin;
+        int r = hfd_policy_plugin_new(server->cacher, work, true, &server->mutating_policies);
+
+        if (r == 0)
+                r = hfd_policy_plugin_new(server->cacher, work, false,
+                                          &server->validating_policies);
+        if (r != 0)
+                return r;
+        plugin = hfd_policy_plugin_of_chain(server->mutating_policies);
+        hfd_admission_chain_add(&server->admission, &plugin);
+        plugin = hfd_policy_plugin_of_chain(server->validating_policies);
+        hfd_admission_chain_add(&server->admission, &plugin);
         server->registry->admission = &server->admission;
         return hfd_admission_feed_new(&server->host, &server->admission, &server->admission_feed);
 }
@@ -444,6 +457,8 @@ void hfd_assembly_free(struct hfd_server *server) {
         server->cacher = hfd_cacher_free(server->cacher);
         server->kind_feed = hfd_kind_feed_free(server->kind_feed);
         server->admission_feed = hfd_admission_feed_free(server->admission_feed);
+        server->mutating_policies = hfd_policy_plugin_free(server->mutating_policies);
+        server->validating_policies = hfd_policy_plugin_free(server->validating_policies);
         if (server->store)
                 server->store->ops->free(server->store);
         server->store = NULL;
