@@ -48,9 +48,10 @@ static void put_member(struct hf__strbuf *s, const char *comma, const char *key,
 static void put_cause(struct hf__strbuf *s, const char *comma, const char *reason, const char *text,
                       const char *field) {
         hf__strbuf_puts(s, comma);
-        put_member(s, "{", "reason", reason);
-        put_member(s, ",", "message", text);
-        if (field)
+        if (*reason)
+                put_member(s, "{", "reason", reason);
+        put_member(s, *reason ? "," : "{", "message", text);
+        if (field && (*field || *reason))
                 put_member(s, ",", "field", field);
         hf__strbuf_putc(s, '}');
 }
