@@ -214,23 +214,42 @@ static size_t max_webhook_calls(const struct hfd_config *config) {
         return n > WEBHOOK_CALLS_MIN ? n : WEBHOOK_CALLS_MIN;
 }
 
-/* The plug-ins of admission, in the order of kube-apiserver. */
-static int make_admission(struct hfd_server *server) {
+static int make_policies(struct hfd_server *server) {
+        struct hfd_work_pool *work = server->registry->work;
+        int r = hfd_policy_plugin_new(server->cacher, work, true, &server->mutating_policies);
+
+        return r != 0 ? r
+                      : hfd_policy_plugin_new(server->cacher, work, false,
+                                              &server->validating_policies);
+}
+
+static int make_webhooks(struct hfd_server *server) {
         const struct hfd_webhooks_config config = {.cacher = server->cacher,
                                                    .outbound = server->outbound,
                                                    .services = server->services,
                                                    .max_calls = max_webhook_calls(server->config)};
         int r = hfd_webhooks_new(&server->host, &config, true, &server->mutating_webhooks);
 
+        return r != 0 ? r
+                      : hfd_webhooks_new(&server->host, &config, false,
+                                         &server->validating_webhooks);
+}
+
+/* The plug-ins of admission, in the order of kube-apiserver. */
+static int make_admission(struct hfd_server *server) {
+        int r = make_policies(server);
+
         if (r == 0)
-                r = hfd_webhooks_new(&server->host, &config, false, &server->validating_webhooks);
+                r = make_webhooks(server);
         if (r != 0)
                 return r;
-        const struct hfd_admission_plugin mutating = hfd_webhooks_plugin(server->mutating_webhooks),
-                                          validating =
-                                                  hfd_webhooks_plugin(server->validating_webhooks);
-        hfd_admission_chain_add(&server->admission, &mutating);
-        hfd_admission_chain_add(&server->admission, &validating);
+        const struct hfd_admission_plugin plugins[] =
+                {hfd_policy_plugin_of_chain(server->mutating_policies),
+                 hfd_webhooks_plugin(server->mutating_webhooks),
+                 hfd_policy_plugin_of_chain(server->validating_policies),
+                 hfd_webhooks_plugin(server->validating_webhooks)};
+        for (size_t i = 0; i < sizeof plugins / sizeof plugins[0]; i++)
+                hfd_admission_chain_add(&server->admission, &plugins[i]);
         server->registry->admission = &server->admission;
         return hfd_admission_feed_new(&server->host, &server->admission, &server->admission_feed);
 }
@@ -471,6 +490,8 @@ void hfd_assembly_free(struct hfd_server *server) {
         server->admission_feed = hfd_admission_feed_free(server->admission_feed);
         server->mutating_webhooks = hfd_webhooks_free(server->mutating_webhooks);
         server->validating_webhooks = hfd_webhooks_free(server->validating_webhooks);
+        server->mutating_policies = hfd_policy_plugin_free(server->mutating_policies);
+        server->validating_policies = hfd_policy_plugin_free(server->validating_policies);
         if (server->store)
                 server->store->ops->free(server->store);
         server->store = NULL;

@@ -43,7 +43,7 @@ class Configured:
                    "objectSelector": {"matchLabels": {"on": name}}, **more}
         # The last webhook shows when the configuration counts: it is asked about objects of its own.
         probe = {**webhook, "name": f"probe.{name}.example.com", "clientConfig": hooks.client("/probe"), "failurePolicy": "Fail", "namespaceSelector": {},
-                 "objectSelector": {"matchLabels": {"probe": name}}, "rules": [RULE]}
+                 "objectSelector": {"matchLabels": {"probe": name}}, "rules": [RULE], "matchConditions": None}
         self.body = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": ("Mutating" if mutating else "Validating") + "WebhookConfiguration",
                      "metadata": {"name": name}, "webhooks": [webhook, probe]}
 
@@ -197,6 +197,19 @@ def test_selectors_of_namespaces_and_collections(server, hooks):
         assert reply.code == 400 and message(reply) == 'admission webhook "keep.example.com" denied the request: no'
         assert len(server.ask("GET", "/api/v1/namespaces/free/configmaps").json["items"]) >= 2
     assert server.ask("DELETE", "/api/v1/namespaces/free/configmaps").code == 200
+
+
+def test_match_conditions_choose_requests(server, hooks):
+    hooks.answers["/deny"] = lambda _: {"allowed": False}
+    condition = {"name": "by-name", "expression": "object.metadata.name.startsWith('bad') && request.operation == 'CREATE'"}
+    with Configured(server, hooks, "conditions", hooks.client("/deny"), matchConditions=[condition]):
+        assert server.ask("POST", MAPS, config_map("bad-one", on="conditions")).code == 400
+        assert server.ask("POST", MAPS, config_map("good-one", on="conditions")).code == 201
+        assert server.ask("DELETE", MAPS + "/good-one").code == 200
+    failing = {"name": "failing", "expression": "object.data.missing == 'x'"}
+    with Configured(server, hooks, "failing", hooks.client("/deny"), matchConditions=[failing]):
+        reply = server.ask("POST", MAPS, config_map("a", on="failing"))
+        assert reply.code == 403 and "no such key" in message(reply)
 
 
 def test_configurations_are_never_guarded_by_webhooks(server, hooks):
