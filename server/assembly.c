@@ -17,6 +17,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -235,6 +236,34 @@ static int make_webhooks(struct hfd_server *server) {
                                          &server->validating_webhooks);
 }
 
+/* Loads the plug-ins of --admission-plugin, which come first. */
+static int load_plugins(struct hfd_server *server, struct hf_status *reterr_status) {
+        const char *text = server->config->admission_plugins;
+        char *paths = strdup(text ? text : ""), *save = NULL;
+        size_t n = 0;
+        int r = paths ? 0 : -ENOMEM;
+
+        for (char *path = r == 0 ? strtok_r(paths, ",", &save) : NULL; path && r == 0;
+             path = strtok_r(NULL, ",", &save)) {
+                if (n == HFD_C_PLUGINS_MAX) {
+                        r = hf_fail(reterr_status, HF_E_INVALID,
+                                    "flag --admission-plugin: more than %d files",
+                                    HFD_C_PLUGINS_MAX);
+                        break;
+                }
+                r = hfd_flag_result("admission-plugin",
+                                    hfd_c_plugin_load(path, &server->c_plugins[n], reterr_status),
+                                    reterr_status);
+                if (r != 0)
+                        break;
+                const struct hfd_admission_plugin plugin =
+                        hfd_c_plugin_of_chain(server->c_plugins[n++]);
+                hfd_admission_chain_add(&server->admission, &plugin);
+        }
+        free(paths);
+        return note_mistake(server, r);
+}
+
 /* The plug-ins of admission, in the order of kube-apiserver. */
 static int make_admission(struct hfd_server *server) {
         int r = make_policies(server);
@@ -435,6 +464,8 @@ static int make_objects(struct hfd_server *server, int *listen_fd,
         if (r == 0)
                 r = make_auth(server, reterr_status);
         if (r == 0)
+                r = load_plugins(server, reterr_status);
+        if (r == 0)
                 r = make_api(server, reterr_status);
         if (r == 0)
                 r = make_audit(server, reterr_status);
@@ -488,6 +519,8 @@ void hfd_assembly_free(struct hfd_server *server) {
         server->cacher = hfd_cacher_free(server->cacher);
         server->kind_feed = hfd_kind_feed_free(server->kind_feed);
         server->admission_feed = hfd_admission_feed_free(server->admission_feed);
+        for (size_t i = 0; i < HFD_C_PLUGINS_MAX; i++)
+                server->c_plugins[i] = hfd_c_plugin_free(server->c_plugins[i]);
         server->mutating_webhooks = hfd_webhooks_free(server->mutating_webhooks);
         server->validating_webhooks = hfd_webhooks_free(server->validating_webhooks);
         server->mutating_policies = hfd_policy_plugin_free(server->mutating_policies);

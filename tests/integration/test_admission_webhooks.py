@@ -2,15 +2,17 @@
 """Admission webhooks: a real HTTPS server is asked about writes, and its answers and failures count as with kube-apiserver."""
 import json
 import pathlib
+import subprocess
 import tempfile
 import threading
 
 import pytest
 
-from holdfastd import wait_until
+from holdfastd import HOLDFASTD, wait_until
 from memory_server import MemoryServer
 from webhook_server import WebhookServer, make_certificate, patch
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/"
 MAPS = "/api/v1/namespaces/default/configmaps"
 RULE = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE", "DELETE"], "resources": ["configmaps"]}
@@ -260,3 +262,21 @@ def test_a_change_counts_on_the_other_instance(cluster, hooks):
     wait_until("the webhook on both instances", lambda: refused(one) and refused(other))
     assert other.request("DELETE", CONFIGURATIONS + "validatingwebhookconfigurations/both")[0] == 200
     wait_until("no webhook on both instances", lambda: not refused(one) and not refused(other))
+
+
+def test_a_plugin_in_c_changes_and_refuses_objects(tmp_path):
+    tmp_path.chmod(0o700)
+    plugin = tmp_path / "admission.so"
+    subprocess.run(["cc", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", ROOT / "examples" / "admission.c", f"-I{ROOT}/base/include",
+                    "-I/usr/include/cjson", "-lcjson", "-o", plugin], check=True)
+    with MemoryServer(f"--admission-plugin={plugin}") as server:
+        reply = server.ask("POST", MAPS, config_map("a"))
+        assert reply.code == 403 and message(reply) == 'admission plug-in "owner" denied the request: the label "owner" is missing'
+        reply = server.ask("POST", MAPS, config_map("a", owner="nobody"))
+        assert reply.code == 201 and reply.json["metadata"]["annotations"] == {"example.com/seen": "holdfast-admin"}
+        assert reply.warnings == ['299 - "nobody owns a"']
+        assert server.ask("DELETE", MAPS + "/a").code == 200
+    plugin.chmod(0o777)
+    refused = subprocess.run([HOLDFASTD, "--storage=memory", "--secure-port=0", f"--write-kubeconfig={tmp_path}/kubeconfig", f"--admission-plugin={plugin}"],
+                             capture_output=True, text=True, timeout=60, check=False)
+    assert refused.returncode == 2 and "--admission-plugin" in refused.stderr
