@@ -5,9 +5,9 @@
  * Established. It has a version, with a row for the rest of the server, for each version that is
  * served, and for the one in which objects are stored.
  *
- * A kind is immutable, but for two marks and a number, and counted. A reference to a row is one to
- * its kind (hfd_resource_ref). A changed definition makes another kind; requests and objects that
- * have the old one keep it. Pure. Thread: any.
+ * A kind is immutable except for two marks and a number, and has a reference count. A reference to
+ * a row is one to its kind (hfd_resource_ref). A changed definition makes another kind; requests
+ * and objects that have the old one keep it. Pure. Thread: any.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -53,7 +53,8 @@ struct hfd_custom_kind {
         struct hf__json *names;    /* owned; status.acceptedNames */
         struct hf__json *spec;     /* owned; without the schemas, and with versions */
         uint64_t revision; /* of the definition when it was last looked at; for its follower */
-        /* Two kinds with equal `hash` are the same; with equal `form`, their stored objects. */
+        /* Digests. Kinds with equal `hash` are the same kind; those with equal `form` have the
+         * same objects in memory. */
         unsigned char hash[HFD_CUSTOM_HASH], form[HFD_CUSTOM_HASH];
         const struct hfd_custom_version *storage; /* one of versions */
         pthread_mutex_t mu;
@@ -68,7 +69,7 @@ struct hfd_custom_kind {
  * definition: a stored CustomResourceDefinition, which is not changed. bytes: the same; the kind
  * keeps a reference. NULL = its schemas cannot be shown. slot: the permanent row of
  * its group and plural (custom_table.h), which outlives the kind. Takes milliseconds if a schema is
- * large. 0; -ENOMEM; or HF_E_INVALID: the definition cannot be served (it is no valid one).
+ * large. 0; -ENOMEM; or HF_E_INVALID: the definition is not valid, so it cannot be served.
  */
 int hfd_custom_kind_new(const struct hf__json *definition, struct hf__buf *bytes,
                         const struct hfd_resource *slot, uint64_t revision,

@@ -84,6 +84,10 @@ static int rename_members(const struct hfd_conversion *conversion, struct hf__js
                           bool to_stored) {
         int r = 0;
 
+        if (to_stored && conversion->to_stored)
+                r = conversion->to_stored(object);
+        else if (!to_stored && conversion->from_stored)
+                r = conversion->from_stored(object);
         for (size_t i = 0; r == 0 && i < conversion->n_renamed; i++) {
                 const struct hfd_renamed *renamed = &conversion->renamed[i];
                 r = to_stored ? rename_member(object, renamed->name, renamed->stored)
@@ -93,19 +97,32 @@ static int rename_members(const struct hfd_conversion *conversion, struct hf__js
 }
 
 /* The same for a set of fields (FieldsV1), where "f:" precedes each name. */
-static int rename_fields(const struct hfd_conversion *conversion, struct hf__json *fields,
-                         bool to_stored) {
+static int rename_set(const struct hfd_renamed *all, size_t n, struct hf__json *fields,
+                      bool to_stored) {
         char from[80], to[80];
         int r = 0;
 
-        for (size_t i = 0; r == 0 && i < conversion->n_renamed; i++) {
-                const struct hfd_renamed *renamed = &conversion->renamed[i];
-                (void)snprintf(from, sizeof from, "f:%s",
-                               to_stored ? renamed->name : renamed->stored);
-                (void)snprintf(to, sizeof to, "f:%s", to_stored ? renamed->stored : renamed->name);
-                r = rename_member(fields, from, to);
+        if (!hf__json_is_object(fields))
+                return 0;
+        for (size_t i = 0; r == 0 && i < n; i++) {
+                (void)snprintf(from, sizeof from, "f:%s", to_stored ? all[i].name : all[i].stored);
+                (void)snprintf(to, sizeof to, "f:%s", to_stored ? all[i].stored : all[i].name);
+                if (!hf__json_get(fields, to)) /* clients may send any set */
+                        r = rename_member(fields, from, to);
         }
         return r;
+}
+
+static int rename_fields(const struct hfd_conversion *conversion, struct hf__json *fields,
+                         bool to_stored) {
+        int r = rename_set(conversion->renamed, conversion->n_renamed, fields, to_stored);
+
+        if (r == 0)
+                r = rename_set(conversion->spec_fields, conversion->n_spec_fields,
+                               hf__json_get(fields, "f:spec"), to_stored);
+        return r == 0 ? rename_set(conversion->status_fields, conversion->n_status_fields,
+                                   hf__json_get(fields, "f:status"), to_stored)
+                      : r;
 }
 
 /* ---- the owners of fields ---- */

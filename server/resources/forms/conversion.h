@@ -29,7 +29,8 @@
  * hfd_conversion_encode search the table of resources for another version of the kind. If there is
  * none, they only parse and encode.
  *
- * A conversion only renames members of the object. Pure, except for reference counts. Thread: any.
+ * Most conversions only rename members of the object. Pure, except for reference counts. Thread:
+ * any.
  */
 #include "server/resources/object.h"
 #include "server/resources/resource.h"

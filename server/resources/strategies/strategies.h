@@ -89,6 +89,17 @@ void hfd_event_validate(const struct hf__json *object, const struct hf__json *ol
 void hfd_new_event_validate(const struct hf__json *object, const struct hf__json *old,
                             struct hfd_causes *causes);
 
+/* flow/: FlowSchemas and PriorityLevelConfigurations, which share the rules of their status */
+extern const struct hfd_schema hfd_flow_schema_schema, hfd_priority_level_schema;
+int hfd_flow_schema_prepare(struct hf__json *object, const struct hf__json *old);
+void hfd_flow_schema_validate(const struct hf__json *object, const struct hf__json *old,
+                              struct hfd_causes *causes);
+int hfd_priority_level_prepare(struct hf__json *object, const struct hf__json *old);
+void hfd_priority_level_validate(const struct hf__json *object, const struct hf__json *old,
+                                 struct hfd_causes *causes);
+void hfd_flow_validate_status(const struct hf__json *object, const struct hf__json *old,
+                              struct hfd_causes *causes);
+
 /* lease.c */
 extern const struct hfd_schema hfd_lease_schema;
 void hfd_lease_validate(const struct hf__json *object, const struct hf__json *old,
