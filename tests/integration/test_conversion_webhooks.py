@@ -247,6 +247,20 @@ def test_a_watch_gets_its_version_in_order(server):
         assert watch.next()["object"]["spec"] == {"name": "y", "port": 6, "replicas": 1}
 
 
+def test_many_watches_take_turns(server):
+    good(server.ask("POST", path("v1"), gate("v1", port=0)), 201)
+    watches = [Watch(server, path("v2") + "?watch=1") for _ in range(80)]
+    try:
+        for watch in watches:
+            assert watch.next()["object"]["spec"]["port"] == 0
+        good(server.ask("PATCH", path("v1", "a"), {"spec": {"host": "x:1"}}, content_type=MERGE))
+        for watch in watches:
+            assert watch.next()["object"]["spec"]["port"] == 1
+    finally:
+        for watch in watches:
+            watch.connection.close()
+
+
 # ---- failures ----
 
 def failing(server, *requests):
