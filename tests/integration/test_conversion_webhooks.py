@@ -4,6 +4,7 @@ objects to a new storage version. v1 has spec.host as "name:port", v2 has spec.n
 import copy
 import http.client
 import json
+import signal
 import threading
 
 import pytest
@@ -396,6 +397,32 @@ def test_a_hung_webhook_holds_nobody_else(server, hooks):
     assert sorted(reply.code for reply in replies) == 64 * [200] + 26 * [429]
     hooks.hook.release.clear()
     good(server.ask("DELETE", "/api/v1/namespaces/default/configmaps/c"))
+
+
+def test_a_server_stops_while_a_webhook_hangs(tmp_path):
+    hooks = Hooks(tmp_path / "hook")
+    server = MemoryServer()
+    try:
+        define(server, definition(hooks.client))
+        good(server.ask("POST", path("v1"), gate("v1")), 201)
+        with Watch(server, path("v2") + "?watch=1") as watch:
+            assert watch.next()["type"] == "ADDED"
+            hooks.hang = True
+            before = len(hooks.hook.calls)
+            replies = []
+            thread = threading.Thread(target=lambda: replies.append(server.ask("GET", path("v2", "a") + "?timeout=2s")))
+            thread.start()
+            good(server.ask("PATCH", path("v1", "a"), {"spec": {"host": "x:2"}}, content_type=MERGE))
+            wait_until("a request and the watch to hang", lambda: len(hooks.hook.calls) == before + 2)
+            server.child.send_signal(signal.SIGTERM)
+            # The request ends with its own time limit, the watch at once; what hangs holds nothing.
+            assert server.child.wait(30) == 0, server.log_text()
+            thread.join()
+            assert replies[0].code == 500 and replies[0].json["message"].endswith('?timeout=30s": context deadline exceeded')
+            assert watch.next() is None
+    finally:
+        hooks.hook.close()
+        server.end()
 
 
 # ---- admission ----
