@@ -51,7 +51,7 @@ static void put_cause(struct hf__strbuf *s, const char *comma, const char *reaso
         if (*reason)
                 put_member(s, "{", "reason", reason);
         put_member(s, *reason ? "," : "{", "message", text);
-        if (field)
+        if (field && (*field || *reason))
                 put_member(s, ",", "field", field);
         hf__strbuf_putc(s, '}');
 }

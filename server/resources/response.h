@@ -35,8 +35,8 @@ void hfd_response_ok(struct hfd_response *response, int code, struct hf__buf *bo
 struct hfd_details {
         const char *name, *group;
         const char *kind;         /* the plural; the Kind in a 422 */
-        const char *cause_reason; /* a single cause; NULL = none, and ignore the next two; "" =
-                                     without */
+        const char *cause_reason; /* a single cause; "" = it has no reason; NULL = there is none,
+                                   * and the next two members are ignored */
         const char *cause_text;
         const char *cause_field;
         const struct hfd_causes *causes; /* a list, which follows the single cause */

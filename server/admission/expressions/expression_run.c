@@ -34,6 +34,7 @@ void hfd_expression_run_init(struct hfd_expression_run *run, const struct hfd_ex
         run->set = set;
         run->input = input;
         run->budget = budget;
+        run->allowance = NULL;
         run->memos = NULL;
         run->variables_cost = 0;
         run->depth = 0;
@@ -155,11 +156,31 @@ static bool pay(struct hfd_expression_run *run, uint64_t cost) {
         return true;
 }
 
+/* Whether the cost is within the allowance of the request; if so, it is taken from it. */
+static bool is_allowed(struct hfd_expression_run *run, uint64_t cost) {
+        struct hfd_expression_allowance *allowance = run->allowance;
+
+        if (!allowance)
+                return true;
+        if (cost > allowance->left || allowance->spent) {
+                allowance->spent = true;
+                return false;
+        }
+        allowance->left -= cost;
+        return true;
+}
+
 static int evaluate(struct hfd_expression_run *run, const struct hfd_expression *expression,
                     struct hf__cel_value *ret_value) {
         struct hf__cel_limits limits = {.cost = HFD_EXPRESSION_COST};
         uint64_t cost = 0;
         int r;
+
+        if (!is_allowed(run, 0))
+                return -EDQUOT;
+        /* 0 would be the default. */
+        if (run->allowance && run->allowance->left < limits.cost)
+                limits.cost = run->allowance->left + 1;
 
         for (unsigned i = 0; i < HFD_SLOTS_OF_EXPRESSION; i++)
                 if (!run->made[i] && hf__cel_program_uses(expression->program, i)) {
@@ -173,6 +194,8 @@ static int evaluate(struct hfd_expression_run *run, const struct hfd_expression 
         run->depth -= expression->depth;
         if (run->arena.failed)
                 return -ENOMEM;
+        if (!is_allowed(run, cost))
+                return -EDQUOT;
         /* Of a variable, the expression that reads it pays in the end. */
         if (run->depth > 0) {
                 run->variables_cost += cost;

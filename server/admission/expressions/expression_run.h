@@ -28,10 +28,18 @@ struct hf__strbuf;
 
 struct hfd_expression_memo;
 
+/* What all runs of a request may cost on a thread that serves other requests, too. More: all
+ * further evaluations fail, `spent` is set, and the caller begins again on another thread. */
+struct hfd_expression_allowance {
+        uint64_t left;
+        bool spent;
+};
+
 struct hfd_expression_run {
         const struct hfd_expressions *set;
         const struct hfd_expression_input *input;
-        uint64_t budget; /* what is left */
+        uint64_t budget;                            /* what is left */
+        struct hfd_expression_allowance *allowance; /* the caller's; NULL: there is none */
         struct hf__arena arena;
         struct hf__cel_value values[HFD_SLOTS_OF_EXPRESSION];
         bool made[HFD_SLOTS_OF_EXPRESSION];

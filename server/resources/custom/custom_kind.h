@@ -5,8 +5,8 @@
  * Established. It has a version, with a row for the rest of the server, for each version that is
  * served, and for the one in which objects are stored.
  *
- * A kind is immutable except for two marks and a number, and has a reference count. A reference to
- * a row is one to its kind (hfd_resource_ref). A changed definition makes another kind; requests
+ * A kind is immutable except for its marks and two numbers, and has a reference count. A reference
+ * to a row is one to its kind (hfd_resource_ref). A changed definition makes another kind; requests
  * and objects that have the old one keep it. Pure. Thread: any.
  */
 #include <pthread.h>
@@ -49,12 +49,13 @@ struct hfd_custom_kind {
          * version in which they are stored, which may be one of an earlier definition, so that
          * `versions` has all of them. */
         bool is_converted_elsewhere;
-        atomic_uint n_conversions;    /* calls of the webhook for requests that are under way */
-        unsigned n_watch_conversions; /* and for watches; guarded by registry/convert/convert_turns
-                                       */
-        struct hf__json *names;       /* owned; status.acceptedNames */
-        struct hf__json *spec;        /* owned; without the schemas, and with versions */
-        uint64_t revision; /* of the definition when it was last looked at; for its follower */
+        atomic_uint n_conversions; /* calls of the webhook for requests that are under way */
+        /* And for watches; guarded by registry/convert/convert_turns. */
+        unsigned n_watch_conversions;
+        struct hf__json *names; /* owned; status.acceptedNames */
+        struct hf__json *spec;  /* owned; without the schemas, and with versions */
+        /* The revision at which the definition was last looked at. `terminating` is not older. */
+        _Atomic uint64_t revision;
         /* Digests. Kinds with equal `hash` are the same kind; those with equal `form` have the
          * same objects in memory. */
         unsigned char hash[HFD_CUSTOM_HASH], form[HFD_CUSTOM_HASH];
