@@ -25,7 +25,7 @@
 #define HFD_CONVERT_MAX         192
 
 /* failure NULL: all objects are converted. Otherwise the response for the client (500, or 429 if
- * there were too many calls), borrowed, and the objects are as they were. */
+ * there were too many calls), borrowed, and no object has changed its version. */
 typedef void hfd_convert_done(void *ctx, const struct hfd_response *failure);
 
 struct hfd_convert {
