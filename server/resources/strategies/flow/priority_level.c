@@ -4,7 +4,6 @@
  * defaults are those of kube-apiserver. server/flow/ says what a level means here.
  */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -158,6 +157,20 @@ static void refuse(struct hfd_causes *causes, const char *field, int64_t number,
         hfd_cause_invalid(causes, field, value, detail);
 }
 
+/*
+ * Whether a hash of ENTROPY_BITS_MAX bits is enough to deal any hand: Kubernetes deals the hand of
+ * a flow from one. That is queues to the power of hand, which is at most queues, compared without
+ * libm, which nothing else of the server needs.
+ */
+static bool hands_fit(int64_t queues, int64_t hand) {
+        const double max = (double)(UINT64_C(1) << ENTROPY_BITS_MAX);
+        double hands = 1;
+
+        for (int64_t i = 0; i < hand && hands <= max; i++)
+                hands *= (double)queues;
+        return hands <= max;
+}
+
 #define QUEUING "spec.limited.limitResponse.queuing"
 
 static void validate_hand(int64_t queues, int64_t hand, struct hfd_causes *causes) {
@@ -173,9 +186,7 @@ static void validate_hand(int64_t queues, int64_t hand, struct hfd_causes *cause
                 refuse(causes, QUEUING ".handSize", hand, detail);
                 return;
         }
-        /* Kubernetes deals the hand of a flow from a hash of so many bits. */
-        double bits = ceil(log2((double)queues) * (double)hand);
-        if (bits <= ENTROPY_BITS_MAX)
+        if (hands_fit(queues, hand))
                 return;
         (void)snprintf(detail, sizeof detail,
                        "required entropy bits of deckSize %" PRId64 " and handSize %" PRId64
