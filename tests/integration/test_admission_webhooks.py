@@ -222,6 +222,23 @@ def test_configurations_are_never_guarded_by_webhooks(server, hooks):
         assert server.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "never"}}).code == 400
 
 
+def test_no_webhook_costs_a_leader_its_lease(server, hooks):
+    leases = {"apiGroups": ["coordination.k8s.io"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*/*"]}
+    hooks.answers["/no-lease"] = lambda _: {"allowed": False}
+
+    def lease():
+        return server.ask("GET", "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/holdfast-controllers").json["spec"]
+    with Configured(server, hooks, "leases", hooks.client("/no-lease"), objectSelector={}, rules=[leases]):
+        reply = server.ask("POST", "/apis/coordination.k8s.io/v1/namespaces/default/leases", {"metadata": {"name": "a"}})
+        assert reply.code == 400  # other people's are asked about
+        before = seen = lease()
+        for _ in range(2):
+            wait_until("another renewal", lambda: lease()["renewTime"] != seen["renewTime"])
+            seen = lease()
+        assert seen["acquireTime"] == before["acquireTime"]
+        assert {r["name"] for r in hooks.calls("/no-lease")} == {"a"}
+
+
 def test_others_are_unharmed_while_a_webhook_hangs(server, hooks):
     """It holds a quarter of the places of writing requests; more requests about it are told to come again."""
     hooks.answers["/hang"] = lambda _: {}
