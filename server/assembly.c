@@ -27,6 +27,7 @@
 #include "server/bootstrap_phases.h"
 #include "server/cacher/slots/kind_feed.h"
 #include "server/certificates/certificates.h"
+#include "server/configured_admission/configured_admission.h"
 #include "server/debug_leader.h"
 #include "server/election.h"
 #include "server/handlers/documents/documents.h"
@@ -252,82 +253,6 @@ static void on_copy_begun(void *ctx) {
         hfd_server_wake(server);
 }
 
-/* One webhook may hold a quarter of the places that writing requests have. */
-#define WEBHOOK_CALLS_MIN 16
-static size_t max_webhook_calls(const struct hfd_config *config) {
-        size_t n = (size_t)config->max_mutating_requests_inflight / 4;
-
-        return n > WEBHOOK_CALLS_MIN ? n : WEBHOOK_CALLS_MIN;
-}
-
-static int make_policies(struct hfd_server *server) {
-        struct hfd_work_pool *work = server->registry->work;
-        int r = hfd_policy_plugin_new(server->cacher, work, true, &server->mutating_policies);
-
-        return r != 0 ? r
-                      : hfd_policy_plugin_new(server->cacher, work, false,
-                                              &server->validating_policies);
-}
-
-static int make_webhooks(struct hfd_server *server) {
-        const struct hfd_webhooks_config config = {.cacher = server->cacher,
-                                                   .outbound = server->outbound,
-                                                   .services = server->services,
-                                                   .max_calls = max_webhook_calls(server->config)};
-        int r = hfd_webhooks_new(&server->host, &config, true, &server->mutating_webhooks);
-
-        return r != 0 ? r
-                      : hfd_webhooks_new(&server->host, &config, false,
-                                         &server->validating_webhooks);
-}
-
-/* Loads the plug-ins of --admission-plugin, which come first. */
-static int load_plugins(struct hfd_server *server, struct hf_status *reterr_status) {
-        const char *text = server->config->admission_plugins;
-        char *paths = strdup(text ? text : ""), *save = NULL;
-        size_t n = 0;
-        int r = paths ? 0 : -ENOMEM;
-
-        for (char *path = r == 0 ? strtok_r(paths, ",", &save) : NULL; path && r == 0;
-             path = strtok_r(NULL, ",", &save)) {
-                if (n == HFD_C_PLUGINS_MAX) {
-                        r = hf_fail(reterr_status, HF_E_INVALID,
-                                    "flag --admission-plugin: more than %d files",
-                                    HFD_C_PLUGINS_MAX);
-                        break;
-                }
-                r = hfd_flag_result("admission-plugin",
-                                    hfd_c_plugin_load(path, &server->c_plugins[n], reterr_status),
-                                    reterr_status);
-                if (r != 0)
-                        break;
-                const struct hfd_admission_plugin plugin =
-                        hfd_c_plugin_of_chain(server->c_plugins[n++]);
-                hfd_admission_chain_add(&server->admission, &plugin);
-        }
-        free(paths);
-        return note_mistake(server, r);
-}
-
-/* The plug-ins of admission, in the order of kube-apiserver. */
-static int make_admission(struct hfd_server *server) {
-        int r = make_policies(server);
-
-        if (r == 0)
-                r = make_webhooks(server);
-        if (r != 0)
-                return r;
-        const struct hfd_admission_plugin plugins[] =
-                {hfd_policy_plugin_of_chain(server->mutating_policies),
-                 hfd_webhooks_plugin(server->mutating_webhooks),
-                 hfd_policy_plugin_of_chain(server->validating_policies),
-                 hfd_webhooks_plugin(server->validating_webhooks)};
-        for (size_t i = 0; i < sizeof plugins / sizeof plugins[0]; i++)
-                hfd_admission_chain_add(&server->admission, &plugins[i]);
-        server->registry->admission = &server->admission;
-        return hfd_admission_feed_new(&server->host, &server->admission, &server->admission_feed);
-}
-
 /* The cacher, the registry and their helpers, which execute requests. They send nothing to the
  * store before hfd_boot_run. */
 static int make_api(struct hfd_server *server, struct hf_status *reterr_status) {
@@ -350,7 +275,7 @@ static int make_api(struct hfd_server *server, struct hf_status *reterr_status) 
         if (r == 0)
                 r = hfd_registry_new(&server->host, server->cacher, &server->registry);
         if (r == 0)
-                r = make_admission(server);
+                r = hfd_configured_admission_make(server);
         if (r == 0)
                 hfd_registry_use_webhooks(server->registry, server->outbound, server->services);
         if (r == 0)
@@ -514,7 +439,7 @@ static int make_objects(struct hfd_server *server, int *listen_fd,
         if (r == 0)
                 r = make_auth(server, reterr_status);
         if (r == 0)
-                r = load_plugins(server, reterr_status);
+                r = note_mistake(server, hfd_configured_admission_load(server, reterr_status));
         if (r == 0)
                 r = make_api(server, reterr_status);
         if (r == 0)
@@ -572,13 +497,7 @@ void hfd_assembly_free(struct hfd_server *server) {
         hfd_admission_feed_stop(server->admission_feed);
         server->cacher = hfd_cacher_free(server->cacher);
         server->kind_feed = hfd_kind_feed_free(server->kind_feed);
-        server->admission_feed = hfd_admission_feed_free(server->admission_feed);
-        for (size_t i = 0; i < HFD_C_PLUGINS_MAX; i++)
-                server->c_plugins[i] = hfd_c_plugin_free(server->c_plugins[i]);
-        server->mutating_webhooks = hfd_webhooks_free(server->mutating_webhooks);
-        server->validating_webhooks = hfd_webhooks_free(server->validating_webhooks);
-        server->mutating_policies = hfd_policy_plugin_free(server->mutating_policies);
-        server->validating_policies = hfd_policy_plugin_free(server->validating_policies);
+        hfd_configured_admission_free(server);
         if (server->store)
                 server->store->ops->free(server->store);
         server->store = NULL;

@@ -105,7 +105,7 @@ struct hfd_server {
         struct hfd_service_accounts *service_accounts;
         struct hfd_openid openid; /* the handler of the documents about tokens */
         struct hfd_registry *registry;
-        struct hfd_admission_chain admission; /* who is asked about writes (assembly.c) */
+        struct hfd_admission_chain admission; /* who is asked about writes */
         struct hfd_admission_feed *admission_feed;
         struct hfd_c_plugin *c_plugins[HFD_C_PLUGINS_MAX]; /* of --admission-plugin */
         struct hfd_webhooks *mutating_webhooks, *validating_webhooks;

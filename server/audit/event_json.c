@@ -215,6 +215,9 @@ static void put_status(struct hf__strbuf *out, int code, const struct hf__json *
         hf__strbuf_printf(out, ",\"code\":%d}", code);
 }
 
+/* Annotations with the patches of webhooks. */
+#define PATCH_KEYS "patch.webhook.admission.k8s.io/"
+
 static void put_annotations(struct hf__strbuf *out, const struct hfd_audit_event *event) {
         const struct hfd_audit_record *record = event->record;
         bool truncated =
@@ -236,11 +239,15 @@ static void put_annotations(struct hf__strbuf *out, const struct hfd_audit_event
         }
         for (size_t i = 0; added && i < added->n;) {
                 const char *key = added->data + i, *value = key + strlen(key) + 1;
+                i += strlen(key) + strlen(value) + 2;
+                /* It has what bodies have. */
+                if (strncmp(key, PATCH_KEYS, strlen(PATCH_KEYS)) == 0 &&
+                    record->decision.level < HFD_AUDIT_REQUEST)
+                        continue;
                 hf__strbuf_putc(out, ',');
                 put_text(out, key);
                 hf__strbuf_putc(out, ':');
                 put_text(out, value);
-                i += strlen(key) + strlen(value) + 2;
         }
         drop_comma(out, begin);
         hf__strbuf_putc(out, '}');

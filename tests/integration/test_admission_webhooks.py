@@ -69,7 +69,8 @@ def message(reply):
 
 
 def test_what_a_webhook_is_asked(server, hooks):
-    with Configured(server, hooks, "asked", hooks.client("/allow")):
+    # Kubernetes' client cleans the path of a URL.
+    with Configured(server, hooks, "asked", {**hooks.client("/"), "url": hooks.url("//x/..//./allow/")}):
         assert server.ask("POST", MAPS + "?fieldManager=me", config_map("asked", on="asked")).code == 201
         asked = hooks.calls("/allow")[-1]
         assert asked["operation"] == "CREATE" and asked["name"] == "asked" and asked["namespace"] == "default" and asked["dryRun"] is False
@@ -219,6 +220,23 @@ def test_configurations_are_never_guarded_by_webhooks(server, hooks):
     hooks.answers["/deny"] = lambda _: {"allowed": False}
     with Configured(server, hooks, "everything", hooks.client("/deny"), objectSelector={}, namespaceSelector={}, rules=[everything]):
         assert server.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "never"}}).code == 400
+
+
+def test_no_webhook_costs_a_leader_its_lease(server, hooks):
+    leases = {"apiGroups": ["coordination.k8s.io"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*/*"]}
+    hooks.answers["/no-lease"] = lambda _: {"allowed": False}
+
+    def lease():
+        return server.ask("GET", "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/holdfast-controllers").json["spec"]
+    with Configured(server, hooks, "leases", hooks.client("/no-lease"), objectSelector={}, rules=[leases]):
+        reply = server.ask("POST", "/apis/coordination.k8s.io/v1/namespaces/default/leases", {"metadata": {"name": "a"}})
+        assert reply.code == 400  # other people's are asked about
+        before = seen = lease()
+        for _ in range(2):
+            wait_until("another renewal", lambda: lease()["renewTime"] != seen["renewTime"])
+            seen = lease()
+        assert seen["acquireTime"] == before["acquireTime"]
+        assert {r["name"] for r in hooks.calls("/no-lease")} == {"a"}
 
 
 def test_others_are_unharmed_while_a_webhook_hangs(server, hooks):

@@ -56,6 +56,30 @@ static void webhook_done(struct hfd_webhook *hook) {
         hf__json_free(hook->json);
 }
 
+/* Kubernetes' client cleans the path of a URL: segments that are empty or "." are left out, ".."
+ * removes the one before, and a slash at the end goes. The URL has a path. */
+static void clean_url(char *url) {
+        char *authority = strstr(url, "://"), *path = authority ? strchr(authority + 3, '/') : NULL;
+
+        if (!path)
+                return;
+        char *out = path;
+        for (const char *at = path; *at;) {
+                size_t n = strcspn(at + 1, "/");
+                if (n == 2 && strncmp(at + 1, "..", 2) == 0) {
+                        while (out > path && *--out != '/')
+                                continue;
+                } else if (n > 0 && !(n == 1 && at[1] == '.')) {
+                        memmove(out, at, n + 1);
+                        out += n + 1;
+                }
+                at += n + 1;
+        }
+        if (out == path)
+                *out++ = '/';
+        *out = '\0';
+}
+
 /* Sets url and connect_to. 0 or -ENOMEM. */
 static int set_address(struct hfd_webhook *hook, const struct hfd_service_resolver *services) {
         const struct hf__json *client = hf__json_get(hook->json, "clientConfig"),
@@ -65,18 +89,20 @@ static int set_address(struct hfd_webhook *hook, const struct hfd_service_resolv
         struct hfd_service_address address = {0};
         int64_t port = 443;
 
-        if (url) {
-                const char *authority = strstr(url, "://");
-                bool has_path = authority && strchr(authority + 3, '/');
-                return asprintf(&hook->url, "%s%s", url, has_path ? "" : "/") < 0 ? -ENOMEM : 0;
-        }
-        if (!name || !ns)
+        if (url && asprintf(&hook->url, "%s/", url) < 0)
+                return -ENOMEM;
+        if (!url && (!name || !ns))
                 return 0;
+        if (url) {
+                clean_url(hook->url);
+                return 0;
+        }
         (void)hf__json_i64(service, "port", &port);
         int r = hfd_service_resolve(services, ns, name, (unsigned)port,
                                     hf__json_string(service, "path"), &address);
         if (r == 0) {
                 hook->url = address.url;
+                clean_url(hook->url);
                 hook->connect_to = address.connect_to;
         }
         return r;

@@ -11,6 +11,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +27,9 @@ struct hfd_write_admission {
         void (*resume)(struct hfd_write *w);
         struct hf__json *kept; /* owned; of metadata: what no plug-in changes; NULL = nothing */
         bool validates_next;   /* of a delete: after mutate */
+        /* The object's; a copy, because plug-ins change the object. Cut if it is too long to be
+         * valid. */
+        char name[HF_NAME_MAX + 1];
 };
 
 static const char *const kept_members[] = {"uid", "creationTimestamp", "managedFields"};
@@ -229,6 +233,10 @@ static bool make_admission(struct hfd_write *w, struct hfd_admission_attributes 
         of->options = admission->a.options;
         admission->w = w;
         admission->resume = resume;
+        (void)snprintf(admission->name, sizeof admission->name, "%s", of->name);
+        if (of->ns == of->name) /* of a Namespace */
+                of->ns = admission->name;
+        of->name = admission->name;
         admission->a.of = *of;
         admission->a.object = w->object;
         admission->a.notes = &w->request->notes;

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The plug-ins of admission that the command line and the kinds of this server give. Thread: main,
+ * before the sequence thread starts and after it has ended. */
+#include <holdfast/error.h>
+
+struct hfd_server;
+
+/* Loads the plug-ins of --admission-plugin, which come first in the chain. Blocks on files. 0, or
+ * an error of hfd_c_plugin_load. */
+int hfd_configured_admission_load(struct hfd_server *server, struct hf_status *reterr_status);
+/* Adds policies and webhooks, gives the chain to the registry and starts the feed. 0 or -errno. */
+int hfd_configured_admission_make(struct hfd_server *server);
+/* The feed is stopped, and no admission is under way. */
+void hfd_configured_admission_free(struct hfd_server *server);
