@@ -14,6 +14,7 @@
 #include "server/controllers/cluster_ca.h"
 #include "server/controllers/identity.h"
 #include "server/controllers/kinds/kinds.h"
+#include "server/controllers/policies/policy_checks.h"
 #include "server/controllers/roles/role_defaults.h"
 
 struct hfd_controller_context {
@@ -27,12 +28,13 @@ struct hfd_controller_context {
         struct hfd_kinds kinds; /* the kinds that a selected controller needs */
         /* Point to some of those kinds; NULL = no selected controller needs the kind. */
         const struct hfd_kind *workspaces, *namespaces, *events, *cluster_roles, *api_services,
-                *quotas, *service_accounts, *certificate_requests, *definitions;
+                *quotas, *service_accounts, *certificate_requests, *definitions, *policies;
         hfd_default_role_fn default_role;                   /* NULL = none */
         struct hfd_api_version api_versions[HFD_KINDS_MAX]; /* which have an APIService */
         size_t n_api_versions;
         struct hfd_cluster_ca_functions ca;
         struct hfd_account_token_functions tokens;
+        struct hfd_policy_check_functions policy_checks;
         /* The ConfigMaps of kube-system that register an initializer; owned; NULL = not needed. */
         struct hf_informer *initializers;
         /* The ConfigMaps kube-root-ca.crt of all namespaces; owned; NULL = not needed. */
