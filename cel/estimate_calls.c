@@ -58,6 +58,12 @@ static uint64_t second_text(const struct hf__cel_overload *o, const struct hf__c
         return o->n_args > 1 ? text_cost(size_of(&args[1]), 1) : 1;
 }
 
+/* A text that a pattern of 128 bytes is searched in. */
+static uint64_t validate(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
+                         struct hf__cel_estimate *result) {
+        return hf__cel_cost_product(text_cost(size_of(&args[1]), 1), 128 / 4);
+}
+
 static uint64_t to_bytes(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
                          struct hf__cel_estimate *result) {
         struct hf__cel_size size = size_of(&args[0]);
@@ -282,6 +288,7 @@ static const struct {
         {"quantity", first_text},   /* of the server */
         {"isQuantity", first_text}, /* of the server */
         {"url", same_text},         /* of the server */
+        {"validate", validate},     /* of the server */
         {"semver", first_text},
         {"isSemver", first_text},
         {"format", first_text},

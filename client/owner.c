@@ -3,6 +3,7 @@
 #include <holdfast/owner.h>
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/json.h"
 #include "base/strbuf.h"
@@ -82,4 +83,34 @@ int hf_owner_check(const char *object, size_t n, const char *uid, bool *ret_is_c
         *ret_is_controller = hf__json_has_text(controller_of(json), "uid", uid);
         hf__json_free(json);
         return 0;
+}
+
+/* Whether an apiVersion is of the group. */
+static bool has_group(const char *api_version, const char *group) {
+        const char *slash = strchr(api_version, '/');
+        size_t n = slash ? (size_t)(slash - api_version) : 0;
+
+        return strlen(group) == n && memcmp(api_version, group, n) == 0;
+}
+
+int hf_owner_name(const char *object, size_t n, const char *group, const char *kind,
+                  char ret_name[HF_NAME_MAX + 1]) {
+        struct hf__json *json;
+
+        if (!object || !kind || !ret_name)
+                return -EINVAL;
+        int r = hf__json_parse(object, n, &json, NULL);
+        if (r != 0)
+                return r < 0 ? r : HF_E_INVALID;
+        const struct hf__json *controller = controller_of(json);
+        const char *api_version = hf__json_string(controller, "apiVersion");
+        const char *name = hf__json_string(controller, "name");
+        if (api_version && name && strlen(name) <= HF_NAME_MAX &&
+            has_group(api_version, group ? group : "") &&
+            hf__json_has_text(controller, "kind", kind))
+                (void)strcpy(ret_name, name);
+        else
+                r = HF_E_NOT_FOUND;
+        hf__json_free(json);
+        return r;
 }

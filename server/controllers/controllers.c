@@ -20,6 +20,7 @@
 #include "server/controllers/definitions/definition_cleanup.h"
 #include "server/controllers/definitions/definition_status.h"
 #include "server/controllers/event_expiry.h"
+#include "server/controllers/flow/flow_controller.h"
 #include "server/controllers/garbage/garbage_collector.h"
 #include "server/controllers/instances/identity_lease.h"
 #include "server/controllers/instances/peers.h"
@@ -57,7 +58,8 @@ enum {
         NEEDS_API_SERVICES = 512,
         NEEDS_TOKEN_SECRETS = 1024,
         NEEDS_DEFINITIONS = 2048,
-        NEEDS_POLICIES = 4096
+        NEEDS_FLOW = 4096,
+        NEEDS_POLICIES = 8192
 };
 
 /* The order is that of hfd_controllers_names. */
@@ -94,7 +96,7 @@ static const struct {
           .name = HFD_API_SERVICES,
           .runs = HF_LEADER_ONLY,
           .run = hfd_api_services_run},
-         NEEDS_API_SERVICES},
+         NEEDS_API_SERVICES | NEEDS_DEFINITIONS},
         {{.size = sizeof(struct hf_controller),
           .name = HFD_DEFINITION_STATUS,
           .runs = HF_LEADER_ONLY,
@@ -136,6 +138,11 @@ static const struct {
           .run = hfd_request_cleaner_run},
          NEEDS_REQUESTS},
         {{.size = sizeof(struct hf_controller),
+          .name = HFD_FLOW_CONTROLLER,
+          .runs = HF_LEADER_ONLY,
+          .run = hfd_flow_controller_run},
+         NEEDS_FLOW},
+        {{.size = sizeof(struct hf_controller),
           .name = HFD_EVENT_EXPIRY,
           .runs = HF_LEADER_ONLY,
           .run = hfd_event_expiry_run},
@@ -167,6 +174,8 @@ static bool is_needed(const struct hf_resource *resource, unsigned needs) {
                 {"apiextensions.k8s.io", "customresourcedefinitions", NEEDS_DEFINITIONS},
                 {"apiregistration.k8s.io", "apiservices", NEEDS_API_SERVICES},
                 {"certificates.k8s.io", "certificatesigningrequests", NEEDS_REQUESTS},
+                {"flowcontrol.apiserver.k8s.io", "flowschemas", NEEDS_FLOW},
+                {"flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations", NEEDS_FLOW},
                 {"rbac.authorization.k8s.io", "clusterroles", NEEDS_ROLES},
                 {"tenancy.holdfast.dev", "workspaces", NEEDS_WORKSPACES},
         };
@@ -208,6 +217,10 @@ static int make_kinds(struct hfd_controller_context *context,
                 hfd_kinds_find(&context->kinds, "rbac.authorization.k8s.io", "clusterroles");
         context->api_services =
                 hfd_kinds_find(&context->kinds, "apiregistration.k8s.io", "apiservices");
+        context->flow_schemas =
+                hfd_kinds_find(&context->kinds, "flowcontrol.apiserver.k8s.io", "flowschemas");
+        context->priority_levels = hfd_kinds_find(&context->kinds, "flowcontrol.apiserver.k8s.io",
+                                                  "prioritylevelconfigurations");
         context->definitions = hfd_kinds_find(&context->kinds, "apiextensions.k8s.io",
                                               "customresourcedefinitions");
         context->policies = hfd_kinds_find(&context->kinds, "admissionregistration.k8s.io",
@@ -306,6 +319,7 @@ int hfd_controllers_new(const struct hf_host *host, const struct hfd_controllers
         context->n_api_versions = config->n_api_versions;
         for (size_t i = 0; i < config->n_api_versions; i++)
                 context->api_versions[i] = config->api_versions[i];
+        context->flow_defaults = config->flow_defaults;
         context->ca = config->ca;
         context->tokens = config->tokens;
         context->policy_checks = config->policy_checks;
@@ -379,8 +393,8 @@ const char *const *hfd_controllers_names(void) {
                 HFD_WORKSPACE_INITIALIZER, HFD_CLUSTER_ROLES,      HFD_API_SERVICES,
                 HFD_DEFINITION_STATUS,     HFD_DEFINITION_CLEANUP, HFD_POLICY_STATUS,
                 HFD_DEFAULT_ACCOUNT,       HFD_ROOT_CA_PUBLISHER,  HFD_TOKEN_SECRETS,
-                HFD_REQUEST_SIGNER,        HFD_REQUEST_CLEANER,    HFD_EVENT_EXPIRY,
-                HFD_LEASE_COLLECTOR,       HFD_IDENTITY_LEASE,
+                HFD_REQUEST_SIGNER,        HFD_REQUEST_CLEANER,    HFD_FLOW_CONTROLLER,
+                HFD_EVENT_EXPIRY,          HFD_LEASE_COLLECTOR,    HFD_IDENTITY_LEASE,
         };
         return names;
 }

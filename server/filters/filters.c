@@ -18,6 +18,7 @@
 #include "server/filters/authorization.h"
 #include "server/filters/impersonation.h"
 #include "server/filters/inflight.h"
+#include "server/filters/priority.h"
 #include "server/filters/request_context.h"
 #include "server/filters/status_response.h"
 
@@ -29,6 +30,7 @@ struct hfd_filters {
         struct hfd_authorizer *authorizer;             /* borrowed; NULL = only fixed rules */
         struct hfd_audit *audit;                       /* borrowed; NULL = there is no audit log */
         struct hfd_service_accounts *service_accounts; /* borrowed; NULL = none have tokens */
+        struct hfd_flow_control *flow;                 /* borrowed; NULL = no priority levels */
         struct hfd_request_metrics *metrics;           /* owned */
         struct hfd_inflight *inflight;                 /* owned */
         struct hfd_unsent *unsent;                     /* owned */
@@ -52,6 +54,7 @@ int hfd_filters_new(const struct hf_host *host, const struct hfd_filters_config 
         filters->authorizer = config->authorizer;
         filters->audit = config->audit;
         filters->service_accounts = config->service_accounts;
+        filters->flow = config->flow;
         filters->send_retry_after = config->send_retry_after;
         int r = hfd_request_metrics_new(host, &filters->metrics);
         if (r == 0)
@@ -211,7 +214,10 @@ static bool run_chain(struct hfd_request_context *context, struct hfd_user *user
         if (!check_request_info(context))
                 return false;
         begin_audit(context, user);
-        return hfd_impersonation_filter(context, user) && hfd_authorization_filter(context, user) &&
+        if (!hfd_impersonation_filter(context, user))
+                return false;
+        hfd_priority_filter(context, context->filters->flow, user);
+        return hfd_authorization_filter(context, user) &&
                (is_exempt(hfd_http_request_path(context->request)) || admit_request(context));
 }
 

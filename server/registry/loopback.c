@@ -246,6 +246,7 @@ static struct operation *request_new(struct loopback *client, const struct hf_re
         op->request.from_store = request->lane == HF_LANE_LEASE;
         op->request.in_process = true;
         op->request.skips_admission = request->lane == HF_LANE_LEASE; /* admit.h */
+        op->request.takes_any_version = true;
         if (request->fence) {
                 op->fence = *request->fence;
                 op->request.fence = &op->fence;

@@ -51,6 +51,12 @@ int hfd_registry_new(const struct hf_host *host, struct hfd_cacher *cacher,
         return 0;
 }
 
+void hfd_registry_use_webhooks(struct hfd_registry *registry, struct hfd_outbound *outbound,
+                               const struct hfd_service_resolver *services) {
+        registry->outbound = outbound;
+        registry->services = services;
+}
+
 struct hfd_registry *hfd_registry_free(struct hfd_registry *registry) {
         if (!registry)
                 return NULL;

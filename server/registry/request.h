@@ -73,6 +73,10 @@ struct hfd_request {
         /* For a delete that is a step of a deletecollection: admission sees no name, as in
          * Kubernetes. */
         bool of_collection;
+        /* A read takes objects in the version in which they are stored, if a webhook would have to
+         * convert them: the server's own controllers must not wait for it, and read only metadata.
+         */
+        bool takes_any_version;
         /* A get without a resourceVersion reads the store, not the cache: an elector must not wait
          * for the watch that brings everybody's objects. */
         bool from_store;

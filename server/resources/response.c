@@ -113,7 +113,8 @@ void hfd_response_status(struct hfd_response *response, int error, int code, con
                 put_member(&s, "", "continue", details->continue_token);
         hf__strbuf_puts(&s, "},\"status\":\"Failure\"");
         put_member(&s, ",", "message", message);
-        put_member(&s, ",", "reason", reason);
+        if (*reason)
+                put_member(&s, ",", "reason", reason);
         if (details)
                 put_details(&s, details);
         hf__strbuf_printf(&s, ",\"code\":%d}\n", code);

@@ -44,7 +44,8 @@ struct hfd_details {
         const char *continue_token; /* metadata.continue of a 410 */
 };
 
-/* Any failure. error: HF_E_* or -errno, for callers in the process. details may be NULL. */
+/* Any failure. error: HF_E_* or -errno, for callers in the process. reason "" = none. details may
+ * be NULL. */
 void hfd_response_status(struct hfd_response *response, int error, int code, const char *reason,
                          const char *message, const struct hfd_details *details);
 /* 400; the message is cut to 1023 bytes. */

@@ -20,6 +20,7 @@ SAFETY = {
     "M_COUNT_FROM_REPLY": ".valid>0",      # two contenders may act at once
     "M_GATE_BY_FLAG": ".valid>0",
     "M_TAKE_EARLY": ".valid>0",
+    "M_BELIEVE_LATE": ".valid>0",
     "M_RELEASE_BEFORE_JOIN": ".work",      # the Lease is released while the work is alive
     "M_SKIP_JOIN": ".work",                # a term begins while the work of the previous one is alive
     "M_FENCE_IDENTITY_ONLY": "fenced_now", # a write of a previous leader commits

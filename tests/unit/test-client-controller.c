@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The helpers for controllers: selectors, upserts, owner references, conditions. */
+/* The helpers for controllers: selectors, upserts, owners, finalizers, definitions, conditions. */
 #undef NDEBUG
 #include <errno.h>
 #include <setjmp.h>
@@ -14,6 +14,9 @@
 
 #include <holdfast/client_port.h>
 #include <holdfast/condition.h>
+#include <holdfast/definition.h>
+#include <holdfast/finalizer.h>
+#include <holdfast/owned.h>
 #include <holdfast/owner.h>
 #include <holdfast/selector.h>
 #include <holdfast/upsert.h>
@@ -319,6 +322,236 @@ static void test_an_object_without_room_for_a_reference_is_invalid(void **state)
         assert_null(object);
 }
 
+static void test_a_controller_is_found_by_its_kind(void **state) {
+        static const char owner[] =
+                "{\"apiVersion\":\"example.com/v1\",\"kind\":\"Notice\","
+                "\"metadata\":{\"name\":\"o\",\"namespace\":\"a\",\"uid\":\"u\"}}";
+        static const struct {
+                const char *group, *kind;
+                int r;
+        } cases[] = {{"example.com", "Notice", 0},
+                     {"example.com", "Other", HF_E_NOT_FOUND},
+                     {"example.co", "Notice", HF_E_NOT_FOUND},
+                     {"", "Notice", HF_E_NOT_FOUND},
+                     {NULL, "Notice", HF_E_NOT_FOUND}};
+        char name[HF_NAME_MAX + 1], *owned = NULL;
+
+        assert_int_equal(hf_owner_set(OWNED, strlen(OWNED), owner, strlen(owner), &owned), 0);
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                (void)strcpy(name, "");
+                assert_int_equal(hf_owner_name(owned, strlen(owned), cases[i].group, cases[i].kind,
+                                               name),
+                                 cases[i].r);
+                assert_string_equal(name, cases[i].r == 0 ? "o" : "");
+        }
+        free(owned);
+        assert_int_equal(hf_owner_set(OWNED, strlen(OWNED), OWNER("u"), strlen(OWNER("u")), &owned),
+                         0);
+        assert_int_equal(hf_owner_name(owned, strlen(owned), NULL, "ConfigMap", name), 0);
+        assert_string_equal(name, "o");
+        free(owned);
+        assert_int_equal(hf_owner_name(OWNED, strlen(OWNED), NULL, "ConfigMap", name),
+                         HF_E_NOT_FOUND);
+        assert_int_equal(hf_owner_name("{", 1, NULL, "ConfigMap", name), HF_E_INVALID);
+        assert_int_equal(hf_owner_name(OWNED, strlen(OWNED), NULL, NULL, name), -EINVAL);
+}
+
+/* ---- owned objects ---- */
+
+#define OWNED_BY(uid)                                                                              \
+        "{\"metadata\":{\"name\":\"x\",\"namespace\":\"a\",\"uid\":\"own\",\"ownerReferences\":[{" \
+        "\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"name\":\"o\",\"uid\":\"" uid               \
+        "\",\"controller\":true}]},\"v\":\"1\",\"w\":\"kept\"}"
+
+static struct hf_request owned_request(const char *body) {
+        return (struct hf_request){.size = sizeof(struct hf_request),
+                                   .resource = {"", "v1", "things"},
+                                   .ns = "a",
+                                   .name = "x",
+                                   .body = body,
+                                   .n_body = body ? strlen(body) : 0};
+}
+
+static int owned_upsert(const char *body, enum hf_upsert_result *ret_result) {
+        const struct hf_request request = owned_request(body);
+        struct hf_status status = {0};
+        int r = hf_owned_upsert(&f.client->base, &request, OWNER("u"), strlen(OWNER("u")),
+                                hf_cancel_never(), ret_result, &status);
+        assert_int_equal(r, status.error);
+        return r;
+}
+
+static void test_an_owned_object_is_created_and_kept(void **state) {
+        enum hf_upsert_result result = HF_UPSERT_UNCHANGED;
+        char *text;
+
+        assert_int_equal(owned_upsert("{\"v\":\"1\"}", &result), 0);
+        assert_int_equal(result, HF_UPSERT_CREATED);
+        assert_stored("v", "1");
+        assert_stored("metadata.namespace", "a");
+        text = fake_api_get(f.api, "things/a/x");
+        assert_non_null(strstr(text, "\"uid\":\"u\",\"controller\":true"));
+        free(text);
+        fake_api_put(f.api, "things/a/x", OWNED_BY("u"));
+        assert_int_equal(owned_upsert("{\"v\":\"1\"}", &result), 0);
+        assert_int_equal(result, HF_UPSERT_UNCHANGED);
+        assert_int_equal(owned_upsert("{\"v\":\"2\"}", &result), 0);
+        assert_int_equal(result, HF_UPSERT_UPDATED);
+        assert_stored("v", "2");
+        assert_stored("w", "kept");
+        assert_int_equal(owned_upsert("[]", NULL), HF_E_INVALID);
+}
+
+static void test_an_object_of_another_owner_is_left_alone(void **state) {
+        const struct hf_request named = owned_request(NULL);
+
+        fake_api_put(f.api, "things/a/x", OWNED_BY("other"));
+        assert_int_equal(owned_upsert("{\"v\":\"2\"}", NULL), HF_E_EXISTS);
+        assert_stored("v", "1");
+        assert_int_equal(hf_owned_delete(&f.client->base, &named, OWNER("u"), strlen(OWNER("u")),
+                                         hf_cancel_never(), NULL),
+                         0);
+        assert_stored("v", "1");
+        assert_int_equal(hf_owned_delete(&f.client->base, &named, OWNER("other"),
+                                         strlen(OWNER("other")), hf_cancel_never(), NULL),
+                         0);
+        assert_null(fake_api_get(f.api, "things/a/x"));
+        assert_int_equal(hf_owned_delete(&f.client->base, &named, OWNER("other"),
+                                         strlen(OWNER("other")), hf_cancel_never(), NULL),
+                         0);
+        assert_int_equal(hf_owned_delete(&f.client->base, &named, OWNED, strlen(OWNED),
+                                         hf_cancel_never(), NULL),
+                         HF_E_INVALID);
+}
+
+/* Between the read and the create another writer creates the object. */
+static void test_an_owned_object_is_read_again_when_another_writer_was_first(void **state) {
+        fake_api_client_refuse_writes(f.client, HF_E_EXISTS, 4);
+        assert_int_equal(owned_upsert("{\"v\":\"1\"}", NULL), 0);
+        assert_stored("v", "1");
+        fake_api_delete(f.api, "things/a/x");
+        fake_api_client_refuse_writes(f.client, HF_E_EXISTS, 5);
+        assert_int_equal(owned_upsert("{\"v\":\"1\"}", NULL), HF_E_EXISTS);
+}
+
+/* ---- definitions ---- */
+
+#define THINGS "things.example.com"
+#define DEFINITION(status)                                                                         \
+        "{\"metadata\":{\"name\":\"" THINGS "\"},\"spec\":{\"group\":\"example.com\",\"names\":{"  \
+        "\"plural\":\"things\"},\"versions\":[{\"name\":\"v1\",\"served\":true,\"storage\":true}]" \
+        "}" status "}"
+#define NAMES_ACCEPTED(status)                                                                     \
+        "{\"type\":\"NamesAccepted\",\"status\":\"" status "\",\"message\":\"taken\"}"
+#define ESTABLISHED      "{\"type\":\"Established\",\"status\":\"True\"}"
+#define WITH(conditions) ",\"status\":{\"conditions\":[" conditions "]}"
+
+static int establish(const char *definition, struct hf_cancel *token, struct hf_status *status) {
+        return hf_definition_establish(&f.client->base, definition, strlen(definition), token,
+                                       status);
+}
+
+static void test_a_definition_is_established_or_refused(void **state) {
+        const struct {
+                const char *stored;
+                int r;
+        } cases[] = {{DEFINITION(WITH(NAMES_ACCEPTED("True") "," ESTABLISHED)), 0},
+                     {DEFINITION(WITH(NAMES_ACCEPTED("False"))), HF_E_CONFLICT}};
+        struct hf_status status = {0};
+
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                fake_api_put(f.api, "customresourcedefinitions//" THINGS, cases[i].stored);
+                assert_int_equal(establish(DEFINITION(""), hf_cancel_never(), &status), cases[i].r);
+        }
+        assert_string_equal(status.message, THINGS ": taken");
+}
+
+static void test_a_wait_for_a_definition_ends_with_its_token(void **state) {
+        struct hf_cancel *token;
+        char *text;
+
+        assert_int_equal(hf_cancel_new(hf_cancel_never(), hf_clock_system(), &token), 0);
+        hf_cancel_set_deadline(token, hf_now(hf_clock_system()) + 50 * HF_NSEC_PER_MSEC);
+        assert_int_equal(establish(DEFINITION(""), token, NULL), HF_E_CANCELED);
+        hf_cancel_unref(token);
+        text = fake_api_get(f.api, "customresourcedefinitions//" THINGS);
+        assert_non_null(text); /* it was created */
+        free(text);
+}
+
+static void test_what_is_no_definition_is_refused(void **state) {
+        static const char *const wrong[] =
+                {"{", "[]", "{\"metadata\":{\"name\":\"x\"}}",
+                 "{\"metadata\":{\"name\":\"x\"},\"spec\":{\"group\":\"g\",\"names\":{\"plural\":"
+                 "\"p\"},\"versions\":[{\"name\":\"v1\",\"served\":true}]}}"};
+        struct hf_status status = {0};
+
+        for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+                assert_int_equal(establish(wrong[i], hf_cancel_never(), &status), HF_E_INVALID);
+                assert_true(status.message[0]);
+        }
+        assert_int_equal(f.api->store.n_commits, 0);
+        assert_int_equal(establish(DEFINITION(""), NULL, &status), -EINVAL);
+}
+
+/* ---- finalizers ---- */
+
+static void test_a_finalizer_is_added_and_removed_among_others(void **state) {
+        static const struct {
+                const char *before;
+                bool present;
+                const char *after; /* NULL: invalid */
+                bool changed;
+        } cases[] = {
+                {"{\"metadata\":{}}", true, "{\"metadata\":{\"finalizers\":[\"x/f\"]}}", true},
+                {"{\"metadata\":{\"finalizers\":null}}", true,
+                 "{\"metadata\":{\"finalizers\":[\"x/f\"]}}", true},
+                {"{\"metadata\":{\"finalizers\":[\"o\"]}}", true,
+                 "{\"metadata\":{\"finalizers\":[\"o\",\"x/f\"]}}", true},
+                {"{\"metadata\":{\"finalizers\":[\"x/f\",\"o\"]}}", true,
+                 "{\"metadata\":{\"finalizers\":[\"x/f\",\"o\"]}}", false},
+                {"{\"metadata\":{\"finalizers\":[\"x/f\",\"o\",\"x/f\"]}}", false,
+                 "{\"metadata\":{\"finalizers\":[\"o\"]}}", true},
+                {"{\"metadata\":{}}", false, "{\"metadata\":{}}", false},
+                {"{\"metadata\":{\"finalizers\":\"x/f\"}}", true, NULL, false},
+                {"{}", true, NULL, false},
+                {"[]", false, NULL, false},
+                {"{", true, NULL, false},
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                const char *before = cases[i].before;
+                char *after = NULL;
+                bool changed = false;
+                int r = hf_finalizer_set(before, strlen(before), "x/f", cases[i].present, &after,
+                                         &changed);
+
+                assert_int_equal(r, cases[i].after ? 0 : HF_E_INVALID);
+                assert_int_equal(changed, cases[i].changed);
+                if (cases[i].after)
+                        assert_string_equal(after, cases[i].after);
+                else
+                        assert_null(after);
+                free(after);
+        }
+}
+
+static void test_a_finalizer_and_a_deletion_are_found(void **state) {
+        static const char kept[] = "{\"metadata\":{\"finalizers\":[\"x/f\"]}}",
+                          ending[] = "{\"metadata\":{\"finalizers\":[\"o\"],\"deletionTimestamp\":"
+                                     "\"2026-01-01T00:00:00Z\"}}";
+        bool has, is_deleted;
+
+        assert_int_equal(hf_finalizer_check(kept, sizeof kept - 1, "x/f", &has, &is_deleted), 0);
+        assert_true(has && !is_deleted);
+        assert_int_equal(hf_finalizer_check(ending, sizeof ending - 1, "x/f", &has, &is_deleted),
+                         0);
+        assert_true(!has && is_deleted);
+        assert_int_equal(hf_finalizer_check("[]", 2, "x/f", NULL, NULL), 0);
+        assert_int_equal(hf_finalizer_check("x", 1, "x/f", &has, NULL), HF_E_INVALID);
+        assert_int_equal(hf_finalizer_check(NULL, 1, "x/f", &has, NULL), -EINVAL);
+}
+
 /* ---- conditions ---- */
 
 static int64_t real_s;
@@ -410,6 +643,22 @@ int main(void) {
                 cmocka_unit_test(test_an_object_has_one_controller),
                 cmocka_unit_test(test_an_owner_must_be_one_that_the_collector_finds),
                 cmocka_unit_test(test_an_object_without_room_for_a_reference_is_invalid),
+                cmocka_unit_test(test_a_controller_is_found_by_its_kind),
+                cmocka_unit_test_setup_teardown(test_an_owned_object_is_created_and_kept, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(test_an_object_of_another_owner_is_left_alone,
+                                                setup, teardown),
+                cmocka_unit_test_setup_teardown(
+                        test_an_owned_object_is_read_again_when_another_writer_was_first, setup,
+                        teardown),
+                cmocka_unit_test_setup_teardown(test_a_definition_is_established_or_refused, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(test_a_wait_for_a_definition_ends_with_its_token,
+                                                setup, teardown),
+                cmocka_unit_test_setup_teardown(test_what_is_no_definition_is_refused, setup,
+                                                teardown),
+                cmocka_unit_test(test_a_finalizer_is_added_and_removed_among_others),
+                cmocka_unit_test(test_a_finalizer_and_a_deletion_are_found),
                 cmocka_unit_test(test_an_object_without_room_for_a_condition_is_invalid),
                 cmocka_unit_test(test_the_time_of_a_condition_is_that_of_its_last_change),
         };

@@ -19,7 +19,9 @@
 #include <cmocka.h>
 
 #include <holdfast/condition.h>
+#include <holdfast/finalizer.h>
 #include <holdfast/informer.h>
+#include <holdfast/owned.h>
 #include <holdfast/owner.h>
 #include <holdfast/recorder.h>
 #include <holdfast/selector.h>
@@ -122,9 +124,15 @@ static void helpers_life(int n) {
                                            .name = "x",
                                            .body = body,
                                            .n_body = sizeof body - 1};
+        const struct hf_request owned = {.size = sizeof owned,
+                                         .resource = {"", "v1", "things"},
+                                         .ns = "a",
+                                         .name = "owned",
+                                         .body = "{\"v\":\"1\"}",
+                                         .n_body = 9};
         struct hf_recorder *recorder = NULL;
-        char *texts[4] = {NULL};
-        int r[5];
+        char *texts[5] = {NULL};
+        int r[8];
 
         fake_api_put_thing(api, "a", "x", "1");
         failing_memory_arm(n);
@@ -135,11 +143,15 @@ static void helpers_life(int n) {
         r[4] = hf_recorder_new(&api->host, &config, &recorder);
         if (r[4] == 0)
                 hf_recorder_event(recorder, owner, sizeof owner - 1, HF_RECORDER_NORMAL, "R", "m");
+        r[5] = hf_finalizer_set(body, sizeof body - 1, "f", true, &texts[4], NULL);
+        r[6] = hf_owned_upsert(client, &owned, owner, sizeof owner - 1, hf_cancel_never(), NULL,
+                               NULL);
+        r[7] = hf_owned_delete(client, &owned, owner, sizeof owner - 1, hf_cancel_never(), NULL);
         failing_memory_disarm();
-        for (size_t i = 0; i < 5; i++)
+        for (size_t i = 0; i < sizeof r / sizeof *r; i++)
                 assert_true(r[i] == 0 || is_shortage(r[i]));
-        for (size_t i = 0; i < 4; i++) {
-                assert_true((r[i] == 0) == (texts[i] != NULL));
+        for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+                assert_true((r[i == 4 ? 5 : i] == 0) == (texts[i] != NULL));
                 free(texts[i]);
         }
         hf_recorder_free(recorder);

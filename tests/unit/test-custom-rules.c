@@ -300,7 +300,7 @@ static void test_values_have_the_types_of_their_schemas(void **state) {
         "\"type\":\"object\",\"properties\":{\"k\":{\"type\":\"string\"},\"v\":{"                  \
         "\"type\":\"integer\",\"x-kubernetes-validations\":[{\"rule\":\"self >= oldSelf\"}]}}}}}}"
 
-static void test_quantities_and_urls_have_functions(void **state) {
+static void test_quantities_urls_and_formats_have_functions(void **state) {
         static const char *const rules[] = {
                 "isQuantity('1.5Gi') && !isQuantity('1x')",
                 "quantity('1Ki') == quantity('1024') && quantity('1k') != quantity('1Ki')",
@@ -325,6 +325,35 @@ static void test_quantities_and_urls_have_functions(void **state) {
                 "url('https://a/?x=1&y=%20+&x=2&z').getQuery() == "
                 "{'x': ['1', '2'], 'y': ['  '], 'z': ['']}",
                 "url('https://a/') == url('https://a/') && url('/a').getHost() == ''",
+                "!format.dns1123Label().validate('a-1').hasValue()",
+                "format.dns1123Label().validate('a.b').value() == ['must not contain dots']",
+                "format.dns1123Label().validate('A').value()[0].startsWith('a lowercase RFC 1123 "
+                "l')",
+                "format.dns1123Label().validate('a-').hasValue()",
+                "!format.dns1123LabelPrefix().validate('a-').hasValue()",
+                "format.dns1035Label().validate('1a').hasValue()",
+                "format.dns1035LabelPrefix().validate('') != optional.none()",
+                "!format.dns1123Subdomain().validate('a.b-c').hasValue()",
+                "format.dns1123Subdomain().validate('a..b').value().size() == 1",
+                "!format.dns1123SubdomainPrefix().validate('a.-').hasValue()",
+                "!format.qualifiedName().validate('a.b/C_d').hasValue()",
+                "format.qualifiedName().validate('/').value()[0] == 'prefix part must be "
+                "non-empty'",
+                "format.qualifiedName().validate('/').value()[1] == 'name part must be non-empty'",
+                "format.qualifiedName().validate('a/b/c').value()[0].contains("
+                "'example.com/MyName')",
+                "format.labelValue().validate('-').hasValue()",
+                "!format.labelValue().validate('').hasValue()",
+                "!format.uri().validate('http://a/').hasValue()",
+                "format.uri().validate('a').value() == ['parse \\\"a\\\": invalid URI for "
+                "request']",
+                "format.uuid().validate('x').value() == ['does not match the UUID format']",
+                "format.byte().validate('=').value() == ['invalid base64']",
+                "!format.byte().validate('YQ==').hasValue()",
+                "format.date().validate('2026-13-01').value() == ['invalid date']",
+                "format.datetime().validate('x').value() == ['invalid datetime']",
+                "format.named('uuid').value() == format.uuid() && format.uuid() != format.uri()",
+                "!format.named('x').hasValue()",
         };
 
         for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
@@ -416,7 +445,7 @@ static void test_unchanged_values_are_forgiven(void **state) {
                 {"{\"type\":\"object\",\"properties\":{\"f\":{\"type\":\"array\",\"items\":{"
                  "\"type\":\"integer\",\"x-kubernetes-validations\":[{\"rule\":\"self > 5\"}]}}}}",
                  "{\"f\":[1,8]}", "{\"f\":[1,9]}", "f[0]: Invalid value: 1: failed rule: self > 5"},
-                /* A transition rule is not. */
+                /* A transition rule is checked all the same. */
                 {FIELD("\"type\":\"integer\"", "{\"rule\":\"self > oldSelf\"}"), "{\"f\":1}",
                  "{\"f\":1}", "f: Invalid value: 1: failed rule: self > oldSelf"},
         };
@@ -445,7 +474,7 @@ static void test_a_very_wrong_object_is_not_evaluated(void **state) {
 
 /* ---- limits ---- */
 
-/* n times an element, as a list. */
+/* A list of n equal elements, between two texts. The caller frees it. */
 static char *list_of(const char *before, const char *element, size_t n, const char *after) {
         struct hf__strbuf text = {0};
 
@@ -563,7 +592,7 @@ static void run_with_stack(struct deep *deep, size_t stack) {
 
 static void test_rules_need_no_more_stack_than_they_say(void **state) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-        skip(); /* They make frames several times as large. */
+        skip(); /* Sanitizers make stack frames several times as large. */
 #endif
         static const struct {
                 const char *before;
@@ -595,7 +624,7 @@ int main(void) {
                 cmocka_unit_test(test_a_schema_without_rules_makes_none),
                 cmocka_unit_test(test_a_broken_rule_has_its_message_and_reason),
                 cmocka_unit_test(test_values_have_the_types_of_their_schemas),
-                cmocka_unit_test(test_quantities_and_urls_have_functions),
+                cmocka_unit_test(test_quantities_urls_and_formats_have_functions),
                 cmocka_unit_test(test_lists_compare_by_their_types),
                 cmocka_unit_test(test_transition_rules_need_an_old_value),
                 cmocka_unit_test(test_unchanged_values_are_forgiven),

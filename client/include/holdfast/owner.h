@@ -10,6 +10,7 @@
 
 #include <holdfast/api.h>
 #include <holdfast/error.h>
+#include <holdfast/fence.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -36,6 +37,15 @@ HF_MUST_CHECK int hf_owner_set(const char *object, size_t n, const char *owner, 
  */
 HF_MUST_CHECK int hf_owner_check(const char *object, size_t n, const char *uid,
                                  bool *ret_is_controller);
+/*
+ * Finds the name of the controller of `object`, JSON of n bytes, if it is of the given kind in any
+ * version of the group (NULL or "" = the core group). For the map of a reconciler's source: the
+ * key of an owned object's event is that of its controller, in the same namespace if the
+ * controller's kind has namespaces. Returns 0, HF_E_NOT_FOUND (there is no such controller),
+ * -ENOMEM, -EINVAL (an argument is NULL), or HF_E_INVALID: `object` is not JSON.
+ */
+HF_MUST_CHECK int hf_owner_name(const char *object, size_t n, const char *group, const char *kind,
+                                char ret_name[HF_NAME_MAX + 1]);
 
 #ifdef __cplusplus
 }

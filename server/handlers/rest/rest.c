@@ -135,18 +135,6 @@ static bool is_verb_allowed(const struct hfd_request *request,
         return true;
 }
 
-/* Objects of another version than the stored one need a program that converts them. */
-static void refuse_conversion(const struct hfd_custom_version *version,
-                              struct hfd_response *response) {
-        const struct hfd_resource *stored = &version->kind->storage->row;
-        char message[800];
-
-        (void)snprintf(message, sizeof message,
-                       "conversion webhook for %s/%s, Kind=%s failed: not supported", stored->group,
-                       stored->version, stored->kind);
-        hfd_response_status(response, HF_E_INVALID, 500, "InternalError", message, NULL);
-}
-
 /* Sets resource, subresource, verb and names. False: response is the error (404, 405). */
 static bool resolve_request_info(struct hfd_rest_request *rest, const struct hfd_request_info *info,
                                  struct hfd_response *response) {
@@ -159,11 +147,6 @@ static bool resolve_request_info(struct hfd_rest_request *rest, const struct hfd
             !hfd_resource_subresource(request->resource, info->subresource,
                                       &request->subresource)) {
                 hfd_response_no_such_resource(response);
-                return false;
-        }
-        const struct hfd_custom_version *custom = request->resource->custom;
-        if (custom && custom->kind->is_converted_elsewhere && custom != custom->kind->storage) {
-                refuse_conversion(custom, response);
                 return false;
         }
         if (!set_verb(request, info->verb) || !is_verb_allowed(request, info)) {

@@ -184,6 +184,17 @@ static void put_available(struct hf__strbuf *s, const struct hf__json *object) {
                 put_text(s, strcmp(status, "True") == 0 || !reason || !*reason ? status : text);
 }
 
+/* Appends the status of the condition that says whether the level of a FlowSchema is missing. */
+static void put_dangling(struct hf__strbuf *s, const struct hf__json *object) {
+        const struct hf__json *m = hf__json_first(hf__json_path(object, "status.conditions"));
+        const char *status;
+
+        while (m && !hf__json_has_text(m, "type", "Dangling"))
+                m = hf__json_next(m);
+        status = hf__json_string(m, "status");
+        put_text(s, status ? status : "?");
+}
+
 /*
  * Appends what a quota uses of its limits: "configmaps: 3/5, pods: 0/10", sorted by name.
  * of_limits: only the names that begin with "limits."; false: only the others.
@@ -221,6 +232,8 @@ static void put_quota(struct hf__strbuf *s, const struct hf__json *object, bool 
  *      @count:<path>       the number of members
  *      @event:<what>       see event_cells.h
  *      @integer:<path>     0 if it is absent
+ *      @integer-or-none:<path>     "<none>" if it is absent
+ *      @dangling           whether the level of a FlowSchema is missing
  *      @labels:<path>      labels
  *      @quota:<part>       what a quota uses of its "limits", or of all others ("requests")
  *      @certificate        what became of a certificate request: "Approved,Issued"
@@ -250,6 +263,11 @@ static void put_cell(struct hf__strbuf *s, const struct hf__json *object, const 
         } else if (strncmp(path, "@integer:", 9) == 0) {
                 (void)hf__json_i64(object, path + 9, &number);
                 hf__strbuf_printf(s, "%" PRId64, number);
+        } else if (strncmp(path, "@integer-or-none:", 17) == 0) {
+                if (hf__json_i64(object, path + 17, &number))
+                        hf__strbuf_printf(s, "%" PRId64, number);
+                else
+                        put_text(s, "<none>");
         } else if (strncmp(path, "@boolean:", 9) == 0) {
                 hf__strbuf_puts(s, hf__json_bool(object, path + 9, false) ? "true" : "false");
         } else if (strncmp(path, "@subjects:", 10) == 0) {
@@ -268,6 +286,8 @@ static void put_cell(struct hf__strbuf *s, const struct hf__json *object, const 
                 put_available(s, object);
         } else if (strncmp(path, "@duration:", 10) == 0) {
                 put_duration(s, object, path + 10);
+        } else if (strcmp(path, "@dangling") == 0) {
+                put_dangling(s, object);
         } else if (strcmp(path, "@certificate") == 0) {
                 put_certificate_state(s, object);
         } else if (!hfd_workload_put_cell(s, object, path, now_s)) {

@@ -208,7 +208,7 @@ static bool patch_scale(struct hfd_part *part, struct hf__json **scale) {
         else
                 r = hfd_strategic_patch_apply(kind, scale, part->body, &outcome);
         if (r == 0 && !hf__json_is_object(*scale))
-                r = hfd_patch_refuse(&outcome, "the patch makes no object");
+                r = hfd_patch_refuse(&outcome, "the result of the patch is not an object");
         if (r == 0 && hfd_schema_decode(kind->schema, *scale, NULL, reason, sizeof reason) != 0)
                 r = hfd_patch_refuse(&outcome, "%s", reason);
         if (r == 0)
@@ -224,7 +224,7 @@ static bool patch_scale(struct hfd_part *part, struct hf__json **scale) {
         return false;
 }
 
-/* The object is there: makes the new Scale of it. */
+/* The current object has arrived: makes the new Scale from it. */
 static void on_current(struct hfd_request *inner, const struct hfd_response *response) {
         struct hfd_part *part = (struct hfd_part *)inner;
         struct hf__json *object = parse_object(part, response);
@@ -253,7 +253,8 @@ static void get_object(struct hfd_part *part) {
 /* ---- apply ----
  * The object is applied, so admission sees the object and not its Scale. */
 
-/* Makes of an applied Scale the configuration of the object. NULL = out of memory. */
+/* Turns an applied Scale into a configuration that is applied to the object. NULL = out of memory.
+ */
 static struct hf__json *make_config(const struct hfd_part *part) {
         const struct hfd_resource *of = part->outer->part_of;
         struct hf__json *config = hf__json_object();

@@ -101,13 +101,19 @@ static int restore(struct hfd_write_admission *admission) {
         return r;
 }
 
-/* During admission the objects have a resourceVersion, which is not stored. 0 or -ENOMEM. */
-static int show_revision(struct hfd_write *w) {
-        char revision[HF__U64_TEXT_MAX];
-        int r;
+/* During admission the objects name their type, which clients may leave out, and have a
+ * resourceVersion, which is not stored. 0 or -ENOMEM. */
+static int complete_objects(struct hfd_write *w) {
+        char revision[HF__U64_TEXT_MAX], version[HFD_API_VERSION_MAX];
+        int r = 0;
 
-        if (!w->old)
-                return 0;
+        hfd_resource_api_version(w->request->resource, version);
+        if (w->object)
+                r = hf__json_set_string(w->object, "kind", w->request->resource->kind);
+        if (r == 0 && w->object)
+                r = hf__json_set_string(w->object, "apiVersion", version);
+        if (r != 0 || !w->old)
+                return r;
         (void)hf__u64_text(w->current->revision, revision);
         r = hf__json_set_string(w->old, "metadata.resourceVersion", revision);
         if (r == 0 && w->object)
@@ -135,7 +141,7 @@ static void on_admitted(struct hfd_admission *a, const struct hfd_response *refu
                 refuse(w, refusal);
         } else if (admission->validates_next) {
                 admission->validates_next = false;
-                if (show_revision(w) != 0) {
+                if (complete_objects(w) != 0) {
                         hfd_write_reply_no_memory(w);
                         return;
                 }
@@ -203,7 +209,7 @@ static bool make_admission(struct hfd_write *w, struct hfd_admission_attributes 
                 return false;
         }
         w->admission = admission;
-        if (show_revision(w) != 0) {
+        if (complete_objects(w) != 0) {
                 hfd_write_reply_no_memory(w);
                 return false;
         }

@@ -18,7 +18,7 @@
 #include "base/utf8.h"
 #include "server/registry/body_summary.h"
 #include "server/registry/delete_options.h"
-#include "server/registry/write/apply.h"
+#include "server/registry/write/patches/apply.h"
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/custom/custom_object.h"
 #include "server/resources/custom/schema/custom_schema.h"

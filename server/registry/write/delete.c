@@ -23,6 +23,7 @@
 #include "base/time_format.h"
 #include "server/registry/write/admit.h"
 #include "server/registry/write/commit.h"
+#include "server/registry/write/convert.h"
 #include "server/registry/write/defer.h"
 #include "server/registry/write/reply.h"
 #include "server/resources/forms/conversion.h"
@@ -149,7 +150,8 @@ static int store_marked(struct hfd_write *w, const struct hf__json *old) {
         w->unchanged = hf__json_equal(w->object, old);
         if (w->unchanged)
                 return 0;
-        w->stored = hfd_conversion_encode(w->request->resource, w->object);
+        w->stored = hfd_conversion_encode(hfd_conversion_row(w->request->resource, w->current),
+                                          w->object);
         return w->stored ? 0 : -ENOMEM;
 }
 
@@ -233,7 +235,11 @@ void hfd_write_delete_attempt(struct hfd_write *w) {
                 reply_not_found(w);
                 return;
         }
-        old = hfd_conversion_parse(w->request->resource, w->current);
+        /* A delete changes metadata only, so it needs no webhook that converts. */
+        if (!hfd_write_form_current(w))
+                return;
+        old = hfd_conversion_parse(hfd_conversion_row(w->request->resource, w->current),
+                                   w->current);
         if (!old) {
                 hfd_write_reply_unreadable(w, w->key, w->current->bytes);
                 return;

@@ -23,17 +23,18 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/registry/write/admit.h"
-#include "server/registry/write/apply.h"
 #include "server/registry/write/checks/certificate.h"
 #include "server/registry/write/checks/custom.h"
 #include "server/registry/write/checks/grant.h"
 #include "server/registry/write/checks/namespace.h"
 #include "server/registry/write/checks/priority_default.h"
 #include "server/registry/write/commit.h"
+#include "server/registry/write/convert.h"
 #include "server/registry/write/defer.h"
 #include "server/registry/write/delete.h"
 #include "server/registry/write/fence.h"
-#include "server/registry/write/patch.h"
+#include "server/registry/write/patches/apply.h"
+#include "server/registry/write/patches/patch.h"
 #include "server/registry/write/quota/quota.h"
 #include "server/registry/write/reply.h"
 #include "server/resources/forms/conversion.h"
@@ -196,6 +197,14 @@ static int prepare_create(struct hfd_write *w) {
         return r;
 }
 
+/* The quotas come last: while they are taken, other creates wait. */
+static void commit_create(struct hfd_write *w) {
+        if (!hfd_write_quota_admit(w) ||
+            (w->request->options.dry_run && refuse_existing_in_dry_run(w)))
+                return;
+        hfd_write_commit(w);
+}
+
 /* The object may be stored. */
 static void finish_create(struct hfd_write *w) {
         const struct hfd_request *request = w->request;
@@ -209,10 +218,7 @@ static void finish_create(struct hfd_write *w) {
                 hfd_write_reply_store_error(w, r, NULL);
                 return;
         }
-        if (!hfd_write_quota_admit(w) ||
-            (request->options.dry_run && refuse_existing_in_dry_run(w)))
-                return;
-        hfd_write_commit(w);
+        hfd_write_convert_stored(w, commit_create);
 }
 
 void hfd_write_update_create(struct hfd_write *w) {
@@ -391,7 +397,7 @@ static void finish_update(struct hfd_write *w) {
                 /* The update has removed the last finalizer, so it also deletes the object. */
                 w->last = w->stored;
                 w->stored = NULL;
-        } else if (!w->current->stale && !w->current->has_origin &&
+        } else if (!w->current->stale && !w->current->has_origin && !hfd_write_moves_version(w) &&
                    (hfd_object_has_bytes(w->current, w->stored) ||
                     (!w->changed && hf__json_equal(w->object, old)))) {
                 /* The same bytes, or the same members in another order: some clients sort them. A
@@ -399,7 +405,7 @@ static void finish_update(struct hfd_write *w) {
                 w->unchanged = true;
                 w->stored = hf__buf_unref(w->stored);
         }
-        hfd_write_commit(w);
+        hfd_write_convert_stored(w, hfd_write_commit);
 }
 
 /* Makes w->object the new version of w->old, and commits it. */
@@ -463,7 +469,7 @@ void hfd_write_update_attempt(struct hfd_write *w) {
                                       hf__json_string(w->body, "metadata.resourceVersion"));
                 return;
         }
-        old = hfd_conversion_parse(w->request->resource, w->current);
+        old = hfd_conversion_parse(w->request->resource, w->converted ? w->converted : w->current);
         if (!old) {
                 hfd_write_reply_unreadable(w, w->key, w->current->bytes);
                 return;

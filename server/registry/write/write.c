@@ -22,6 +22,7 @@
 #include "server/cacher/sync/store_request.h"
 #include "server/registry/write/admit.h"
 #include "server/registry/write/body.h"
+#include "server/registry/write/convert.h"
 #include "server/registry/write/defer.h"
 #include "server/registry/write/delete.h"
 #include "server/registry/write/fence.h"
@@ -143,6 +144,8 @@ void hfd_write_attempt(struct hfd_write *w) {
         hfd_write_admit_done(w);
         w->old = hf__json_free(w->old);
         w->created = false;
+        if (!hfd_write_convert_current(w))
+                return;
         if (hfd_write_must_defer(w)) {
                 hfd_write_defer(w, hfd_write_attempt);
                 return;
@@ -170,6 +173,7 @@ void hfd_write_attempt(struct hfd_write *w) {
 
 void hfd_write_set_current(struct hfd_write *w, struct hfd_object *current) {
         assert(!current || current != w->current);
+        w->converted = hfd_object_unref(w->converted);
         hfd_object_unref(w->current);
         w->current = current;
         w->fresh = true;

@@ -17,8 +17,9 @@
  *      body.c              parses the body, and converts it to the normal form of its kind
  *      update.c            an attempt of a create, an update or a patch
  *      admit.c             asks admission, which may change or refuse what is written
- *      patch.c             applies a patch to the current object
- *      apply.c             server-side apply, and the owners of fields
+ *      patches/            a patch or an apply:
+ *        patch.c             applies a patch to the current object
+ *        apply.c             server-side apply, and the owners of fields
  *      delete.c            an attempt of a delete
  *      checks/             what a write must pass besides the rules of its kind:
  *        namespace.c         a create: whether its namespace accepts new objects
@@ -27,6 +28,8 @@
  *        priority_default.c  a priority class: whether it may be the default
  *      quota/              a create: whether the quotas of its namespace allow it
  *      fence.c             the compares of a fence, and the term record of a Lease
+ *      convert.c           what the webhook of a custom resource converts: current before an
+ *                          attempt, the new object before the commit, the object of the response
  *      commit.c            the transaction; a conflict leads back to the loop
  *      defer.c             passes a large write to the pool of threads
  *      reply.c             the response, which ends the write
@@ -70,6 +73,12 @@ struct hfd_write {
         /* owned; the version that this attempt is based on; NULL = there is no such object */
         struct hfd_object *current;
         bool fresh; /* current came from the store; false: from the cacher */
+        /* Of a kind that a webhook converts (convert.c). */
+        struct hfd_object *converted; /* owned; current in the version of the request */
+        struct hfd_object *to_store;  /* owned; `stored`, while it is converted */
+        struct hfd_object *to_show;   /* owned; the object of the response, likewise */
+        /* What follows the conversion; and what follows that of `stored`. */
+        void (*resume)(struct hfd_write *w), (*next)(struct hfd_write *w);
 
         /* The parsed JSON. commit.c frees it before it sends the transaction. */
 

@@ -15,6 +15,7 @@ struct hfd_write;
 bool hfd_write_custom_refuse_create(struct hfd_write *w);
 /* Fills in the defaults of w->object. False: the response was sent. */
 bool hfd_write_custom_prepare(struct hfd_write *w);
-/* Adds a cause for each mistake by the schema and its rules. old NULL = a create. 0 or -ENOMEM. */
+/* Adds a cause for each violation of the schema and its rules. old NULL = a create. 0 or -ENOMEM.
+ */
 int hfd_write_custom_validate(struct hfd_write *w, const struct hf__json *old,
                               struct hfd_causes *causes);

@@ -13,11 +13,12 @@
 #include <stddef.h>
 
 #include "cel/library.h"
+#include "server/resources/custom/rules/values/format_functions.h"
 #include "server/resources/custom/rules/values/json_patch_functions.h"
 #include "server/resources/custom/rules/values/quantity_functions.h"
 #include "server/resources/custom/rules/values/url_functions.h"
 
-#define ROWS_MAX 40 /* of functions that are the server's, and the end */
+#define ROWS_MAX 64 /* of functions that are the server's, and the end */
 
 static pthread_mutex_t library_mu = PTHREAD_MUTEX_INITIALIZER;
 static struct hf__cel_library *shared_library;
@@ -36,6 +37,7 @@ static int make_library(void) {
         struct hf__cel_row rows[ROWS_MAX] = {{NULL}};
         size_t n = append(rows, 0, hfd_quantity_functions);
 
+        n = append(rows, n, hfd_format_functions);
         n = append(rows, n, hfd_url_functions);
         append(rows, n, hfd_json_patch_functions);
         return hf__cel_library_new(rows, &shared_library);

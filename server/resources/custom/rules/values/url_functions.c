@@ -197,6 +197,12 @@ static const struct url *url_of(struct hf__cel_value value) {
         return (const struct url *)(const void *)value.as.opaque;
 }
 
+const char *hfd_url_check(const char *text, size_t n) {
+        struct url parsed;
+
+        return parse(hf__cel_string(text, n), &parsed);
+}
+
 static struct hf__cel_value string_of(struct text t) {
         return hf__cel_string(t.n > 0 ? t.at : "", t.n);
 }

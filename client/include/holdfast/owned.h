@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Objects that belong to another one: a controller's object and what it makes for it. A name proves
+ * nothing, because another user may have created an object of that name. So these functions read
+ * the object, compare its controller (<holdfast/owner.h>) and write that incarnation or none. They
+ * block; made for controllers. Thread: any.
+ */
+#include <stddef.h>
+
+#include <holdfast/api.h>
+#include <holdfast/client.h>
+#include <holdfast/upsert.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Creates the object that `desired` names, with `owner` (JSON of n_owner bytes) as its controller,
+ * or merges the body into the existing one as hf_upsert does. `desired` is as in hf_upsert, without
+ * a subresource; the object's name and namespace are put into the body.
+ *
+ * ret_result may be NULL. Returns 0 or an error of hf_upsert or hf_owner_set; HF_E_EXISTS: an
+ * object of this name has another controller, or none, and was left alone. reterr_status may be
+ * NULL.
+ */
+HF_MUST_CHECK int hf_owned_upsert(struct hf_client *client, const struct hf_request *desired,
+                                  const char *owner, size_t n_owner, struct hf_cancel *token,
+                                  enum hf_upsert_result *ret_result,
+                                  struct hf_status *reterr_status);
+/*
+ * Deletes the object that `request` names by resource, ns and name, if `owner` is its controller,
+ * and if nobody changes it meanwhile (HF_E_CONFLICT). request: also fence, deadline and lane. An
+ * object that does not exist or has another controller counts as deleted.
+ *
+ * Returns 0 or an error of hf_client_do; HF_E_INVALID: the owner has no uid. reterr_status may be
+ * NULL.
+ */
+HF_MUST_CHECK int hf_owned_delete(struct hf_client *client, const struct hf_request *request,
+                                  const char *owner, size_t n_owner, struct hf_cancel *token,
+                                  struct hf_status *reterr_status);
+
+#ifdef __cplusplus
+}
+#endif
