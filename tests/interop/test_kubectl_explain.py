@@ -6,7 +6,7 @@ import pytest
 
 KINDS = ["configmaps", "events", "namespaces", "secrets", "serviceaccounts", "leases", "leasecandidates", "clusterrolebindings", "clusterroles",
          "rolebindings", "roles", "workspaces", "limitranges", "podtemplates", "resourcequotas", "priorityclasses", "runtimeclasses", "apiservices",
-         "flowschemas", "prioritylevelconfigurations",
+         "flowschemas", "prioritylevelconfigurations", "validatingwebhookconfigurations", "mutatingwebhookconfigurations",
          "certificatesigningrequests", "customresourcedefinitions", "validatingadmissionpolicies", "validatingadmissionpolicybindings",
          "mutatingadmissionpolicies", "mutatingadmissionpolicybindings", "events --api-version=events.k8s.io/v1",
          "selfsubjectreviews", "tokenreviews", "subjectaccessreviews", "localsubjectaccessreviews", "selfsubjectaccessreviews",
