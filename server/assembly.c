@@ -260,22 +260,61 @@ static size_t max_webhook_calls(const struct hfd_config *config) {
         return n > WEBHOOK_CALLS_MIN ? n : WEBHOOK_CALLS_MIN;
 }
 
-/* The plug-ins of admission, in the order of kube-apiserver. */
-static int make_admission(struct hfd_server *server) {
+static int make_policies(struct hfd_server *server) {
         struct hfd_work_pool *work = server->registry->work;
+        int r = hfd_policy_plugin_new(server->cacher, work, true, &server->mutating_policies);
+
+        return r != 0 ? r
+                      : hfd_policy_plugin_new(server->cacher, work, false,
+                                              &server->validating_policies);
+}
+
+static int make_webhooks(struct hfd_server *server) {
         const struct hfd_webhooks_config config = {.cacher = server->cacher,
                                                    .outbound = server->outbound,
                                                    .services = server->services,
                                                    .max_calls = max_webhook_calls(server->config)};
-        int r = hfd_policy_plugin_new(server->cacher, work, true, &server->mutating_policies);
+        int r = hfd_webhooks_new(&server->host, &config, true, &server->mutating_webhooks);
+
+        return r != 0 ? r
+                      : hfd_webhooks_new(&server->host, &config, false,
+                                         &server->validating_webhooks);
+}
+
+/* Loads the plug-ins of --admission-plugin, which come first. */
+static int load_plugins(struct hfd_server *server, struct hf_status *reterr_status) {
+        const char *text = server->config->admission_plugins;
+        char *paths = strdup(text ? text : ""), *save = NULL;
+        size_t n = 0;
+        int r = paths ? 0 : -ENOMEM;
+
+        for (char *path = r == 0 ? strtok_r(paths, ",", &save) : NULL; path && r == 0;
+             path = strtok_r(NULL, ",", &save)) {
+                if (n == HFD_C_PLUGINS_MAX) {
+                        r = hf_fail(reterr_status, HF_E_INVALID,
+                                    "flag --admission-plugin: more than %d files",
+                                    HFD_C_PLUGINS_MAX);
+                        break;
+                }
+                r = hfd_flag_result("admission-plugin",
+                                    hfd_c_plugin_load(path, &server->c_plugins[n], reterr_status),
+                                    reterr_status);
+                if (r != 0)
+                        break;
+                const struct hfd_admission_plugin plugin =
+                        hfd_c_plugin_of_chain(server->c_plugins[n++]);
+                hfd_admission_chain_add(&server->admission, &plugin);
+        }
+        free(paths);
+        return note_mistake(server, r);
+}
+
+/* The plug-ins of admission, in the order of kube-apiserver. */
+static int make_admission(struct hfd_server *server) {
+        int r = make_policies(server);
 
         if (r == 0)
-                r = hfd_policy_plugin_new(server->cacher, work, false,
-                                          &server->validating_policies);
-        if (r == 0)
-                r = hfd_webhooks_new(&server->host, &config, true, &server->mutating_webhooks);
-        if (r == 0)
-                r = hfd_webhooks_new(&server->host, &config, false, &server->validating_webhooks);
+                r = make_webhooks(server);
         if (r != 0)
                 return r;
         const struct hfd_admission_plugin plugins[] =
@@ -475,6 +514,8 @@ static int make_objects(struct hfd_server *server, int *listen_fd,
         if (r == 0)
                 r = make_auth(server, reterr_status);
         if (r == 0)
+                r = load_plugins(server, reterr_status);
+        if (r == 0)
                 r = make_api(server, reterr_status);
         if (r == 0)
                 r = make_audit(server, reterr_status);
@@ -532,10 +573,12 @@ void hfd_assembly_free(struct hfd_server *server) {
         server->cacher = hfd_cacher_free(server->cacher);
         server->kind_feed = hfd_kind_feed_free(server->kind_feed);
         server->admission_feed = hfd_admission_feed_free(server->admission_feed);
-        server->mutating_policies = hfd_policy_plugin_free(server->mutating_policies);
-        server->validating_policies = hfd_policy_plugin_free(server->validating_policies);
+        for (size_t i = 0; i < HFD_C_PLUGINS_MAX; i++)
+                server->c_plugins[i] = hfd_c_plugin_free(server->c_plugins[i]);
         server->mutating_webhooks = hfd_webhooks_free(server->mutating_webhooks);
         server->validating_webhooks = hfd_webhooks_free(server->validating_webhooks);
+        server->mutating_policies = hfd_policy_plugin_free(server->mutating_policies);
+        server->validating_policies = hfd_policy_plugin_free(server->validating_policies);
         if (server->store)
                 server->store->ops->free(server->store);
         server->store = NULL;

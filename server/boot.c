@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "server/cacher/slots/kind_feed.h"
 #include "server/certificates/certificates.h"
 #include "server/process/flag_files.h"
 #include "server/server.h"
@@ -23,6 +24,7 @@
 #define STORE_TIMEOUT (60 * HF_NSEC_PER_SEC)
 /* How often to check whether the reason for the wait has changed, or to repeat a read. */
 #define STORE_LOG_INTERVAL (2 * HF_NSEC_PER_SEC)
+#define KINDS_INTERVAL     (2 * HF_NSEC_PER_MSEC)
 
 static int write_kubeconfig(struct hfd_server *server, struct hf_status *reterr_status) {
         int r = hfd_certificates_write_kubeconfig(server, reterr_status);
@@ -152,6 +154,24 @@ static int refuse_incomplete_copy(struct hfd_server *server, struct hf_status *r
         return r;
 }
 
+/* Until the kinds of all stored definitions are served: their clients and the informers of the
+ * controllers find them from the beginning. */
+static int wait_for_kinds(struct hfd_server *server, struct hf_status *reterr_status) {
+        hf_nsec until = hfd_server_now(server) + STORE_TIMEOUT;
+
+        while (!hfd_kind_feed_synced(server->kind_feed)) {
+                hf_nsec now = hfd_server_now(server);
+
+                if (now >= until)
+                        return hf_fail(reterr_status, HF_E_UNAVAILABLE,
+                                       "cannot read the CustomResourceDefinitions within %d s",
+                                       (int)(STORE_TIMEOUT / HF_NSEC_PER_SEC));
+                if (hf_cancel_wait(server->stop, now + KINDS_INTERVAL) == HF_E_CANCELED)
+                        return hf_fail(reterr_status, HF_E_CANCELED, "stopped");
+        }
+        return 0;
+}
+
 static int start_controllers(struct hfd_server *server, struct hf_status *reterr_status) {
         int r = hfd_controllers_start(server->controllers);
 
@@ -179,6 +199,8 @@ int hfd_boot_run(struct hfd_server *server, struct hf_status *reterr_status) {
                 r = wait_for_store(server, reterr_status);
         if (r == 0)
                 r = refuse_incomplete_copy(server, reterr_status);
+        if (r == 0)
+                r = wait_for_kinds(server, reterr_status);
         if (r == 0)
                 r = start_controllers(server, reterr_status);
         if (r == 0)

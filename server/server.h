@@ -40,6 +40,7 @@
 
 #include "server/admission/admission.h"
 #include "server/admission/feed.h"
+#include "server/admission/plugins/c_plugin.h"
 #include "server/admission/policy/policy_plugin.h"
 #include "server/admission/webhooks/webhooks.h"
 #include "server/audit/audit.h"
@@ -106,8 +107,9 @@ struct hfd_server {
         struct hfd_registry *registry;
         struct hfd_admission_chain admission; /* who is asked about writes (assembly.c) */
         struct hfd_admission_feed *admission_feed;
-        struct hfd_policy_plugin *mutating_policies, *validating_policies;
+        struct hfd_c_plugin *c_plugins[HFD_C_PLUGINS_MAX]; /* of --admission-plugin */
         struct hfd_webhooks *mutating_webhooks, *validating_webhooks;
+        struct hfd_policy_plugin *mutating_policies, *validating_policies;
         struct hf_client *loopback;
         struct hfd_compactor *compactor; /* main calls hfd_compactor_tick */
         struct hfd_audit *audit;         /* NULL = there is no audit policy */

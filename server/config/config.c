@@ -278,6 +278,7 @@ void hfd_config_done(struct hfd_config *config) {
                           &config->kubeconfig,
                           &config->runtime_config,
                           &config->service_resolver,
+                          &config->admission_plugins,
                           &config->lock_type,
                           &config->bootstrap_manifests_text,
                           &config->ignored_flags,

@@ -104,6 +104,7 @@ struct hfd_config {
         bool serves_workloads;  /* pods, services, Deployments and so on (resources/workloads) */
         char *service_resolver; /* where services with webhooks are, see outbound/service_resolver.h
                                  */
+        char *admission_plugins; /* paths of shared objects, comma separated */
         int64_t max_requests_inflight, max_mutating_requests_inflight;
 
         /* the audit log; both or none of the first two */

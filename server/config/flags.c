@@ -174,6 +174,10 @@ static const struct hfd_flag flags[] = {
          "where services with webhooks are, comma separated: NAMESPACE/NAME[:PORT]=HOST[:PORT], "
          "*=HOST[:PORT] for all others",
          .repeats = true},
+        {"admission-plugin", TEXT, SERVE, MEMBER(admission_plugins), "", "none", 0, 0,
+         "files of admission plug-ins in C, comma separated, which may change or refuse what is "
+         "written",
+         .repeats = true},
         {"shutdown-delay-duration", DURATION, SERVE, MEMBER(shutdown_delay), "0s", NULL, 0, HOUR,
          "how long to continue serving after SIGTERM, while /readyz fails"},
         {"shutdown-send-retry-after", BOOL, SERVE, MEMBER(shutdown_send_retry_after), "false", NULL,

@@ -2,15 +2,17 @@
 """Admission webhooks: a real HTTPS server is asked about writes, and its answers and failures count as with kube-apiserver."""
 import json
 import pathlib
+import subprocess
 import tempfile
 import threading
 
 import pytest
 
-from holdfastd import wait_until
+from holdfastd import HOLDFASTD, wait_until
 from memory_server import MemoryServer
 from webhook_server import WebhookServer, make_certificate, patch
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/"
 MAPS = "/api/v1/namespaces/default/configmaps"
 RULE = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE", "DELETE"], "resources": ["configmaps"]}
@@ -43,7 +45,7 @@ class Configured:
                    "objectSelector": {"matchLabels": {"on": name}}, **more}
         # The last webhook shows when the configuration counts: it is asked about objects of its own.
         probe = {**webhook, "name": f"probe.{name}.example.com", "clientConfig": hooks.client("/probe"), "failurePolicy": "Fail", "namespaceSelector": {},
-                 "objectSelector": {"matchLabels": {"probe": name}}, "rules": [RULE]}
+                 "objectSelector": {"matchLabels": {"probe": name}}, "rules": [RULE], "matchConditions": None}
         self.body = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": ("Mutating" if mutating else "Validating") + "WebhookConfiguration",
                      "metadata": {"name": name}, "webhooks": [webhook, probe]}
 
@@ -199,6 +201,19 @@ def test_selectors_of_namespaces_and_collections(server, hooks):
     assert server.ask("DELETE", "/api/v1/namespaces/free/configmaps").code == 200
 
 
+def test_match_conditions_choose_requests(server, hooks):
+    hooks.answers["/deny"] = lambda _: {"allowed": False}
+    condition = {"name": "by-name", "expression": "object.metadata.name.startsWith('bad') && request.operation == 'CREATE'"}
+    with Configured(server, hooks, "conditions", hooks.client("/deny"), matchConditions=[condition]):
+        assert server.ask("POST", MAPS, config_map("bad-one", on="conditions")).code == 400
+        assert server.ask("POST", MAPS, config_map("good-one", on="conditions")).code == 201
+        assert server.ask("DELETE", MAPS + "/good-one").code == 200
+    failing = {"name": "failing", "expression": "object.data.missing == 'x'"}
+    with Configured(server, hooks, "failing", hooks.client("/deny"), matchConditions=[failing]):
+        reply = server.ask("POST", MAPS, config_map("a", on="failing"))
+        assert reply.code == 403 and "no such key" in message(reply)
+
+
 def test_configurations_are_never_guarded_by_webhooks(server, hooks):
     everything = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*/*"]}
     hooks.answers["/deny"] = lambda _: {"allowed": False}
@@ -247,3 +262,21 @@ def test_a_change_counts_on_the_other_instance(cluster, hooks):
     wait_until("the webhook on both instances", lambda: refused(one) and refused(other))
     assert other.request("DELETE", CONFIGURATIONS + "validatingwebhookconfigurations/both")[0] == 200
     wait_until("no webhook on both instances", lambda: not refused(one) and not refused(other))
+
+
+def test_a_plugin_in_c_changes_and_refuses_objects(tmp_path):
+    tmp_path.chmod(0o700)
+    plugin = tmp_path / "admission.so"
+    subprocess.run(["cc", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", ROOT / "examples" / "admission.c", f"-I{ROOT}/base/include",
+                    "-I/usr/include/cjson", "-lcjson", "-o", plugin], check=True)
+    with MemoryServer(f"--admission-plugin={plugin}") as server:
+        reply = server.ask("POST", MAPS, config_map("a"))
+        assert reply.code == 403 and message(reply) == 'admission plug-in "owner" denied the request: the label "owner" is missing'
+        reply = server.ask("POST", MAPS, config_map("a", owner="nobody"))
+        assert reply.code == 201 and reply.json["metadata"]["annotations"] == {"example.com/seen": "holdfast-admin"}
+        assert reply.warnings == ['299 - "nobody owns a"']
+        assert server.ask("DELETE", MAPS + "/a").code == 200
+    plugin.chmod(0o777)
+    refused = subprocess.run([HOLDFASTD, "--storage=memory", "--secure-port=0", f"--write-kubeconfig={tmp_path}/kubeconfig", f"--admission-plugin={plugin}"],
+                             capture_output=True, text=True, timeout=60, check=False)
+    assert refused.returncode == 2 and "--admission-plugin" in refused.stderr

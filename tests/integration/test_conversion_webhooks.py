@@ -73,11 +73,15 @@ class Hooks:
 
     def __init__(self, directory):
         self.change = lambda answer: answer
+        self.reviews = []
         self.code = 200
         self.hang = False
         self.hook = Webhook(directory, self.answer, "hook.default.svc")
 
-    def answer(self, _, body):
+    def answer(self, called, body):
+        if called.startswith("/admit"):
+            self.reviews.append(body["request"])
+            return 200, {**body, "request": None, "response": {"uid": body["request"]["uid"], "allowed": True}}
         if self.hang:
             self.hook.release.wait(60)
         return self.code, self.change(convert(body)) if self.code == 200 else "out of order\n"
@@ -267,6 +271,9 @@ def test_a_failure_is_told_to_each_client(server, hooks):
     good(server.ask("GET", path("v2"), accept="application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"))
     good(server.ask("DELETE", path("v2", "a")))
     assert server.ask("GET", path("v1", "b")).code == 404
+    metrics = server.ask("GET", "/metrics").text
+    for labels in ('failure_type="",result="success"', 'failure_type="conversion_webhook_call_failure",result="failure"'):
+        assert f"apiserver_conversion_webhook_request_total{{{labels}}}" in metrics
 
 
 def lie(**response):
@@ -372,6 +379,32 @@ def test_a_hung_webhook_holds_nobody_else(server, hooks):
     assert sorted(reply.code for reply in replies) == 64 * [200] + 26 * [429]
     hooks.hook.release.clear()
     good(server.ask("DELETE", "/api/v1/namespaces/default/configmaps/c"))
+
+
+# ---- admission ----
+
+def test_admission_sees_the_version_of_the_request(server, hooks):
+    hook = {"name": "gates.example.com", "clientConfig": {"url": f"{hooks.hook.url}/admit", "caBundle": hooks.hook.bundle},
+            "rules": [{"operations": ["*"], "apiGroups": ["example.com"], "apiVersions": ["v2"], "resources": ["gates"]}],
+            "matchPolicy": "Exact", "sideEffects": "None", "admissionReviewVersions": ["v1"]}
+    where = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+    good(server.ask("POST", where, {"metadata": {"name": "gates"}, "webhooks": [hook]}), 201)
+
+    def is_asked():
+        good(server.ask("POST", path("v2") + "?dryRun=All", gate("v2", "try")), 201)
+        return hooks.reviews
+    wait_until("the webhook to be asked", is_asked)
+    good(server.ask("POST", path("v1"), gate("v1", port=5, finalizers=["example.com/f"])), 201)
+    hooks.reviews.clear()
+    good(server.ask("PATCH", path("v2", "a"), {"spec": {"port": 6}}, content_type=MERGE))
+    marked = good(server.ask("DELETE", path("v2", "a")))
+    assert marked["metadata"]["deletionTimestamp"] and marked["spec"]["port"] == 6
+    assert good(server.ask("GET", path("v1", "a")))["spec"]["host"] == "x:6"
+    good(server.ask("PATCH", path("v1", "a"), {"metadata": {"finalizers": None}}, content_type=MERGE))
+    update, delete = hooks.reviews
+    assert (update["operation"], update["object"]["spec"]["port"], update["oldObject"]["spec"]["port"]) == ("UPDATE", 6, 5)
+    assert (delete["operation"], delete["oldObject"]["apiVersion"], delete["oldObject"]["spec"]["port"]) == ("DELETE", "example.com/v2", 6)
+    good(server.ask("DELETE", f"{where}/gates"))
 
 
 # ---- storage versions ----

@@ -83,6 +83,14 @@ def test_openapi_is_kept_by_its_etag_and_compressed(api):
         head = api.ask("HEAD", path, accept=accept)
         assert (head.code, head.bytes, head.headers["etag"]) == (200, b"", first.headers["etag"])
     assert len(etags) == 4
+    # A document may be kept under the URL in the index, which has its hash. Another hash leads there.
+    url = api.ask("GET", "/openapi/v3").json["paths"]["api/v1"]["serverRelativeURL"]
+    kept = api.ask("GET", url)
+    assert url == "/openapi/v3/api/v1?hash=" + kept.headers["etag"].strip('"')
+    assert kept.code == 200 and kept.headers["cache-control"].startswith("public, immutable")
+    assert "immutable" not in api.ask("GET", "/openapi/v3/api/v1").headers["cache-control"]
+    moved = api.ask("GET", "/openapi/v3/api/v1?x=y&hash=0123")
+    assert (moved.code, moved.headers["location"], moved.bytes) == (301, url, b"")
     assert api.ask("GET", "/openapi/v3/api/v1/").code == 200
     assert api.ask("GET", "/openapi/v3/apis/example.com/v1").code == 404
     assert api.ask("POST", "/openapi/v2", {}).code == 405

@@ -197,7 +197,7 @@ static void test_openapi_describes_every_version(void **state) {
         for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
                 struct hf__json *json = NULL;
                 assert_true(hfd_openapi_find(rows, paths[i], &document));
-                struct hf__buf *buf = hfd_openapi_render(rows, &document);
+                struct hf__buf *buf = hfd_openapi_render(rows, &document, NULL, NULL);
                 assert_int_equal(hf__json_parse(buf->data, buf->n, &json, NULL), 0);
                 hf__json_free(json);
                 hf__buf_unref(buf);
@@ -206,7 +206,7 @@ static void test_openapi_describes_every_version(void **state) {
                 assert_false(hfd_openapi_find(rows, others[i], &document));
         assert_true(hfd_openapi_find(rows, "/openapi/v2", &document));
         document.protobuf = true;
-        struct hf__buf *v2 = hfd_openapi_render(rows, &document);
+        struct hf__buf *v2 = hfd_openapi_render(rows, &document, NULL, NULL);
         hfd_served_rows_free(rows);
         assert_memory_equal(v2->data,
                             "\x0a\x03"

@@ -227,6 +227,9 @@ static void test_functions_of_an_informer_need_their_arguments(void **state) {
         assert_int_equal(hf_informer_wait(informer, NULL, NULL), -EINVAL);
         assert_int_equal(hf_informer_wait(informer, "x", hf_cancel_never()), -EINVAL);
         assert_int_equal(hf_informer_wait_all(NULL, 1, NULL, hf_cancel_never()), -EINVAL);
+        assert_int_equal(hf_informer_wait_term(NULL, 1, "7", hf_cancel_never()), -EINVAL);
+        assert_int_equal(hf_informer_wait_term(&informer, 1, NULL, hf_cancel_never()), -EINVAL);
+        assert_int_equal(hf_informer_wait_term(&informer, 1, "7", NULL), -EINVAL);
         assert_int_equal(hf_informer_add_index(informer, NULL, no_values, NULL), -EINVAL);
         assert_int_equal(hf_informer_add_index(informer, "i", NULL, NULL), -EINVAL);
         assert_int_equal(hf_informer_values_add(NULL, "v"), -EINVAL);

@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "server/resources/custom/custom_kind.h"
+#include "server/resources/forms/conversion.h"
 
 /* ---- compiling ---- */
 
@@ -112,9 +113,9 @@ static const struct hfd_resource *equivalent_row(const struct hfd_resource *row,
                 return i < kind->n_versions ? &kind->versions[i].row : NULL;
         }
         size_t n;
-        const struct hfd_resource *rows = hfd_resources(&n);
+        const struct hfd_resource *rows = hfd_resources(&n), *stored = hfd_resource_stored(row);
         for (size_t at = 0; at < n; at++)
-                if (hfd_resource_same(&rows[at], row) && i-- == 0)
+                if (hfd_resource_stored(&rows[at]) == stored && i-- == 0)
                         return &rows[at];
         return NULL;
 }

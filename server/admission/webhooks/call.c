@@ -13,6 +13,7 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "server/admission/expressions/match_conditions.h"
 #include "server/admission/matching/form.h"
 #include "server/admission/webhooks/webhook_metrics.h"
 #include "server/outbound/outbound.h"
@@ -92,16 +93,69 @@ static void on_result(void *ctx, const struct hfd_outbound_result *result) {
         fail(call, 503, why);
 }
 
+/* The old object in the form of call->as; *ret_old NULL = it has that form, or there is none. 0,
+ * -ENOMEM or HF_E_INVALID. */
+static int old_in_form(const struct hfd_webhook_call *call, struct hf__json **ret_old) {
+        const struct hfd_admission_attributes *of = &call->a->of;
+
+        *ret_old = NULL;
+        if (!of->old || call->as == of->resource || of->kind != of->resource)
+                return 0;
+        return hfd_form_convert(of->resource, call->as, of->old, ret_old);
+}
+
+/* ---- matchConditions ---- */
+
+static enum hfd_matcher_result check_conditions(const struct hfd_webhook_call *call,
+                                                const struct hf__json *old,
+                                                struct hfd_response *response) {
+        const struct hfd_admission_attributes *of = &call->a->of;
+        const bool is_part = of->kind != of->resource;
+        const struct hfd_expression_input input = {.of = of,
+                                                   .resource = call->as,
+                                                   .kind = is_part ? of->kind : call->as,
+                                                   .object = call->object,
+                                                   .old = old,
+                                                   .options = of->options};
+        struct hfd_expression_run run;
+        struct hf__strbuf why = {0};
+
+        hfd_expression_run_init(&run, call->hook->expressions, &input, HFD_MATCH_BUDGET);
+        enum hfd_match match = hfd_match_conditions_check(call->hook->conditions, &run, NULL, &why);
+        hfd_expression_run_done(&run);
+        if (match == HFD_MATCH_ERROR && !call->hook->ignores_failures)
+                hfd_response_forbidden(response, of->resource, of->name, why.n > 0 ? why.data : "",
+                                       NULL);
+        hf__strbuf_done(&why);
+        if (match == HFD_MATCH_ERROR && !call->hook->ignores_failures)
+                return HFD_MATCHER_ERROR;
+        return match == HFD_MATCH_YES ? HFD_MATCHER_YES : HFD_MATCHER_NO;
+}
+
+enum hfd_matcher_result hfd_webhook_call_conditions(const struct hfd_webhook_call *call,
+                                                    struct hfd_response *response) {
+        struct hf__json *old = NULL;
+
+        if (!call->hook->conditions)
+                return HFD_MATCHER_YES;
+        if (old_in_form(call, &old) != 0) {
+                hfd_response_no_memory(response);
+                return HFD_MATCHER_ERROR;
+        }
+        enum hfd_matcher_result result =
+                check_conditions(call, old ? old : call->a->of.old, response);
+        hf__json_free(old);
+        return result;
+}
+
 /* ---- the call ---- */
 
 /* Appends the review. 0, -ENOMEM, or HF_E_INVALID: the objects have no such version. */
 static int print_review(struct hfd_webhook_call *call, struct hf__strbuf *out) {
         const struct hfd_admission_attributes *of = &call->a->of;
         struct hf__json *old = NULL;
-        int r = 0;
+        int r = old_in_form(call, &old);
 
-        if (of->old && call->as != of->resource && of->kind == of->resource)
-                r = hfd_form_convert(of->resource, call->as, of->old, &old);
         if (r == 0)
                 hfd_admission_review_print(out, call->uid, of, call->as, call->object,
                                            old ? old : of->old, of->options);

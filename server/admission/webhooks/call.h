@@ -54,6 +54,13 @@ struct hfd_webhook_call {
 /* Begins the call. done is called once, perhaps before this returns. */
 void hfd_webhook_call_begin(struct hfd_webhook_call *call);
 void hfd_webhook_call_done(struct hfd_webhook_call *call);
+/*
+ * Whether the matchConditions of call->hook are true for the request, which the call describes.
+ * HFD_MATCHER_ERROR: they cannot be evaluated, and the failurePolicy is Fail; response is the
+ * error.
+ */
+enum hfd_matcher_result hfd_webhook_call_conditions(const struct hfd_webhook_call *call,
+                                                    struct hfd_response *response);
 /* Adds the answer's warnings and annotations to the admission. */
 void hfd_webhook_call_note(const struct hfd_webhook_call *call);
 /*

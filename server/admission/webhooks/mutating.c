@@ -224,7 +224,11 @@ static bool prepare(struct run *run, bool *ret_applies, struct hfd_response *res
                                               .as = as,
                                               .object = run->converted ? run->converted : a->object,
                                               .done = on_called};
-        return true;
+        match = hfd_webhook_call_conditions(&run->call, response);
+        *ret_applies = match == HFD_MATCHER_YES;
+        if (!*ret_applies)
+                run->converted = hf__json_free(run->converted);
+        return match != HFD_MATCHER_ERROR;
 }
 
 /* The end of the first round: remembers the object, if a later change matters. */

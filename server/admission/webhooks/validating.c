@@ -87,6 +87,24 @@ static void on_called(struct hfd_webhook_call *call) {
         drop_pending(run);
 }
 
+/* Fills the object of a call in the form that its webhook sees. False: response is the error. */
+static bool set_object(struct one *one, struct hfd_response *response) {
+        struct hfd_webhook_call *call = &one->call;
+        const struct hfd_admission_attributes *of = &call->a->of;
+
+        call->object = call->a->object;
+        if (call->as == of->resource || of->kind != of->resource || !call->object)
+                return true;
+        int r = hfd_form_convert(of->resource, call->as, call->object, &one->converted);
+        if (r == -ENOMEM)
+                hfd_response_no_memory(response);
+        else if (r != 0)
+                hfd_refusal_internal(response, "unable to convert the object to the version of a "
+                                               "webhook's rules");
+        call->object = one->converted;
+        return r == 0;
+}
+
 /* Adds the webhooks that apply to the request. False: response is the error. */
 static bool select_hooks(struct run *run, struct hfd_webhooks *webhooks,
                          struct hfd_response *response) {
@@ -94,34 +112,29 @@ static bool select_hooks(struct run *run, struct hfd_webhooks *webhooks,
 
         for (size_t i = 0; i < run->index->n; i++) {
                 const struct hfd_webhook *hook = &run->index->items[i];
+                struct one *one = &run->items[run->n];
                 const struct hfd_resource *as;
                 enum hfd_matcher_result match =
                         hfd_matcher_match(&hook->matcher, &a->of, a->object,
                                           webhooks->config.cacher, &as, response);
-                if (match == HFD_MATCHER_ERROR)
-                        return false;
                 if (match == HFD_MATCHER_NO)
                         continue;
-                struct one *one = &run->items[run->n];
                 *one = (struct one){.run = run, .i = run->n};
                 one->call = (struct hfd_webhook_call){.webhooks = webhooks,
                                                       .hook = hook,
                                                       .a = a,
                                                       .as = as,
-                                                      .object = a->object,
                                                       .done = on_called};
-                run->n++;
-                if (as == a->of.resource || a->of.kind != a->of.resource || !a->object)
-                        continue;
-                int r = hfd_form_convert(a->of.resource, as, a->object, &one->converted);
-                if (r == -ENOMEM)
-                        hfd_response_no_memory(response);
-                else if (r != 0)
-                        hfd_refusal_internal(response, "unable to convert the object to the "
-                                                       "version of a webhook's rules");
-                if (r != 0)
+                if (match == HFD_MATCHER_YES && !set_object(one, response))
+                        match = HFD_MATCHER_ERROR;
+                if (match == HFD_MATCHER_YES)
+                        match = hfd_webhook_call_conditions(&one->call, response);
+                if (match == HFD_MATCHER_YES)
+                        run->n++;
+                else
+                        one->converted = hf__json_free(one->converted);
+                if (match == HFD_MATCHER_ERROR)
                         return false;
-                one->call.object = one->converted;
         }
         return true;
 }
@@ -143,11 +156,11 @@ void hfd_webhooks_validate(void *ctx, struct hfd_admission *a) {
         run->a = a;
         run->index = index;
         run->pending = 1;
-        bool selected = !index || select_hooks(run, webhooks, &response);
-        if (selected && run->n > 0 && !hfd_admission_options(a)) {
+        bool selected = hfd_admission_options(a) != NULL;
+        if (!selected)
                 hfd_response_no_memory(&response);
-                selected = false;
-        }
+        else
+                selected = !index || select_hooks(run, webhooks, &response);
         if (!selected) {
                 run->refusal = response;
                 end(run);

@@ -10,6 +10,7 @@
 
 #include "base/base64.h"
 #include "base/json.h"
+#include "server/admission/expressions/match_conditions.h"
 #include "server/cacher/cacher.h"
 #include "server/cacher/snapshot.h"
 #include "server/outbound/service_resolver.h"
@@ -45,6 +46,8 @@ static struct hfd_webhook_load *load_of(const struct hfd_webhook_index *old, con
 
 static void webhook_done(struct hfd_webhook *hook) {
         hfd_matcher_done(&hook->matcher);
+        free(hook->conditions);
+        hfd_expressions_free(hook->expressions);
         free(hook->configuration);
         free(hook->url);
         free(hook->connect_to);
@@ -94,6 +97,18 @@ static int set_ca(struct hfd_webhook *hook) {
         return r;
 }
 
+/* Compiles the matchConditions. 0 or -ENOMEM. */
+static int set_conditions(struct hfd_webhook *hook) {
+        const struct hf__json *conditions = hf__json_get(hook->json, "matchConditions");
+
+        if (!hf__json_first(conditions))
+                return 0;
+        int r = hfd_expressions_new(HFD_EXPRESSION_AUTHORIZER, NULL, NULL, &hook->expressions);
+        return r != 0 ? r
+                      : hfd_match_conditions_new(hook->expressions, conditions,
+                                                 HFD_EXPRESSION_AUTHORIZER, &hook->conditions);
+}
+
 static bool has_version(const struct hf__json *json, const char *version) {
         return hf__json_has_element(hf__json_get(json, "admissionReviewVersions"), version);
 }
@@ -121,6 +136,8 @@ static int webhook_init(struct hfd_webhook *hook, const struct hf__json *json,
         hook->knows_v1 = has_version(hook->json, "v1");
         int r = hfd_matcher_init(&hook->matcher, hook->json);
         hook->matcher.empty_matches = false; /* a webhook without rules has no requests */
+        if (r == 0)
+                r = set_conditions(hook);
         if (r == 0)
                 r = set_address(hook, services);
         if (r == 0)

@@ -12,6 +12,8 @@
 #include "server/admission/matching/matcher.h"
 
 struct hf__json;
+struct hfd_expressions;
+struct hfd_match_conditions;
 struct hfd_service_resolver;
 
 /* How many calls of a webhook are under way; shared by its successors in later indexes. */
@@ -26,6 +28,8 @@ struct hfd_webhook {
         const char *name;
         char *configuration;
         struct hfd_matcher matcher;
+        struct hfd_expressions *expressions;     /* owned */
+        struct hfd_match_conditions *conditions; /* owned; NULL = none */
         char *url;        /* with a path, without the timeout; NULL = it has none */
         char *connect_to; /* "host:port"; NULL = the URL's */
         char *ca_pem;     /* NULL = the system's */

@@ -2,10 +2,11 @@
 /* Which OpenAPI documents there are, and in which forms. */
 #include "server/handlers/openapi/openapi.h"
 
-#include <stdio.h>
+#include <errno.h>
 #include <string.h>
 
 #include "base/strbuf.h"
+#include "server/handlers/openapi/paths.h"
 #include "server/resources/custom/served_rows.h"
 
 bool hfd_openapi_v2_is_protobuf(const char *type) {
@@ -56,14 +57,51 @@ bool hfd_openapi_find(const struct hfd_served_rows *rows, const char *path,
                find_version(rows, trimmed + sizeof apis - 1, ret_document);
 }
 
-struct hf__buf *hfd_openapi_render(const struct hfd_served_rows *rows,
+void hfd_openapi_put_document_path(struct hf__strbuf *s, const struct hfd_served_rows *rows,
                                    const struct hfd_openapi_document *document) {
+        hf__strbuf_puts(s, "/openapi/v3/");
+        hfd_openapi_put_prefix(s, rows->of[document->first]);
+}
+
+/* Appends the index. 0 or -ENOMEM. */
+static int put_index(struct hf__strbuf *s, const struct hfd_served_rows *rows,
+                     hfd_openapi_hash_fn hash_of, void *ctx) {
+        char hash[HFD_OPENAPI_HASH_MAX] = "";
+        size_t end;
+
+        hf__strbuf_puts(s, "{\"paths\":{");
+        for (size_t i = 0; i < rows->n; i = end) {
+                end = hfd_served_version_end(rows, i);
+                const struct hfd_openapi_document document = {.kind = HFD_OPENAPI_V3,
+                                                              .first = i,
+                                                              .end = end};
+                if (hash_of && hash_of(ctx, rows, &document, hash) != 0)
+                        return -ENOMEM;
+                hf__strbuf_puts(s, i > 0 ? ",\"" : "\"");
+                hfd_openapi_put_prefix(s, rows->of[i]);
+                hf__strbuf_puts(s, "\":{\"serverRelativeURL\":\"");
+                hfd_openapi_put_document_path(s, rows, &document);
+                hf__strbuf_printf(s, "%s%s\"}", hash_of ? "?hash=" : "", hash);
+        }
+        hf__strbuf_puts(s, "}}");
+        return 0;
+}
+
+struct hf__buf *hfd_openapi_render(const struct hfd_served_rows *rows,
+                                   const struct hfd_openapi_document *document,
+                                   hfd_openapi_hash_fn hash_of, void *ctx) {
         struct hf__strbuf s = {0};
+        struct hf__buf *buf = NULL;
+        int r = 0;
 
         if (document->protobuf)
                 return hfd_openapi_v2(rows);
-        hfd_openapi_put(&s, rows, document);
-        struct hf__buf *buf = hf__strbuf_to_buf(&s);
+        if (document->kind == HFD_OPENAPI_INDEX)
+                r = put_index(&s, rows, hash_of, ctx);
+        else
+                hfd_openapi_put(&s, rows, document);
+        if (r == 0)
+                buf = hf__strbuf_to_buf(&s);
         hf__strbuf_done(&s);
         return buf;
 }

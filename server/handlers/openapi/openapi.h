@@ -30,12 +30,24 @@ struct hfd_openapi_document {
 /* The document at a path, as JSON. Slashes at the end are ignored. False: there is none. */
 bool hfd_openapi_find(const struct hfd_served_rows *rows, const char *path,
                       struct hfd_openapi_document *ret_document);
-/* NULL = out of memory. */
+/*
+ * The hash of a document of kind V3, for the index: clients keep a document under a URL with its
+ * hash. Returns 0 or -ENOMEM.
+ */
+#define HFD_OPENAPI_HASH_MAX 65 /* bytes of a hash, with the NUL */
+typedef int (*hfd_openapi_hash_fn)(void *ctx, const struct hfd_served_rows *rows,
+                                   const struct hfd_openapi_document *document,
+                                   char ret_hash[HFD_OPENAPI_HASH_MAX]);
+/* hash_of: for the index only; NULL = without hashes. NULL = out of memory. */
 struct hf__buf *hfd_openapi_render(const struct hfd_served_rows *rows,
+                                   const struct hfd_openapi_document *document,
+                                   hfd_openapi_hash_fn hash_of, void *ctx);
+/* Appends the path of a document of kind V3, "/openapi/v3/apis/GROUP/VERSION". */
+void hfd_openapi_put_document_path(struct hf__strbuf *s, const struct hfd_served_rows *rows,
                                    const struct hfd_openapi_document *document);
 
 /* The document V2 as protobuf. NULL = out of memory. */
 struct hf__buf *hfd_openapi_v2(const struct hfd_served_rows *rows);
-/* Appends a document as JSON. */
+/* Appends a document V2 or V3 as JSON. */
 void hfd_openapi_put(struct hf__strbuf *s, const struct hfd_served_rows *rows,
                      const struct hfd_openapi_document *document);

@@ -30,10 +30,21 @@
 
 #define CACHE_BYTES ((size_t)4 << 20)
 #define ETAG_DIGITS 64
+/* For a URL with the hash of the document: a year, as in Kubernetes. */
+#define FOR_EVER "public, immutable, max-age=31536000"
+
+_Static_assert(ETAG_DIGITS < HFD_OPENAPI_HASH_MAX, "a hash fits");
 
 struct hfd_openapi_handler {
         struct hfd_registry *registry;    /* borrowed */
         struct hfd_document_cache *cache; /* owned */
+};
+
+/* Under what a document is cached. */
+struct key {
+        char name[HFD_DOCUMENT_NAME_MAX];
+        uint8_t fingerprint[HFD_DOCUMENT_FINGERPRINT];
+        bool has_custom; /* the document contains custom resources */
 };
 
 /* A request for a document. */
@@ -43,8 +54,7 @@ struct request {
         struct hfd_http_request *http_request; /* owned reference */
         struct hfd_served_rows *rows;          /* owned */
         struct hfd_openapi_document document;
-        char name[HFD_DOCUMENT_NAME_MAX];
-        uint8_t fingerprint[HFD_DOCUMENT_FINGERPRINT];
+        struct key key;
 };
 
 int hfd_openapi_handler_new(struct hfd_registry *registry,
@@ -70,13 +80,88 @@ struct hfd_openapi_handler *hfd_openapi_handler_free(struct hfd_openapi_handler 
         return NULL;
 }
 
+/* ---- documents ---- */
+
+/* 0 or -ENOMEM. */
+static int make_key(const struct hfd_served_rows *rows, const struct hfd_openapi_document *document,
+                    struct key *ret_key) {
+        static const char *const names[] = {[HFD_OPENAPI_INDEX] = "index", [HFD_OPENAPI_V2] = "v2"};
+        const struct hfd_resource *first = rows->of[document->first];
+        struct hf__strbuf hashes = {0};
+
+        if (document->kind == HFD_OPENAPI_V3)
+                (void)snprintf(ret_key->name, sizeof ret_key->name, "v3/%s/%s", first->group,
+                               first->version);
+        else
+                (void)snprintf(ret_key->name, sizeof ret_key->name, "%s%s", names[document->kind],
+                               document->protobuf ? " protobuf" : "");
+        for (size_t i = document->first; i < document->end; i++) {
+                const struct hfd_custom_version *custom = rows->of[i]->custom;
+                if (custom)
+                        hf__strbuf_add(&hashes, custom->kind->hash, sizeof custom->kind->hash);
+        }
+        int r = hashes.error;
+        ret_key->has_custom = hashes.n > 0;
+        if (r == 0)
+                hf__sha256(hashes.data ? hashes.data : "", hashes.n, ret_key->fingerprint);
+        hf__strbuf_done(&hashes);
+        return r;
+}
+
+static int hash_of(void *ctx, const struct hfd_served_rows *rows,
+                   const struct hfd_openapi_document *document,
+                   char ret_hash[HFD_OPENAPI_HASH_MAX]);
+
+/* Makes a document, and keeps it. Returns it without compression. The caller has a reference to it
+ * and to ret_document->packed. NULL: out of memory. */
+static struct hf__buf *make_document(struct hfd_openapi_handler *handler,
+                                     const struct hfd_served_rows *rows,
+                                     const struct hfd_openapi_document *document,
+                                     const struct key *key, struct hfd_document *ret_document) {
+        struct hf__buf *plain = hfd_openapi_render(rows, document, hash_of, handler);
+
+        if (!plain)
+                return NULL;
+        *ret_document = (struct hfd_document){.packed = hfd_gzip_pack(plain), .n = plain->n};
+        ret_document->etag[0] = '"';
+        hf__sha256_text(plain->data, plain->n, ETAG_DIGITS, ret_document->etag + 1);
+        memcpy(ret_document->etag + 1 + ETAG_DIGITS, "\"", 2);
+        if (ret_document->packed)
+                hfd_document_cache_add(handler->cache, key->name, key->fingerprint, ret_document);
+        return plain;
+}
+
+/* An hfd_openapi_hash_fn. The hash is the ETag without its quotes, so the document is made if it is
+ * not cached. The index is cached itself, so this happens only after a change. */
+static int hash_of(void *ctx, const struct hfd_served_rows *rows,
+                   const struct hfd_openapi_document *document,
+                   char ret_hash[HFD_OPENAPI_HASH_MAX]) {
+        struct hfd_openapi_handler *handler = ctx;
+        struct hfd_document found;
+        struct key key;
+        int r = make_key(rows, document, &key);
+
+        if (r != 0)
+                return r;
+        if (!hfd_document_cache_find(handler->cache, key.name, key.fingerprint, &found)) {
+                struct hf__buf *plain = make_document(handler, rows, document, &key, &found);
+                if (!plain)
+                        return -ENOMEM;
+                hf__buf_unref(plain);
+        }
+        memcpy(ret_hash, found.etag + 1, ETAG_DIGITS);
+        ret_hash[ETAG_DIGITS] = '\0';
+        hf__buf_unref(found.packed);
+        return 0;
+}
+
+/* ---- the response ---- */
+
 static void free_request(struct request *request) {
         hfd_served_rows_free(request->rows);
         hfd_http_request_unref(request->http_request);
         free(request);
 }
-
-/* ---- the response ---- */
 
 /* Sends a Status, and empties response. */
 static void send_status(struct request *request, struct hfd_response *response) {
@@ -91,19 +176,52 @@ static void send_no_memory(struct request *request) {
         send_status(request, &response);
 }
 
+/* Whether the query names a hash: which of the document's states the client has a URL of. */
+static bool names_hash(const char *query, const char **ret_hash, size_t *ret_n) {
+        while (query && strncmp(query, "hash=", 5) != 0) {
+                query = strchr(query, '&');
+                query += query != NULL;
+        }
+        if (!query)
+                return false;
+        *ret_hash = query + 5;
+        *ret_n = strcspn(query + 5, "&");
+        return *ret_n > 0;
+}
+
+/* Sends the client to the URL of the document's present state. */
+static void redirect(struct request *request, const struct hfd_document *document) {
+        struct hf__strbuf url = {0};
+
+        hfd_openapi_put_document_path(&url, request->rows, &request->document);
+        hf__strbuf_printf(&url, "?hash=%.*s", ETAG_DIGITS, document->etag + 1);
+        const struct hfd_header headers[] = {{"location", url.data ? url.data : ""}};
+        if (url.error == 0)
+                hfd_http_request_reply(request->http_request, 301, NULL, headers, 1, NULL);
+        else
+                send_no_memory(request);
+        hf__strbuf_done(&url);
+}
+
 /* plain: the document without compression; NULL = it was cached. */
 static void send_document(struct request *request, const struct hfd_document *document,
                           struct hf__buf *plain) {
-        static const char no_cache[] = "no-cache, private";
         struct hfd_http_request *http_request = request->http_request;
-        const char *seen = hfd_http_request_header(http_request, "if-none-match");
+        const char *seen = hfd_http_request_header(http_request, "if-none-match"), *hash;
+        size_t n_hash;
+        bool with_hash = request->document.kind == HFD_OPENAPI_V3 &&
+                         names_hash(hfd_http_request_query(http_request), &hash, &n_hash);
         const struct hfd_header headers[] = {{"etag", document->etag},
-                                             {"cache-control", no_cache},
+                                             {"cache-control",
+                                              with_hash ? FOR_EVER : "no-cache, private"},
                                              {"vary", "Accept, Accept-Encoding"},
                                              {"content-encoding", "gzip"}};
         const char *type = request->document.protobuf ? HFD_OPENAPI_V2_TYPE : "application/json";
 
-        if (seen && strcmp(seen, document->etag) == 0) {
+        if (with_hash &&
+            (n_hash != ETAG_DIGITS || strncmp(hash, document->etag + 1, n_hash) != 0)) {
+                redirect(request, document);
+        } else if (seen && strcmp(seen, document->etag) == 0) {
                 hfd_http_request_reply(http_request, 304, NULL, headers, 3, NULL);
         } else if (document->packed && hfd_gzip_is_accepted(http_request)) {
                 hfd_http_request_reply(http_request, 200, type, headers, 4, document->packed);
@@ -119,26 +237,18 @@ static void send_document(struct request *request, const struct hfd_document *do
 }
 
 /* Makes the document, sends it, and keeps it. Frees request. */
-static void make_document(struct request *request) {
-        struct hf__buf *plain = hfd_openapi_render(request->rows, &request->document);
-        struct hfd_document document = {0};
+static void serve_new(struct request *request) {
+        struct hfd_document document;
+        struct hf__buf *plain = make_document(request->handler, request->rows, &request->document,
+                                              &request->key, &document);
 
-        if (!plain) {
+        if (plain) {
+                send_document(request, &document, plain);
+                hf__buf_unref(document.packed);
+                hf__buf_unref(plain);
+        } else {
                 send_no_memory(request);
-                free_request(request);
-                return;
         }
-        document.packed = hfd_gzip_pack(plain);
-        document.n = plain->n;
-        document.etag[0] = '"';
-        hf__sha256_text(plain->data, plain->n, ETAG_DIGITS, document.etag + 1);
-        memcpy(document.etag + 1 + ETAG_DIGITS, "\"", 2);
-        if (document.packed)
-                hfd_document_cache_add(request->handler->cache, request->name, request->fingerprint,
-                                       &document);
-        send_document(request, &document, plain);
-        hf__buf_unref(document.packed);
-        hf__buf_unref(plain);
         free_request(request);
 }
 
@@ -160,7 +270,7 @@ static enum hfd_work_result make_step(struct hfd_work_task *task) {
             atomic_load_explicit(&context->finished, memory_order_relaxed))
                 refuse(request, HF_E_CANCELED);
         else
-                make_document(request);
+                serve_new(request);
         return HFD_WORK_DONE;
 }
 
@@ -196,33 +306,6 @@ static bool negotiate(struct request *request) {
         return false;
 }
 
-/* Sets the name and the fingerprint of the document. *ret_has_custom: it contains custom resources.
- * 0 or -ENOMEM. */
-static int identify(struct request *request, bool *ret_has_custom) {
-        static const char *const names[] = {[HFD_OPENAPI_INDEX] = "index", [HFD_OPENAPI_V2] = "v2"};
-        const struct hfd_openapi_document *document = &request->document;
-        const struct hfd_resource *first = request->rows->of[document->first];
-        struct hf__strbuf hashes = {0};
-
-        if (document->kind == HFD_OPENAPI_V3)
-                (void)snprintf(request->name, sizeof request->name, "v3/%s/%s", first->group,
-                               first->version);
-        else
-                (void)snprintf(request->name, sizeof request->name, "%s%s", names[document->kind],
-                               document->protobuf ? " protobuf" : "");
-        for (size_t i = document->first; i < document->end; i++) {
-                const struct hfd_custom_version *custom = request->rows->of[i]->custom;
-                if (custom)
-                        hf__strbuf_add(&hashes, custom->kind->hash, sizeof custom->kind->hash);
-        }
-        int r = hashes.error;
-        *ret_has_custom = hashes.n > 0;
-        if (r == 0)
-                hf__sha256(hashes.data ? hashes.data : "", hashes.n, request->fingerprint);
-        hf__strbuf_done(&hashes);
-        return r;
-}
-
 /* Whether there is such a document, in a form that the client accepts. False: the response was
  * sent. */
 static bool find_document(struct request *request) {
@@ -247,22 +330,21 @@ static bool find_document(struct request *request) {
 /* Frees request. */
 static void serve(struct request *request) {
         struct hfd_document document;
-        bool has_custom;
 
         if (!find_document(request)) {
                 free_request(request);
-        } else if (identify(request, &has_custom) != 0) {
+        } else if (make_key(request->rows, &request->document, &request->key) != 0) {
                 send_no_memory(request);
                 free_request(request);
-        } else if (hfd_document_cache_find(request->handler->cache, request->name,
-                                           request->fingerprint, &document)) {
+        } else if (hfd_document_cache_find(request->handler->cache, request->key.name,
+                                           request->key.fingerprint, &document)) {
                 send_document(request, &document, NULL);
                 hf__buf_unref(document.packed);
                 free_request(request);
-        } else if (has_custom) {
+        } else if (request->key.has_custom) {
                 make_on_pool(request);
         } else {
-                make_document(request);
+                serve_new(request);
         }
 }
 

@@ -3,6 +3,7 @@
  * OpenAPI as JSON. v2 has one document with everything, v3 one for each group and version. The two
  * differ in how a schema refers to another one, and in the form of a parameter.
  */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -311,23 +312,11 @@ static void put_v3(struct hf__strbuf *s, const struct hfd_served_rows *rows, siz
         hf__strbuf_puts(s, "}}");
 }
 
-static void put_index(struct hf__strbuf *s, const struct hfd_served_rows *rows) {
-        hf__strbuf_puts(s, "{\"paths\":{");
-        for (size_t i = 0; i < rows->n; i = hfd_served_version_end(rows, i)) {
-                hf__strbuf_puts(s, i > 0 ? ",\"" : "\"");
-                hfd_openapi_put_prefix(s, rows->of[i]);
-                hf__strbuf_puts(s, "\":{\"serverRelativeURL\":\"/openapi/v3/");
-                hfd_openapi_put_prefix(s, rows->of[i]);
-                hf__strbuf_puts(s, "\"}");
-        }
-        hf__strbuf_puts(s, "}}");
-}
-
 void hfd_openapi_put(struct hf__strbuf *s, const struct hfd_served_rows *rows,
                      const struct hfd_openapi_document *document) {
-        switch (document->kind) {
-        case HFD_OPENAPI_INDEX: put_index(s, rows); break;
-        case HFD_OPENAPI_V2: put_v2(s, rows); break;
-        case HFD_OPENAPI_V3: put_v3(s, rows, document->first, document->end); break;
-        }
+        assert(document->kind != HFD_OPENAPI_INDEX);
+        if (document->kind == HFD_OPENAPI_V2)
+                put_v2(s, rows);
+        else
+                put_v3(s, rows, document->first, document->end);
 }

@@ -56,22 +56,39 @@ static void send_answer(struct hfd_rest_request *rest, const struct hfd_response
         hfd_rest_free(rest);
 }
 
-static enum hfd_work_result answer_step(struct hfd_work_task *task) {
-        struct hfd_rest_request *rest =
-                (struct hfd_rest_request *)((char *)task -
-                                            offsetof(struct hfd_rest_request, answer_task));
+/* A large response that is to become protobuf. Not part of each request, because it has room for a
+ * message. */
+struct large_answer {
+        struct hfd_work_task task; /* must be first */
+        struct hfd_rest_request *rest;
+        struct hfd_response response;
+};
 
-        send_answer(rest, &rest->answer);
+static enum hfd_work_result answer_step(struct hfd_work_task *task) {
+        struct large_answer *answer = (struct large_answer *)task;
+
+        send_answer(answer->rest, &answer->response);
+        hfd_response_done(&answer->response);
+        free(answer);
         return HFD_WORK_DONE;
 }
 
-/* Converts and sends a large response on the pool of threads. False: the pool has stopped. */
+/* Converts and sends a large response on the pool of threads. False: the pool has stopped, or
+ * memory is exhausted. */
 static bool answer_on_pool(struct hfd_rest_request *rest, const struct hfd_response *response) {
-        rest->answer = *response;
-        hf__buf_ref(rest->answer.body);
-        rest->answer_task =
-                (struct hfd_work_task){.step = answer_step, .owner = rest->request.owner};
-        return hfd_work_submit(rest->registry->work, &rest->answer_task);
+        struct large_answer *answer = malloc(sizeof *answer);
+
+        if (!answer)
+                return false;
+        *answer = (struct large_answer){.task = {.step = answer_step, .owner = rest->request.owner},
+                                        .rest = rest,
+                                        .response = *response};
+        hf__buf_ref(answer->response.body);
+        if (hfd_work_submit(rest->registry->work, &answer->task))
+                return true;
+        hfd_response_done(&answer->response);
+        free(answer);
+        return false;
 }
 
 /* The registry calls this once, when it has handled the request. Thread: any. */

@@ -184,7 +184,6 @@ void hfd_rest_free(struct hfd_rest_request *rest) {
         hfd_options_done(&rest->request.options);
         hfd_admission_notes_done(&rest->request.notes);
         hf__strbuf_done(&rest->translated);
-        hfd_response_done(&rest->answer);
         hfd_resource_unref(rest->request.part_of);
         free(rest->fence);
         hfd_http_request_unref(rest->http_request);

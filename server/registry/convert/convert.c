@@ -21,6 +21,7 @@
 #include "server/outbound/service_resolver.h"
 #include "server/outbound/status_text.h"
 #include "server/pool/work_pool.h"
+#include "server/registry/convert/convert_metrics.h"
 #include "server/registry/large_work.h"
 #include "server/resources/custom/conversion_review.h"
 #include "server/resources/custom/custom_kind.h"
@@ -39,6 +40,7 @@ struct job {
         struct hfd_registry *registry;
         struct hfd_convert convert;
         char uid[HFD_UID_MAX]; /* of the call */
+        hf_nsec began, took;   /* boot time; how long the webhook took to answer */
         /* Owned references: what is to be converted, and what was made of it. */
         struct hfd_object **sources, **results;
         size_t *index;          /* of each in convert.objects */
@@ -124,6 +126,9 @@ static void read_answer(struct job *job, const void *answer, size_t n_answer) {
         int r = hfd_conversion_review_read(answer, n_answer, job->uid, job->convert.row,
                                            job->sources + job->at, job->n_batch,
                                            job->results + job->at, &why);
+        if (r == 0 || (r == HF_E_INVALID && !why.error))
+                hfd_convert_metrics_called(job->registry->host, r == 0 ? NULL : why.data, true,
+                                           job->took);
 
         if (r == 0) {
                 job->at += job->n_batch;
@@ -181,7 +186,9 @@ static void end_call_failed(struct job *job, const struct hfd_outbound_result *r
                 hfd_outbound_status_text(result->code, result->body, result->n_body, &why);
         else
                 hf__strbuf_puts(&why, result->text);
-        end_failed(job, why.error ? "failed" : why.data);
+        const char *shown = why.error ? "failed" : why.data;
+        hfd_convert_metrics_called(job->registry->host, shown, false, job->took);
+        end_failed(job, shown);
         hf__strbuf_done(&why);
 }
 
@@ -194,6 +201,7 @@ static void on_answer(void *ctx, const struct hfd_outbound_result *result) {
         struct job *job = ctx;
 
         leave_call(job);
+        job->took = hfd_registry_now(job->registry) - job->began;
         if (result->end != HFD_OUTBOUND_ANSWERED || result->code < 200 || result->code > 206)
                 end_call_failed(job, result);
         else if (result->n_body > HFD_LARGE_BODY)
@@ -290,6 +298,7 @@ static void send_batch(struct job *job) {
         bool entered = r == 0 && enter_call(job);
         if (r == 0 && !entered)
                 r = HF_E_TOO_MANY;
+        job->began = hfd_registry_now(job->registry);
         if (r == 0)
                 r = call_webhook(job, &config, &body);
         if (r != 0 && entered)

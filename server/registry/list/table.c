@@ -359,7 +359,7 @@ static void put_columns(struct hf__strbuf *s, const struct hfd_resource *resourc
         hf__strbuf_putc(s, ']');
 }
 
-/* json is the parsed form of object. */
+/* json is the parsed form of object; object NULL = it is nothing that is stored. */
 static void put_row(struct hf__strbuf *s, const struct hfd_request *request,
                     const struct hfd_object *object, const struct hf__json *json, int64_t now_s) {
         size_t n;
@@ -376,8 +376,10 @@ static void put_row(struct hf__strbuf *s, const struct hfd_request *request,
                         put_cell(s, json, columns[i].path, now_s);
         }
         hf__strbuf_puts(s, "],\"object\":");
-        if (request->options.include == HFD_INCLUDE_OBJECT)
+        if (request->options.include == HFD_INCLUDE_OBJECT && object)
                 hf__strbuf_add(s, object->bytes->data, object->bytes->n);
+        else if (request->options.include == HFD_INCLUDE_OBJECT)
+                hf__json_print(json, s);
         else if (request->options.include == HFD_INCLUDE_NONE)
                 hf__strbuf_puts(s, "null");
         else
@@ -407,6 +409,23 @@ bool hfd_table_put_row(struct hf__strbuf *s, const struct hfd_request *request,
         hfd_object_unref(converted);
         hf__json_free(json);
         return good && s->error == 0;
+}
+
+struct hf__buf *hfd_table_render_json(struct hfd_registry *registry,
+                                      const struct hfd_request *request,
+                                      const struct hf__json *json) {
+        const struct hf_clock *clock = hf_host_clock(registry->host);
+        const char *version = hf__json_string(json, "metadata.resourceVersion");
+        struct hf__strbuf s = {0};
+        char meta[64];
+
+        (void)snprintf(meta, sizeof meta, "\"resourceVersion\":\"%.20s\"", version ? version : "");
+        hfd_table_put_head(&s, request, meta);
+        put_row(&s, request, NULL, json, clock->real(clock->ctx) / HF_NSEC_PER_SEC);
+        hf__strbuf_puts(&s, "]}");
+        struct hf__buf *buf = s.error == 0 ? hf__strbuf_to_buf(&s) : NULL;
+        hf__strbuf_done(&s);
+        return buf;
 }
 
 bool hfd_table_put_event(struct hf__strbuf *s, const struct hfd_request *request,

@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/registry/admit.h"
+#include "server/registry/list/table.h"
 #include "server/registry/write/body.h"
 #include "server/resources/meta.h"
 #include "server/schema/decode.h"
@@ -46,10 +47,15 @@ void hfd_part_finish_json(struct hfd_part *part, int code, struct hf__json *json
         struct hfd_response response = {0};
         struct hf__strbuf text = {0};
 
-        if (json)
-                hf__json_print(json, &text);
+        if (json && part->outer->format == HFD_AS_TABLE && part->outer->verb == HFD_GET) {
+                hfd_response_ok(&response, code,
+                                hfd_table_render_json(part->registry, part->outer, json));
+        } else {
+                if (json)
+                        hf__json_print(json, &text);
+                hfd_response_ok(&response, code, text.n > 0 ? hf__strbuf_to_buf(&text) : NULL);
+        }
         hf__json_free(json);
-        hfd_response_ok(&response, code, text.n > 0 ? hf__strbuf_to_buf(&text) : NULL);
         hf__strbuf_done(&text);
         hfd_part_finish(part, &response);
         hfd_response_done(&response);

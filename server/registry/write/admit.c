@@ -197,6 +197,17 @@ static bool is_asked(struct hfd_write *w, struct hfd_admission_attributes *ret_o
         return hfd_admission_wanted(w->registry->admission, ret_of);
 }
 
+bool hfd_write_admit_wants(const struct hfd_write *w) {
+        struct hfd_response response = {0};
+        enum hfd_admit admit = hfd_admit_request(w->registry, w->request, &response);
+
+        hfd_response_done(&response);
+        if (admit != HFD_ADMIT_ASK)
+                return false;
+        const struct hfd_admission_attributes of = attributes_of(w);
+        return hfd_admission_wanted(w->registry->admission, &of);
+}
+
 /* Makes w->admission, or uses that of the other phase. False: the response was sent. */
 static bool make_admission(struct hfd_write *w, struct hfd_admission_attributes *of,
                            void (*resume)(struct hfd_write *w)) {

@@ -19,6 +19,9 @@ bool hfd_write_admit_has_mutated(const struct hfd_write *w);
 bool hfd_write_admit_validate(struct hfd_write *w, void (*resume)(struct hfd_write *w));
 /* Both phases of a delete of w->old; w->object is NULL. Results as above. */
 bool hfd_write_admit_delete(struct hfd_write *w, void (*resume)(struct hfd_write *w));
+/* Whether admission is asked about this write, so that it needs w->old in the version of the
+ * request even for a delete. */
+bool hfd_write_admit_wants(const struct hfd_write *w);
 /* Frees w->admission, also if it is NULL. */
 void hfd_write_admit_done(struct hfd_write *w);
 /* The store has returned a version. True: admission has refused this very version before, and the

@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "server/registry/convert/convert.h"
+#include "server/registry/write/admit.h"
 #include "server/registry/write/reply.h"
 #include "server/resources/custom/custom_object.h"
 #include "server/resources/forms/conversion.h"
@@ -58,10 +59,11 @@ static bool convert(struct hfd_write *w, const struct hfd_resource *row, struct 
 
 bool hfd_write_convert_current(struct hfd_write *w) {
         const struct hfd_resource *row = w->request->resource;
-        bool is_update = w->request->verb == HFD_UPDATE || w->request->verb == HFD_PATCH;
 
-        if (!w->current || w->converted || !is_update ||
-            !hfd_conversion_is_pending(row, w->current))
+        if (!w->current || w->converted || !hfd_conversion_is_pending(row, w->current))
+                return true;
+        /* A delete changes metadata only. */
+        if (w->request->verb == HFD_DELETE_OBJECT && !hfd_write_admit_wants(w))
                 return true;
         w->converted = hfd_object_ref(w->current);
         return convert(w, row, &w->converted, hfd_write_attempt);

@@ -8,7 +8,8 @@
  *      the object that was    the version of the request, for the response
  *      stored
  *
- * For all other kinds these functions do nothing, at once. A delete converts only the response.
+ * For all other kinds these functions do nothing, at once. A delete converts
+ * `current` only if admission wants to see it.
  */
 #include "server/registry/write/write.h"
 

@@ -141,6 +141,13 @@ static int mark_deleted(struct hfd_write *w) {
         return r;
 }
 
+/* The row in whose version w->old is: a delete changes metadata only, so a webhook need not convert
+ * the object, unless admission was to see it. */
+static const struct hfd_resource *row_of_old(const struct hfd_write *w) {
+        return w->converted ? w->request->resource
+                            : hfd_conversion_row(w->request->resource, w->current);
+}
+
 /* Builds w->stored from the marked object, or sets w->unchanged. 0 or -ENOMEM. */
 static int store_marked(struct hfd_write *w, const struct hf__json *old) {
         int r = mark_deleted(w);
@@ -150,8 +157,7 @@ static int store_marked(struct hfd_write *w, const struct hf__json *old) {
         w->unchanged = hf__json_equal(w->object, old);
         if (w->unchanged)
                 return 0;
-        w->stored = hfd_conversion_encode(hfd_conversion_row(w->request->resource, w->current),
-                                          w->object);
+        w->stored = hfd_conversion_encode(row_of_old(w), w->object);
         return w->stored ? 0 : -ENOMEM;
 }
 
@@ -178,6 +184,8 @@ static void delete_admitted(struct hfd_write *w) {
                 r = store_marked(w, old);
         if (r != 0)
                 hfd_write_reply_no_memory(w);
+        else if (w->converted)
+                hfd_write_convert_stored(w, hfd_write_commit);
         else
                 hfd_write_commit(w);
 }
@@ -235,11 +243,9 @@ void hfd_write_delete_attempt(struct hfd_write *w) {
                 reply_not_found(w);
                 return;
         }
-        /* A delete changes metadata only, so it needs no webhook that converts. */
-        if (!hfd_write_form_current(w))
+        if (!w->converted && !hfd_write_form_current(w))
                 return;
-        old = hfd_conversion_parse(hfd_conversion_row(w->request->resource, w->current),
-                                   w->current);
+        old = hfd_conversion_parse(row_of_old(w), w->converted ? w->converted : w->current);
         if (!old) {
                 hfd_write_reply_unreadable(w, w->key, w->current->bytes);
                 return;

@@ -110,6 +110,12 @@ struct hfd_write {
          */
         uint64_t ns_revision;
         bool ns_terminating, ns_fresh; /* fresh: the state came from the store */
+        /*
+         * For a create of a custom resource: the revision of its definition, which the transaction
+         * compares; 0 = not known yet. gone, terminating: as the last transaction has found it.
+         */
+        uint64_t definition_revision;
+        bool definition_gone, definition_terminating;
         /* owned; for a create: the quotas of its namespace (quota.h); NULL = none */
         struct hfd_write_quota *quota;
 

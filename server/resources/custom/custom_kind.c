@@ -312,7 +312,7 @@ int hfd_custom_kind_new(const struct hf__json *definition, struct hf__buf *bytes
         kind->bytes = hf__buf_ref(bytes);
         kind->is_converted_elsewhere = hf__json_has_text(spec, "conversion.strategy", "Webhook");
         atomic_init(&kind->terminating, is_terminating(definition));
-        kind->revision = revision;
+        atomic_init(&kind->revision, revision);
         kind->spec = hf__json_dup(spec);
         kind->names = hf__json_dup(names);
         int r = kind->spec && kind->names ? make_versions(kind, slot, n) : -ENOMEM;
@@ -337,8 +337,9 @@ void hfd_custom_kind_update(struct hfd_custom_kind *kind, const struct hf__json 
         kind->bytes = bytes;
         pthread_mutex_unlock(&kind->mu);
         hf__buf_unref(old);
-        kind->revision = revision;
+        /* In this order: who reads the new revision finds the new mark. */
         atomic_store(&kind->terminating, is_terminating(definition));
+        atomic_store(&kind->revision, revision);
 }
 
 const struct hfd_custom_version *hfd_custom_kind_version(const struct hfd_custom_kind *kind,

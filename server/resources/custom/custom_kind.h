@@ -5,8 +5,8 @@
  * Established. It has a version, with a row for the rest of the server, for each version that is
  * served, and for the one in which objects are stored.
  *
- * A kind is immutable except for two marks and a number, and has a reference count. A reference to
- * a row is one to its kind (hfd_resource_ref). A changed definition makes another kind; requests
+ * A kind is immutable except for its marks and two numbers, and has a reference count. A reference
+ * to a row is one to its kind (hfd_resource_ref). A changed definition makes another kind; requests
  * and objects that have the old one keep it. Pure. Thread: any.
  */
 #include <pthread.h>
@@ -52,7 +52,8 @@ struct hfd_custom_kind {
         atomic_uint n_conversions; /* calls of the webhook that are under way */
         struct hf__json *names;    /* owned; status.acceptedNames */
         struct hf__json *spec;     /* owned; without the schemas, and with versions */
-        uint64_t revision; /* of the definition when it was last looked at; for its follower */
+        /* The revision at which the definition was last looked at. `terminating` is not older. */
+        _Atomic uint64_t revision;
         /* Digests. Kinds with equal `hash` are the same kind; those with equal `form` have the
          * same objects in memory. */
         unsigned char hash[HFD_CUSTOM_HASH], form[HFD_CUSTOM_HASH];

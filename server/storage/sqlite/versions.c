@@ -240,26 +240,23 @@ int hfd_sqlite_list(struct hfd_sqlite_db *db, const struct hfd_sqlite_range *ran
 
 /* ---- writing ---- */
 
-struct current {
-        int64_t id; /* of the newest row; 0 = there is none */
-        uint64_t created;
-        bool exists;
-};
-
-static int read_current(struct hfd_sqlite_db *db, const char *key, struct current *ret_current,
-                        struct hf_status *reterr_status) {
+static int read_current(struct hfd_sqlite_db *db, const char *key,
+                        struct hfd_sqlite_current *ret_current, struct hf_status *reterr_status) {
         sqlite3_stmt *statement;
         int r = bind_key(db, HFD_SQL_CURRENT_ID, key, &statement, reterr_status);
 
-        *ret_current = (struct current){0};
+        *ret_current = (struct hfd_sqlite_current){.key = key};
         if (r != 0)
                 return r;
         int step = hfd_sqlite.step(statement);
         if (step == SQLITE_ROW)
                 *ret_current =
-                        (struct current){.id = hfd_sqlite.column_int64(statement, 0),
-                                         .created = (uint64_t)hfd_sqlite.column_int64(statement, 1),
-                                         .exists = hfd_sqlite.column_int(statement, 2) == 0};
+                        (struct hfd_sqlite_current){.key = key,
+                                                    .id = hfd_sqlite.column_int64(statement, 0),
+                                                    .created = (uint64_t)hfd_sqlite
+                                                                       .column_int64(statement, 1),
+                                                    .exists = hfd_sqlite.column_int(statement, 2) ==
+                                                              0};
         else if (step != SQLITE_DONE)
                 r = hfd_sqlite_db_fail(db, reterr_status);
         (void)hfd_sqlite.reset(statement);
@@ -275,15 +272,17 @@ static bool holds_for(const struct hfd_compare *compare, const struct hfd_sqlite
         return compare->n_value == 0 || memcmp(value->data, compare->value, compare->n_value) == 0;
 }
 
+/* *ret_current: the newest row; without a key if it was not read. */
 static int compare_one(struct hfd_sqlite_db *db, const struct hfd_compare *compare, bool *ret_holds,
-                       struct hf_status *reterr_status) {
+                       struct hfd_sqlite_current *ret_current, struct hf_status *reterr_status) {
         struct hfd_sqlite_kvs found = {0};
-        struct current current;
         int r;
 
+        *ret_current = (struct hfd_sqlite_current){0};
         if (compare->kind == HFD_MOD_EQUALS) {
-                r = read_current(db, compare->key, &current, reterr_status);
-                *ret_holds = (current.exists ? revision_of(current.id) : 0) == compare->revision;
+                r = read_current(db, compare->key, ret_current, reterr_status);
+                *ret_holds = (ret_current->exists ? revision_of(ret_current->id) : 0) ==
+                             compare->revision;
                 return r;
         }
         r = hfd_sqlite_get(db, compare->key, &found, reterr_status);
@@ -293,16 +292,19 @@ static int compare_one(struct hfd_sqlite_db *db, const struct hfd_compare *compa
 }
 
 int hfd_sqlite_compare(struct hfd_sqlite_db *db, const struct hfd_txn *txn, bool *ret_holds,
-                       struct hf_status *reterr_status) {
+                       struct hfd_sqlite_current *ret_first, struct hf_status *reterr_status) {
+        struct hfd_sqlite_current further;
         int r = 0;
 
         *ret_holds = true;
+        *ret_first = (struct hfd_sqlite_current){0};
         for (size_t i = 0; i < txn->n_compares && *ret_holds && r == 0; i++)
-                r = compare_one(db, &txn->compares[i], ret_holds, reterr_status);
+                r = compare_one(db, &txn->compares[i], ret_holds, i == 0 ? ret_first : &further,
+                                reterr_status);
         return r;
 }
 
-static int insert(struct hfd_sqlite_db *db, int64_t id, const struct current *current,
+static int insert(struct hfd_sqlite_db *db, int64_t id, const struct hfd_sqlite_current *current,
                   const struct hfd_op *op, struct hf_status *reterr_status) {
         sqlite3_stmt *statement = hfd_sqlite_db_statement(db, HFD_SQL_INSERT);
         bool put = op->kind == HFD_PUT;
@@ -322,14 +324,18 @@ static int insert(struct hfd_sqlite_db *db, int64_t id, const struct current *cu
         return hfd_sqlite_db_finish(db, statement, reterr_status);
 }
 
-int hfd_sqlite_write(struct hfd_sqlite_db *db, const struct hfd_txn *txn, uint64_t *revision,
+int hfd_sqlite_write(struct hfd_sqlite_db *db, const struct hfd_txn *txn,
+                     const struct hfd_sqlite_current *first, uint64_t *revision,
                      struct hf_status *reterr_status) {
         int64_t id = first_id(*revision + 1);
 
         for (size_t i = 0; i < txn->n_ops; i++) {
-                struct current current;
-                int r = read_current(db, txn->ops[i].key, &current, reterr_status);
+                struct hfd_sqlite_current current = *first;
+                int r = 0;
 
+                /* A later op may write a key for the second time. */
+                if (i > 0 || !first->key || strcmp(first->key, txn->ops[i].key) != 0)
+                        r = read_current(db, txn->ops[i].key, &current, reterr_status);
                 if (r == 0 && (txn->ops[i].kind == HFD_PUT || current.exists))
                         r = insert(db, id++, &current, &txn->ops[i], reterr_status);
                 if (r != 0)

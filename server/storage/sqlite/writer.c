@@ -59,11 +59,12 @@ static int answer_conflict(struct hfd_sqlite_db *db, struct hfd_sqlite_op *op,
 
 static int run_txn(struct hfd_sqlite_db *db, struct hfd_sqlite_op *op, uint64_t *revision,
                    struct hf_status *reterr_status) {
+        struct hfd_sqlite_current first;
         bool holds;
 
-        int r = hfd_sqlite_compare(db, &op->txn, &holds, reterr_status);
+        int r = hfd_sqlite_compare(db, &op->txn, &holds, &first, reterr_status);
         if (r == 0 && holds)
-                r = hfd_sqlite_write(db, &op->txn, revision, reterr_status);
+                r = hfd_sqlite_write(db, &op->txn, &first, revision, reterr_status);
         else if (r == 0)
                 r = answer_conflict(db, op, reterr_status);
         op->reply.revision = *revision;

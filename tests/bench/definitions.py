@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""definitions.py [N [DIRECTORY...]]: what custom resources cost.
+
+For each store an instance with 0, 100 and N (500) definitions, each with a schema of 50 properties: how long a restart takes until every
+kind is served, in time and in CPU, and the resident memory then. Then the server's CPU per request for objects of a custom kind, beside
+ConfigMaps of the same content in the same run. A DIRECTORY has definitions of other projects (see tests/interop/other_projects.py): the
+resident memory with all of them after a restart."""
+import http.client
+import json
+import pathlib
+import signal
+import statistics
+import subprocess
+import sys
+import time
+import urllib.parse
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+import holdfastd  # noqa: E402
+from idle import precise_cpu_ms, resident_kib  # noqa: E402
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+def definition(i):
+    fields = {f"field{n}": {"type": "string", "description": f"What the field {n} of the kind {i} is for, in a sentence."} for n in range(45)}
+    spec = {"type": "object", "properties": {**fields, "size": {"type": "integer", "minimum": 0},
+                                             "items": {"type": "array", "items": {"type": "object", "properties": {"name": {"type": "string"}}}}}}
+    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": f"things{i}.g{i % 20}.example.com"},
+            "spec": {"group": f"g{i % 20}.example.com", "scope": "Namespaced", "names": {"plural": f"things{i}", "kind": f"Thing{i}"},
+                     "versions": [{"name": "v1", "served": True, "storage": True, "subresources": {"status": {}},
+                                   "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}}]}}
+
+
+class Connection:
+    """One connection to an instance, so that what is measured is requests and not handshakes."""
+
+    def __init__(self, instance):
+        self.connection = http.client.HTTPSConnection(urllib.parse.urlsplit(instance.url).netloc, context=instance.context(), timeout=60)
+
+    def ask(self, method, path, body=None, expect=(200, 201)):
+        self.connection.request(method, path, json.dumps(body) if body else None, {"Content-Type": "application/json"})
+        response = self.connection.getresponse()
+        text = response.read()
+        assert response.status in expect, text
+        return json.loads(text) if response.status in (200, 201) else None
+
+
+def define(instance, bodies):
+    connection = Connection(instance)
+    for body in bodies:
+        connection.ask("POST", DEFINITIONS, body)
+
+    def all_established():
+        items = connection.ask("GET", DEFINITIONS)["items"]
+        return sum(any(c["type"] == "Established" and c["status"] == "True" for c in i.get("status", {}).get("conditions") or [])
+                   for i in items) >= len(bodies)
+    holdfastd.wait_until("the definitions to be established", all_established, limit=300, every=0.5)
+
+
+def paths(bodies):
+    return [f"/apis/{b['spec']['group']}/{v['name']}/{b['spec']['names']['plural']}?limit=1"
+            for b in bodies for v in b["spec"]["versions"] if v["served"]]
+
+
+def restart(cluster, instance, bodies):
+    """A new instance after the end of this one. Returns it, and the seconds and the CPU in ms until it has answered a list of each kind."""
+    instance.send(signal.SIGTERM)
+    instance.wait()
+    (cluster.directory / "one.log").unlink()
+    begin = time.monotonic()
+    new = cluster.instance("one", fast=False)
+    while "ready: " not in new.log_text():
+        assert new.alive(), new.log_text()
+        time.sleep(0.001)
+    ready = time.monotonic() - begin
+    cpu = precise_cpu_ms(new.pid)
+    connection = Connection(new)
+    for path in paths(bodies):  # each must be there at once: readiness says so
+        connection.ask("GET", path)
+    return new, ready, cpu
+
+
+def growth(store, counts):
+    with holdfastd.Cluster(with_witness=False, etcd=store) as cluster:
+        instance = cluster.instance("one", fast=False).wait_ready()
+        done = 0
+        for n in counts:
+            define(instance, [definition(i) for i in range(done, n)]) if n > done else None
+            done = n
+            results = []
+            for _ in range(3):
+                instance, ready, cpu = restart(cluster, instance, [definition(i) for i in range(n)])
+                time.sleep(3)  # idle memory is given back once after the start
+                results.append((ready, cpu, resident_kib(instance.pid) / 1024))
+            ready, cpu, resident = (statistics.median(r[i] for r in results) for i in range(3))
+            print(f"{store.__name__}: {n} definitions: ready after {ready * 1000:.0f} ms, {cpu:.0f} ms of CPU; resident {resident:.1f} MiB", flush=True)
+
+
+def object_of(kind, i):
+    values = {f"field{n}": f"the value {n} of {i}" for n in range(10)}
+    meta = {"name": f"o{i}", "labels": {"tenth": str(i % 10)}}
+    if kind == "custom":
+        return {"apiVersion": "g0.example.com/v1", "kind": "Thing0", "metadata": meta, "spec": values}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": values}
+
+
+PATHS = {"custom": "/apis/g0.example.com/v1/namespaces/default/things0", "built-in": "/api/v1/namespaces/default/configmaps"}
+
+
+def measure(instance, kind, first, n):
+    """CPU in us per request, of each verb."""
+    connection, path, result = Connection(instance), PATHS[kind], {}
+
+    def per_request(verb, count, request):
+        before = precise_cpu_ms(instance.pid)
+        for i in range(count):
+            request(i)
+        result[verb] = (precise_cpu_ms(instance.pid) - before) * 1000 / count
+    per_request("create", n, lambda i: connection.ask("POST", path, object_of(kind, first + i)))
+    live = [connection.ask("GET", f"{path}/o{first + i}") for i in range(n)]
+    per_request("get", n, lambda i: connection.ask("GET", f"{path}/o{first + i}"))
+    for i, body in enumerate(live):
+        body["spec" if kind == "custom" else "data"]["field0"] = f"another value of {i}"
+    per_request("update", n, lambda i: connection.ask("PUT", f"{path}/o{first + i}", live[i]))
+    per_request("list 500", 20, lambda i: connection.ask("GET", f"{path}?limit=500"))
+    return result
+
+
+def speed(n=500, rounds=5):
+    with holdfastd.Cluster(with_witness=False, etcd=holdfastd.SqliteFile) as cluster:
+        instance = cluster.instance("one", fast=False).wait_ready()
+        define(instance, [definition(0)])
+        holdfastd.wait_until("the kind to be served", lambda: instance.get(PATHS["custom"])[0] == 200)
+        results = {"custom": [], "built-in": []}
+        for r in range(rounds):
+            for kind, found in results.items():
+                found.append(measure(instance, kind, r * n, n))
+        for verb in results["custom"][0]:
+            custom, built_in = (statistics.median(m[verb] for m in results[kind]) for kind in ("custom", "built-in"))
+            print(f"{verb}: {custom:.0f} us of CPU, a ConfigMap {built_in:.0f} us: ratio {custom / built_in:.2f}", flush=True)
+
+
+def others(directories):
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "interop"))
+    from other_projects import documents
+    bodies = {d["metadata"]["name"]: d for directory in directories for _, d in documents(directory)
+              if d["apiVersion"] == "apiextensions.k8s.io/v1" and d["kind"] == "CustomResourceDefinition" and "versions" in d["spec"]}
+    with holdfastd.Cluster(with_witness=False, etcd=holdfastd.SqliteFile) as cluster:
+        instance = cluster.instance("one", fast=False).wait_ready()
+        empty = resident_kib(instance.pid) / 1024
+        define(instance, list(bodies.values()))
+        instance, ready, cpu = restart(cluster, instance, list(bodies.values()))
+        time.sleep(3)
+        print(f"{len(bodies)} definitions of {len(directories)} projects: ready after {ready * 1000:.0f} ms, {cpu:.0f} ms of CPU; "
+              f"resident {resident_kib(instance.pid) / 1024:.1f} MiB (a new instance without any: {empty:.1f} MiB)")
+        explain = subprocess.run(["kubectl", f"--kubeconfig={instance.kubeconfig}", "explain", paths(bodies.values())[0].split("/")[-1].split("?")[0]],
+                                 capture_output=True, text=True, check=False)
+        assert explain.returncode == 0, explain.stderr
+
+
+def main():
+    n = int(sys.argv[1]) if len(sys.argv) > 1 else 500
+    speed()
+    for store in (holdfastd.SqliteFile, holdfastd.Etcd):
+        growth(store, (0, 100, n))
+    if sys.argv[2:]:
+        others(sys.argv[2:])
+
+
+if __name__ == "__main__":
+    main()
