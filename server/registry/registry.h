@@ -25,6 +25,7 @@
 #include <holdfast/host.h>
 
 #include "server/cacher/cacher.h"
+#include "server/registry/convert/convert_turns.h"
 #include "server/registry/write/quota/quota_turns.h"
 
 /* Default time limits: of a request, and of a deletecollection. */
@@ -55,7 +56,9 @@ struct hfd_registry {
         /* Borrowed; how webhooks are called. NULL = they cannot be, or no service is named. */
         struct hfd_outbound *outbound;
         const struct hfd_service_resolver *services;
-        atomic_uint n_conversions; /* calls of conversion webhooks that are under way */
+        atomic_uint
+                n_conversions; /* calls of conversion webhooks for requests that are under way */
+        struct hfd_convert_turns convert_turns; /* and for watches */
 };
 
 /* Starts the threads of the pool. host and cacher outlive the registry. 0 or -errno. */

@@ -4,6 +4,7 @@ objects to a new storage version. v1 has spec.host as "name:port", v2 has spec.n
 import copy
 import http.client
 import json
+import signal
 import threading
 
 import pytest
@@ -118,8 +119,7 @@ def server(both):
     server, hooks = both
     yield server
     hooks.reset()
-    for each in server.ask("GET", path("v1")).json["items"]:
-        server.ask("DELETE", path("v1", each["metadata"]["name"]))
+    server.ask("DELETE", path("v1"))
 
 
 @pytest.fixture
@@ -154,8 +154,12 @@ def test_objects_are_created_and_read_in_both_versions(server, hooks):
 
 
 def test_a_long_list_is_converted_in_batches(server, hooks):
+    connection = http.client.HTTPSConnection(server.address, timeout=30, context=server.context)
     for i in range(120):
-        good(server.ask("POST", path("v1"), gate("v1", f"n-{i:03}", port=i)), 201)
+        connection.request("POST", path("v1"), json.dumps(gate("v1", f"n-{i:03}", port=i)), {"content-type": "application/json"})
+        response = connection.getresponse()
+        assert (response.read() and response.status) == 201
+    connection.close()
     assert [each["spec"]["port"] for each in good(server.ask("GET", path("v2")))["items"]] == list(range(120))
     with Watch(server, path("v2") + "?watch=1&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan") as watch:
         events = [watch.next() for _ in range(121)]
@@ -245,6 +249,20 @@ def test_a_watch_gets_its_version_in_order(server):
         assert watch.next()["object"]["spec"]["port"] == 5
         good(server.ask("PATCH", path("v1", "b"), {"spec": {"host": "y:6"}}, content_type=MERGE))
         assert watch.next()["object"]["spec"] == {"name": "y", "port": 6, "replicas": 1}
+
+
+def test_many_watches_take_turns(server):
+    good(server.ask("POST", path("v1"), gate("v1", port=0)), 201)
+    watches = [Watch(server, path("v2") + "?watch=1") for _ in range(80)]
+    try:
+        for watch in watches:
+            assert watch.next()["object"]["spec"]["port"] == 0
+        good(server.ask("PATCH", path("v1", "a"), {"spec": {"host": "x:1"}}, content_type=MERGE))
+        for watch in watches:
+            assert watch.next()["object"]["spec"]["port"] == 1
+    finally:
+        for watch in watches:
+            watch.connection.close()
 
 
 # ---- failures ----
@@ -379,6 +397,32 @@ def test_a_hung_webhook_holds_nobody_else(server, hooks):
     assert sorted(reply.code for reply in replies) == 64 * [200] + 26 * [429]
     hooks.hook.release.clear()
     good(server.ask("DELETE", "/api/v1/namespaces/default/configmaps/c"))
+
+
+def test_a_server_stops_while_a_webhook_hangs(tmp_path):
+    hooks = Hooks(tmp_path / "hook")
+    server = MemoryServer()
+    try:
+        define(server, definition(hooks.client))
+        good(server.ask("POST", path("v1"), gate("v1")), 201)
+        with Watch(server, path("v2") + "?watch=1") as watch:
+            assert watch.next()["type"] == "ADDED"
+            hooks.hang = True
+            before = len(hooks.hook.calls)
+            replies = []
+            thread = threading.Thread(target=lambda: replies.append(server.ask("GET", path("v2", "a") + "?timeout=2s")))
+            thread.start()
+            good(server.ask("PATCH", path("v1", "a"), {"spec": {"host": "x:2"}}, content_type=MERGE))
+            wait_until("a request and the watch to hang", lambda: len(hooks.hook.calls) == before + 2)
+            server.child.send_signal(signal.SIGTERM)
+            # The request ends with its own time limit, the watch at once; what hangs holds nothing.
+            assert server.child.wait(30) == 0, server.log_text()
+            thread.join()
+            assert replies[0].code == 500 and replies[0].json["message"].endswith('?timeout=30s": context deadline exceeded')
+            assert watch.next() is None
+    finally:
+        hooks.hook.close()
+        server.end()
 
 
 # ---- admission ----

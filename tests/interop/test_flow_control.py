@@ -2,6 +2,7 @@
 """Priority and fairness: the objects that every server has, how they are kept, what users may write, and the headers that name them."""
 import pytest
 from holdfastd import wait_until
+from kube_protobuf import decode_answer, pruned
 from memory_server import MemoryServer
 
 GROUP = "/apis/flowcontrol.apiserver.k8s.io/v1"
@@ -220,6 +221,17 @@ def test_levels_are_validated_in_the_words_of_kubernetes(api):
     old = {**level("bad"), "metadata": {"name": "bad", "annotations": {"flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares": "true"}}}
     assert causes(api, LEVELS, old) == [("metadata.annotations", "Forbidden: annotation 'flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares' "
                                                                  "is forbidden")]
+
+
+def test_protobuf_says_the_same(api):
+    wait_until("the conditions", lambda: all(condition(api, name) for name in SCHEMA_NAMES))
+    for path, of in ((SCHEMAS, SCHEMA_NAMES), (LEVELS, LEVEL_NAMES)):
+        for name in of:
+            reply = api.ask("GET", f"{path}/{name}", accept="application/vnd.kubernetes.protobuf")
+            assert reply.code == 200 and reply.bytes[:4] == b"k8s\0", name
+            said, wanted = decode_answer(reply.bytes), get(api, f"{path}/{name}")
+            for part in ("spec", "status"):
+                assert pruned(said[part]) == pruned(wanted.get(part, {})), (name, part)
 
 
 def test_status_is_a_subresource_of_its_own(api):

@@ -2,9 +2,9 @@
 /*
  * Conversions by webhooks, see convert.h.
  *
- *      start -> batch -> call ... answer -> (pool, if it is large) -> next batch
- *                  ^                                                     |
- *                  +-----------------------------------------------------+-> done
+ *      start -> batch -> (wait) -> call ... answer -> (pool, if it is large) -> next batch
+ *                  ^                                                               |
+ *                  +---------------------------------------------------------------+-> done
  *
  * A job has a list of the objects that need a conversion, by their index. Invariants: a job belongs
  * to one thread at a time, and is freed before done is called. The objects of the caller change
@@ -14,6 +14,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,6 +38,8 @@
 #define ANSWER_BYTES ((size_t)16 << 20)
 
 struct job {
+        struct hfd_work_task task;    /* first member; its turn after it has waited */
+        struct hfd_convert_turn turn; /* of a watch */
         struct hfd_registry *registry;
         struct hfd_convert convert;
         char uid[HFD_UID_MAX]; /* of the call */
@@ -192,7 +195,13 @@ static void end_call_failed(struct job *job, const struct hfd_outbound_result *r
         hf__strbuf_done(&why);
 }
 
+static void leave_turn(struct job *job);
+
 static void leave_call(struct job *job) {
+        if (job->convert.waits) {
+                leave_turn(job);
+                return;
+        }
         atomic_fetch_sub(&kind_of(job)->n_conversions, 1);
         atomic_fetch_sub(&job->registry->n_conversions, 1);
 }
@@ -212,8 +221,10 @@ static void on_answer(void *ctx, const struct hfd_outbound_result *result) {
 
 /* ---- the call ---- */
 
-/* False: too many calls are under way. */
+/* False: too many calls are under way. A watch has had its turn. */
 static bool enter_call(struct job *job) {
+        if (job->convert.waits)
+                return true;
         bool of_kind = atomic_fetch_add(&kind_of(job)->n_conversions, 1) < HFD_CONVERT_MAX_OF_KIND,
              of_all = atomic_fetch_add(&job->registry->n_conversions, 1) < HFD_CONVERT_MAX;
 
@@ -274,19 +285,24 @@ static int call_webhook(struct job *job, const struct hfd_webhook_config *config
         return r;
 }
 
+/* Why no webhook can be called; NULL = it can. */
+static const char *read_config(const struct job *job, struct hfd_webhook_config *config) {
+        if (!job->registry->outbound || !hfd_webhook_config_read(kind_of(job), config))
+                return "failed: there is no webhook that can be called";
+        return config->takes_v1 ? NULL : "failed: no supported conversion review versions";
+}
+
 /* From here on the job may be freed at any time, or belong to another thread. */
-static void send_batch(struct job *job) {
+static void send_in_turn(struct job *job) {
         struct hfd_webhook_config config = {0};
         struct hf__strbuf body = {0};
+        const char *fault = read_config(job, &config);
 
-        if (!job->registry->outbound || !hfd_webhook_config_read(kind_of(job), &config)) {
+        if (fault) {
                 free(config.ca_pem);
-                end_failed(job, "failed: there is no webhook that can be called");
-                return;
-        }
-        if (!config.takes_v1) {
-                free(config.ca_pem);
-                end_failed(job, "failed: no supported conversion review versions");
+                if (job->convert.waits)
+                        leave_turn(job);
+                end_failed(job, fault);
                 return;
         }
         job->n_batch = measure_batch(job);
@@ -301,7 +317,7 @@ static void send_batch(struct job *job) {
         job->began = hfd_registry_now(job->registry);
         if (r == 0)
                 r = call_webhook(job, &config, &body);
-        if (r != 0 && entered)
+        if (r != 0 && (entered || job->convert.waits))
                 leave_call(job);
         hf__strbuf_done(&body);
         free(config.ca_pem);
@@ -313,6 +329,36 @@ static void send_batch(struct job *job) {
                 end_failed(job, "failed: the URL of the webhook is malformed");
         else if (r != 0)
                 end_no_memory(job);
+}
+
+/* On the pool, because a chain of jobs that fail at once would fill the stack. */
+static enum hfd_work_result run_waited(struct hfd_work_task *task) {
+        send_in_turn((struct job *)task);
+        return HFD_WORK_DONE;
+}
+
+/* Ends the turn of a job, and lets another one go on. */
+static void leave_turn(struct job *job) {
+        struct hfd_registry *registry = job->registry;
+        struct hfd_convert_turn *turn =
+                hfd_convert_turns_leave(&registry->convert_turns, kind_of(job));
+
+        if (!turn)
+                return;
+        struct job *next = (struct job *)(void *)((char *)turn - offsetof(struct job, turn));
+        next->task = (struct hfd_work_task){.step = run_waited, .owner = next->convert.owner};
+        if (!hfd_work_submit(registry->work, &next->task)) {
+                leave_turn(next);
+                end_failed(next, "failed: the server is stopping");
+        }
+}
+
+/* As send_in_turn. */
+static void send_batch(struct job *job) {
+        job->turn.kind = kind_of(job);
+        if (!job->convert.waits ||
+            hfd_convert_turns_enter(&job->registry->convert_turns, &job->turn))
+                send_in_turn(job);
 }
 
 /* ---- the start ---- */

@@ -192,6 +192,7 @@ static void run(struct hfd_watch_conversion *c) {
                                                     .n = c->n_objects,
                                                     .deadline = HF_NSEC_NEVER,
                                                     .owner = c->owner,
+                                                    .waits = true,
                                                     .done = on_converted,
                                                     .ctx = c};
                 if (!hfd_convert_start(c->registry, &convert) || !deliver(c))

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "server/registry/convert/convert.h"
 #include "server/registry/write/admit.h"
+#include "server/registry/write/defer.h"
 #include "server/registry/write/reply.h"
 #include "server/resources/custom/custom_object.h"
 #include "server/resources/forms/conversion.h"
@@ -105,6 +106,11 @@ static bool is_unchanged(const struct hfd_write *w) {
 static void finish_stored(struct hfd_write *w) {
         const struct hfd_resource *row = hfd_resource_stored(w->request->resource);
 
+        /* The object is parsed. */
+        if (hfd_write_must_defer(w)) {
+                hfd_write_defer(w, finish_stored);
+                return;
+        }
         hf__buf_unref(w->stored);
         w->stored = hfd_custom_object_bytes(row, w->to_store->bytes);
         w->to_store = hfd_object_unref(w->to_store);

@@ -49,9 +49,11 @@ struct hfd_custom_kind {
          * version in which they are stored, which may be one of an earlier definition, so that
          * `versions` has all of them. */
         bool is_converted_elsewhere;
-        atomic_uint n_conversions; /* calls of the webhook that are under way */
-        struct hf__json *names;    /* owned; status.acceptedNames */
-        struct hf__json *spec;     /* owned; without the schemas, and with versions */
+        atomic_uint n_conversions; /* calls of the webhook for requests that are under way */
+        /* And for watches; guarded by registry/convert/convert_turns. */
+        unsigned n_watch_conversions;
+        struct hf__json *names; /* owned; status.acceptedNames */
+        struct hf__json *spec;  /* owned; without the schemas, and with versions */
         /* The revision at which the definition was last looked at. `terminating` is not older. */
         _Atomic uint64_t revision;
         /* Digests. Kinds with equal `hash` are the same kind; those with equal `form` have the

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Consistent reads: how long they wait for the cache, which of them share a request for the store's
- * revision, and when reads go to the store at once. The clock moves only when the test moves it,
- * and the test itself replies to the requests for the revision.
+ * Times in the cacher, on a clock that moves only when the test moves it. Consistent reads: how
+ * long they wait for the cache, which of them share a request for the store's revision (the test
+ * itself replies to it), and when reads go to the store at once. And when the cache is compared
+ * with the store.
  */
 #undef NDEBUG
 #include <setjmp.h>
@@ -347,6 +348,28 @@ static void test_the_time_of_a_request_is_measured_by_operation(void **state) {
         hf__strbuf_done(&text);
 }
 
+/* ---- the comparison with the store ---- */
+
+static bool is_compared(void) {
+        pthread_mutex_lock(&f.cacher->mu);
+        bool is = f.cacher->audit.running;
+        pthread_mutex_unlock(&f.cacher->mu);
+        return is;
+}
+
+/* Nobody asks for it, so it must come by itself, and again. */
+static void test_the_cache_is_compared_with_the_store_at_intervals(void **state) {
+        for (int i = 0; i < 3; i++) {
+                int n = faulty_store_n_lists(&f.store);
+
+                move(HFD_CACHE_AUDIT_INTERVAL - 1);
+                assert_int_equal(faulty_store_n_lists(&f.store), n);
+                move(1);
+                PATIENCE_AWAIT(faulty_store_n_lists(&f.store) == n + 1);
+                PATIENCE_AWAIT(!is_compared());
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -364,6 +387,7 @@ int main(void) {
                 TEST(test_revisions_of_clients_say_nothing_about_the_cache),
                 TEST(test_a_reply_shows_that_the_store_is_there),
                 TEST(test_the_time_of_a_request_is_measured_by_operation),
+                TEST(test_the_cache_is_compared_with_the_store_at_intervals),
 #undef TEST
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
