@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/admission/policy/type_check.h"
 #include "server/auth/files.h"
 #include "server/bootstrap_phases.h"
 #include "server/certificates/secret_tokens.h"
@@ -85,6 +86,11 @@ static size_t list_api_versions(struct hfd_api_version versions[HFD_KINDS_MAX]) 
         return n;
 }
 
+/* For the controller of policies. ctx is the table of custom resources. */
+static int check_policy(void *ctx, const struct hf__json *policy, struct hf__json **ret_checking) {
+        return hfd_policy_type_check(policy, ctx, ret_checking);
+}
+
 /* The controllers get a copy of the resource table in a type of their own, because they are clients
  * of the API and must not depend on the server's types. */
 static int make_controllers(struct hfd_server *server, struct hf_status *reterr_status) {
@@ -104,6 +110,8 @@ static int make_controllers(struct hfd_server *server, struct hf_status *reterr_
                                                 .ca = hfd_cluster_ca_functions(server->cluster_ca),
                                                 .tokens = hfd_secret_token_functions(
                                                         server->service_accounts),
+                                                .policy_checks = {check_policy,
+                                                                  server->custom_table},
                                                 .event_ttl = server->config->event_ttl,
                                                 .runs = is_selected,
                                                 .ctx = server};

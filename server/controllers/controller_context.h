@@ -15,6 +15,7 @@
 #include "server/controllers/flow/flow_defaults.h"
 #include "server/controllers/identity.h"
 #include "server/controllers/kinds/kinds.h"
+#include "server/controllers/policies/policy_checks.h"
 #include "server/controllers/roles/role_defaults.h"
 
 struct hfd_controller_context {
@@ -29,13 +30,14 @@ struct hfd_controller_context {
         /* Point to some of those kinds; NULL = no selected controller needs the kind. */
         const struct hfd_kind *workspaces, *namespaces, *events, *cluster_roles, *api_services,
                 *quotas, *service_accounts, *certificate_requests, *definitions, *flow_schemas,
-                *priority_levels;
+                *priority_levels, *policies;
         hfd_default_role_fn default_role;                   /* NULL = none */
         struct hfd_api_version api_versions[HFD_KINDS_MAX]; /* which have an APIService */
         size_t n_api_versions;
         struct hfd_flow_defaults flow_defaults;
         struct hfd_cluster_ca_functions ca;
         struct hfd_account_token_functions tokens;
+        struct hfd_policy_check_functions policy_checks;
         /* The ConfigMaps of kube-system that register an initializer; owned; NULL = not needed. */
         struct hf_informer *initializers;
         /* The ConfigMaps kube-root-ca.crt of all namespaces; owned; NULL = not needed. */

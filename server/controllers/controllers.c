@@ -29,6 +29,7 @@
 #include "server/controllers/namespaces/default_account.h"
 #include "server/controllers/namespaces/root_ca.h"
 #include "server/controllers/namespaces/root_ca_core.h"
+#include "server/controllers/policies/policy_status.h"
 #include "server/controllers/quota/quota_controller.h"
 #include "server/controllers/roles/role_controller.h"
 #include "server/controllers/workspace_initializer.h"
@@ -57,7 +58,8 @@ enum {
         NEEDS_API_SERVICES = 512,
         NEEDS_TOKEN_SECRETS = 1024,
         NEEDS_DEFINITIONS = 2048,
-        NEEDS_FLOW = 4096
+        NEEDS_FLOW = 4096,
+        NEEDS_POLICIES = 8192
 };
 
 /* The order is that of hfd_controllers_names. */
@@ -105,6 +107,11 @@ static const struct {
           .runs = HF_LEADER_ONLY,
           .run = hfd_definition_cleanup_run},
          NEEDS_DEFINITIONS | NEEDS_ALL},
+        {{.size = sizeof(struct hf_controller),
+          .name = HFD_POLICY_STATUS,
+          .runs = HF_LEADER_ONLY,
+          .run = hfd_policy_status_run},
+         NEEDS_POLICIES},
         {{.size = sizeof(struct hf_controller),
           .name = HFD_DEFAULT_ACCOUNT,
           .runs = HF_LEADER_ONLY,
@@ -163,6 +170,7 @@ static bool is_needed(const struct hf_resource *resource, unsigned needs) {
                 {"", "events", NEEDS_EVENTS},
                 {"", "namespaces", NEEDS_NAMESPACES | NEEDS_WORKSPACES},
                 {"", "serviceaccounts", NEEDS_ACCOUNTS},
+                {"admissionregistration.k8s.io", "validatingadmissionpolicies", NEEDS_POLICIES},
                 {"apiextensions.k8s.io", "customresourcedefinitions", NEEDS_DEFINITIONS},
                 {"apiregistration.k8s.io", "apiservices", NEEDS_API_SERVICES},
                 {"certificates.k8s.io", "certificatesigningrequests", NEEDS_REQUESTS},
@@ -215,6 +223,8 @@ static int make_kinds(struct hfd_controller_context *context,
                                                   "prioritylevelconfigurations");
         context->definitions = hfd_kinds_find(&context->kinds, "apiextensions.k8s.io",
                                               "customresourcedefinitions");
+        context->policies = hfd_kinds_find(&context->kinds, "admissionregistration.k8s.io",
+                                           "validatingadmissionpolicies");
         return r;
 }
 
@@ -312,6 +322,7 @@ int hfd_controllers_new(const struct hf_host *host, const struct hfd_controllers
         context->flow_defaults = config->flow_defaults;
         context->ca = config->ca;
         context->tokens = config->tokens;
+        context->policy_checks = config->policy_checks;
         for (size_t i = 0; i < HFD_N_CONTROLLERS; i++) {
                 if (config->runs && !config->runs(config->ctx, rows[i].controller.name))
                         continue;
@@ -380,10 +391,10 @@ const char *const *hfd_controllers_names(void) {
         static const char *const names[HFD_N_CONTROLLERS + 1] = {
                 HFD_NAMESPACE_LIFECYCLE,   HFD_GARBAGE_COLLECTOR,  HFD_RESOURCE_QUOTA,
                 HFD_WORKSPACE_INITIALIZER, HFD_CLUSTER_ROLES,      HFD_API_SERVICES,
-                HFD_DEFINITION_STATUS,     HFD_DEFINITION_CLEANUP, HFD_DEFAULT_ACCOUNT,
-                HFD_ROOT_CA_PUBLISHER,     HFD_TOKEN_SECRETS,      HFD_REQUEST_SIGNER,
-                HFD_REQUEST_CLEANER,       HFD_FLOW_CONTROLLER,    HFD_EVENT_EXPIRY,
-                HFD_LEASE_COLLECTOR,       HFD_IDENTITY_LEASE,
+                HFD_DEFINITION_STATUS,     HFD_DEFINITION_CLEANUP, HFD_POLICY_STATUS,
+                HFD_DEFAULT_ACCOUNT,       HFD_ROOT_CA_PUBLISHER,  HFD_TOKEN_SECRETS,
+                HFD_REQUEST_SIGNER,        HFD_REQUEST_CLEANER,    HFD_FLOW_CONTROLLER,
+                HFD_EVENT_EXPIRY,          HFD_LEASE_COLLECTOR,    HFD_IDENTITY_LEASE,
         };
         return names;
 }

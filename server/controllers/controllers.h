@@ -12,6 +12,7 @@
  *      api-services              the leader        api_services/
  *      custom-resource-definitions  the leader     definitions/definition_status, _core
  *      custom-resource-cleanup   the leader        definitions/definition_cleanup
+ *      admission-policy-status   the leader        policies/policy_status
  *      default-service-account   the leader        namespaces/default_account
  *      root-ca-publisher         the leader        namespaces/root_ca, root_ca_core
  *      service-account-tokens    the leader        accounts/token_secrets, token_secret_core
@@ -47,9 +48,10 @@
 #include "server/controllers/api_services/api_service_core.h"
 #include "server/controllers/cluster_ca.h"
 #include "server/controllers/flow/flow_defaults.h"
+#include "server/controllers/policies/policy_checks.h"
 #include "server/controllers/roles/role_defaults.h"
 
-#define HFD_N_CONTROLLERS 17
+#define HFD_N_CONTROLLERS 18
 
 struct hfd_controllers;
 struct hfd_identity;
@@ -69,6 +71,7 @@ struct hfd_controllers_config {
         struct hfd_flow_defaults flow_defaults;
         struct hfd_cluster_ca_functions ca;
         struct hfd_account_token_functions tokens;
+        struct hfd_policy_check_functions policy_checks;
         hf_nsec event_ttl; /* how long an Event is kept after it was last reported */
         /* Whether the controller of that name is selected; NULL = all are. Not used after
          * hfd_controllers_new has returned. */

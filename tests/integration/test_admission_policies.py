@@ -4,6 +4,7 @@ import json
 
 import pytest
 from holdfastd import Cluster, wait_until
+from memory_server import MemoryServer
 from test_custom_resources import ask, define, definition
 
 API = "/apis/admissionregistration.k8s.io/v1"
@@ -247,3 +248,47 @@ def test_custom_resources_are_changed_and_checked(servers):
     assert ask(a, "DELETE", f"{widgets}/w", expect=422)["message"].endswith("denied request: it stays")
     ask(b, "PATCH", f"{widgets}/w", {"spec": {"size": 6}}, expect=200, content_type="application/merge-patch+json")
     ask(a, "DELETE", f"{widgets}/w", expect=200)
+
+
+def test_types_are_checked_against_the_kinds_that_match(servers):
+    a, b = servers
+    define(servers, definition(plural="gears", kind="Gear", group="policies.example.com"))
+    rules = [{**RULE, "resources": ["configmaps", "secrets"]}, {**RULE, "apiGroups": ["policies.example.com"], "resources": ["gears"]}]
+    policy(a, "typed", "object.spec.size > 1", {"expression": "object.metadata.labels.size() > 0", "messageExpression": "object.kind + string(object.metadata.generation)"},
+           "object.kind == 'Gear' || object.data.size() > 0", rules=rules, matchConditions=[{"name": "never", "expression": "false"}])
+
+    def checked():
+        status = ask(b, "GET", f"{API}/validatingadmissionpolicies/typed", expect=200).get("status", {})
+        return status if status.get("observedGeneration") == 1 else None
+    warnings = wait_until("the check of types", checked)["typeChecking"]["expressionWarnings"]
+    assert [w["fieldRef"] for w in warnings] == ["spec.validations[0].expression", "spec.validations[2].expression"]
+    assert warnings[0]["warning"] == "\n".join(f"/v1, Kind={kind}: ERROR: <input>:1:7: undefined field 'spec'\n | object.spec.size > 1\n | ......^\n"
+                                               for kind in ("ConfigMap", "Secret"))
+    assert warnings[1]["warning"].startswith("policies.example.com/v1, Kind=Gear: ERROR: <input>:1:32: undefined field 'data'")
+    found = ask(a, "GET", f"{API}/validatingadmissionpolicies/typed", expect=200)
+    found["spec"]["validations"] = [{"expression": "has(object.metadata.name)"}]
+    ask(a, "PUT", f"{API}/validatingadmissionpolicies/typed", found, expect=200)
+    status = wait_until("the second check", lambda: (s := ask(b, "GET", f"{API}/validatingadmissionpolicies/typed", expect=200)["status"])["observedGeneration"] == 2 and s)
+    assert status["typeChecking"] == {}
+
+
+def test_failures_and_annotations_are_in_the_audit_log(tmp_path):
+    (tmp_path / "policy.yaml").write_text("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- {level: Metadata, resources: [{resources: [configmaps]}]}\n")
+    log = tmp_path / "audit.log"
+    with MemoryServer(f"--audit-policy-file={tmp_path / 'policy.yaml'}", f"--audit-log-path={log}") as server:
+        def post(kind, spec):
+            body = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": "audited"}, "spec": spec}
+            assert server.ask("POST", f"{API}/{PLURALS[kind]}", body).code == 201
+        post("ValidatingAdmissionPolicy", {"matchConstraints": {"resourceRules": [RULE]}, "validations": [{"expression": "true"}, {"expression": "'ok' in object.data"}],
+                                           "auditAnnotations": [{"key": "who", "valueExpression": "'name is ' + object.metadata.name"},
+                                                                {"key": "none", "valueExpression": "null"}]})
+        post("ValidatingAdmissionPolicyBinding", {"policyName": "audited", "validationActions": ["Audit"]})
+
+        def annotations():
+            assert server.ask("POST", CONFIGMAPS + "?dryRun=All", configmap("seen")).code == 201
+            events = [json.loads(line) for line in log.read_text().splitlines(keepends=True) if line.endswith("\n")] if log.exists() else []
+            return next((e["annotations"] for e in events if "audited/who" in e.get("annotations", {})), None)
+        found = wait_until("the annotations", annotations)
+        assert found["audited/who"] == "name is seen" and "audited/none" not in found
+        assert json.loads(found["validation.policy.admission.k8s.io/validation_failure"]) == [
+            {"message": "failed expression: 'ok' in object.data", "policy": "audited", "binding": "audited", "expressionIndex": 1, "validationActions": ["Audit"]}]

@@ -139,7 +139,8 @@ def test_aggregated_discovery_says_what_the_documents_say(api, version):
     assert [item["metadata"]["name"] for item in document["items"]] == [group["name"] for group in groups]
     # In kube-apiserver's order.
     assert [group["name"] for group in groups] == [
-        "apiregistration.k8s.io", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io", "certificates.k8s.io", "rbac.authorization.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io",
+        "apiregistration.k8s.io", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io", "certificates.k8s.io", "rbac.authorization.k8s.io",
+        "admissionregistration.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io",
         "coordination.k8s.io", "node.k8s.io", "flowcontrol.apiserver.k8s.io", "tenancy.holdfast.dev"]
     core = api.ask("GET", "/api", accept=aggregated(version)).json["items"]
     assert len(core) == 1 and "name" not in core[0]["metadata"]

@@ -77,7 +77,7 @@ def test_discovery_lists_every_resource(pair, kubectl):
         kubectl("get", short, "-A")
         kubectl("get", plural, "-A")
     assert kubectl("api-versions").stdout.split() == [
-        "apiextensions.k8s.io/v1", "apiregistration.k8s.io/v1", "authentication.k8s.io/v1", "authorization.k8s.io/v1", "certificates.k8s.io/v1", "coordination.k8s.io/v1", "coordination.k8s.io/v1beta1",
+        "admissionregistration.k8s.io/v1", "apiextensions.k8s.io/v1", "apiregistration.k8s.io/v1", "authentication.k8s.io/v1", "authorization.k8s.io/v1", "certificates.k8s.io/v1", "coordination.k8s.io/v1", "coordination.k8s.io/v1beta1",
         "events.k8s.io/v1", "flowcontrol.apiserver.k8s.io/v1", "node.k8s.io/v1", "rbac.authorization.k8s.io/v1", "scheduling.k8s.io/v1", "tenancy.holdfast.dev/v1alpha1", "v1"]
     assert "holdfast" in kubectl("version").stdout
     assert json.loads(kubectl("get", "--raw", "/version").stdout)["major"] == "1"

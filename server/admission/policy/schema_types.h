@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The types that expressions see of the schema of a kind, for checks of types. Pure. Thread: owner
+ * of the arena. */
+struct hf__arena;
+struct hf__cel_type;
+struct hfd_schema;
+
+/*
+ * The type of the objects of a schema, a STRUCT, named after the kind. What a schema leaves open,
+ * or what contains itself, is dyn. The type belongs to the arena and borrows texts of the schema.
+ * NULL: out of memory, and the arena has failed.
+ */
+const struct hf__cel_type *hfd_schema_type(struct hf__arena *arena, const struct hfd_schema *schema,
+                                           const char *kind);

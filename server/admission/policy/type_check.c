@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Checks types.
+ *
+ * Invariant: a check never changes what the policy does. Kinds that are not served, and rules with
+ * wildcards, are left out, as in Kubernetes.
+ */
+#include "server/admission/policy/type_check.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "server/admission/policy/schema_types.h"
+#include "server/resources/custom/custom_kind.h"
+#include "server/resources/custom/custom_table.h"
+#include "server/resources/expressions/expressions.h"
+
+#define KINDS_MAX   10
+#define WARNING_MAX (32U << 10)
+
+struct checking {
+        const struct hf__json *spec;
+        struct hfd_custom_table *table;
+        struct hf__arena arena;                     /* of the types */
+        const struct hfd_resource *rows[KINDS_MAX]; /* references, sorted */
+        struct hfd_expressions *sets[KINDS_MAX];    /* with the variables */
+        size_t n_rows;
+        bool has_params;
+        const struct hf__cel_type *params_type; /* NULL: dyn */
+        struct hf__json *warnings;
+        int r;
+};
+
+/* ---- the kinds ---- */
+
+static const char *text_of(const struct hf__json *json) {
+        return hf__json_is_string(json) ? hf__json_text(json) : "";
+}
+
+static void add_row(struct checking *c, const char *group, const char *version,
+                    const char *plural) {
+        const struct hfd_resource *row;
+
+        if (c->n_rows == KINDS_MAX || strpbrk(plural, "*/"))
+                return;
+        row = hfd_custom_table_find(c->table, group, version, plural);
+        for (size_t i = 0; row && i < c->n_rows; i++)
+                if (c->rows[i] == row)
+                        row = hfd_resource_unref(row);
+        if (row && row->schema)
+                c->rows[c->n_rows++] = row;
+        else
+                hfd_resource_unref(row);
+}
+
+static void add_rule(struct checking *c, const struct hf__json *rule) {
+        const struct hf__json *groups = hf__json_get(rule, "apiGroups");
+        const struct hf__json *versions = hf__json_get(rule, "apiVersions");
+        const struct hf__json *resources = hf__json_get(rule, "resources");
+
+        if (hf__json_has_element(groups, "*") || hf__json_has_element(versions, "*"))
+                return;
+        for (const struct hf__json *g = hf__json_first(groups); g; g = hf__json_next(g))
+                for (const struct hf__json *v = hf__json_first(versions); v; v = hf__json_next(v))
+                        for (const struct hf__json *m = hf__json_first(resources);
+                             m && c->n_rows < KINDS_MAX; m = hf__json_next(m))
+                                add_row(c, text_of(g), text_of(v), text_of(m));
+}
+
+static int compare_rows(const void *a, const void *b) {
+        const struct hfd_resource *const *x = a;
+        const struct hfd_resource *const *y = b;
+        int r = strcmp((*x)->group, (*y)->group);
+
+        if (r == 0)
+                r = strcmp((*x)->version, (*y)->version);
+        return r != 0 ? r : strcmp((*x)->kind, (*y)->kind);
+}
+
+static unsigned features_of(const struct checking *c) {
+        return HFD_EXPRESSION_VARIABLES | HFD_EXPRESSION_AUTHORIZER |
+               (c->has_params ? HFD_EXPRESSION_PARAMS : 0);
+}
+
+/* Makes the sets, in which object has the type of each kind. */
+static int make_sets(struct checking *c) {
+        for (size_t i = 0; i < c->n_rows; i++) {
+                const struct hf__cel_type *type =
+                        hfd_schema_type(&c->arena, c->rows[i]->schema, c->rows[i]->kind);
+                const struct hfd_expression *expression;
+                int r = type ? hfd_expressions_new(features_of(c), type, c->params_type,
+                                                   &c->sets[i])
+                             : -ENOMEM;
+
+                for (const struct hf__json *m = hf__json_first(hf__json_get(c->spec, "variables"));
+                     m && r >= 0; m = hf__json_next(m))
+                        r = hfd_expressions_add_variable(c->sets[i],
+                                                         text_of(hf__json_get(m, "name")),
+                                                         text_of(hf__json_get(m, "expression")),
+                                                         &expression);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+/* ---- the expressions ---- */
+
+/* Appends what is wrong with an expression for one kind. */
+static void check_kind(struct checking *c, size_t i, const char *text, struct hf__strbuf *warning) {
+        static const char before[] = "compilation failed: ";
+        const struct hfd_resource *row = c->rows[i];
+        const struct hfd_expression *expression;
+        const char *error;
+
+        if (hfd_expressions_compile(c->sets[i], text, features_of(c), HFD_RESULT_ANY,
+                                    &expression) != 0) {
+                c->r = -ENOMEM;
+                return;
+        }
+        error = expression->error;
+        if (!error)
+                return;
+        if (strncmp(error, before, sizeof before - 1) == 0)
+                error += sizeof before - 1;
+        hf__strbuf_printf(warning, "%s%s/%s, Kind=%s: %s\n", warning->n > 0 ? "\n" : "", row->group,
+                          row->version, row->kind, error);
+}
+
+static void check_expression(struct checking *c, size_t number, const char *member,
+                             const char *text) {
+        struct hf__strbuf warning = {.max = WARNING_MAX};
+        struct hf__json *item;
+        char field[80];
+        int r = 0;
+
+        for (size_t i = 0; i < c->n_rows && c->r == 0; i++)
+                check_kind(c, i, text, &warning);
+        if (warning.n > 0 && warning.error == 0) {
+                snprintf(field, sizeof field, "spec.validations[%zu].%s", number, member);
+                if (!c->warnings)
+                        c->warnings = hf__json_array();
+                item = hf__json_object();
+                r = c->warnings && item ? hf__json_add_string(item, "fieldRef", field) : -ENOMEM;
+                if (r == 0)
+                        r = hf__json_add_string(item, "warning", warning.data);
+                if (r == 0)
+                        r = hf__json_append(c->warnings, item);
+                else
+                        hf__json_free(item);
+        }
+        if (r != 0)
+                c->r = r;
+        hf__strbuf_done(&warning);
+}
+
+static void check_all(struct checking *c) {
+        size_t i = 0;
+
+        for (const struct hf__json *m = hf__json_first(hf__json_get(c->spec, "validations"));
+             m && c->r == 0; m = hf__json_next(m), i++) {
+                const char *message = hf__json_string(m, "messageExpression");
+
+                check_expression(c, i, "expression", text_of(hf__json_get(m, "expression")));
+                if (message && message[0])
+                        check_expression(c, i, "messageExpression", message);
+        }
+}
+
+int hfd_policy_type_check(const struct hf__json *policy, struct hfd_custom_table *table,
+                          struct hf__json **ret_checking) {
+        struct checking c = {.spec = hf__json_get(policy, "spec"), .table = table};
+        struct hf__json *checking = hf__json_object();
+        const struct hf__json *rules = hf__json_path(c.spec, "matchConstraints.resourceRules");
+
+        hf__arena_init(&c.arena);
+        c.has_params = hf__json_get(c.spec, "paramKind") != NULL;
+        for (const struct hf__json *m = hf__json_first(rules); m; m = hf__json_next(m))
+                add_rule(&c, m);
+        if (c.n_rows > 0)
+                qsort((void *)c.rows, c.n_rows, sizeof c.rows[0], compare_rows);
+        c.r = checking ? make_sets(&c) : -ENOMEM;
+        if (c.r == 0)
+                check_all(&c);
+        if (c.r == 0 && c.warnings) {
+                c.r = hf__json_add(checking, "expressionWarnings", c.warnings);
+                c.warnings = NULL;
+        }
+        for (size_t i = 0; i < c.n_rows; i++) {
+                hfd_expressions_free(c.sets[i]);
+                hfd_resource_unref(c.rows[i]);
+        }
+        hf__json_free(c.warnings);
+        hf__arena_deinit(&c.arena);
+        if (c.r != 0) {
+                hf__json_free(checking);
+                return -ENOMEM;
+        }
+        *ret_checking = checking;
+        return 0;
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What policies make of the values of expressions: JSON, changes of objects, checks of types. */
+#undef NDEBUG
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <holdfast/error.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "server/admission/expressions/expression_run.h"
+#include "server/admission/policy/mutation.h"
+#include "server/admission/policy/type_check.h"
+#include "server/admission/policy/value_json.h"
+#include "server/resources/causes.h"
+#include "server/resources/resource.h"
+
+#define FEATURES (HFD_EXPRESSION_PATCH | HFD_EXPRESSION_VARIABLES)
+
+static struct hf__json *parse(const char *text) {
+        struct hf__json *json = NULL;
+
+        assert_int_equal(hf__json_parse(text, strlen(text), &json, NULL), 0);
+        return json;
+}
+
+static void assert_json(const struct hf__json *json, const char *text) {
+        struct hf__json *wanted = parse(text);
+        struct hf__strbuf is = {0};
+
+        hf__json_print(json, &is);
+        if (!hf__json_equal(json, wanted))
+                fail_msg("%s is not %s", is.data, text);
+        hf__strbuf_done(&is);
+        hf__json_free(wanted);
+}
+
+/* One evaluation, whose value lives until end. */
+struct evaluation {
+        struct hfd_expressions *set;
+        struct hfd_expression_input input;
+        struct hfd_expression_run run;
+        struct hf__cel_value value;
+};
+
+static void begin(struct evaluation *e, const char *text, const struct hf__json *object) {
+        const struct hfd_expression *expression;
+
+        assert_int_equal(hfd_expressions_new(FEATURES, NULL, NULL, &e->set), 0);
+        assert_int_equal(hfd_expressions_compile(e->set, text, FEATURES, HFD_RESULT_ANY,
+                                                 &expression),
+                         0);
+        if (!expression->program)
+                fail_msg("%s: %s", text, expression->error);
+        e->input = (struct hfd_expression_input){.object = object};
+        hfd_expression_run_init(&e->run, e->set, &e->input, HFD_EXPRESSIONS_BUDGET);
+        assert_int_equal(hfd_expression_eval(&e->run, expression, &e->value, NULL), 0);
+}
+
+static void end(struct evaluation *e) {
+        hfd_expression_run_done(&e->run);
+        hfd_expressions_free(e->set);
+}
+
+static void test_values_become_json(void **state) {
+        static const struct {
+                const char *expression, *json;
+        } cases[] = {
+                {"[dyn(1), dyn(-2.5), dyn('\\u00e9\"'), dyn(null), dyn(true), dyn(7u)]",
+                 "[1,-2.5,\"\\u00e9\\\"\",null,true,7]"},
+                {"{'a': [1], 'b': []}", "{\"a\":[1],\"b\":[]}"},
+                {"b'abc'", "\"YWJj\""},
+                {"[duration('90s')]", "[\"90s\"]"},
+                {"timestamp('2024-01-02T03:04:05Z')", "\"2024-01-02T03:04:05Z\""},
+                {"Object{a: Object.a{b: 1}}", "{\"a\":{\"b\":1}}"},
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct hf__strbuf message = {0};
+                struct hf__json *json = NULL;
+                struct evaluation e;
+
+                begin(&e, cases[i].expression, NULL);
+                assert_int_equal(hfd_value_to_json(e.value, &json, &message), 0);
+                assert_json(json, cases[i].json);
+                hf__json_free(json);
+                end(&e);
+        }
+}
+
+static void test_values_without_a_form_in_json_are_refused(void **state) {
+        static const char *const cases[] = {"{1: 'a'}", "double('NaN')", "optional.of(1)", "[int]",
+                                            "{'a': [ip('1.2.3.4')]}"};
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct hf__strbuf message = {0};
+                struct hf__json *json = NULL;
+                struct evaluation e;
+
+                begin(&e, cases[i], NULL);
+                assert_int_equal(hfd_value_to_json(e.value, &json, &message), HF_E_INVALID);
+                assert_true(message.n > 0);
+                hf__strbuf_done(&message);
+                end(&e);
+        }
+}
+
+/* Eighteen lists, each of which has the one before twice, stand for 2^18 parts. */
+static void test_a_value_that_shares_its_parts_has_a_limit(void **state) {
+        struct hf__cel_value items[20][2];
+        struct hf__cel_list lists[20];
+        struct hf__strbuf message = {0};
+        struct hf__json *json = NULL;
+        struct hf__cel_value value = hf__cel_int(1);
+
+        for (size_t i = 0; i < 20; i++) {
+                items[i][0] = items[i][1] = value;
+                lists[i] = (struct hf__cel_list){.n = 2, .items = items[i]};
+                value = hf__cel_list_value(&lists[i]);
+        }
+        assert_int_equal(hfd_value_to_json(value, &json, &message), HF_E_INVALID);
+        assert_string_equal(message.data, "the value is too large");
+        hf__strbuf_done(&message);
+}
+
+/* Changes an object of a kind. The result is compared with `wanted`; "! message": it is refused,
+ * and the object has not changed. */
+static void assert_change(const char *group, const char *plural, bool apply, const char *expression,
+                          const char *object, const char *wanted) {
+        const struct hfd_resource *row = hfd_resource_find(group, "v1", plural);
+        struct hf__json *json = parse(object);
+        struct hf__strbuf message = {0};
+        struct evaluation e;
+        int r;
+
+        begin(&e, expression, json);
+        r = hfd_mutation_apply(row, apply, e.value, &json, &message);
+        end(&e);
+        if (wanted[0] == '!') {
+                assert_int_equal(r, HF_E_INVALID);
+                assert_string_equal(message.data, wanted + 2);
+                assert_json(json, object);
+        } else {
+                if (r != 0)
+                        fail_msg("%s: %s", expression, message.data);
+                assert_json(json, wanted);
+        }
+        hf__strbuf_done(&message);
+        hf__json_free(json);
+}
+
+#define MAP                                                                                        \
+        "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\"},\"data\":{"   \
+        "\"x\":\"1\"}}"
+
+static void test_an_apply_configuration_is_merged(void **state) {
+        assert_change("", "configmaps", true, "Object{data: {'y': object.data.x + '2'}}", MAP,
+                      "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\"},"
+                      "\"data\":{\"x\":\"1\",\"y\":\"12\"}}");
+        assert_change("", "configmaps", true,
+                      "Object{metadata: Object.metadata{?labels: optional.none()}}", MAP, MAP);
+        assert_change("", "configmaps", true, "Object{data: Object.other{}}", MAP,
+                      "! type mismatch: unexpected type name \"Object.other\", expected "
+                      "\"Object.data\", which matches field name path from root Object type");
+        assert_change("coordination.k8s.io", "leases", true,
+                      "Object{spec: Object.spec{leaseDurationSeconds: 'x'}}",
+                      "{\"metadata\":{\"name\":\"a\"}}",
+                      "! error applying patch: failed to convert patch object to typed object: "
+                      "json: "
+                      "cannot unmarshal string into Go struct field "
+                      "LeaseSpec.spec.leaseDurationSeconds of type int32");
+        assert_change("rbac.authorization.k8s.io", "clusterroles", true,
+                      "Object{rules: [Object.rules{verbs: ['get']}]}",
+                      "{\"metadata\":{\"name\":\"a\"}}",
+                      "! error applying patch: invalid ApplyConfiguration: may not mutate atomic "
+                      "arrays, maps or structs: .rules, .rules[0].verbs");
+}
+
+static void test_a_json_patch_is_applied_or_its_test_fails(void **state) {
+        assert_change("", "configmaps", false,
+                      "[JSONPatch{op: 'add', path: '/data/' + jsonpatch.escapeKey('a/b~'), value: "
+                      "'2'},"
+                      " JSONPatch{op: 'move', from: '/data/x', path: '/data/z'}]",
+                      MAP,
+                      "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\"},"
+                      "\"data\":{\"a/b~\":\"2\",\"z\":\"1\"}}");
+        assert_change("", "configmaps", false,
+                      "[JSONPatch{op: 'remove', path: '/data'}, JSONPatch{op: 'test', path: "
+                      "'/metadata/name', value: 'b'}]",
+                      MAP, MAP);
+        assert_change("", "configmaps", false,
+                      "[JSONPatch{op: 'add', path: '/metadata', value: Object.metadata{labels: "
+                      "Object.labels{}}}]",
+                      MAP,
+                      "! type mismatch: unexpected type name \"Object.labels\", expected "
+                      "\"Object.metadata.labels\", which matches field name path from root Object "
+                      "type");
+}
+
+static void test_types_are_checked_with_the_schemas_of_kinds(void **state) {
+        struct hf__json *policy = parse(
+                "{\"spec\":{\"matchConstraints\":{\"resourceRules\":[{\"apiGroups\":[\"\",\"x\"],"
+                "\"apiVersions\":[\"v1\"],\"resources\":[\"secrets\",\"configmaps\",\"secrets\","
+                "\"*\"]},{\"apiGroups\":[\"*\"],\"apiVersions\":[\"v1\"],\"resources\":"
+                "[\"events\"]}]},\"variables\":[{\"name\":\"n\",\"expression\":"
+                "\"object.metadata.name\"}],\"validations\":[{\"expression\":"
+                "\"object.immutable > 1\"},{\"expression\":\"variables.n == "
+                "object.metadata.namespace\"},{\"expression\":\"object.stringData.size() > "
+                "0\"}]}}");
+        struct hf__json *checking = NULL;
+
+        assert_int_equal(hfd_policy_type_check(policy, NULL, &checking), 0);
+        assert_json(checking,
+                    "{\"expressionWarnings\":[{\"fieldRef\":\"spec.validations[0].expression\","
+                    "\"warning\":\"/v1, Kind=ConfigMap: ERROR: <input>:1:18: found no matching "
+                    "overload for '_>_' applied to '(bool, int)'\\n | object.immutable > 1\\n | "
+                    ".................^\\n\\n/v1, Kind=Secret: ERROR: <input>:1:18: found no "
+                    "matching "
+                    "overload for '_>_' applied to '(bool, int)'\\n | object.immutable > 1\\n | "
+                    ".................^\\n\"},{\"fieldRef\":\"spec.validations[2].expression\","
+                    "\"warning\":\"/v1, Kind=ConfigMap: ERROR: <input>:1:7: undefined field "
+                    "'stringData'\\n | object.stringData.size() > 0\\n | ......^\\n\"}]}");
+        hf__json_free(checking);
+        hf__json_free(policy);
+}
+
+/* The types of every kind can be made, also of those that contain themselves. */
+static void test_all_kinds_have_types(void **state) {
+        size_t n;
+        const struct hfd_resource *rows = hfd_resources(&n);
+
+        for (size_t i = 0; i < n; i++) {
+                struct hf__json *checking = NULL;
+                struct hf__json *policy;
+                char text[600];
+
+                snprintf(text, sizeof text,
+                         "{\"spec\":{\"matchConstraints\":{\"resourceRules\":[{\"apiGroups\":"
+                         "[\"%s\"],\"apiVersions\":[\"%s\"],\"resources\":[\"%s\"]}]},"
+                         "\"validations\":[{\"expression\":\"object.kind != '' && "
+                         "object.metadata.labels.size() > 0\"}]}}",
+                         rows[i].group, rows[i].version, rows[i].plural);
+                policy = parse(text);
+                assert_int_equal(hfd_policy_type_check(policy, NULL, &checking), 0);
+                if (!rows[i].is_review)
+                        assert_json(checking, "{}");
+                hf__json_free(checking);
+                hf__json_free(policy);
+        }
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_values_become_json),
+                cmocka_unit_test(test_values_without_a_form_in_json_are_refused),
+                cmocka_unit_test(test_a_value_that_shares_its_parts_has_a_limit),
+                cmocka_unit_test(test_an_apply_configuration_is_merged),
+                cmocka_unit_test(test_a_json_patch_is_applied_or_its_test_fails),
+                cmocka_unit_test(test_types_are_checked_with_the_schemas_of_kinds),
+                cmocka_unit_test(test_all_kinds_have_types),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
