@@ -5,35 +5,83 @@
  * Invariants: a new thread never runs with a signal unblocked, not even for its first instruction,
  * because signals belong to the host. hf__mutex_is_held relies on the mutex type that
  * hf__mutex_init sets, so both stay in this file and see the same NDEBUG.
+ *
+ * Each thread gets a stack of its own, which is unmapped when the thread is joined. glibc would
+ * keep the stacks of threads that have ended, each with the pages that it has used: many threads
+ * work for a moment only, for example when a term begins.
  */
 #include "base/thread.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/host.h"
 
 #define DEFAULT_STACK ((size_t)256 * 1024)
 #define MIN_STACK     ((size_t)64 * 1024)
 
-/* The arguments of a new thread. The new thread frees them. */
-struct start_args {
+/* What the thread sanitizer keeps on each stack; it cannot enlarge one that it is given. */
+#if defined(__SANITIZE_THREAD__)
+#define SANITIZER_STACK ((size_t)2 << 20)
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define SANITIZER_STACK ((size_t)2 << 20)
+#endif
+#endif
+#ifndef SANITIZER_STACK
+#define SANITIZER_STACK ((size_t)0)
+#endif
+
+/* What a thread was started with, and what it leaves. It lies above the stack in the same mapping,
+ * so a thread that is never joined, because it is stuck, has nothing of the heap. Its result for
+ * pthread_join is this struct; hf__thread_join unmaps it. */
+struct started {
         void *(*fn)(void *ctx);
-        void *ctx;
+        void *ctx, *result;
+        char *mapping; /* a guard page, then the stack, then this struct */
+        size_t n_mapping;
         char name[16];
 };
 
 /* The thread names itself, because naming another thread opens a file under /proc. */
 static void *thread_main(void *ctx) {
-        struct start_args args = *(struct start_args *)ctx;
+        struct started *started = ctx;
 
-        free(ctx);
-        (void)pthread_setname_np(pthread_self(), args.name); /* only debuggers and ps read it */
-        return args.fn(args.ctx);
+        (void)pthread_setname_np(pthread_self(), started->name); /* only debuggers and ps read it */
+        started->result = started->fn(started->ctx);
+        return started;
 }
+
+/* Maps the stack, below it a page that cannot be used, so that an overflow ends the process, and
+ * above it the struct. */
+static int map_stack(size_t stack, pthread_attr_t *attr, struct started **ret_started) {
+        const size_t page = (size_t)sysconf(_SC_PAGESIZE), alignment = 64;
+        const size_t top = (sizeof(struct started) + alignment - 1) / alignment * alignment;
+        size_t n = (stack + top + page - 1) / page * page;
+        char *mapping =
+                mmap(NULL, page + n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+        int r = 0;
+
+        if (mapping == MAP_FAILED)
+                return -errno;
+        if (mprotect(mapping + page, n, PROT_READ | PROT_WRITE) != 0)
+                r = -errno;
+        if (r == 0)
+                r = -pthread_attr_setstack(attr, mapping + page, n - top);
+        if (r != 0) {
+                (void)munmap(mapping, page + n);
+                return r;
+        }
+        *ret_started = (struct started *)(void *)(mapping + page + n - top);
+        **ret_started = (struct started){.mapping = mapping, .n_mapping = page + n};
+        return 0;
+}
+
+static void unmap(struct started *started) { (void)munmap(started->mapping, started->n_mapping); }
 
 int hf__thread_start(const struct hf_host *host, const char *name, void *(*fn)(void *ctx),
                      void *ctx, pthread_t *ret_thread) {
@@ -45,40 +93,40 @@ int hf__thread_start(const struct hf_host *host, const char *name, void *(*fn)(v
         assert(fn);
         if (stack < MIN_STACK)
                 return -EINVAL;
-        struct start_args *args = malloc(sizeof *args);
-        if (!args)
-                return -ENOMEM;
-        *args = (struct start_args){.fn = fn, .ctx = ctx};
-        (void)snprintf(args->name, sizeof args->name, "%s", name);
-        int error = pthread_attr_init(&attr);
-        if (error != 0) {
-                free(args);
-                return -error;
-        }
-        error = pthread_attr_setstacksize(&attr, stack);
-        if (error == 0) {
+        struct started *started = NULL;
+        int r = -pthread_attr_init(&attr);
+        if (r != 0)
+                return r;
+        r = map_stack(stack + SANITIZER_STACK, &attr, &started);
+        if (r == 0) {
+                started->fn = fn;
+                started->ctx = ctx;
+                (void)snprintf(started->name, sizeof started->name, "%s", name);
                 /* Block all signals here, because the new thread inherits the mask of this
                  * thread. */
                 sigfillset(&all);
                 pthread_sigmask(SIG_SETMASK, &all, &previous);
-                error = pthread_create(&thread, &attr, thread_main, args);
+                r = -pthread_create(&thread, &attr, thread_main, started);
                 pthread_sigmask(SIG_SETMASK, &previous, NULL);
+                if (r != 0)
+                        unmap(started);
         }
         pthread_attr_destroy(&attr);
-        if (error != 0) {
-                free(args);
-                return -error;
-        }
+        if (r != 0)
+                return r;
         *ret_thread = thread;
         return 0;
 }
 
 void *hf__thread_join(pthread_t thread) {
-        void *result = NULL;
-        int error = pthread_join(thread, &result);
+        void *returned = NULL;
+        int error = pthread_join(thread, &returned);
+        struct started *started = returned;
 
-        assert(error == 0); /* a thread of hf__thread_start, which nobody has joined */
+        assert(error == 0 && started); /* a thread of hf__thread_start, which nobody has joined */
         (void)error;
+        void *result = started->result;
+        unmap(started);
         return result;
 }
 

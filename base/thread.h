@@ -23,8 +23,8 @@
  */
 int hf__thread_start(const struct hf_host *host, const char *name, void *(*fn)(void *ctx),
                      void *ctx, pthread_t *ret_thread);
-/* Waits until the thread has returned, and returns its result. Once for each thread, and only for
- * those of hf__thread_start. */
+/* Waits until the thread has returned, frees its stack, and returns its result. Call it once for
+ * each thread, and only for those of hf__thread_start. */
 void *hf__thread_join(pthread_t thread);
 
 /* Initialises a mutex; see above. 0 or -errno. The caller destroys it (pthread_mutex_destroy). */

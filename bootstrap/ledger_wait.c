@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/host.h"
 #include "base/json.h"
 #include "base/thread.h"
 #include "bootstrap/ledger.h"
@@ -109,7 +110,7 @@ static int wait_complete(struct wait *wait, struct hf_client *client, struct hf_
         const struct hf_clock *clock = hf_host_clock(wait->phase->bootstrap->host);
         hf_nsec patience = wait->phase->hook_patience;
         hf_nsec pause = REOPEN_MIN;
-        hf_nsec until = patience ? hf_now(clock) + patience : HF_NSEC_NEVER;
+        hf_nsec until = patience ? hf__nsec_after(hf_now(clock), patience) : HF_NSEC_NEVER;
 
         for (;;) {
                 hf_nsec began = hf_now(clock);

@@ -89,6 +89,10 @@ const struct hf__cel_type *hf__cel_program_type(const struct hf__cel_program *pr
         return program->type;
 }
 
+unsigned hf__cel_program_depth(const struct hf__cel_program *program) {
+        return program->root->depth;
+}
+
 uint64_t hf__cel_estimate(const struct hf__cel_program *program) { return program->estimate; }
 
 bool hf__cel_program_uses(const struct hf__cel_program *program, unsigned variable) {

@@ -46,6 +46,10 @@ void hf__cel_program_free(struct hf__cel_program *program); /* accepts NULL */
 /* The type of the result; it lives as long as the program. */
 const struct hf__cel_type *hf__cel_program_type(const struct hf__cel_program *program);
 
+/* The levels of the expression. The evaluation recurses over them; each takes some 400 bytes of the
+ * stack. */
+unsigned hf__cel_program_depth(const struct hf__cel_program *program);
+
 /* Whether the program refers to this declared variable; variable < 64. */
 bool hf__cel_program_uses(const struct hf__cel_program *program, unsigned variable);
 

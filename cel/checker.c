@@ -431,10 +431,30 @@ static void check_object_field(struct checker *c, const struct hf__cel_type *obj
         }
 }
 
-static void check_object(struct checker *c, struct hf__cel_node *node) {
-        const struct hf__cel_type *object = NULL;
+/* The type Object, or Object.spec and the like, if the declarations have it. NULL: they do not. */
+static const struct hf__cel_type *open_object(struct checker *c, const char *name) {
+        const char *open = c->declarations->open_object;
+        size_t n = open ? strlen(open) : 0;
+        struct hf__cel_type *type;
 
-        for (size_t i = 0; i < c->declarations->n_objects; i++)
+        if (!open || strncmp(name, open, n) != 0 || (name[n] != 0 && name[n] != '.'))
+                return NULL;
+        type = hf__arena_alloc(c->arena, sizeof *type);
+        if (!type) {
+                c->in.failed = true;
+                return NULL;
+        }
+        *type = (struct hf__cel_type){.kind = HF__CEL_OBJECT,
+                                      .weight = 1,
+                                      .name = name,
+                                      .open = true};
+        return type;
+}
+
+static void check_object(struct checker *c, struct hf__cel_node *node) {
+        const struct hf__cel_type *object = open_object(c, node->as.map.name.text);
+
+        for (size_t i = 0; !object && i < c->declarations->n_objects; i++)
                 if (strcmp(c->declarations->objects[i]->name, node->as.map.name.text) == 0)
                         object = c->declarations->objects[i];
         node->type = object ? object : error_type();

@@ -22,6 +22,9 @@ struct hf__cel_declarations {
         /* Types that an expression may construct: Name{field: value}. */
         const struct hf__cel_type *const *objects;
         size_t n_objects;
+        /* "Object": objects of this type, and of types whose names begin with it and a dot, may be
+         * constructed with any fields, which are dyn. NULL: there is no such type. */
+        const char *open_object;
         /* Lists and maps in an expression may mix types, as the specification allows. Kubernetes
          * refuses that. */
         bool mixed_literals;

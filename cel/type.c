@@ -189,6 +189,8 @@ const struct hf__cel_type *hf__cel_type_field(const struct hf__cel_type *object,
         size_t high = object->n_fields;
 
         assert(object->kind == HF__CEL_OBJECT);
+        if (object->open)
+                return &plain[HF__CEL_DYN];
         for (size_t i = 0; !object->sorted && i < object->n_fields; i++)
                 if (compare_name(object->fields[i].name, name, n_name) == 0)
                         return object->fields[i].type;

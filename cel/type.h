@@ -50,6 +50,7 @@ struct hf__cel_type {
         const char *name;                   /* of an OBJECT or OPAQUE */
         const struct hf__cel_field *fields; /* of an OBJECT */
         size_t n_fields;
+        bool open;   /* an OBJECT with any fields, which are dyn */
         bool sorted; /* the fields are in the order of strcmp; otherwise a look-up visits all */
         /* What a declared variable holds at most: characters, bytes, elements or entries. Only the
          * estimate of the cost uses it; types are the same whatever it is. */

@@ -35,6 +35,7 @@ struct loop_client {
         struct op *ops;
         struct op *canceled; /* the operations that loop_free has canceled */
         size_t n_inner;      /* operations that the inner client has not ended */
+        bool closing;        /* no further operation is started */
 };
 
 struct op {
@@ -228,18 +229,27 @@ static void on_end(void *ctx, int error, const struct hf_status *status) {
 
 /* ---- starting; any thread ---- */
 
-static struct op *op_new(struct loop_client *client) {
+/* 0, -ENOMEM or HF_E_CLOSED. */
+static int op_new(struct loop_client *client, struct op **ret_op) {
         struct op *op = calloc(1, sizeof *op);
 
         if (!op)
-                return NULL;
+                return -ENOMEM;
         op->client = client;
         op->refs = 2;
         pthread_mutex_lock(&client->mu);
-        client->n_inner++;
-        link_locked(op, &client->ops);
+        bool closing = client->closing;
+        if (!closing) {
+                client->n_inner++;
+                link_locked(op, &client->ops);
+        }
         pthread_mutex_unlock(&client->mu);
-        return op;
+        if (closing) {
+                free(op);
+                return HF_E_CLOSED;
+        }
+        *ret_op = op;
+        return 0;
 }
 
 /* r: the result of starting it at the inner client. */
@@ -266,13 +276,14 @@ static int loop_request(struct hf_client *self, const struct hf_request *request
                         hf_response_fn done, void *ctx, uint64_t *ret_id) {
         struct loop_client *client = (struct loop_client *)self;
         uint64_t id = 0;
-        struct op *op = op_new(client);
+        struct op *op;
+        int r = op_new(client, &op);
 
-        if (!op)
-                return -ENOMEM;
+        if (r != 0)
+                return r;
         op->done = done;
         op->ctx = ctx;
-        int r = hf_client_request(client->inner, request, on_response, op, &id);
+        r = hf_client_request(client->inner, request, on_response, op, &id);
         return op_started(op, r, id, ret_id);
 }
 
@@ -280,15 +291,16 @@ static int loop_watch(struct hf_client *self, const struct hf_watch_spec *spec, 
                       hf_watch_end_fn end, void *ctx, uint64_t *ret_id) {
         struct loop_client *client = (struct loop_client *)self;
         uint64_t id = 0;
-        struct op *op = op_new(client);
+        struct op *op;
+        int r = op_new(client, &op);
 
-        if (!op)
-                return -ENOMEM;
+        if (r != 0)
+                return r;
         op->is_watch = true;
         op->on_event = event;
         op->on_end = end;
         op->ctx = ctx;
-        int r = hf_client_watch(client->inner, spec, on_event, on_end, op, &id);
+        r = hf_client_watch(client->inner, spec, on_event, on_end, op, &id);
         return op_started(op, r, id, ret_id);
 }
 
@@ -321,22 +333,25 @@ static void cancel_all(struct loop_client *client) {
         }
 }
 
-/* Each pass waits until the inner client has ended the canceled operations, and then lets the loop
- * deliver. A callback may start another operation, which the next pass cancels. */
+/* Waits until the inner client has ended the canceled operations, and then lets the loop deliver
+ * what is queued. Callbacks cannot start other operations, so this ends. */
 static void loop_free(struct hf_client *self) {
         struct loop_client *client = (struct loop_client *)self;
 
-        for (;;) {
-                cancel_all(client);
-                pthread_mutex_lock(&client->mu);
-                while (client->n_inner > 0)
-                        pthread_cond_wait(&client->ended, &client->mu);
-                bool delivers = client->ops || client->canceled;
+        pthread_mutex_lock(&client->mu);
+        client->closing = true;
+        pthread_mutex_unlock(&client->mu);
+        cancel_all(client);
+        pthread_mutex_lock(&client->mu);
+        while (client->n_inner > 0)
+                pthread_cond_wait(&client->ended, &client->mu);
+        while (client->canceled) {
                 pthread_mutex_unlock(&client->mu);
-                if (!delivers)
-                        break;
                 (void)hf_loop_dispatch(client->loop);
+                pthread_mutex_lock(&client->mu);
         }
+        assert(!client->ops);
+        pthread_mutex_unlock(&client->mu);
         pthread_cond_destroy(&client->ended);
         pthread_mutex_destroy(&client->mu);
         free(client);

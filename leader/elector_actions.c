@@ -124,11 +124,11 @@ static void start_term(struct hf_elector *elector, const struct hf__core_action 
         if (r == 0 && hf__term_is_complete(elector->term))
                 return;
         /* A term whose controllers cannot run ends like a lost term, with a backoff that grows. */
+        shut_gate(elector);
         hf_log(log_of(elector), HF_LOG_ERROR, COMPONENT,
                "%s: the controllers of term %llu cannot start, so the term ends: %s",
                elector->label, (unsigned long long)action->term,
                r != 0 ? hf_strerror(r) : "a thread could not be created");
-        shut_gate(elector);
         atomic_store(&elector->term_is_stale, true);
         hf__elector_wake(elector);
 }

@@ -17,6 +17,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -131,14 +132,34 @@ static int make_auth(struct hfd_server *server, struct hf_status *reterr_status)
         if (hfd_config_authorizes_by(config, "AlwaysAllow"))
                 modes |= HFD_MODE_ALWAYS_ALLOW;
         r = hfd_authorizer_new(&server->host, modes, &server->authorizer);
+        if (r == 0)
+                r = hfd_flow_control_new(&server->host, &server->flow);
         return r != 0 ? hf_fail(reterr_status, r, "cannot set up authorization: %s", hf_strerror(r))
                       : 0;
+}
+
+/* What calls others: webhooks. Nothing is loaded before the first call. */
+static int make_outbound(struct hfd_server *server, struct hf_status *reterr_status) {
+        int r = hfd_outbound_new(&server->host, NULL, &server->outbound);
+
+        if (r != 0)
+                return hf_fail(reterr_status, r, "cannot set up calls of webhooks: %s",
+                               hf_strerror(r));
+        /* hfd_config_check has accepted it */
+        return hfd_service_resolver_new(server->config->service_resolver, &server->services,
+                                        reterr_status);
 }
 
 /* ---- the API ---- */
 
 /* Who is told of changes in the cacher. */
-enum { OBSERVER_AUTHORIZER = 1, OBSERVER_ACCOUNTS = 2, OBSERVER_KINDS = 4 };
+enum {
+        OBSERVER_AUTHORIZER = 1,
+        OBSERVER_ACCOUNTS = 2,
+        OBSERVER_KINDS = 4,
+        OBSERVER_ADMISSION = 8,
+        OBSERVER_FLOW = 16
+};
 
 static unsigned char observers_of(const struct hfd_resource *resource) {
         unsigned char observers = 0;
@@ -149,6 +170,10 @@ static unsigned char observers_of(const struct hfd_resource *resource) {
                 observers |= OBSERVER_ACCOUNTS;
         if (hfd_kind_feed_observes(resource))
                 observers |= OBSERVER_KINDS;
+        if (hfd_admission_feed_observes(resource))
+                observers |= OBSERVER_ADMISSION;
+        if (hfd_flow_control_observes(resource))
+                observers |= OBSERVER_FLOW;
         return observers;
 }
 
@@ -162,6 +187,10 @@ static void on_observed(void *ctx, unsigned observers) {
                 hfd_account_watches_changed(hfd_service_accounts_watches(server->service_accounts));
         if (observers & OBSERVER_KINDS)
                 hfd_kind_feed_wake(server->kind_feed);
+        if (observers & OBSERVER_ADMISSION)
+                hfd_admission_feed_wake(server->admission_feed);
+        if (observers & OBSERVER_FLOW)
+                hfd_flow_control_changed(server->flow);
 }
 
 /* The tokens of service accounts. Their keys come from files, which the reload reads again. */
@@ -182,12 +211,121 @@ static int make_service_accounts(struct hfd_server *server, struct hf_status *re
         return note_mistake(server, hfd_certificates_read_account_keys(server, reterr_status));
 }
 
+/* The tokens of --oidc-issuer-url, which are asked after those of service accounts. */
+static int make_oidc(struct hfd_server *server, struct hf_status *reterr_status) {
+        const struct hfd_config *config = server->config;
+        const struct hfd_flag_pem file = {.flag = "oidc-ca-file",
+                                          .path = config->oidc_ca_file,
+                                          .kind = HFD_PEM_CA};
+        char *ca_pem = NULL;
+
+        if (!config->oidc_issuer[0])
+                return 0;
+        int r = note_mistake(server, hfd_flag_read_pem(&file, &ca_pem, reterr_status));
+        if (r != 0)
+                return r;
+        const struct hfd_oidc_config oidc =
+                {.rules = {.issuer = config->oidc_issuer,
+                           .client_id = config->oidc_client_id,
+                           .username_claim = config->oidc_username_claim,
+                           .username_prefix = config->oidc_username_prefix,
+                           .groups_claim = config->oidc_groups_claim,
+                           .groups_prefix = config->oidc_groups_prefix,
+                           .required = (const char *const *)config->oidc_required},
+                 .algorithms = config->oidc_algorithms,
+                 .ca_pem = ca_pem};
+        r = hfd_oidc_new(&server->host, server->outbound, &oidc, &server->oidc);
+        free(ca_pem);
+        if (r != 0)
+                return hf_fail(reterr_status, r, "cannot set up the tokens of an issuer: %s",
+                               hf_strerror(r));
+        hfd_auth_use(server->auth, hfd_oidc_authenticator(server->oidc));
+        hfd_oidc_start(server->oidc);
+        return 0;
+}
+
 /* Called when `holdfastd store copy` begins to write to the store. Thread: the store's. */
 static void on_copy_begun(void *ctx) {
         struct hfd_server *server = ctx;
 
         atomic_store(&server->copy_begun, true);
         hfd_server_wake(server);
+}
+
+/* One webhook may hold a quarter of the places that writing requests have. */
+#define WEBHOOK_CALLS_MIN 16
+static size_t max_webhook_calls(const struct hfd_config *config) {
+        size_t n = (size_t)config->max_mutating_requests_inflight / 4;
+
+        return n > WEBHOOK_CALLS_MIN ? n : WEBHOOK_CALLS_MIN;
+}
+
+static int make_policies(struct hfd_server *server) {
+        struct hfd_work_pool *work = server->registry->work;
+        int r = hfd_policy_plugin_new(server->cacher, work, true, &server->mutating_policies);
+
+        return r != 0 ? r
+                      : hfd_policy_plugin_new(server->cacher, work, false,
+                                              &server->validating_policies);
+}
+
+static int make_webhooks(struct hfd_server *server) {
+        const struct hfd_webhooks_config config = {.cacher = server->cacher,
+                                                   .outbound = server->outbound,
+                                                   .services = server->services,
+                                                   .max_calls = max_webhook_calls(server->config)};
+        int r = hfd_webhooks_new(&server->host, &config, true, &server->mutating_webhooks);
+
+        return r != 0 ? r
+                      : hfd_webhooks_new(&server->host, &config, false,
+                                         &server->validating_webhooks);
+}
+
+/* Loads the plug-ins of --admission-plugin, which come first. */
+static int load_plugins(struct hfd_server *server, struct hf_status *reterr_status) {
+        const char *text = server->config->admission_plugins;
+        char *paths = strdup(text ? text : ""), *save = NULL;
+        size_t n = 0;
+        int r = paths ? 0 : -ENOMEM;
+
+        for (char *path = r == 0 ? strtok_r(paths, ",", &save) : NULL; path && r == 0;
+             path = strtok_r(NULL, ",", &save)) {
+                if (n == HFD_C_PLUGINS_MAX) {
+                        r = hf_fail(reterr_status, HF_E_INVALID,
+                                    "flag --admission-plugin: more than %d files",
+                                    HFD_C_PLUGINS_MAX);
+                        break;
+                }
+                r = hfd_flag_result("admission-plugin",
+                                    hfd_c_plugin_load(path, &server->c_plugins[n], reterr_status),
+                                    reterr_status);
+                if (r != 0)
+                        break;
+                const struct hfd_admission_plugin plugin =
+                        hfd_c_plugin_of_chain(server->c_plugins[n++]);
+                hfd_admission_chain_add(&server->admission, &plugin);
+        }
+        free(paths);
+        return note_mistake(server, r);
+}
+
+/* The plug-ins of admission, in the order of kube-apiserver. */
+static int make_admission(struct hfd_server *server) {
+        int r = make_policies(server);
+
+        if (r == 0)
+                r = make_webhooks(server);
+        if (r != 0)
+                return r;
+        const struct hfd_admission_plugin plugins[] =
+                {hfd_policy_plugin_of_chain(server->mutating_policies),
+                 hfd_webhooks_plugin(server->mutating_webhooks),
+                 hfd_policy_plugin_of_chain(server->validating_policies),
+                 hfd_webhooks_plugin(server->validating_webhooks)};
+        for (size_t i = 0; i < sizeof plugins / sizeof plugins[0]; i++)
+                hfd_admission_chain_add(&server->admission, &plugins[i]);
+        server->registry->admission = &server->admission;
+        return hfd_admission_feed_new(&server->host, &server->admission, &server->admission_feed);
 }
 
 /* The cacher, the registry and their helpers, which execute requests. They send nothing to the
@@ -211,6 +349,10 @@ static int make_api(struct hfd_server *server, struct hf_status *reterr_status) 
                                       &server->kind_feed);
         if (r == 0)
                 r = hfd_registry_new(&server->host, server->cacher, &server->registry);
+        if (r == 0)
+                r = make_admission(server);
+        if (r == 0)
+                hfd_registry_use_webhooks(server->registry, server->outbound, server->services);
         if (r == 0)
                 r = hfd_loopback_new(server->registry, &server->loopback);
         if (r == 0)
@@ -246,7 +388,7 @@ static int make_audit(struct hfd_server *server, struct hf_status *reterr_status
 
 /* The handlers of all paths. Every request passes the filters first. */
 static int make_routes(struct hfd_server *server, struct hf_status *reterr_status) {
-        static const char *const api_paths[] = {"/api", "/api/", "/apis", "/apis/", "/openapi/"};
+        static const char *const api_paths[] = {"/api", "/api/", "/apis", "/apis/"};
         static const char *const version_paths[] = {"/version", "/version/"};
         static const char *const openid_paths[] = {"/.well-known/openid-configuration",
                                                    "/.well-known/openid-configuration/",
@@ -256,6 +398,7 @@ static int make_routes(struct hfd_server *server, struct hf_status *reterr_statu
         struct hfd_filters_config filters = {.router = router,
                                              .auth = server->auth,
                                              .authorizer = server->authorizer,
+                                             .flow = server->flow,
                                              .audit = server->audit,
                                              .service_accounts = server->service_accounts,
                                              .max_inflight = (size_t)config->max_requests_inflight,
@@ -276,6 +419,10 @@ static int make_routes(struct hfd_server *server, struct hf_status *reterr_statu
                 r = hfd_router_add(router, version_paths[i], hfd_version_handle, NULL);
         for (size_t i = 0; r == 0 && i < sizeof api_paths / sizeof api_paths[0]; i++)
                 r = hfd_router_add(router, api_paths[i], hfd_rest_handle, server->registry);
+        if (r == 0)
+                r = hfd_openapi_handler_new(server->registry, &server->openapi);
+        if (r == 0)
+                r = hfd_router_add(router, "/openapi/", hfd_openapi_handle, server->openapi);
         for (size_t i = 0; r == 0 && i < sizeof openid_paths / sizeof openid_paths[0]; i++)
                 r = hfd_router_add(router, openid_paths[i], hfd_openid_handle, &server->openid);
         if (r == 0)
@@ -363,13 +510,19 @@ static int make_objects(struct hfd_server *server, int *listen_fd,
         if (r == 0)
                 r = note_mistake(server, hfd_object_encryption_start(server, reterr_status));
         if (r == 0)
+                r = make_outbound(server, reterr_status);
+        if (r == 0)
                 r = make_auth(server, reterr_status);
+        if (r == 0)
+                r = load_plugins(server, reterr_status);
         if (r == 0)
                 r = make_api(server, reterr_status);
         if (r == 0)
                 r = make_audit(server, reterr_status);
         if (r == 0)
                 r = make_service_accounts(server, reterr_status);
+        if (r == 0)
+                r = make_oidc(server, reterr_status);
         if (r == 0)
                 r = make_routes(server, reterr_status);
         if (r == 0)
@@ -394,10 +547,11 @@ int hfd_assembly_make(struct hfd_server *server, struct hf_status *reterr_status
 }
 
 void hfd_assembly_free(struct hfd_server *server) {
-        /* Ends requests that wait for a store which does not respond. Otherwise the objects that
-         * wait for these requests could not be freed. */
+        /* Ends requests that wait for a store or a webhook which does not respond. Otherwise the
+         * objects that wait for these requests could not be freed. */
         if (server->store)
                 server->store->ops->stop(server->store);
+        hfd_outbound_stop(server->outbound);
         server->hooks = hf_hooks_free(server->hooks);
         server->electors = hf_electors_free(server->electors);
         server->elector = NULL;
@@ -408,12 +562,23 @@ void hfd_assembly_free(struct hfd_server *server) {
         server->http = hfd_http_free(server->http);
         server->loopback = hf_client_free(server->loopback);
         server->compactor = hfd_compactor_free(server->compactor);
+        hfd_outbound_join(server->outbound); /* its callbacks continue requests */
         server->registry = hfd_registry_free(server->registry);
+        server->openapi = hfd_openapi_handler_free(server->openapi);
         hfd_authorizer_stop(server->authorizer);
+        hfd_flow_control_stop(server->flow);
         hfd_service_accounts_stop(server->service_accounts);
         hfd_kind_feed_stop(server->kind_feed);
+        hfd_admission_feed_stop(server->admission_feed);
         server->cacher = hfd_cacher_free(server->cacher);
         server->kind_feed = hfd_kind_feed_free(server->kind_feed);
+        server->admission_feed = hfd_admission_feed_free(server->admission_feed);
+        for (size_t i = 0; i < HFD_C_PLUGINS_MAX; i++)
+                server->c_plugins[i] = hfd_c_plugin_free(server->c_plugins[i]);
+        server->mutating_webhooks = hfd_webhooks_free(server->mutating_webhooks);
+        server->validating_webhooks = hfd_webhooks_free(server->validating_webhooks);
+        server->mutating_policies = hfd_policy_plugin_free(server->mutating_policies);
+        server->validating_policies = hfd_policy_plugin_free(server->validating_policies);
         if (server->store)
                 server->store->ops->free(server->store);
         server->store = NULL;
@@ -423,8 +588,12 @@ void hfd_assembly_free(struct hfd_server *server) {
         server->metrics_handler = hfd_metrics_handler_free(server->metrics_handler);
         server->router = hfd_router_free(server->router);
         server->authorizer = hfd_authorizer_free(server->authorizer);
+        server->flow = hfd_flow_control_free(server->flow);
         server->auth = hfd_auth_free(server->auth);
+        server->oidc = hfd_oidc_free(server->oidc);
         server->custom_table = hfd_custom_table_free(server->custom_table); /* no object is left */
+        server->outbound = hfd_outbound_free(server->outbound);
+        server->services = hfd_service_resolver_free(server->services);
         server->service_accounts = hfd_service_accounts_free(server->service_accounts);
         hfd_certificates_done(server);
         /* Only after everything that uses files: another process of this instance may start as soon

@@ -17,7 +17,7 @@
 #include "server/certificates/certificates.h"
 #include "server/process/flag_files.h"
 #include "server/server.h"
-#include "server/storage/copy.h"
+#include "server/storage/copy_source.h"
 
 /* How long the store may be unreachable at the start, and how long it may take to send further
  * objects. */
@@ -183,6 +183,8 @@ static int start_controllers(struct hfd_server *server, struct hf_status *reterr
 int hfd_boot_run(struct hfd_server *server, struct hf_status *reterr_status) {
         assert(server->cacher && server->http && server->controllers && server->hooks);
         int r = hfd_authorizer_start(server->authorizer, server->cacher);
+        if (r == 0)
+                r = hfd_flow_control_start(server->flow, server->cacher);
         if (r == 0)
                 r = hfd_service_accounts_start(server->service_accounts);
         if (r == 0)

@@ -24,6 +24,7 @@
 #include "server/process/flag_files.h"
 #include "server/resources/group_priority.h"
 #include "server/resources/resource.h"
+#include "server/resources/strategies/flow/flow_objects.h"
 #include "server/server.h"
 
 /* The controllers of the bootstrap, of holdfastd, and of struct hfd_extra. */
@@ -39,6 +40,31 @@ static bool is_selected(void *ctx, const char *name) {
 static const char *get_default_role(size_t i, size_t *ret_n) {
         *ret_n = i < hfd_manifests_phase_0_n ? hfd_manifests_phase_0[i].n : 0;
         return i < hfd_manifests_phase_0_n ? hfd_manifests_phase_0[i].text : NULL;
+}
+
+static struct hfd_flow_default get_flow_default(size_t i) {
+        size_t n;
+        const struct hfd_flow_object *object = &hfd_flow_objects(&n)[i];
+        bool is_level = strcmp(object->kind, HFD_FLOW_LEVEL_KIND) == 0;
+
+        assert(i < n);
+        return (struct hfd_flow_default){.plural = is_level ? HFD_FLOW_LEVELS_PLURAL
+                                                            : HFD_FLOW_SCHEMAS_PLURAL,
+                                         .name = object->name,
+                                         .mandatory = object->mandatory};
+}
+
+static struct hf__json *make_flow_default(size_t i) {
+        size_t n;
+
+        return hfd_flow_object_make(&hfd_flow_objects(&n)[i]);
+}
+
+static struct hfd_flow_defaults list_flow_defaults(void) {
+        struct hfd_flow_defaults defaults = {.get = get_flow_default, .make = make_flow_default};
+
+        (void)hfd_flow_objects(&defaults.n);
+        return defaults;
 }
 
 /* The group versions that have an APIService: all but that of the APIServices, as in Kubernetes. */
@@ -74,6 +100,7 @@ static int make_controllers(struct hfd_server *server, struct hf_status *reterr_
                                                 .default_role = get_default_role,
                                                 .api_versions = versions,
                                                 .n_api_versions = list_api_versions(versions),
+                                                .flow_defaults = list_flow_defaults(),
                                                 .ca = hfd_cluster_ca_functions(server->cluster_ca),
                                                 .tokens = hfd_secret_token_functions(
                                                         server->service_accounts),

@@ -2,9 +2,10 @@
 /*
  * Parses the command line and runs the sub-command.
  *
- * Invariants. SIGPIPE and the number of heaps are set here, before any thread exists. Exit status 2
- * means a mistake that only the user can correct, on the command line, in a manifest or in another
- * file that a flag names: the systemd unit does not restart the process then.
+ * Invariants. SIGPIPE, the number of heaps and the allocator of JSON are set here, before any
+ * thread exists. Exit status 2 means a mistake that only the user can correct, on the command line,
+ * in a manifest or in another file that a flag names: the systemd unit does not restart the process
+ * then.
  */
 #include "server/program.h"
 
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json_blocks.h"
 #include "base/strbuf.h"
 #include "server/check/check.h"
 #include "server/config/config_check.h"
@@ -129,6 +131,7 @@ int hfd_program_main(int argc, char **argv, const struct hfd_extra *extra) {
         (void)mallopt(M_ARENA_MAX, MAX_HEAPS);
         (void)mallopt(M_TRIM_THRESHOLD, FREE_TOP_MAX);
         (void)mallopt(M_MMAP_THRESHOLD, HEAP_BLOCK_MAX);
+        hf__json_blocks_init();
         /* OpenSSL may write to a closed connection, and SIGPIPE would end the process. */
         (void)signal(SIGPIPE, SIG_IGN);
         int exit_status = run_command(argc, argv, &config, extra);

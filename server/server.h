@@ -38,6 +38,11 @@
 #include <holdfast/leader.h>
 #include <holdfast/metrics.h>
 
+#include "server/admission/admission.h"
+#include "server/admission/feed.h"
+#include "server/admission/plugins/c_plugin.h"
+#include "server/admission/policy/policy_plugin.h"
+#include "server/admission/webhooks/webhooks.h"
 #include "server/audit/audit.h"
 #include "server/auth/auth.h"
 #include "server/auth/pki.h"
@@ -50,12 +55,17 @@
 #include "server/controllers/instances/peers.h"
 #include "server/extra.h"
 #include "server/filters/filters.h"
+#include "server/flow/flow_control.h"
 #include "server/handlers/healthz.h"
 #include "server/handlers/metrics_handler.h"
+#include "server/handlers/openapi/openapi_handler.h"
 #include "server/handlers/openid.h"
 #include "server/http/http.h"
 #include "server/http/router.h"
 #include "server/lifecycle.h"
+#include "server/oidc/oidc.h"
+#include "server/outbound/outbound.h"
+#include "server/outbound/service_resolver.h"
 #include "server/process/runfile.h"
 #include "server/registry/registry.h"
 #include "server/service_accounts/service_accounts.h"
@@ -83,19 +93,29 @@ struct hfd_server {
         struct hfd_runfile *data_lock; /* one process per data directory */
         struct hfd_runfile *runfile; /* one process per instance; records what this process leads */
         struct hfd_store *store;
+        struct hfd_outbound *outbound;         /* calls of webhooks and of the issuer of tokens */
+        struct hfd_service_resolver *services; /* where webhooks that are services are */
         struct hfd_auth *auth;
+        struct hfd_oidc *oidc; /* tokens of an issuer; NULL = none is accepted */
         struct hfd_authorizer *authorizer;
+        struct hfd_flow_control *flow;
         struct hfd_custom_table *custom_table; /* the custom resources */
         struct hfd_cacher *cacher;
         struct hfd_kind_feed *kind_feed; /* keeps custom_table as the definitions say */
         struct hfd_service_accounts *service_accounts;
         struct hfd_openid openid; /* the handler of the documents about tokens */
         struct hfd_registry *registry;
+        struct hfd_admission_chain admission; /* who is asked about writes (assembly.c) */
+        struct hfd_admission_feed *admission_feed;
+        struct hfd_c_plugin *c_plugins[HFD_C_PLUGINS_MAX]; /* of --admission-plugin */
+        struct hfd_webhooks *mutating_webhooks, *validating_webhooks;
+        struct hfd_policy_plugin *mutating_policies, *validating_policies;
         struct hf_client *loopback;
         struct hfd_compactor *compactor; /* main calls hfd_compactor_tick */
         struct hfd_audit *audit;         /* NULL = there is no audit policy */
         struct hfd_filters *filters;
         struct hfd_healthz *healthz;
+        struct hfd_openapi_handler *openapi;
         struct hfd_metrics_handler *metrics_handler;
         struct hfd_http *http;
         struct hf_electors *electors;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The second and later tries of a request at a host name with several addresses.
+ * The second and later tries of a request to a host name that has several addresses.
  *
  * The kernel may accept a connection for a server that is being stopped, and that is gone before
  * the TLS handshake. Nothing was sent then, so the request begins again. This time it refuses the

@@ -65,7 +65,7 @@ static struct hf__exchange **bucket_of_locked(struct hf__http_engine *engine, ui
 static void post_locked(struct hf__http_engine *engine, struct hf__http_command *command,
                         enum hf__http_command_kind kind) {
         hf__mutex_assert_held(&engine->mu);
-        /* the thread may exit after the stop command and would miss this one */
+        /* The thread may exit after the stop command, and would then miss this one. */
         assert(!engine->closed);
         command->kind = kind;
         hf__mailbox_post(&engine->mailbox, &command->message);
@@ -231,7 +231,7 @@ static void handle_messages(struct hf__http_engine *engine) {
         struct hf__message *message = hf__mailbox_take(&engine->mailbox);
 
         while (message) {
-                /* handling the command may free its struct */
+                /* Handling the command may free its struct. */
                 struct hf__message *next = message->next;
                 handle_command(engine, CONTAINER_OF(message, struct hf__http_command, message));
                 message = next;

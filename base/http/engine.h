@@ -60,6 +60,10 @@ struct hf__http_result {
         /* The outcome is HF_E_UNAUTHORIZED, because no CA that the request trusts has issued the
          * server's certificate. */
         bool other_ca;
+        bool no_such_host; /* the host's name was looked up, and has no address */
+        int os_error;      /* errno of the connection that failed; 0 = unknown */
+        int verify_error;  /* why the server's certificate was refused: OpenSSL's X509_V_ERR_*; 0 =
+                              it was not, or only its name does not match */
 };
 
 /* All strings and the body are copied before submit returns. */

@@ -229,6 +229,9 @@ static void finish_exchange(struct hf__exchange *x, int outcome) {
                 .fence_echo = x->fence_echo,
                 .error_text = x->error_text,
                 .other_ca = outcome == HF_E_UNAUTHORIZED && x->other_ca,
+                .no_such_host = outcome == HF_E_UNAVAILABLE && x->no_such_host,
+                .os_error = outcome == HF_E_UNAVAILABLE ? x->os_error : 0,
+                .verify_error = outcome == HF_E_UNAUTHORIZED ? x->verify_error : 0,
         };
         x->request.on_done(x->request.ctx, &result);
         hf__engine_remove_exchange(x->engine, x);
@@ -286,12 +289,7 @@ void hf__exchange_restart(struct hf__exchange *x) {
 
 /* Whether the certificate was refused because of its issuer, and not because of its name or its
  * time. The numbers are OpenSSL's X509_V_ERR_*, which curl reports. */
-static bool is_other_ca(const struct hf__exchange *x, CURLcode result) {
-        long reason = 0;
-
-        if (result != CURLE_PEER_FAILED_VERIFICATION || !x->easy ||
-            curl_easy_getinfo(x->easy, CURLINFO_SSL_VERIFYRESULT, &reason) != CURLE_OK)
-                return false;
+static bool is_other_ca(int reason) {
         switch (reason) {
         case 2:  /* UNABLE_TO_GET_ISSUER_CERT */
         case 7:  /* CERT_SIGNATURE_FAILURE: a CA of the same name, with another key */
@@ -303,9 +301,24 @@ static bool is_other_ca(const struct hf__exchange *x, CURLcode result) {
         }
 }
 
+/* Keeps what curl knows of a failure beyond its result. */
+static void note_details(struct hf__exchange *x, CURLcode result) {
+        long number = 0;
+
+        x->no_such_host = result == CURLE_COULDNT_RESOLVE_HOST;
+        if (result == CURLE_OK || !x->easy)
+                return;
+        if (result == CURLE_PEER_FAILED_VERIFICATION &&
+            curl_easy_getinfo(x->easy, CURLINFO_SSL_VERIFYRESULT, &number) == CURLE_OK)
+                x->verify_error = (int)number;
+        if (curl_easy_getinfo(x->easy, CURLINFO_OS_ERRNO, &number) == CURLE_OK)
+                x->os_error = (int)number;
+        x->other_ca = is_other_ca(x->verify_error);
+}
+
 void hf__exchange_on_curl_done(struct hf__exchange *x, CURLcode result) {
         if (!x->avoided)
-                x->other_ca = is_other_ca(x, result);
+                note_details(x, result);
         if (hf__avoided_add(x, result)) {
                 hf__exchange_restart(x);
                 return;

@@ -65,7 +65,9 @@ struct hf__exchange {
 
         /* the response */
         int forced_outcome; /* set when Holdfast ends the transfer; 0 = curl's result decides */
-        bool other_ca;      /* as in struct hf__http_result; of the first connection */
+        /* as in struct hf__http_result; of the first connection */
+        bool other_ca, no_such_host;
+        int os_error, verify_error;
         bool head_done;
         int code;       /* status of the response; set together with head_done */
         int block_code; /* status of the header block that is being received */

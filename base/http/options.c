@@ -60,7 +60,7 @@ static CURLcode set_server_name(struct hf__exchange *x, CURL *easy) {
         CURLcode code = CURLE_OUT_OF_MEMORY;
         CURLU *url = curl_url();
 
-        /* both are set if the request begins again */
+        /* Both are set if the request begins again. */
         curl_slist_free_all(x->connect_to);
         curl_free(x->url_override);
         x->connect_to = NULL;

@@ -25,6 +25,11 @@
  * With CALM, everything that can fail fails only until `calm` is set. From then on time passes only while nothing else can
  * happen, and some process must come to lead (the formula `live`).
  *
+ * With REPLAY, only the steps are possible that a schedule of the simulator has, in its order (tests/model/replay.py). Ticks and
+ * what a process learns may come anywhere between them. If no order of those fits, then the code does what the model does not
+ * know. A process that has died may be started again. It has another identity then, so what is left of the old one belongs to
+ * `former`, a process without steps.
+ *
  * The macros M_... are mistakes; spin must find each of them.
  */
 #define N     3
@@ -60,9 +65,15 @@ typedef process_t {
         bit term_now;
         bit work;
         bit stop;
+        bit hand_over;         /* aborting: it was asked to hand over before, so it will release */
 };
 
+#ifdef REPLAY
+#define former N
+process_t p[N + 1];
+#else
 process_t p[N];
+#endif
 byte holder;       /* 0 = nobody, else 1 + process */
 byte left_kind;    /* a request whose sender has given up; the Lease is still as it expects */
 byte left_by;      /* 0, or 1 + process */
@@ -71,6 +82,62 @@ bit fenced_now;
 byte n_gone;       /* contenders that are gone or were asked to stop */
 bit calm;
 hidden byte j, kind_left, by_left; /* used within a step only */
+
+/* ---- the steps of a schedule that is replayed ---- */
+
+/* The numbers are those of replay.py. A request and a write are numbered by the kind of the operation. */
+#define SENDS(kind)  (kind)
+#define WRITES(kind) (3 + (kind))
+#define LEADS        7
+#define EXTENDS      8
+#define DRAINS       9
+#define ABORTS       10
+#define JOINED       11
+#define STOPS        12
+#define STOPPED      13
+#define STUCK        14
+#define DIES         15
+#define STARTS       16
+#define ACTS         17
+
+#ifdef REPLAY
+short n_replayed;
+byte next_step, next_by;
+
+c_decl {
+        \#include <stdio.h>
+        \#include <stdlib.h>
+        static int replay[20000][2], n_replay, furthest;
+
+        /* The schedule is on standard input: a step and a process a line. */
+        static void say_stuck(void) {
+                printf("replay: stuck, %d of %d steps\n", furthest, n_replay);
+        }
+        __attribute__((constructor)) static void read_replay(void) {
+                while (n_replay < 20000 && scanf("%d %d", &replay[n_replay][0], &replay[n_replay][1]) == 2)
+                        n_replay++;
+                atexit(say_stuck);
+        }
+}
+
+inline happens() {
+        c_code {
+                if (now.n_replayed > furthest)
+                        furthest = now.n_replayed;
+                if (now.n_replayed == n_replay) {
+                        printf("replay: complete, %d steps\n", n_replay);
+                        exit(0);
+                }
+                now.next_step = replay[now.n_replayed][0];
+                now.next_by = replay[now.n_replayed][1];
+                now.n_replayed++;
+        }
+}
+#define is_next(step, k) (next_step == (step) && next_by == (k))
+#else
+#define is_next(step, k) true
+inline happens() { skip }
+#endif
 
 /*
  * The contenders are alike, so states that differ only by swapping two of them are the same. After each step they are sorted.
@@ -105,13 +172,23 @@ c_code {
         }
 }
 inline in_order() {
+#ifdef REPLAY
+        skip /* the schedule names them */
+#else
         c_code { swap(0, 1); swap(1, 2); swap(0, 1); }
+#endif
 }
 
 #define leads(k)   (p[k].state == LEADING || p[k].state == DRAINING)
 #define acts(k)    (leads(k) && p[k].valid > 0)
 #define ended(k)   (p[k].state == GONE)
+#ifdef REPLAY
+#define may_go(k)  true
+#define count_gone skip
+#else
 #define may_go(k)  (!calm && (p[k].stop || n_gone < N - 1)) /* one is left to lead */
+#define count_gone n_gone++
+#endif
 #define anybody_acts (acts(0) || acts(1) || acts(2))
 
 /* ---- the store ---- */
@@ -160,8 +237,9 @@ inline store(k, kind) {
         :: kind == RENEWAL ->
                 assert(holder == k + 1) /* no process writes in another's name */
         :: kind == RELEASE ->
-                assert(holder == k + 1); /* P6: a release clears no other process's record */
-                assert(!p[k].work);      /* P6: and comes after the controllers have returned */
+                /* P6: a release clears no record of another process that may act */
+                assert(holder == 0 || holder == k + 1 || !acts(holder - 1));
+                assert(!p[k].work); /* P6: and comes after the controllers have returned */
                 assert(!acts(k));
 #ifdef UNFENCED
                 assert(fenced_by != k + 1); /* P6: and after the last write of the term */
@@ -180,11 +258,17 @@ inline store(k, kind) {
 #define knows(k) p[k].fresh
 #endif
 #define is_own(k) (holder == k + 1)
+#define is_dead(name) (name != 0 && p[name - 1].state == GONE && !p[name - 1].work)
 
 inline lose(k) {
+        p[k].hand_over = p[k].state == DRAINING && !p[k].stop;
         p[k].state = ABORTING;
-        p[k].valid = 0
+        p[k].valid = 0;
+        happens()
 }
+
+#define is_lost(k)  (leads(k) && !p[k].term_now)
+#define may_lose(k) is_next(ABORTS, k)
 
 /* A read, or the watch: the Lease as it is now. */
 inline learn(k) {
@@ -198,7 +282,7 @@ inline learn(k) {
 #endif
         fi;
         if
-        :: leads(k) && !p[k].term_now -> lose(k) /* another process holds it */
+        :: is_lost(k) -> lose(k) /* another process holds it */
         :: else
         fi
 }
@@ -206,7 +290,8 @@ inline learn(k) {
 inline send(k, kind) {
         p[k].op = kind;
         p[k].op_phase = SENT;
-        p[k].op_left = RENEW
+        p[k].op_left = RENEW;
+        happens()
 }
 
 inline apply(k) {
@@ -216,7 +301,8 @@ inline apply(k) {
         if
         :: p[k].op == ACQUIRE -> p[k].op_term = 1
         :: else
-        fi
+        fi;
+        happens()
 }
 
 inline check_p1() {
@@ -248,15 +334,22 @@ inline start_term(k) {
         p[k].work = 1;
         p[k].valid = counted(k);
         p[k].wait = 0;
-        p[k].term_now = p[k].op_term
+        p[k].term_now = p[k].op_term;
+        happens()
 }
 
 inline finish(k) {
         if
-        :: p[k].stop -> p[k].state = GONE; p[k].stop = 0; p[k].wait = 0; p[k].fresh = 0
+        :: p[k].stop -> p[k].state = GONE; p[k].stop = 0; p[k].wait = 0; p[k].fresh = 0; happens()
         :: else -> p[k].state = FOLLOWING
         fi
 }
+#define may_finish(k) (!p[k].stop || is_next(STOPPED, k))
+
+#define begins(k)     (p[k].op == ACQUIRE && p[k].state == FOLLOWING && in_time(k))
+#define goes_on(k)    (p[k].op == RENEWAL && leads(k))
+#define is_freed(k)   (p[k].op == RELEASE && p[k].state == RELEASING)
+#define may_answer(k) ((!begins(k) || is_next(LEADS, k)) && (!goes_on(k) || is_next(EXTENDS, k)) && (!is_freed(k) || may_finish(k)))
 
 inline answered(k) {
         if
@@ -264,9 +357,9 @@ inline answered(k) {
         :: else
         fi;
         if
-        :: p[k].op == ACQUIRE && p[k].state == FOLLOWING && in_time(k) -> start_term(k)
-        :: p[k].op == RENEWAL && leads(k) -> extend(k)
-        :: p[k].op == RELEASE && p[k].state == RELEASING -> finish(k)
+        :: begins(k) -> start_term(k)
+        :: goes_on(k) -> extend(k); happens()
+        :: is_freed(k) -> finish(k)
         :: else
         fi;
         forget_op(k);
@@ -289,21 +382,25 @@ inline joined(k) {
         p[k].term_now = 0;
         p[k].valid = 0;
         if
-        :: p[k].state == DRAINING || p[k].stop -> p[k].state = RELEASING
+        :: p[k].state == DRAINING || p[k].hand_over || p[k].stop -> p[k].state = RELEASING
         :: else -> p[k].state = FOLLOWING
-        fi
+        fi;
+        p[k].hand_over = 0;
+        happens()
 }
 
 inline gone(k) {
         p[k].state = GONE;
+        p[k].hand_over = 0;
         p[k].valid = 0;
         p[k].wait = 0;
         p[k].fresh = 0;
         p[k].term_now = 0;
         if
-        :: !p[k].stop -> n_gone++
+        :: !p[k].stop -> count_gone
         :: else -> p[k].stop = 0
-        fi
+        fi;
+        happens()
 }
 
 /* A write of the last term has to be expected. */
@@ -323,36 +420,77 @@ inline gone(k) {
 #define may_release(k) (!writes(k))
 #endif
 
+/* Whether to renew. A renewal before the first tick would only make more states. */
+#ifdef REPLAY
+#define is_worth_it(k) true
+#else
+#define is_worth_it(k) (p[k].valid < RENEW)
+#endif
+/* The code cannot know whether a request without an answer was lost; here it matters only if it was not. */
+#ifdef REPLAY
+#define may_void(k) true
+#else
+#define may_void(k) (left_kind == ACQUIRE && left_by == (k) + 1)
+#endif
+
+/* It has died or stopped, or is stuck, and is started again under another identity. */
+inline start_again(k) {
+        p[k].state = FOLLOWING;
+        p[k].work = 0;
+        if
+        :: holder == k + 1 -> holder = former + 1
+        :: else
+        fi;
+        if
+        :: left_by == k + 1 -> left_by = former + 1
+        :: else
+        fi;
+        happens()
+}
+
 active [N] proctype contender() {
 end:    do
         /* It reads the Lease, or the watch reports it. */
-        :: atomic { !p[me].fresh && !ended(me) -> learn(me); in_order() }
+        :: atomic { !p[me].fresh && !ended(me) && (!is_lost(me) || may_lose(me)) -> learn(me); in_order() }
+#ifndef UNFENCED
+        /* It learns, by a lock on its host, that the holder is dead. */
+        :: atomic { p[me].state == FOLLOWING && p[me].fresh && p[me].wait > 0 && is_dead(holder) -> p[me].wait = 0; in_order() }
+#endif
+#ifdef M_BELIEVE_LATE
+        /* A late event says that the Lease was free once. It is older than what is known, so it changes nothing. The mistake keeps
+         * the new revision with the old holder. */
+        :: atomic { p[me].state == FOLLOWING && p[me].fresh && p[me].wait > 0 -> p[me].wait = 0; in_order() }
+#endif
         /* It acquires the Lease; it renews it. */
-        :: atomic { p[me].state == FOLLOWING && p[me].op == NONE && knows(me) && p[me].wait == 0 && may_lead(me) -> send(me, ACQUIRE); in_order() }
-        :: atomic { leads(me) && p[me].op == NONE && knows(me) && p[me].valid > 0 && p[me].valid < RENEW -> send(me, RENEWAL); in_order() }
-        :: atomic { p[me].op_phase == SENT -> apply(me); in_order() }
-        :: atomic { p[me].op_phase == DONE -> answered(me); in_order() }
+        :: atomic { p[me].state == FOLLOWING && p[me].op == NONE && knows(me) && p[me].wait == 0 && may_lead(me) && is_next(SENDS(ACQUIRE), me) -> send(me, ACQUIRE); in_order() }
+        :: atomic { leads(me) && p[me].op == NONE && knows(me) && p[me].valid > 0 && is_worth_it(me) && is_next(SENDS(RENEWAL), me) -> send(me, RENEWAL); in_order() }
+        :: atomic { p[me].op_phase == SENT && is_next(WRITES(p[me].op), me) -> apply(me); in_order() }
+        :: atomic { p[me].op_phase == DONE && may_answer(me) -> answered(me); in_order() }
         :: atomic { p[me].op_phase == SENT && (!calm || p[me].op_left == 0) || p[me].op_phase == DONE && !calm -> give_up(me); in_order() }
         /* The ways a term ends. */
-        :: atomic { leads(me) && p[me].valid == 0 -> lose(me); in_order() }
-        :: atomic { p[me].state == LEADING && !calm -> p[me].state = DRAINING; in_order() } /* a hand-over, or a stop */
-        :: atomic { p[me].state == DRAINING -> lose(me); in_order() }                       /* the drain deadline */
-        :: atomic { (p[me].state == DRAINING || p[me].state == ABORTING) && p[me].work -> joined(me); in_order() }
+        :: atomic { leads(me) && p[me].valid == 0 && may_lose(me) -> lose(me); in_order() }
+        :: atomic { p[me].state == LEADING && !calm && is_next(DRAINS, me) -> p[me].state = DRAINING; happens(); in_order() }
+        :: atomic { p[me].state == DRAINING && may_lose(me) -> lose(me); in_order() } /* the drain deadline */
+        :: atomic { (p[me].state == DRAINING || p[me].state == ABORTING) && p[me].work && is_next(JOINED, me) -> joined(me); in_order() }
 #ifdef M_RELEASE_BEFORE_JOIN
         :: atomic { p[me].state == DRAINING -> p[me].state = RELEASING; in_order() }
 #endif
 #ifdef M_SKIP_JOIN
         :: atomic { p[me].state == ABORTING -> p[me].state = FOLLOWING; in_order() }
 #endif
-        :: atomic { p[me].state == ABORTING && p[me].work && may_go(me) -> give_up(me); gone(me); in_order() }
-        :: atomic { !ended(me) && may_go(me) -> give_up(me); p[me].work = 0; gone(me); in_order() }
+        :: atomic { p[me].state == ABORTING && p[me].work && may_go(me) && is_next(STUCK, me) -> give_up(me); gone(me); in_order() }
+        :: atomic { !ended(me) && may_go(me) && is_next(DIES, me) -> give_up(me); p[me].work = 0; gone(me); in_order() }
         /* The release: compare and clear, bounded. */
-        :: atomic { p[me].state == RELEASING && p[me].op == NONE && knows(me) && is_own(me) && may_release(me) -> send(me, RELEASE); in_order() }
-        :: atomic { p[me].state == RELEASING && p[me].op == NONE && p[me].fresh && holder != me + 1 -> finish(me); in_order() }
-        :: atomic { p[me].state == RELEASING && p[me].op == NONE && !calm -> finish(me); in_order() }
-        :: atomic { !p[me].stop && !ended(me) && may_go(me) ->
+        :: atomic { p[me].state == RELEASING && p[me].op == NONE && knows(me) && is_own(me) && may_release(me) && is_next(SENDS(RELEASE), me) -> send(me, RELEASE); in_order() }
+        :: atomic { p[me].state == RELEASING && p[me].op == NONE && p[me].fresh && holder != me + 1 && may_finish(me) -> finish(me); in_order() }
+        /* An acquire may still arrive. A release of the free or expired Lease makes it void. */
+        :: atomic { p[me].state == RELEASING && p[me].op == NONE && knows(me) && !is_own(me) && p[me].wait == 0 && may_void(me) && is_next(SENDS(RELEASE), me) -> send(me, RELEASE); in_order() }
+        :: atomic { p[me].state == RELEASING && p[me].op == NONE && !calm && may_finish(me) -> finish(me); in_order() }
+        :: atomic { !p[me].stop && !ended(me) && may_go(me) && is_next(STOPS, me) ->
                 p[me].stop = 1;
-                n_gone++;
+                p[me].hand_over = 0;
+                count_gone;
+                happens();
                 if
                 :: p[me].state == FOLLOWING -> p[me].state = RELEASING
                 :: p[me].state == LEADING -> p[me].state = DRAINING
@@ -360,9 +498,13 @@ end:    do
                 fi;
                 in_order()
         }
+#ifdef REPLAY
+        :: atomic { acts(me) && is_next(ACTS, me) -> happens() }
+        :: atomic { ended(me) && is_next(STARTS, me) -> start_again(me) }
+#endif
 #ifdef UNFENCED
         :: atomic { p[me].work && acts(me) && fenced_by == 0 -> fenced_by = me + 1; in_order() }
-#elif !defined(CALM)
+#elif !defined(CALM) && !defined(REPLAY)
         /* Its controllers write, whether they may or not: the fence must hold even if the clock stands still. */
         :: atomic { p[me].work && fenced_by == 0 && !calm -> fenced_by = me + 1; fenced_now = p[me].term_now; in_order() }
 #endif
@@ -375,6 +517,7 @@ inline left_applied() {
         kind_left = left_kind;
         by_left = left_by - 1;
         store(by_left, kind_left);
+        happens();
         kind_left = 0;
         by_left = 0
 }
@@ -428,7 +571,10 @@ inline tick() {
 
 active proctype world() {
 end:    do
-        :: atomic { left_kind != NONE -> left_applied(); in_order() }
+#ifdef REPLAY
+        :: atomic { n_replayed == 0 -> happens() }
+#endif
+        :: atomic { left_kind != NONE && is_next(WRITES(left_kind), left_by - 1) -> left_applied(); in_order() }
         :: atomic { fenced_by != 0 -> fenced_arrives(); in_order() }
         :: atomic { (!calm || timeout) && (runs(0) || runs(1) || runs(2)) -> tick(); in_order() }
 #ifdef CALM

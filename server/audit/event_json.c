@@ -221,7 +221,9 @@ static void put_annotations(struct hf__strbuf *out, const struct hfd_audit_event
                 (event->request.truncated && record->decision.level >= HFD_AUDIT_REQUEST) ||
                 (event->response.truncated && record->decision.level >= HFD_AUDIT_REQUEST_RESPONSE);
 
-        if (!record->decided && !truncated)
+        const struct hf__buf *added = record->annotations;
+
+        if (!record->decided && !truncated && !added)
                 return;
         hf__strbuf_puts(out, ",\"annotations\":{");
         size_t begin = out->n;
@@ -231,6 +233,14 @@ static void put_annotations(struct hf__strbuf *out, const struct hfd_audit_event
                            record->allowed ? "allow" : "forbid");
                 hf__strbuf_puts(out, ",\"authorization.k8s.io/reason\":");
                 put_text(out, record->reason ? record->reason : "");
+        }
+        for (size_t i = 0; added && i < added->n;) {
+                const char *key = added->data + i, *value = key + strlen(key) + 1;
+                hf__strbuf_putc(out, ',');
+                put_text(out, key);
+                hf__strbuf_putc(out, ':');
+                put_text(out, value);
+                i += strlen(key) + strlen(value) + 2;
         }
         drop_comma(out, begin);
         hf__strbuf_putc(out, '}');

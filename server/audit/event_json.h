@@ -6,8 +6,8 @@ struct hf__strbuf;
 struct hfd_audit_event;
 
 /*
- * Appends the line with its newline. A body that is not JSON is left out. The token of a
- * TokenReview or a TokenRequest (the first member `token`) is left out too. Errors are kept in out
- * (strbuf.h). Thread: owner of the event.
+ * Appends the line with its newline. A body that is not JSON is left out, and so is each token in
+ * the body of a TokenReview or a TokenRequest. Errors are kept in out (strbuf.h). Thread: owner of
+ * the event.
  */
 void hfd_audit_event_print(const struct hfd_audit_event *event, struct hf__strbuf *out);

@@ -89,6 +89,19 @@ void hfd_audit_record_request(struct hfd_audit_record *record, const char *data,
         hf__buf_unref(copy);
 }
 
+void hfd_audit_record_annotate(struct hfd_audit_record *record, const char *texts, size_t n) {
+        struct hf__buf *copy = hf__buf_copy(texts, n);
+
+        pthread_mutex_lock(&record->mu);
+        if (copy && !record->complete && !record->annotations &&
+            hfd_audit_budget_take(record->budget, n)) {
+                record->annotations = copy;
+                copy = NULL;
+        }
+        pthread_mutex_unlock(&record->mu);
+        hf__buf_unref(copy);
+}
+
 void hfd_audit_record_response(struct hfd_audit_record *record, struct hf__buf *piece) {
         pthread_mutex_lock(&record->mu);
         if (!record->complete)
@@ -191,6 +204,9 @@ struct hfd_audit_record *hfd_audit_record_unref(struct hfd_audit_record *record)
                 return NULL;
         body_done(&record->request, record->budget);
         body_done(&record->response, record->budget);
+        if (record->annotations)
+                hfd_audit_budget_give(record->budget, record->annotations->n);
+        hf__buf_unref(record->annotations);
         pthread_mutex_destroy(&record->mu);
         free(record->user);
         free(record->impersonated);

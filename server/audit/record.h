@@ -62,6 +62,9 @@ struct hfd_audit_record {
         pthread_mutex_t mu;
         bool complete; /* the last event has taken the bodies, and later pieces are dropped */
         struct hfd_audit_body request, response;
+        /* owned; of admission: keys, each followed by a value, all with their NULs; NULL = none.
+         * Written once, before the record is complete. */
+        struct hf__buf *annotations;
         char text[];
 };
 
@@ -86,6 +89,9 @@ struct hfd_audit_record *hfd_audit_record_unref(struct hfd_audit_record *record)
 /* Keeps a copy of the body of the request, at the first call. Never fails: a body that cannot be
  * kept is left out of the event, which then says so. Thread: any. */
 void hfd_audit_record_request(struct hfd_audit_record *record, const char *data, size_t n);
+/* Keeps a copy of annotations, at the first call. Never fails: what cannot be kept is left out.
+ * Thread: any. */
+void hfd_audit_record_annotate(struct hfd_audit_record *record, const char *texts, size_t n);
 /* Keeps a reference to the next piece of the response's body, likewise. Thread: any. */
 void hfd_audit_record_response(struct hfd_audit_record *record, struct hf__buf *piece);
 

@@ -27,10 +27,12 @@
 
 struct hfd_auth {
         /* Immutable after new and use. */
-        const struct hfd_token_authenticator *other; /* borrowed; NULL = none */
-        const struct hf_host *host;                  /* borrowed */
-        char *token_file;                            /* owned; NULL = none */
-        uint64_t seed;                               /* of the token table's hash */
+        const struct hfd_token_authenticator *others[HFD_AUTHENTICATORS_MAX]; /* borrowed */
+        size_t n_others;
+        const struct hf__json *audiences; /* of this server; NULL = none; borrowed */
+        const struct hf_host *host;       /* borrowed */
+        char *token_file;                 /* owned; NULL = none */
+        uint64_t seed;                    /* of the token table's hash */
         /* Guarded by lock. */
         pthread_rwlock_t lock;
         struct hfd_tokens *tokens; /* owned; NULL = none */
@@ -110,8 +112,10 @@ static int authenticate_cert(const char *common_name, const char *const *organis
 }
 
 void hfd_auth_use(struct hfd_auth *auth, const struct hfd_token_authenticator *other) {
-        assert(!auth->other && other->audiences);
-        auth->other = other;
+        assert(auth->n_others < HFD_AUTHENTICATORS_MAX);
+        auth->others[auth->n_others++] = other;
+        if (!auth->audiences)
+                auth->audiences = other->audiences;
 }
 
 int hfd_audiences_intersect(const struct hf__json *wanted, const struct hf__json *others,
@@ -131,9 +135,9 @@ int hfd_audiences_intersect(const struct hf__json *wanted, const struct hf__json
         return r;
 }
 
-/* For a token of the file, which is for all audiences of this server and for no other audience. */
+/* For a token that is for all audiences of this server and for no other audience. */
 static int accept_audiences(const struct hfd_auth *auth, const struct hfd_token_use *use) {
-        const struct hf__json *own = auth->other ? auth->other->audiences : NULL;
+        const struct hf__json *own = auth->audiences;
         struct hf__json *both = NULL;
 
         if (!own || (!use->audiences && !use->ret_audiences))
@@ -148,6 +152,20 @@ static int accept_audiences(const struct hfd_auth *auth, const struct hfd_token_
         return r;
 }
 
+/* The first that accepts the token decides, or one that cannot tell yet. */
+static int ask_others(const struct hfd_auth *auth, const char *token,
+                      const struct hfd_token_use *use, struct hfd_user *ret_user) {
+        int r = HF_E_UNAUTHORIZED;
+
+        for (size_t i = 0; i < auth->n_others && r == HF_E_UNAUTHORIZED; i++) {
+                const struct hfd_token_authenticator *other = auth->others[i];
+                r = other->authenticate(other->ctx, token, use, ret_user);
+                if (r == 0 && other->any_audience)
+                        r = accept_audiences(auth, use);
+        }
+        return r;
+}
+
 /* Copies the user under the lock, because a reload may free the table once the lock is released. */
 int hfd_auth_authenticate_token(struct hfd_auth *auth, const char *token,
                                 const struct hfd_token_use *use, struct hfd_user *ret_user) {
@@ -156,11 +174,7 @@ int hfd_auth_authenticate_token(struct hfd_auth *auth, const char *token,
         pthread_rwlock_rdlock(&auth->lock);
         bool known = auth->tokens && hfd_tokens_find(auth->tokens, token, ret_user);
         pthread_rwlock_unlock(&auth->lock);
-        int r = HF_E_UNAUTHORIZED;
-        if (known)
-                r = accept_audiences(auth, use);
-        else if (auth->other)
-                r = auth->other->authenticate(auth->other->ctx, token, use, ret_user);
+        int r = known ? accept_audiences(auth, use) : ask_others(auth, token, use, ret_user);
         if (r == 0 && !hfd_user_add_group(ret_user, HFD_GROUP_AUTHENTICATED))
                 r = HF_E_UNAUTHORIZED;
         return r;

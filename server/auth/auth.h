@@ -40,11 +40,17 @@ struct hfd_token_use {
 /* Another authenticator of tokens. */
 struct hfd_token_authenticator {
         /* 0: *ret_user is filled, without the group system:authenticated. HF_E_UNAUTHORIZED: the
-         * token is not accepted; or -ENOMEM. Thread: any; must not block. */
+         * token is not accepted; HF_E_UNAVAILABLE: that is not known yet, and the client is to try
+         * again; or -ENOMEM. Thread: any; must not block. */
         int (*authenticate)(void *ctx, const char *token, const struct hfd_token_use *use,
                             struct hfd_user *ret_user);
         void *ctx;
-        const struct hf__json *audiences; /* of this server: an array of texts, borrowed */
+        /* Of this server: an array of texts, borrowed. NULL: those of the first authenticator that
+         * has some. */
+        const struct hf__json *audiences;
+        /* Its tokens are for all audiences of this server, and for no other one, as those of the
+         * file. */
+        bool any_audience;
 };
 
 /* token_file: the path of Kubernetes' static token file (tokens.h), which is copied; NULL = none.
@@ -52,18 +58,20 @@ struct hfd_token_authenticator {
 int hfd_auth_new(const struct hf_host *host, const char *token_file, struct hfd_auth **ret_auth,
                  struct hf_status *reterr_status);
 struct hfd_auth *hfd_auth_free(struct hfd_auth *auth); /* accepts NULL, returns NULL */
-/* Lets another authenticator look up the tokens that are not in the file. It is borrowed. Call this
- * once at most, before the first request. */
+#define HFD_AUTHENTICATORS_MAX 2
+/* Lets another authenticator look up the tokens that are not in the file, after those that were
+ * added before. It is borrowed. Call this HFD_AUTHENTICATORS_MAX times at most, before the first
+ * request. */
 void hfd_auth_use(struct hfd_auth *auth, const struct hfd_token_authenticator *other);
 /* Reads the token file again, if there is one. Errors as hfd_auth_new. After an error the previous
  * table stays. */
 int hfd_auth_reload(struct hfd_auth *auth, struct hf_status *reterr_status);
 
 /* Finds the user of a request by its certificate or, if it has none with a common name, by its
- * token. A request without credentials succeeds as system:anonymous. 0; -ENOMEM; or
- * HF_E_UNAUTHORIZED: a bad certificate, an unknown token, or a name or groups that do not fit into
- * a struct hfd_user. *ret_credential: what the token depends on, which the caller frees with free;
- * NULL = nothing. */
+ * token. A request without credentials succeeds as system:anonymous. 0; -ENOMEM; HF_E_UNAVAILABLE:
+ * a token that may be known soon; or HF_E_UNAUTHORIZED: a bad certificate, an unknown token, or a
+ * name or groups that do not fit into a struct hfd_user. *ret_credential: what the token depends
+ * on, which the caller frees with free; NULL = nothing. */
 int hfd_auth_authenticate(struct hfd_auth *auth, struct hfd_http_request *request,
                           struct hfd_user *ret_user, struct hfd_credential **ret_credential);
 

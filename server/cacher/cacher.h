@@ -46,8 +46,8 @@ struct hfd_cacher_config {
          */
         void (*on_history_replaced)(void *ctx);
         /*
-         * Who wants to know when an object of the resource may have changed: a set of bits, whose
-         * meaning the caller chooses; 0 = nobody. hfd_cacher_new calls it for each row. NULL =
+         * Which observers are told when an object of the resource may have changed: a set of bits,
+         * whose meaning the caller chooses; 0 = none. hfd_cacher_new calls it for each row. NULL =
          * nobody.
          */
         unsigned char (*observers)(const struct hfd_resource *resource);

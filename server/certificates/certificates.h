@@ -25,7 +25,7 @@ int hfd_certificates_read_account_keys(struct hfd_server *server, struct hf_stat
  * certificate, and the other instances of this CA that are known. 0 or -errno; the message names
  * the file. Thread: as hfd_certificates_read; the endpoint must be known. */
 int hfd_certificates_write_kubeconfig(struct hfd_server *server, struct hf_status *reterr_status);
-/* The same, unless it has been written with the other instances that there are now. */
+/* The same, unless the file already names the other instances that are known now. */
 int hfd_certificates_update_kubeconfig(struct hfd_server *server, struct hf_status *reterr_status);
 /* Frees what hfd_certificates_read has set. Accepts a server without certificates. */
 void hfd_certificates_done(struct hfd_server *server);

@@ -32,6 +32,7 @@
 #include "server/http/tls.h"
 #include "server/jwt/key_set.h"
 #include "server/process/advertise.h"
+#include "server/process/flag_files.h"
 #include "server/server.h"
 #include "server/storage/sqlite/header.h"
 #include "server/store/configured_store.h"
@@ -132,6 +133,18 @@ static void check_certificates(struct check *check) {
         hfd_secret_free(cert);
         hfd_secret_free(key);
         hfd_secret_free(client_ca);
+}
+
+static void check_oidc(struct check *check) {
+        const struct hfd_flag_pem file = {.flag = "oidc-ca-file",
+                                          .path = check->config->oidc_ca_file,
+                                          .kind = HFD_PEM_CA};
+        struct hf_status status = {0};
+        char *text = NULL;
+
+        int r = hfd_flag_read_pem(&file, &text, &status);
+        report(check, r, "%s", status.message);
+        free(text);
 }
 
 /* Checks the certificates that the server makes itself. */
@@ -277,6 +290,7 @@ int hfd_check_main(const struct hfd_config *config, const struct hfd_extra *extr
         check_kubeconfig(&check);
         check_cert_dir(&check);
         check_certificates(&check);
+        check_oidc(&check);
         check_tokens(&check);
         check_audit(&check);
         check_account_keys(&check);

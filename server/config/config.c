@@ -143,6 +143,10 @@ static int complete_lists(struct hfd_config *config, struct hf_status *reterr_st
                 r = complete_list("api-audiences", config->audiences_text, "audiences",
                                   config->audiences, HFD_MAX_AUDIENCES, &config->n_audiences,
                                   reterr_status);
+        if (r == 0)
+                r = complete_list("oidc-required-claim", config->oidc_required_text,
+                                  "claims, each NAME=VALUE", config->oidc_required,
+                                  HFD_MAX_REQUIRED_CLAIMS, &config->n_oidc_required, reterr_status);
         return r;
 }
 
@@ -259,11 +263,22 @@ void hfd_config_done(struct hfd_config *config) {
                           &config->account_keys_text,
                           &config->issuers_text,
                           &config->audiences_text,
+                          &config->oidc_issuer,
+                          &config->oidc_client_id,
+                          &config->oidc_username_claim,
+                          &config->oidc_username_prefix,
+                          &config->oidc_groups_claim,
+                          &config->oidc_groups_prefix,
+                          &config->oidc_required_text,
+                          &config->oidc_ca_file,
+                          &config->oidc_algorithms,
                           &config->lease_ns,
                           &config->lease_name,
                           &config->controllers_text,
                           &config->kubeconfig,
                           &config->runtime_config,
+                          &config->service_resolver,
+                          &config->admission_plugins,
                           &config->lock_type,
                           &config->bootstrap_manifests_text,
                           &config->ignored_flags,
@@ -277,6 +292,7 @@ void hfd_config_done(struct hfd_config *config) {
         free_texts(config->account_key_files, HFD_MAX_KEY_FILES);
         free_texts(config->issuers, HFD_MAX_ISSUERS);
         free_texts(config->audiences, HFD_MAX_AUDIENCES);
+        free_texts(config->oidc_required, HFD_MAX_REQUIRED_CLAIMS);
         free_texts(config->arguments, HFD_MAX_ARGUMENTS);
         *config = (struct hfd_config){0};
 }

@@ -19,6 +19,7 @@
 #define HFD_MAX_KEY_FILES            16
 #define HFD_MAX_ISSUERS              8
 #define HFD_MAX_AUDIENCES            16
+#define HFD_MAX_REQUIRED_CLAIMS      16
 
 enum hfd_command {
         HFD_COMMAND_SERVE, /* holdfastd [flags] */
@@ -90,8 +91,20 @@ struct hfd_config {
         char *audiences_text;
         char *audiences[HFD_MAX_AUDIENCES + 1]; /* none = the issuers */
         size_t n_audiences;
-        char *runtime_config;  /* as given: name=value, comma separated */
-        bool serves_workloads; /* pods, services, Deployments and so on (resources/workloads) */
+        /* tokens of an issuer of OpenID Connect; both or none of the first two */
+        char *oidc_issuer, *oidc_client_id;
+        char *oidc_username_claim, *oidc_username_prefix;
+        char *oidc_groups_claim, *oidc_groups_prefix;
+        char *oidc_required_text;                         /* as given: claim=value, ... */
+        char *oidc_required[HFD_MAX_REQUIRED_CLAIMS + 1]; /* NULL-terminated */
+        size_t n_oidc_required;
+        char *oidc_ca_file;
+        char *oidc_algorithms;  /* comma separated: RS256, ES256 */
+        char *runtime_config;   /* as given: name=value, comma separated */
+        bool serves_workloads;  /* pods, services, Deployments and so on (resources/workloads) */
+        char *service_resolver; /* where services with webhooks are, see outbound/service_resolver.h
+                                 */
+        char *admission_plugins; /* paths of shared objects, comma separated */
         int64_t max_requests_inflight, max_mutating_requests_inflight;
 
         /* the audit log; both or none of the first two */

@@ -14,6 +14,8 @@
 #include <string.h>
 
 #include "base/redact.h"
+#include "server/outbound/https_url.h"
+#include "server/outbound/service_resolver.h"
 #include "server/resources/validation/names.h"
 
 #define TOKEN_TEXT_MAX 512 /* bytes of an issuer; an audience has at most a quarter of it */
@@ -183,6 +185,51 @@ static int check_tokens(const struct hfd_config *config, struct hf_status *reter
         return 0;
 }
 
+static bool is_algorithm_list(const char *text) {
+        while (*text) {
+                size_t n = strcspn(text, ",");
+                if (n != 5 || (memcmp(text, "RS256", 5) != 0 && memcmp(text, "ES256", 5) != 0))
+                        return false;
+                text += n + (text[n] == ',');
+        }
+        return true;
+}
+
+/* The rules of kube-apiserver: --oidc-issuer-url and --oidc-client-id belong together. */
+static int check_oidc(const struct hfd_config *config, struct hf_status *reterr_status) {
+        const char *issuer = config->oidc_issuer;
+        struct hfd_https_url url;
+        bool is_any = is_set(issuer) || is_set(config->oidc_client_id) ||
+                      is_set(config->oidc_username_prefix) || is_set(config->oidc_groups_claim) ||
+                      is_set(config->oidc_groups_prefix) || is_set(config->oidc_ca_file) ||
+                      config->n_oidc_required > 0;
+
+        if (is_any && (!is_set(issuer) || !is_set(config->oidc_client_id)))
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "flags --oidc-issuer-url and --oidc-client-id must be given "
+                               "together "
+                               "when any --oidc-* flag is");
+        if (!is_any)
+                return 0;
+        if (!hfd_https_url_parse(issuer, &url) || strpbrk(issuer, "?# "))
+                return refuse_value(reterr_status, "oidc-issuer-url", issuer,
+                                    "is not an https URL without user, query and fragment");
+        for (size_t i = 0; i < config->n_issuers; i++)
+                if (strcmp(issuer, config->issuers[i]) == 0)
+                        return refuse_value(reterr_status, "oidc-issuer-url", issuer,
+                                            "is also a --service-account-issuer");
+        for (size_t i = 0; i < config->n_oidc_required; i++) {
+                const char *equals = strchr(config->oidc_required[i], '=');
+                if (!equals || equals == config->oidc_required[i])
+                        return refuse_value(reterr_status, "oidc-required-claim",
+                                            config->oidc_required[i], "is not NAME=VALUE");
+        }
+        if (!is_algorithm_list(config->oidc_algorithms))
+                return refuse_value(reterr_status, "oidc-signing-algs", config->oidc_algorithms,
+                                    "has another item than RS256 and ES256");
+        return 0;
+}
+
 /* hf_electors_add checks names and timing again, but only this check can name the flag. */
 static int check_leading(const struct hfd_config *config, struct hf_status *reterr_status) {
         struct hf_status why = {0};
@@ -225,6 +272,19 @@ static int check_leading(const struct hfd_config *config, struct hf_status *rete
         return 0;
 }
 
+static int check_webhooks(const struct hfd_config *config, struct hf_status *reterr_status) {
+        struct hfd_service_resolver *resolver = NULL;
+        struct hf_status status;
+        int r = hfd_service_resolver_new(config->service_resolver ? config->service_resolver : "",
+                                         &resolver, &status);
+
+        if (r != 0)
+                return hf_fail(reterr_status, r, "flag --webhook-service-resolver: %s",
+                               status.message);
+        hfd_service_resolver_free(resolver);
+        return 0;
+}
+
 int hfd_config_check(const struct hfd_config *config, struct hf_status *reterr_status) {
         assert(config->instance); /* hfd_config_complete was called */
         int r = check_storage(config, reterr_status);
@@ -234,6 +294,10 @@ int hfd_config_check(const struct hfd_config *config, struct hf_status *reterr_s
                 r = check_serving(config, reterr_status);
         if (r == 0)
                 r = check_tokens(config, reterr_status);
+        if (r == 0)
+                r = check_oidc(config, reterr_status);
+        if (r == 0)
+                r = check_webhooks(config, reterr_status);
         return r == 0 ? check_leading(config, reterr_status) : r;
 }
 

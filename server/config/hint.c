@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define MAX_DISTANCE 2
-#define MAX_NAME     64 /* bytes; longer names are near to nothing */
+#define MAX_NAME     64 /* bytes; no longer name is near another one */
 
 static bool same_letter(char a, char b) { return a == b || (a == '_' && b == '-'); }
 

@@ -12,6 +12,7 @@
 #include "server/controllers/accounts/account_tokens.h"
 #include "server/controllers/api_services/api_service_core.h"
 #include "server/controllers/cluster_ca.h"
+#include "server/controllers/flow/flow_defaults.h"
 #include "server/controllers/identity.h"
 #include "server/controllers/kinds/kinds.h"
 #include "server/controllers/roles/role_defaults.h"
@@ -27,10 +28,12 @@ struct hfd_controller_context {
         struct hfd_kinds kinds; /* the kinds that a selected controller needs */
         /* Point to some of those kinds; NULL = no selected controller needs the kind. */
         const struct hfd_kind *workspaces, *namespaces, *events, *cluster_roles, *api_services,
-                *quotas, *service_accounts, *certificate_requests, *definitions;
+                *quotas, *service_accounts, *certificate_requests, *definitions, *flow_schemas,
+                *priority_levels;
         hfd_default_role_fn default_role;                   /* NULL = none */
         struct hfd_api_version api_versions[HFD_KINDS_MAX]; /* which have an APIService */
         size_t n_api_versions;
+        struct hfd_flow_defaults flow_defaults;
         struct hfd_cluster_ca_functions ca;
         struct hfd_account_token_functions tokens;
         /* The ConfigMaps of kube-system that register an initializer; owned; NULL = not needed. */

@@ -20,6 +20,7 @@
 #include "server/controllers/definitions/definition_cleanup.h"
 #include "server/controllers/definitions/definition_status.h"
 #include "server/controllers/event_expiry.h"
+#include "server/controllers/flow/flow_controller.h"
 #include "server/controllers/garbage/garbage_collector.h"
 #include "server/controllers/instances/identity_lease.h"
 #include "server/controllers/instances/peers.h"
@@ -55,7 +56,8 @@ enum {
         NEEDS_REQUESTS = 256,
         NEEDS_API_SERVICES = 512,
         NEEDS_TOKEN_SECRETS = 1024,
-        NEEDS_DEFINITIONS = 2048
+        NEEDS_DEFINITIONS = 2048,
+        NEEDS_FLOW = 4096
 };
 
 /* The order is that of hfd_controllers_names. */
@@ -92,7 +94,7 @@ static const struct {
           .name = HFD_API_SERVICES,
           .runs = HF_LEADER_ONLY,
           .run = hfd_api_services_run},
-         NEEDS_API_SERVICES},
+         NEEDS_API_SERVICES | NEEDS_DEFINITIONS},
         {{.size = sizeof(struct hf_controller),
           .name = HFD_DEFINITION_STATUS,
           .runs = HF_LEADER_ONLY,
@@ -129,6 +131,11 @@ static const struct {
           .run = hfd_request_cleaner_run},
          NEEDS_REQUESTS},
         {{.size = sizeof(struct hf_controller),
+          .name = HFD_FLOW_CONTROLLER,
+          .runs = HF_LEADER_ONLY,
+          .run = hfd_flow_controller_run},
+         NEEDS_FLOW},
+        {{.size = sizeof(struct hf_controller),
           .name = HFD_EVENT_EXPIRY,
           .runs = HF_LEADER_ONLY,
           .run = hfd_event_expiry_run},
@@ -159,6 +166,8 @@ static bool is_needed(const struct hf_resource *resource, unsigned needs) {
                 {"apiextensions.k8s.io", "customresourcedefinitions", NEEDS_DEFINITIONS},
                 {"apiregistration.k8s.io", "apiservices", NEEDS_API_SERVICES},
                 {"certificates.k8s.io", "certificatesigningrequests", NEEDS_REQUESTS},
+                {"flowcontrol.apiserver.k8s.io", "flowschemas", NEEDS_FLOW},
+                {"flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations", NEEDS_FLOW},
                 {"rbac.authorization.k8s.io", "clusterroles", NEEDS_ROLES},
                 {"tenancy.holdfast.dev", "workspaces", NEEDS_WORKSPACES},
         };
@@ -200,6 +209,10 @@ static int make_kinds(struct hfd_controller_context *context,
                 hfd_kinds_find(&context->kinds, "rbac.authorization.k8s.io", "clusterroles");
         context->api_services =
                 hfd_kinds_find(&context->kinds, "apiregistration.k8s.io", "apiservices");
+        context->flow_schemas =
+                hfd_kinds_find(&context->kinds, "flowcontrol.apiserver.k8s.io", "flowschemas");
+        context->priority_levels = hfd_kinds_find(&context->kinds, "flowcontrol.apiserver.k8s.io",
+                                                  "prioritylevelconfigurations");
         context->definitions = hfd_kinds_find(&context->kinds, "apiextensions.k8s.io",
                                               "customresourcedefinitions");
         return r;
@@ -296,6 +309,7 @@ int hfd_controllers_new(const struct hf_host *host, const struct hfd_controllers
         context->n_api_versions = config->n_api_versions;
         for (size_t i = 0; i < config->n_api_versions; i++)
                 context->api_versions[i] = config->api_versions[i];
+        context->flow_defaults = config->flow_defaults;
         context->ca = config->ca;
         context->tokens = config->tokens;
         for (size_t i = 0; i < HFD_N_CONTROLLERS; i++) {
@@ -368,8 +382,8 @@ const char *const *hfd_controllers_names(void) {
                 HFD_WORKSPACE_INITIALIZER, HFD_CLUSTER_ROLES,      HFD_API_SERVICES,
                 HFD_DEFINITION_STATUS,     HFD_DEFINITION_CLEANUP, HFD_DEFAULT_ACCOUNT,
                 HFD_ROOT_CA_PUBLISHER,     HFD_TOKEN_SECRETS,      HFD_REQUEST_SIGNER,
-                HFD_REQUEST_CLEANER,       HFD_EVENT_EXPIRY,       HFD_LEASE_COLLECTOR,
-                HFD_IDENTITY_LEASE,
+                HFD_REQUEST_CLEANER,       HFD_FLOW_CONTROLLER,    HFD_EVENT_EXPIRY,
+                HFD_LEASE_COLLECTOR,       HFD_IDENTITY_LEASE,
         };
         return names;
 }

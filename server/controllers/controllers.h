@@ -17,6 +17,7 @@
  *      service-account-tokens    the leader        accounts/token_secrets, token_secret_core
  *      certificate-signer        the leader        certificates/request_signer, request_core
  *      certificate-cleaner       the leader        certificates/request_cleaner, request_core
+ *      flow-control              the leader        flow/
  *      event-expiry              the leader        event_expiry, event_time
  *      identity-lease-collector  the leader        lease_collector
  *      identity-lease            every instance    instances/identity_lease
@@ -45,9 +46,10 @@
 #include "server/controllers/accounts/account_tokens.h"
 #include "server/controllers/api_services/api_service_core.h"
 #include "server/controllers/cluster_ca.h"
+#include "server/controllers/flow/flow_defaults.h"
 #include "server/controllers/roles/role_defaults.h"
 
-#define HFD_N_CONTROLLERS 16
+#define HFD_N_CONTROLLERS 17
 
 struct hfd_controllers;
 struct hfd_identity;
@@ -64,6 +66,7 @@ struct hfd_controllers_config {
         hfd_default_role_fn default_role;           /* the server's own roles; NULL = none */
         const struct hfd_api_version *api_versions; /* which have an APIService; copied */
         size_t n_api_versions;                      /* HFD_KINDS_MAX at most */
+        struct hfd_flow_defaults flow_defaults;
         struct hfd_cluster_ca_functions ca;
         struct hfd_account_token_functions tokens;
         hf_nsec event_ttl; /* how long an Event is kept after it was last reported */

@@ -15,14 +15,11 @@
  */
 #include "server/controllers/event_expiry.h"
 
-#include <assert.h>
-
-#include <holdfast/reconciler.h>
-
 #include "base/json.h"
 #include "server/controllers/controller_context.h"
 #include "server/controllers/event_time.h"
 #include "server/controllers/object_client.h"
+#include "server/controllers/reconcile_loop.h"
 
 #define N_WORKERS 8
 
@@ -83,18 +80,13 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
 
 int hfd_event_expiry_run(struct hf_term *term, void *ctx) {
         struct hfd_controller_context *context = ctx;
-        assert(context->events); /* controllers.c has created it */
-        const struct hf_reconciler_source source = {.size = sizeof source,
-                                                    .informer = context->events->informer};
-        const struct hf_reconciler reconciler = {
-                .size = sizeof reconciler,
+        const struct hfd_reconcile_loop loop = {
                 .name = HFD_EVENT_EXPIRY,
-                .sources = &source,
-                .n_sources = 1,
                 .n_workers = N_WORKERS,
                 .reconcile = reconcile,
                 .ctx = context,
+                .sources = {{hfd_needed_informer(context->events)}},
         };
 
-        return hf_reconciler_run(&reconciler, term);
+        return hfd_reconcile_loop_run(&loop, term);
 }

@@ -14,20 +14,18 @@
  */
 #include "server/controllers/lease_collector.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <holdfast/reconciler.h>
-
 #include "base/json.h"
 #include "base/thread.h"
 #include "client/key_index.h"
 #include "server/controllers/controller_context.h"
 #include "server/controllers/object_client.h"
+#include "server/controllers/reconcile_loop.h"
 
 #define N_WORKERS        8
 #define MAX_OBSERVATIONS 16384 /* the check of a further Lease fails and is tried again later */
@@ -151,25 +149,20 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
 
 int hfd_lease_collector_run(struct hf_term *term, void *ctx) {
         struct collector collector = {.context = ctx};
-        const struct hf_reconciler_source source = {.size = sizeof source,
-                                                    .informer = collector.context->identity_leases};
-        const struct hf_reconciler reconciler = {
-                .size = sizeof reconciler,
+        const struct hfd_reconcile_loop loop = {
                 .name = HFD_LEASE_COLLECTOR,
-                .sources = &source,
-                .n_sources = 1,
                 .n_workers = N_WORKERS,
                 .reconcile = reconcile,
                 .ctx = &collector,
+                .sources = {{collector.context->identity_leases}},
         };
         struct hf__key_iter iter;
         struct hf__keyed *item;
 
-        assert(source.informer); /* controllers.c has created it */
         int r = hf__mutex_init(&collector.mu);
         if (r != 0)
                 return r;
-        r = hf_reconciler_run(&reconciler, term);
+        r = hfd_reconcile_loop_run(&loop, term);
         hf__key_iter_init(&iter, &collector.observations);
         while ((item = hf__key_iter_next(&iter)))
                 free(item);

@@ -45,15 +45,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <holdfast/reconciler.h>
-
 #include "base/json.h"
 #include "base/time_format.h"
 #include "client/informer_lookup.h"
-#include "leader/reconciler_until.h"
 #include "server/controllers/controller_context.h"
 #include "server/controllers/namespace_report.h"
 #include "server/controllers/object_client.h"
+#include "server/controllers/reconcile_loop.h"
 #include "server/controllers/string_list.h"
 
 #define N_WORKERS 8
@@ -420,37 +418,25 @@ static int map_namespace(void *ctx, struct hf_workqueue *queue, enum hf_event_ty
         return 0;
 }
 
+static hf_reconciler_map_fn map_of(void *ctx, const struct hfd_kind *kind) {
+        const struct lifecycle *lifecycle = ctx;
+
+        if (kind->row.namespaced)
+                return map_content;
+        return kind == lifecycle->context->namespaces ? map_namespace : NULL;
+}
+
 static int run_with_set(void *ctx, struct hf_term *term, struct hfd_kind_set *set,
                         struct hf_cancel *until) {
         struct lifecycle lifecycle = {.context = ctx, .set = set};
-        struct hf_reconciler_source *sources = calloc(set->n, sizeof *sources);
-        size_t n = 0;
-
-        if (!sources)
-                return -ENOMEM;
-        for (size_t i = 0; i < set->n; i++) {
-                const struct hfd_kind *kind = set->kinds[i];
-                struct hf_reconciler_source source = {.size = sizeof source,
-                                                      .informer = kind->informer};
-                if (kind->row.namespaced)
-                        source.map = map_content;
-                else if (kind == lifecycle.context->namespaces)
-                        source.map = map_namespace;
-                if (source.map)
-                        sources[n++] = source;
-        }
-        const struct hf_reconciler reconciler = {
-                .size = sizeof reconciler,
+        const struct hfd_reconcile_loop loop = {
                 .name = HFD_NAMESPACE_LIFECYCLE,
-                .sources = sources,
-                .n_sources = n,
                 .n_workers = N_WORKERS,
                 .reconcile = reconcile,
                 .ctx = &lifecycle,
         };
-        int r = hf__reconciler_run_until(&reconciler, term, until);
-        free(sources);
-        return r;
+
+        return hfd_reconcile_loop_run_set(&loop, term, set, map_of, until);
 }
 
 int hfd_namespace_lifecycle_run(struct hf_term *term, void *ctx) {

@@ -24,17 +24,15 @@
  */
 #include "server/controllers/workspace_initializer.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <holdfast/reconciler.h>
-
 #include "base/json.h"
 #include "server/controllers/controller_context.h"
 #include "server/controllers/object_client.h"
+#include "server/controllers/reconcile_loop.h"
 #include "server/controllers/string_list.h"
 #include "server/controllers/workspace_core.h"
 
@@ -317,24 +315,14 @@ static int map_namespace(void *ctx, struct hf_workqueue *queue, enum hf_event_ty
 
 int hfd_workspace_initializer_run(struct hf_term *term, void *ctx) {
         struct hfd_controller_context *context = ctx;
-        /* controllers.c has created them */
-        assert(context->workspaces && context->namespaces && context->initializers);
-        const struct hf_reconciler_source sources[] = {
-                {.size = sizeof(struct hf_reconciler_source),
-                 .informer = context->workspaces->informer},
-                {.size = sizeof(struct hf_reconciler_source),
-                 .informer = context->namespaces->informer,
-                 .map = map_namespace},
-        };
-        const struct hf_reconciler reconciler = {
-                .size = sizeof reconciler,
+        const struct hfd_reconcile_loop loop = {
                 .name = HFD_WORKSPACE_INITIALIZER,
-                .sources = sources,
-                .n_sources = sizeof sources / sizeof *sources,
                 .n_workers = N_WORKERS,
                 .reconcile = reconcile,
                 .ctx = context,
+                .sources = {{hfd_needed_informer(context->workspaces)},
+                            {hfd_needed_informer(context->namespaces), map_namespace}},
         };
 
-        return hf_reconciler_run(&reconciler, term);
+        return hfd_reconcile_loop_run(&loop, term);
 }

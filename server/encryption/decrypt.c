@@ -17,8 +17,15 @@ const struct hfd_encryption_rule *hfd_covered_rule(const struct hfd_covered *cov
         const char *path;
         const struct hfd_resource *resource =
                 hfd_object_key_parse(covered->prefix, NULL, key, &path);
+        struct hfd_custom_key custom;
 
-        return resource ? hfd_encryption_rule(covered->encryption, resource) : NULL;
+        if (resource)
+                return hfd_encryption_rule(covered->encryption, resource);
+        /* A custom resource is covered whether its definition is known or not: objects may be read
+         * before it, and after its deletion. */
+        return hfd_object_key_custom(covered->prefix, key, &custom)
+                       ? hfd_encryption_rule_of(covered->encryption, custom.plural, custom.group)
+                       : NULL;
 }
 
 static const struct hfd_encryption_rule *rule_of(const struct hfd_covered *covered,

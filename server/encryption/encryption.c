@@ -178,14 +178,19 @@ bool hfd_encryption_is_same(const struct hfd_encryption *a, const struct hfd_enc
         return memcmp(a->digest, b->digest, sizeof a->digest) == 0;
 }
 
+const struct hfd_encryption_rule *hfd_encryption_rule_of(const struct hfd_encryption *encryption,
+                                                         const char *plural, const char *group) {
+        for (size_t i = 0; i < encryption->n_rules; i++)
+                if (find_entry(encryption->rules[i], plural, group))
+                        return encryption->rules[i];
+        return NULL;
+}
+
 const struct hfd_encryption_rule *hfd_encryption_rule(const struct hfd_encryption *encryption,
                                                       const struct hfd_resource *resource) {
         if (resource->term_record || resource->is_review)
                 return NULL;
-        for (size_t i = 0; i < encryption->n_rules; i++)
-                if (find_entry(encryption->rules[i], resource->plural, resource->group))
-                        return encryption->rules[i];
-        return NULL;
+        return hfd_encryption_rule_of(encryption, resource->plural, resource->group);
 }
 
 int hfd_encryption_seal(const struct hfd_encryption_rule *rule, const char *key,

@@ -67,6 +67,9 @@ bool hfd_encryption_is_same(const struct hfd_encryption *a, const struct hfd_enc
 /* The rule for a resource, borrowed. NULL: it is stored as it is. */
 const struct hfd_encryption_rule *hfd_encryption_rule(const struct hfd_encryption *encryption,
                                                       const struct hfd_resource *resource);
+/* The same for a custom resource, which needs no definition. */
+const struct hfd_encryption_rule *hfd_encryption_rule_of(const struct hfd_encryption *encryption,
+                                                         const char *plural, const char *group);
 /*
  * Encrypts plain with the rule's first key. *ret_stored is the value to store under the name `key`:
  * a new reference, to plain itself if the first provider is identity. 0 or -ENOMEM.

@@ -27,6 +27,13 @@ void hfd_audited_request(struct hfd_http_request *request, const char *body, siz
                 hfd_audit_record_request(record, body, n);
 }
 
+void hfd_audited_annotations(struct hfd_http_request *request, const char *texts, size_t n) {
+        struct hfd_audit_record *record = record_of(request);
+
+        if (record && n > 0)
+                hfd_audit_record_annotate(record, texts, n);
+}
+
 /* A Status is kept at every level, because its reason and message are part of the event. */
 void hfd_audited_response(struct hfd_http_request *request, struct hf__buf *piece) {
         struct hfd_audit_record *record = record_of(request);

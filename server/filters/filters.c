@@ -18,6 +18,7 @@
 #include "server/filters/authorization.h"
 #include "server/filters/impersonation.h"
 #include "server/filters/inflight.h"
+#include "server/filters/priority.h"
 #include "server/filters/request_context.h"
 #include "server/filters/status_response.h"
 
@@ -29,6 +30,7 @@ struct hfd_filters {
         struct hfd_authorizer *authorizer;             /* borrowed; NULL = only fixed rules */
         struct hfd_audit *audit;                       /* borrowed; NULL = there is no audit log */
         struct hfd_service_accounts *service_accounts; /* borrowed; NULL = none have tokens */
+        struct hfd_flow_control *flow;                 /* borrowed; NULL = no priority levels */
         struct hfd_request_metrics *metrics;           /* owned */
         struct hfd_inflight *inflight;                 /* owned */
         struct hfd_unsent *unsent;                     /* owned */
@@ -52,6 +54,7 @@ int hfd_filters_new(const struct hf_host *host, const struct hfd_filters_config 
         filters->authorizer = config->authorizer;
         filters->audit = config->audit;
         filters->service_accounts = config->service_accounts;
+        filters->flow = config->flow;
         filters->send_retry_after = config->send_retry_after;
         int r = hfd_request_metrics_new(host, &filters->metrics);
         if (r == 0)
@@ -211,24 +214,21 @@ static bool run_chain(struct hfd_request_context *context, struct hfd_user *user
         if (!check_request_info(context))
                 return false;
         begin_audit(context, user);
-        return hfd_impersonation_filter(context, user) && hfd_authorization_filter(context, user) &&
+        if (!hfd_impersonation_filter(context, user))
+                return false;
+        hfd_priority_filter(context, context->filters->flow, user);
+        return hfd_authorization_filter(context, user) &&
                (is_exempt(hfd_http_request_path(context->request)) || admit_request(context));
 }
 
-/* A watch needs its user again when rights change. Reviews, and writes of roles and of certificate
- * requests, need the user when they are carried out, and so does a patch, which may be an apply
- * that creates an object. Other requests do not, and so cost no memory for it. An administrator has
- * all rights for ever, so its watches and patches do not need the user either. False: out of
+/* A watch needs its user again when rights change, and every write when it is carried out, for
+ * admission and for what depends on rights. Other requests do not, and so cost no memory for it. An
+ * administrator has all rights for ever, so its watches do not need the user either. False: out of
  * memory. */
 static bool keep_requester(struct hfd_request_context *context, const struct hfd_user *user) {
         const struct hfd_request_info *info = &context->info;
-        bool rights = info->mutating && (strcmp(info->group, HFD_RBAC_API) == 0 ||
-                                         strcmp(info->group, "certificates.k8s.io") == 0 ||
-                                         strcmp(info->group, "authorization.k8s.io") == 0 ||
-                                         strcmp(info->group, "authentication.k8s.io") == 0);
-        bool patch = strcmp(info->verb, "patch") == 0 && !context->is_admin;
 
-        if ((info->watch && context->is_admin) || !(info->watch || rights || patch))
+        if (!info->mutating && (!info->watch || context->is_admin))
                 return true;
         context->requester = hfd_requester_new(user);
         return context->requester != NULL;

@@ -8,6 +8,7 @@
  *      request_info     parses what is requested (400 invalid path, 405 unknown method)
  *      audit            begins a record, if the audit policy wants one
  *      impersonation    replaces the user (400, 403)
+ *      priority         finds the FlowSchema and the priority level, and names them in the response
  *      authorization    checks the rights of the user (403)
  *      inflight         refuses while the server shuts down (429 with Retry-After 5 in
  *                       send-retry-after mode, otherwise 503); counts the request, so that the
@@ -30,6 +31,7 @@
  */
 #include "server/auth/auth.h"
 #include "server/authorization/authorizer.h"
+#include "server/flow/flow_control.h"
 #include "server/http/router.h"
 
 struct hfd_filters;
@@ -41,6 +43,7 @@ struct hfd_filters_config {
         struct hfd_authorizer *authorizer;             /* borrowed; NULL = only the fixed rules */
         struct hfd_audit *audit;                       /* borrowed; NULL = there is no audit log */
         struct hfd_service_accounts *service_accounts; /* borrowed; NULL = none have tokens */
+        struct hfd_flow_control *flow;                 /* borrowed; NULL = no priority levels */
         size_t max_inflight;                           /* read-only requests; 0 = 400 */
         size_t max_mutating_inflight;                  /* 0 = 200 */
         size_t max_lease_inflight;                     /* 0 = 200 */

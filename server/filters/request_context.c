@@ -19,6 +19,7 @@ static void context_free(void *ctx) {
         free(context->requester);
         free(context->credential);
         free(context->selected_name);
+        hfd_flow_index_unref(context->flow_index);
         hfd_audit_record_unref(context->audited);
         free(context->audit_id);
         free(context);

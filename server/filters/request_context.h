@@ -19,6 +19,7 @@
 #include "server/filters/request_info.h"
 #include "server/filters/request_metrics.h"
 #include "server/filters/unsent.h"
+#include "server/flow/flow_index.h"
 #include "server/http/http.h"
 
 struct hfd_filters;
@@ -38,6 +39,9 @@ struct hfd_request_context {
         struct hfd_credential *credential;
         /* Owned; the user after impersonation; NULL = nothing needs it (filters.c). */
         struct hfd_requester *requester;
+        /* Owned reference; the index that the response's headers about priority belong to; NULL =
+         * there are none. */
+        struct hfd_flow_index *flow_index;
         char *selected_name;  /* owned; what a list or watch selects by name; NULL = nothing */
         bool is_admin;        /* the user, after impersonation, may do everything */
         atomic_bool finished; /* the response was sent, or the client has left */

@@ -50,6 +50,8 @@ static const char *const resources[] = {"",
                                         "clusterrolebindings",
                                         "priorityclasses",
                                         "runtimeclasses",
+                                        "flowschemas",
+                                        "prioritylevelconfigurations",
                                         "apiservices",
                                         "workspaces",
                                         "other"};

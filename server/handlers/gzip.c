@@ -96,3 +96,20 @@ struct hf__buf *hfd_gzip_pack(const struct hf__buf *text) {
         hfd_gzip_free(gzip);
         return packed;
 }
+
+struct hf__buf *hfd_gzip_unpack(const struct hf__buf *packed, size_t n) {
+        struct hf__buf *text = hf__buf_new(n);
+        z_stream stream = {0};
+
+        if (!text || inflateInit2(&stream, WINDOW_BITS) != Z_OK)
+                return hf__buf_unref(text);
+        assert(packed->n <= UINT_MAX && n <= UINT_MAX);
+        stream.next_in = (const unsigned char *)packed->data;
+        stream.avail_in = (unsigned)packed->n;
+        stream.next_out = (unsigned char *)text->data;
+        stream.avail_out = (unsigned)n;
+        int r = inflate(&stream, Z_FINISH);
+        assert(r == Z_STREAM_END || r == Z_MEM_ERROR); /* we have compressed it */
+        (void)inflateEnd(&stream);
+        return r == Z_STREAM_END ? text : hf__buf_unref(text);
+}

@@ -24,6 +24,9 @@ bool hfd_gzip_is_accepted(struct hfd_http_request *http_request);
 /* The whole text, compressed. NULL = out of memory. */
 struct hf__buf *hfd_gzip_pack(const struct hf__buf *text);
 
+/* The text of n bytes that hfd_gzip_pack has compressed. NULL = out of memory. */
+struct hf__buf *hfd_gzip_unpack(const struct hf__buf *packed, size_t n);
+
 /* ---- a response in pieces ---- */
 
 /* About 130 KiB of memory. 0 or -ENOMEM. */

@@ -520,8 +520,10 @@ static int decode_message(struct hf__json *object, const struct hfd_schema *sche
                         hfd_schema_field_by_tag(schema, embedded_tag, wire.number);
                 if (f)
                         r = put_field(object, f, &wire);
-                else if (embedded_tag == 0 && hfd_schema_embeds(schema, wire.number))
-                        r = wire.bytes ? decode_message(object, schema, wire.number, wire.data)
+                else if (hfd_schema_embeds(schema, embedded_tag, wire.number))
+                        r = wire.bytes ? decode_message(object, schema,
+                                                        HFD_EMBEDDED_IN(embedded_tag, wire.number),
+                                                        wire.data)
                                        : HF_E_INVALID;
         }
         return r;

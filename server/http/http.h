@@ -124,6 +124,11 @@ size_t hfd_http_n_connections(struct hfd_http *http);
  * last increase. Thread: any, but always the same one. */
 uint64_t hfd_http_iterations(struct hfd_http *http);
 
+/* A header of a response. */
+struct hfd_header {
+        const char *name, *value; /* name in lower case */
+};
+
 /* ---- the request; everything returned is borrowed until the last unref. Only the headers and the
  * body of a refused request are freed earlier, when on_head has returned or when the server itself
  * refuses the request (413, for example). From then on they count as absent. ---- */
@@ -171,6 +176,10 @@ enum hfd_peer_cert hfd_http_request_peer(struct hfd_http_request *request,
  * borrowed until the last unref. Set it once at most, in on_head before responding. */
 void hfd_http_request_set_response_header(struct hfd_http_request *request, const char *name,
                                           const char *value);
+/* The same for headers that many requests share: the array is borrowed until the last unref, too.
+ */
+void hfd_http_request_share_response_headers(struct hfd_http_request *request,
+                                             const struct hfd_header *headers, size_t n);
 /* Two pointers for the users of this header: the filters own the context, the handler that the
  * router has chosen owns the handler context. free_fn is called on the thread that drops the last
  * reference. Set each at most once, before responding. Thread: worker. */
@@ -205,9 +214,6 @@ void hfd_http_request_on_drained(struct hfd_http_request *request, size_t low,
 
 /* ---- the response ---- */
 
-struct hfd_header {
-        const char *name, *value; /* name in lower case */
-};
 /*
  * Responds with a body of known length. code is 200 to 599. headers are copied, body is referenced
  * and may be NULL. Content-Length is added, except for 204 and 304; a response to HEAD sends no

@@ -129,7 +129,7 @@ static bool is_signed(const struct hfd_jwt_key_set *keys, const struct hf__json 
         return false;
 }
 
-/* The claims of a token whose signature is right. */
+/* The claims of a token. */
 static int parse_claims(const struct part *part, struct hf__json **ret_claims) {
         char *data = malloc(HF__BASE64URL_DECODED_MAX(part->n));
         size_t n;
@@ -150,6 +150,28 @@ static int check_signature(const struct hfd_jwt_key_set *keys, const struct part
 
         if (r == 0 && !is_signed(keys, header, parts))
                 r = HF_E_UNAUTHORIZED;
+        hf__json_free(header);
+        return r;
+}
+
+int hfd_jwt_peek(const char *token, struct hf__json **ret_claims, char **ret_key_id) {
+        struct hf__json *header = NULL;
+        struct part parts[3];
+
+        *ret_key_id = NULL;
+        if (!split(token, parts))
+                return HF_E_UNAUTHORIZED;
+        int r = parse_header(&parts[0], &header);
+        const char *id = hf__json_string(header, "kid");
+        if (r == 0)
+                r = parse_claims(&parts[1], ret_claims);
+        if (r == 0 && id) {
+                *ret_key_id = strdup(id);
+                if (!*ret_key_id) {
+                        *ret_claims = hf__json_free(*ret_claims);
+                        r = -ENOMEM;
+                }
+        }
         hf__json_free(header);
         return r;
 }

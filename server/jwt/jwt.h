@@ -20,6 +20,10 @@ bool hfd_jwt_is_like(const char *token);
  * more than HFD_JWT_MAX bytes), -ENOMEM or -EIO. key must be private. */
 int hfd_jwt_sign(const struct hfd_jwt_key *key, const char *claims, size_t n,
                  struct hf__strbuf *out);
+/* What a token says of itself, which nobody has checked: the claims, an object that the caller
+ * frees, and the kid, which is owned, and NULL if there is none. For choosing keys only.
+ * HF_E_UNAUTHORIZED: it is malformed or too long; or -ENOMEM. */
+int hfd_jwt_peek(const char *token, struct hf__json **ret_claims, char **ret_key_id);
 /*
  * Checks the signature, and parses the claims, an object that the caller frees. A token without a
  * kid may be signed by any key. HF_E_UNAUTHORIZED: it is not signed by a key of the set, or is

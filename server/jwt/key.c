@@ -26,17 +26,12 @@
 #include "base/base64.h"
 #include "base/sha256.h"
 #include "base/strbuf.h"
+#include "server/jwt/key_private.h"
 
 #define RSA_BITS_MIN 2048
 #define RSA_BITS_MAX 8192
 #define P256_BYTES   32 /* of a coordinate, and of each half of a signature */
 #define CLEANUP(fn)  __attribute__((cleanup(fn)))
-
-struct hfd_jwt_key {
-        EVP_PKEY *pkey; /* owned */
-        bool is_ec, is_private;
-        char id[HFD_JWT_KEY_ID_MAX];
-};
 
 static void bn_cleanup(BIGNUM **number) { BN_free(*number); }
 static void context_cleanup(EVP_MD_CTX **context) { EVP_MD_CTX_free(*context); }
@@ -111,9 +106,8 @@ static EVP_PKEY *read_part(const char *name, const unsigned char *der, long n, b
         return NULL;
 }
 
-/* Takes ownership of pkey. */
-static int make_key(EVP_PKEY *pkey, bool is_private, struct hfd_jwt_key **ret_key,
-                    struct hf_status *reterr_status) {
+int hfd_jwt_key_make(EVP_PKEY *pkey, bool is_private, struct hfd_jwt_key **ret_key,
+                     struct hf_status *reterr_status) {
         struct hfd_jwt_key *key = calloc(1, sizeof *key);
         bool is_ec = false;
         const char *fault = find_fault(pkey, &is_ec);
@@ -154,7 +148,7 @@ static int read_next(BIO *bio, struct hfd_jwt_key **ret_key, struct hf_status *r
         OPENSSL_free(header);
         OPENSSL_clear_free(der, (size_t)n);
         if (pkey)
-                return make_key(pkey, is_private, ret_key, reterr_status);
+                return hfd_jwt_key_make(pkey, is_private, ret_key, reterr_status);
         if (skip)
                 return HF_E_EXISTS;
         return hf_fail(reterr_status, HF_E_INVALID,

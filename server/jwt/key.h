@@ -12,10 +12,11 @@
 
 #include <holdfast/error.h>
 
+struct hf__json;
 struct hf__strbuf;
 struct hfd_jwt_key;
 
-#define HFD_JWT_KEY_ID_MAX    44   /* bytes, with the NUL */
+#define HFD_JWT_KEY_ID_MAX    256  /* bytes, with the NUL */
 #define HFD_JWT_SIGNATURE_MAX 1024 /* bytes: that of an RSA key with 8192 bits */
 
 /*
@@ -26,13 +27,20 @@ struct hfd_jwt_key;
  */
 int hfd_jwt_key_read(const char **at, struct hfd_jwt_key **ret_key,
                      struct hf_status *reterr_status);
+/*
+ * Makes the public key of a JWK (RFC 7517). Its id is the kid of the JWK, "" if it has none.
+ * HF_E_INVALID: it is malformed, not for signatures, or of another kind. -ENOMEM. The caller frees
+ * the key.
+ */
+int hfd_jwt_key_of_jwk(const struct hf__json *jwk, struct hfd_jwt_key **ret_key);
 /* Accepts NULL, returns NULL. */
 struct hfd_jwt_key *hfd_jwt_key_free(struct hfd_jwt_key *key);
 
 bool hfd_jwt_key_is_private(const struct hfd_jwt_key *key);
 /* "RS256" or "ES256". */
 const char *hfd_jwt_key_algorithm(const struct hfd_jwt_key *key);
-/* The kid: the base64url of the SHA-256 of the public key in DER, as kube-apiserver has it. */
+/* The kid: that of the JWK, or the base64url of the SHA-256 of the public key in DER, as
+ * kube-apiserver has it. */
 const char *hfd_jwt_key_id(const struct hfd_jwt_key *key);
 
 /* Signs n bytes with a private key. 0, or -EIO: OpenSSL failed. */

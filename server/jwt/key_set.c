@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sets of keys. Invariant: no two keys of a set have the same id. */
+/* Sets of keys. Invariant: no two keys of a set have the same id, unless they come from a JWK Set,
+ * whose maker chooses the ids. */
 #include "server/jwt/key_set.h"
 
 #include <assert.h>
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/strbuf.h"
 #include "server/jwt/verified.h"
 
@@ -106,6 +108,34 @@ int hfd_jwt_key_set_add(struct hfd_jwt_key_set *set, const char *name, const cha
                                "RSA key or an ECDSA key of the curve P-256",
                                name);
         return hf_fail(reterr_status, r, "%.400s has no usable key: %.200s", name, why.message);
+}
+
+int hfd_jwt_key_set_add_jwks(struct hfd_jwt_key_set *set, const struct hf__json *jwks,
+                             const char *algorithms, size_t *ret_n) {
+        const struct hf__json *keys = hf__json_get(jwks, "keys");
+
+        *ret_n = 0;
+        if (!hf__json_is_array(keys))
+                return 0;
+        for (const struct hf__json *m = hf__json_first(keys); m && set->n < HFD_JWT_KEYS_MAX;
+             m = hf__json_next(m)) {
+                int r = hfd_jwt_key_of_jwk(m, &set->keys[set->n]);
+                if (r == -ENOMEM)
+                        return r;
+                if (r != 0)
+                        continue;
+                if (strstr(algorithms, hfd_jwt_key_algorithm(set->keys[set->n]))) {
+                        set->n++;
+                        (*ret_n)++;
+                } else {
+                        set->keys[set->n] = hfd_jwt_key_free(set->keys[set->n]);
+                }
+        }
+        return 0;
+}
+
+bool hfd_jwt_key_set_has(const struct hfd_jwt_key_set *set, const char *id) {
+        return find_key(set, id) < set->n;
 }
 
 const struct hfd_jwt_key *hfd_jwt_key_set_signer(const struct hfd_jwt_key_set *set) {

@@ -11,6 +11,7 @@
 
 #include "server/jwt/key.h"
 
+struct hf__json;
 struct hf__strbuf;
 struct hfd_jwt_key_set;
 struct hfd_jwt_verified;
@@ -31,6 +32,13 @@ struct hfd_jwt_key_set *hfd_jwt_key_set_unref(struct hfd_jwt_key_set *set);
  */
 int hfd_jwt_key_set_add(struct hfd_jwt_key_set *set, const char *name, const char *pem, bool signs,
                         struct hf_status *reterr_status);
+
+/* Adds the keys of a JWK Set that can be used, up to HFD_JWT_KEYS_MAX. algorithms: those that are
+ * accepted, comma separated ("RS256,ES256"). *ret_n: how many were added. 0 or -ENOMEM. */
+int hfd_jwt_key_set_add_jwks(struct hfd_jwt_key_set *set, const struct hf__json *jwks,
+                             const char *algorithms, size_t *ret_n);
+/* Whether a key has this id. */
+bool hfd_jwt_key_set_has(const struct hfd_jwt_key_set *set, const char *id);
 
 /* The key that signs; NULL = none. Borrowed. */
 const struct hfd_jwt_key *hfd_jwt_key_set_signer(const struct hfd_jwt_key_set *set);

@@ -267,6 +267,8 @@ static void on_deleted(struct hfd_request *request, const struct hfd_response *r
         pthread_mutex_lock(&sweep->mu);
         assert(sweep->n_running > 0);
         sweep->fence_compared |= response->fence_compared;
+        hfd_admission_notes_merge(&sweep->request->notes, &slot->request.notes);
+        hfd_admission_notes_done(&slot->request.notes);
         if (response->status.error || !sweep->keeps_objects)
                 sweep->objects[slot->index] = hfd_object_unref(sweep->objects[slot->index]);
         if (response->status.error && response->status.error != HF_E_NOT_FOUND && !sweep->failed) {
@@ -349,6 +351,11 @@ static struct sweep *sweep_new(struct hfd_registry *registry, struct hfd_request
                                                      .body = request->body,
                                                      .n_body = request->n_body,
                                                      .fence = request->fence,
+                                                     .authorizer = request->authorizer,
+                                                     .requester = request->requester,
+                                                     .in_process = request->in_process,
+                                                     .skips_admission = request->skips_admission,
+                                                     .of_collection = true,
                                                      .deadline = request->deadline,
                                                      .done = on_deleted};
                 slot->sweep = sweep;

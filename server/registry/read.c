@@ -30,6 +30,7 @@
 
 #include "server/cacher/sync/store_request.h"
 #include "server/cacher/sync/stored_value.h"
+#include "server/registry/convert/convert.h"
 #include "server/registry/list/table.h"
 #include "server/resources/forms/conversion.h"
 #include "server/resources/stored_object.h"
@@ -135,8 +136,9 @@ static struct hf__buf *get_bytes(const struct hfd_resource *resource, struct hfd
         return bytes;
 }
 
-/* Consumes the reference to object; NULL: there is no such object. */
-static void finish_get(struct hfd_read *read, struct hfd_object *object) {
+/* Consumes the reference to object, which has the version of the request or needs none; NULL:
+ * there is no such object. */
+static void respond(struct hfd_read *read, struct hfd_object *object) {
         struct hfd_response response = {0};
         const struct hfd_request *request = read->request;
         char meta[64];
@@ -155,6 +157,42 @@ static void finish_get(struct hfd_read *read, struct hfd_object *object) {
         }
         hfd_object_unref(object);
         hfd_read_finish(read, &response);
+}
+
+static void on_converted(void *ctx, const struct hfd_response *failure) {
+        struct hfd_read *read = ctx;
+        struct hfd_object *object = read->object;
+
+        read->object = NULL;
+        if (!failure) {
+                respond(read, object);
+                return;
+        }
+        struct hfd_response response = *failure;
+        hf__buf_ref(response.body);
+        hfd_object_unref(object);
+        hfd_read_finish(read, &response);
+}
+
+/* Consumes the reference to object; NULL: there is no such object. */
+static void finish_get(struct hfd_read *read, struct hfd_object *object) {
+        const struct hfd_request *request = read->request;
+
+        read->object = object;
+        if (object && hfd_read_needs_version(request)) {
+                const struct hfd_convert convert = {.row = request->resource,
+                                                    .objects = &read->object,
+                                                    .n = 1,
+                                                    .deadline = request->deadline,
+                                                    .owner = request->owner,
+                                                    .done = on_converted,
+                                                    .ctx = read};
+                if (!hfd_convert_start(read->registry, &convert))
+                        return;
+        }
+        object = read->object;
+        read->object = NULL;
+        respond(read, object);
 }
 
 static void on_store_get(void *ctx, const struct hfd_store_reply *reply) {

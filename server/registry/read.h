@@ -13,6 +13,7 @@
 #include "server/cacher/sync/consistent_read.h"
 #include "server/registry/registry.h"
 #include "server/registry/request.h"
+#include "server/resources/forms/conversion.h"
 
 /*
  * Receives the objects that a list has selected. It owns the array and the references in it, and
@@ -32,12 +33,20 @@ struct hfd_read {
         struct hfd_registry *registry;
         struct hfd_request *request; /* borrowed until done */
         bool too_large_if_late; /* if a filled cache, or else the store, is too late: respond 504 */
+        struct hfd_object *object; /* owned; of a get, while a webhook converts it */
 
         /* Only used by a list. */
         uint64_t at;                    /* exactly this revision; 0 = any that is new enough */
         hfd_list_objects_fn on_objects; /* receives the objects; NULL = send a response */
         struct hfd_read_range range[];  /* one for a list; a get saves the memory and has none */
 };
+
+/* Whether a webhook may have to convert the objects before the response shows them
+ * (convert/convert.h). Metadata alone is shown as it is stored. */
+static inline bool hfd_read_needs_version(const struct hfd_request *request) {
+        return hfd_conversion_is_elsewhere(request->resource) &&
+               request->format != HFD_AS_PARTIAL && !request->takes_any_version;
+}
 
 /* Carries out a get. request->done is called once, perhaps before this returns. Thread: any. */
 void hfd_read_get(struct hfd_registry *registry, struct hfd_request *request);

@@ -39,8 +39,13 @@ int hfd_registry_new(const struct hf_host *host, struct hfd_cacher *cacher,
         *registry = (struct hfd_registry){.host = host,
                                           .cacher = cacher,
                                           .prefix = hfd_cacher_prefix(cacher)};
+        int r = hfd_convert_turns_init(&registry->convert_turns);
+        if (r != 0) {
+                free(registry);
+                return r;
+        }
         hfd_quota_turns_init(&registry->turns);
-        int r = hfd_renderings_new(registry, &registry->renderings);
+        r = hfd_renderings_new(registry, &registry->renderings);
         if (r == 0)
                 r = hfd_work_pool_new(host, WORK_THREADS, WORK_NICE, &registry->work);
         if (r != 0) {
@@ -51,12 +56,19 @@ int hfd_registry_new(const struct hf_host *host, struct hfd_cacher *cacher,
         return 0;
 }
 
+void hfd_registry_use_webhooks(struct hfd_registry *registry, struct hfd_outbound *outbound,
+                               const struct hfd_service_resolver *services) {
+        registry->outbound = outbound;
+        registry->services = services;
+}
+
 struct hfd_registry *hfd_registry_free(struct hfd_registry *registry) {
         if (!registry)
                 return NULL;
         hfd_work_pool_free(registry->work);
         hfd_renderings_free(registry->renderings);
         hfd_quota_turns_done(&registry->turns);
+        hfd_convert_turns_done(&registry->convert_turns);
         free(registry);
         return NULL;
 }

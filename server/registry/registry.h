@@ -10,31 +10,38 @@
  * follows. The differences between kinds are in the resource table and in the strategies
  * (resources/).
  *
- * Thread: apart from the turns of quotas, the registry is immutable after new. It owns a pool of
- * threads (work_pool.h) for large work. A request belongs to one thread at a time: the caller's,
- * and later a thread of the store, of the cacher or of the pool that runs a callback of the
- * request. Nothing here blocks, except freeing a loopback client or the registry.
+ * Thread: apart from the turns of quotas and a number, the registry is immutable after new. It owns
+ * a pool of threads (work_pool.h) for large work. A request belongs to one thread at a time: the
+ * caller's, and later a thread of the store, of the cacher or of the pool that runs a callback of
+ * the request. Nothing here blocks, except freeing a loopback client or the registry.
  *
  * Invariants: every request except a watch gets exactly one response. If the response to a write is
  * a success, the store has committed the write, under the fence of the request if it has one. A dry
  * run is the exception: it commits nothing.
  */
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include <holdfast/host.h>
 
 #include "server/cacher/cacher.h"
+#include "server/registry/convert/convert_turns.h"
 #include "server/registry/write/quota/quota_turns.h"
 
 /* Default time limits: of a request, and of a deletecollection. */
 #define HFD_REGISTRY_DEADLINE                   (10 * HF_NSEC_PER_SEC)
 #define HFD_REGISTRY_DELETE_COLLECTION_DEADLINE (60 * HF_NSEC_PER_SEC)
+/* Of a write that waits for webhooks, as in Kubernetes. */
+#define HFD_REGISTRY_ADMISSION_DEADLINE (34 * HF_NSEC_PER_SEC)
 
+struct hfd_admission_chain;
 struct hfd_request;
 struct hfd_response;
 struct hfd_watcher;
 struct hfd_watcher_sink;
+struct hfd_outbound;
 struct hfd_renderings;
+struct hfd_service_resolver;
 struct hfd_work_pool;
 
 struct hfd_registry {
@@ -44,11 +51,23 @@ struct hfd_registry {
         struct hfd_renderings *renderings; /* owned; lists and initial events that are being read */
         struct hfd_quota_turns turns;      /* of creates that the same quotas count */
         const char *prefix;                /* of all keys: "/registry"; borrowed from the cacher */
+        /* Borrowed; set before requests are served; NULL = nobody is asked about writes. */
+        struct hfd_admission_chain *admission;
+        /* Borrowed; how webhooks are called. NULL = they cannot be, or no service is named. */
+        struct hfd_outbound *outbound;
+        const struct hfd_service_resolver *services;
+        atomic_uint
+                n_conversions; /* calls of conversion webhooks for requests that are under way */
+        struct hfd_convert_turns convert_turns; /* and for watches */
 };
 
 /* Starts the threads of the pool. host and cacher outlive the registry. 0 or -errno. */
 int hfd_registry_new(const struct hf_host *host, struct hfd_cacher *cacher,
                      struct hfd_registry **ret_registry);
+/* Lets the registry call webhooks. Both outlive it; services may be NULL. Call it before the first
+ * request. */
+void hfd_registry_use_webhooks(struct hfd_registry *registry, struct hfd_outbound *outbound,
+                               const struct hfd_service_resolver *services);
 /* The HTTP server and all loopback clients must be gone. Accepts NULL; returns NULL. */
 struct hfd_registry *hfd_registry_free(struct hfd_registry *registry);
 

@@ -15,6 +15,7 @@
 
 #include <holdfast/fence.h>
 
+#include "server/admission/notes.h"
 #include "server/auth/user.h"
 #include "server/patch/patch.h"
 #include "server/registry/options.h"
@@ -61,20 +62,33 @@ struct hfd_request {
         size_t n_body;
         const char *agent;            /* borrowed until done; the User-Agent; NULL = none */
         const struct hf_fence *fence; /* borrowed until done; NULL = not fenced */
-        /* For writes that grant rights. requester NULL = all rights. Both are borrowed until
-         * done. */
+        /* For writes. requester NULL = the server itself, which has all rights. Both are borrowed
+         * until done. */
         struct hfd_authorizer *authorizer;
         const struct hfd_requester *requester;
-        bool in_process; /* for a watch: it is from the loopback client */
+        bool in_process; /* it is from the loopback client */
+        /* Of a write: admission is not asked. It was asked about the request that this one is a
+         * step of, or nobody may hinder it (admit.h). */
+        bool skips_admission;
+        /* For a delete that is a step of a deletecollection: admission sees no name, as in
+         * Kubernetes. */
+        bool of_collection;
+        /* A read takes objects in the version in which they are stored, if a webhook would have to
+         * convert them: the server's own controllers must not wait for it, and read only metadata.
+         */
+        bool takes_any_version;
         /* A get without a resourceVersion reads the store, not the cache: an elector must not wait
          * for the watch that brings everybody's objects. */
         bool from_store;
         hf_nsec deadline;             /* boot time */
+        hf_nsec longest_deadline;     /* the deadline, if webhooks are called; 0 = the same */
         uint64_t owner;               /* for turns in the pool of threads; hfd_work_owner */
         const atomic_bool *abandoned; /* borrowed until done; nobody waits any more; NULL = never */
         bool on_pool;                 /* the caller is a thread of the pool of threads */
         /* A large list sets list_body instead of the response's body, and done owns it. */
         bool takes_list_body;
         struct hfd_list_body *list_body;
+        /* Of a write: what admission adds to the response. Whoever fills the request frees it. */
+        struct hfd_admission_notes notes;
         void (*done)(struct hfd_request *request, const struct hfd_response *response);
 };

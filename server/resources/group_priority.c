@@ -37,7 +37,7 @@ static int version_priority(const struct hfd_resource *row) {
         if (!*row->group)
                 return 1;
         if (strcmp(row->group, "autoscaling") == 0)
-                return 30;
+                return strcmp(row->version, "v2") == 0 ? 30 : 15;
         if (strcmp(row->group, "flowcontrol.apiserver.k8s.io") == 0)
                 return 21;
         if (strcmp(row->version, "v1beta1") == 0)

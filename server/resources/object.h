@@ -30,8 +30,9 @@ struct hf__json;
 struct hfd_object_frames;
 
 struct hfd_object {
-        /* A counted reference. Of a custom resource: the storage row whose form the object has, or
-         * the permanent row of its slot while its definition is not known. */
+        /* A counted reference. Of a custom resource: the storage row whose form the object has (if
+         * a webhook converts the kind: the row of the object's version), or the permanent row of
+         * its slot while its definition is not known. */
         const struct hfd_resource *resource;
         uint64_t revision;
         /* Owned; the served bytes. In the placeholders below NULL, or a text that is no object. */

@@ -45,53 +45,55 @@ int hfd_object_key(const char *prefix, const struct hfd_resource *resource, cons
         return n > 0 ? 0 : HF_E_TOO_LARGE;
 }
 
-/*
- * The slot of a key "GROUP/PLURAL/[NAMESPACE/]NAME" whose group has a dot. As above.
- */
-static const struct hfd_resource *parse_custom_key(struct hfd_custom_table *table, const char *key,
-                                                   const char **ret_path) {
-        char group[HF_NAME_MAX + 1], plural[HF_NAME_MAX + 1];
-        const struct hfd_resource *slot;
-        size_t n_group = strcspn(key, "/");
+bool hfd_object_key_custom(const char *prefix, const char *key, struct hfd_custom_key *ret_custom) {
+        size_t n_prefix = strlen(prefix);
 
-        *ret_path = key;
-        if (n_group >= sizeof group || key[n_group] != '/' || !memchr(key, '.', n_group))
-                return NULL;
-        const char *at = key + n_group + 1;
-        size_t n_plural = strcspn(at, "/");
-        if (n_plural == 0 || n_plural >= sizeof plural || at[n_plural] != '/')
-                return NULL;
-        const char *path = at + n_plural + 1, *slash = strchr(path, '/');
+        if (strncmp(key, prefix, n_prefix) != 0 || key[n_prefix] != '/')
+                return false;
+        const char *group = key + n_prefix + 1;
+        size_t n_group = strcspn(group, "/");
+        if (n_group >= sizeof ret_custom->group || group[n_group] != '/' ||
+            !memchr(group, '.', n_group))
+                return false;
+        const char *plural = group + n_group + 1;
+        size_t n_plural = strcspn(plural, "/");
+        if (n_plural == 0 || n_plural >= sizeof ret_custom->plural || plural[n_plural] != '/')
+                return false;
+        const char *path = plural + n_plural + 1, *slash = strchr(path, '/');
         if (!*path || *path == '/' || (slash && (!slash[1] || strchr(slash + 1, '/'))))
-                return NULL;
-        memcpy(group, key, n_group);
-        group[n_group] = '\0';
-        memcpy(plural, at, n_plural);
-        plural[n_plural] = '\0';
-        int r = hfd_custom_table_slot(table, group, plural, &slot);
-        *ret_path = r == 0 ? path : NULL;
-        return slot;
+                return false;
+        memcpy(ret_custom->group, group, n_group);
+        ret_custom->group[n_group] = '\0';
+        memcpy(ret_custom->plural, plural, n_plural);
+        ret_custom->plural[n_plural] = '\0';
+        ret_custom->path = path;
+        return true;
 }
 
 const struct hfd_resource *hfd_object_key_parse(const char *prefix, struct hfd_custom_table *table,
                                                 const char *key, const char **ret_path) {
         size_t n, n_prefix = strlen(prefix);
-        const struct hfd_resource *rows = hfd_resources(&n);
+        const struct hfd_resource *rows = hfd_resources(&n), *slot = NULL;
+        struct hfd_custom_key custom;
 
         *ret_path = key;
         if (strncmp(key, prefix, n_prefix) != 0 || key[n_prefix] != '/')
                 return NULL;
-        key += n_prefix + 1;
+        const char *below = key + n_prefix + 1;
         for (size_t i = 0; i < n; i++) {
                 /* Of several versions of a kind, only one row stores the objects. */
                 bool stores = rows[i].storage && !rows[i].conversion;
                 size_t n_storage = stores ? strlen(rows[i].storage) : 0;
-                if (n_storage == 0 || strncmp(key, rows[i].storage, n_storage) != 0 ||
-                    key[n_storage] != '/')
+                if (n_storage == 0 || strncmp(below, rows[i].storage, n_storage) != 0 ||
+                    below[n_storage] != '/')
                         continue;
-                *ret_path = key + n_storage + 1;
+                *ret_path = below + n_storage + 1;
                 bool has_ns = strchr(*ret_path, '/') != NULL;
                 return **ret_path && has_ns == rows[i].namespaced ? &rows[i] : NULL;
         }
-        return table ? parse_custom_key(table, key, ret_path) : NULL;
+        if (!table || !hfd_object_key_custom(prefix, key, &custom))
+                return NULL;
+        int r = hfd_custom_table_slot(table, custom.group, custom.plural, &slot);
+        *ret_path = r == 0 ? custom.path : NULL;
+        return r == 0 ? slot : NULL;
 }

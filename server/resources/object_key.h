@@ -49,3 +49,15 @@ int hfd_object_key(const char *prefix, const struct hfd_resource *resource, cons
  */
 const struct hfd_resource *hfd_object_key_parse(const char *prefix, struct hfd_custom_table *table,
                                                 const char *key, const char **ret_path);
+
+/* The parts of a custom resource's key. */
+struct hfd_custom_key {
+        char group[HF_NAME_MAX + 1], plural[HF_NAME_MAX + 1];
+        const char *path; /* points into the key */
+};
+/*
+ * Splits a key PREFIX/GROUP/PLURAL/[NAMESPACE/]NAME whose group has a dot. False: it has another
+ * form. Call it for keys of which hfd_object_key_parse knows no resource: the keys of some built-in
+ * resources have this form, too.
+ */
+bool hfd_object_key_custom(const char *prefix, const char *key, struct hfd_custom_key *ret_custom);

@@ -77,6 +77,12 @@ struct hfd_conversion {
         const char *group, *version; /* of the row that stores the objects */
         const struct hfd_renamed *renamed;
         size_t n_renamed;
+        /* What else differs: they bring an object from one form into the other. 0 or -ENOMEM. NULL
+         * = nothing. */
+        int (*from_stored)(struct hf__json *object), (*to_stored)(struct hf__json *object);
+        /* With those: members of spec and status that stand for each other, in managedFields. */
+        const struct hfd_renamed *spec_fields, *status_fields;
+        size_t n_spec_fields, n_status_fields;
 };
 
 struct hfd_resource {

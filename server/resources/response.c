@@ -48,9 +48,10 @@ static void put_member(struct hf__strbuf *s, const char *comma, const char *key,
 static void put_cause(struct hf__strbuf *s, const char *comma, const char *reason, const char *text,
                       const char *field) {
         hf__strbuf_puts(s, comma);
-        put_member(s, "{", "reason", reason);
-        put_member(s, ",", "message", text);
-        if (field)
+        if (*reason)
+                put_member(s, "{", "reason", reason);
+        put_member(s, *reason ? "," : "{", "message", text);
+        if (field && (*field || *reason))
                 put_member(s, ",", "field", field);
         hf__strbuf_putc(s, '}');
 }
@@ -112,7 +113,8 @@ void hfd_response_status(struct hfd_response *response, int error, int code, con
                 put_member(&s, "", "continue", details->continue_token);
         hf__strbuf_puts(&s, "},\"status\":\"Failure\"");
         put_member(&s, ",", "message", message);
-        put_member(&s, ",", "reason", reason);
+        if (*reason)
+                put_member(&s, ",", "reason", reason);
         if (details)
                 put_details(&s, details);
         hf__strbuf_printf(&s, ",\"code\":%d}\n", code);

@@ -35,7 +35,8 @@ void hfd_response_ok(struct hfd_response *response, int code, struct hf__buf *bo
 struct hfd_details {
         const char *name, *group;
         const char *kind;         /* the plural; the Kind in a 422 */
-        const char *cause_reason; /* a single cause; NULL = none, and ignore the next two members */
+        const char *cause_reason; /* a single cause; "" = it has no reason; NULL = there is none,
+                                   * and the next two members are ignored */
         const char *cause_text;
         const char *cause_field;
         const struct hfd_causes *causes; /* a list, which follows the single cause */
@@ -43,7 +44,8 @@ struct hfd_details {
         const char *continue_token; /* metadata.continue of a 410 */
 };
 
-/* Any failure. error: HF_E_* or -errno, for callers in the process. details may be NULL. */
+/* Any failure. error: HF_E_* or -errno, for callers in the process. reason "" = none. details may
+ * be NULL. */
 void hfd_response_status(struct hfd_response *response, int error, int code, const char *reason,
                          const char *message, const struct hfd_details *details);
 /* 400; the message is cut to 1023 bytes. */

@@ -111,7 +111,8 @@ static int decode_bytes(struct decoder *d, const struct hf__json *value) {
         return HF_E_INVALID;
 }
 
-/* Parses a text, or another value as it would be printed. Returns NULL or the message. */
+/* Parses a quantity from a text or, as Go does, from the JSON text of another value. Returns NULL
+ * or the message. */
 static const char *parse_quantity(const struct hf__json *value, struct hfd_quantity *ret_quantity) {
         struct hf__strbuf printed = {.max = HFD_QUANTITY_INPUT_MAX + 1};
         const char *text = hf__json_text(value);
@@ -264,8 +265,9 @@ static int decode_value(struct decoder *d, const struct hfd_schema *schema, stru
 }
 
 /*
- * An object, or another value. Go decodes these types with code of their own, which does not report
- * the unknown fields of the object, ignores what is no list, and reports what is no boolean.
+ * Decodes a value that is an object or of another type. Go has special code for these types: it
+ * does not report unknown fields of the object, it ignores a value that should be a list and is
+ * not, and it reports a value that should be a boolean and is not.
  */
 static int decode_either(struct decoder *d, const struct hfd_schema *schema,
                          struct hf__json *container, struct hf__json *member,

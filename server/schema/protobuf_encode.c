@@ -283,24 +283,20 @@ static void put_field(struct hf__strbuf *s, const struct hfd_schema_field *f,
 static void put_fields(struct hf__strbuf *s, const struct hfd_schema *schema, unsigned embedded_tag,
                        const struct hf__json *json) {
         const struct hfd_schema_field *by_tag[HFD_PROTOBUF_TAGS] = {NULL};
-        uint64_t embedded = 0; /* a set of numbers */
 
-        _Static_assert(HFD_PROTOBUF_TAGS == 64, "a set of numbers has 64 bits");
         for (size_t i = 0; i < schema->n_fields; i++) {
                 const struct hfd_schema_field *f = &schema->fields[i];
-                assert(f->protobuf_tag < HFD_PROTOBUF_TAGS && f->embedded_tag < HFD_PROTOBUF_TAGS);
+                assert(f->protobuf_tag < HFD_PROTOBUF_TAGS);
                 if (f->embedded_tag == embedded_tag)
                         by_tag[f->protobuf_tag] = f;
-                else if (embedded_tag == 0)
-                        embedded |= UINT64_C(1) << f->embedded_tag;
         }
         for (unsigned tag = 1; tag < HFD_PROTOBUF_TAGS; tag++) {
                 size_t start = s->n;
                 if (by_tag[tag])
                         put_field(s, by_tag[tag], hf__json_get(json, by_tag[tag]->name));
-                if ((embedded >> tag & 1) == 0)
+                if (!hfd_schema_embeds(schema, embedded_tag, tag))
                         continue;
-                put_fields(s, schema, tag, json);
+                put_fields(s, schema, HFD_EMBEDDED_IN(embedded_tag, tag), json);
                 hfd_protobuf_wrap(s, tag, start);
         }
 }

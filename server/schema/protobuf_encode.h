@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Encodes JSON as Kubernetes' protobuf by the schema of a kind. server/handlers/protobuf_body.h
- * decodes. The bytes are those that Kubernetes' generated Go code writes for the same object, so
- * that clients and proxies may compare them.
+ * Encodes JSON as Kubernetes' protobuf by the schema of a kind. The decoder is in
+ * server/handlers/protobuf_body.h. The bytes are those that Kubernetes' generated Go code writes
+ * for the same object, so that clients and proxies may compare them.
  *
  * Errors are kept in the buffer (strbuf.h). Pure. Thread: owner of the arguments.
  */

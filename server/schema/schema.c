@@ -66,11 +66,17 @@ const struct hfd_schema_field *hfd_schema_field_by_tag(const struct hfd_schema *
         return NULL;
 }
 
-bool hfd_schema_embeds(const struct hfd_schema *schema, unsigned tag) {
+bool hfd_schema_embeds(const struct hfd_schema *schema, unsigned outer, unsigned tag) {
         assert(schema->type == HFD_SCHEMA_STRUCT);
-        for (size_t i = 0; tag != 0 && i < schema->n_fields; i++)
-                if (schema->fields[i].embedded_tag == tag)
+        if (tag == 0 || tag >= HFD_EMBEDDED_MAX || outer >= HFD_EMBEDDED_MAX)
+                return false;
+        for (size_t i = 0; i < schema->n_fields; i++) {
+                unsigned embedded = schema->fields[i].embedded_tag;
+
+                if (outer == 0 ? embedded % HFD_EMBEDDED_MAX == tag
+                               : embedded == HFD_EMBEDDED_IN(outer, tag))
                         return true;
+        }
         return false;
 }
 

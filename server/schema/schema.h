@@ -66,7 +66,8 @@ struct hfd_schema_field {
         unsigned short protobuf_tag; /* the field's number in protobuf; 0 = not in protobuf */
         unsigned char flags;
         /* In protobuf the field is not in the message of the struct, but in an inner message with
-         * this number: Go's embedded struct. 0 = it is in the message itself. */
+         * this number, below 16: Go's embedded struct. 0 = it is in the message itself. In an inner
+         * message of an inner message: HFD_EMBEDDED_IN. */
         unsigned char embedded_tag;
         /* If the field is a key of a list (HFD_LIST_MAP): the value that the key has in an element
          * that omits it; NULL = none. A container's port without a protocol has "TCP". */
@@ -100,8 +101,13 @@ const struct hfd_schema_field *hfd_schema_field(const struct hfd_schema *schema,
  * inner message. NULL = there is no such field. Takes linear time. */
 const struct hfd_schema_field *hfd_schema_field_by_tag(const struct hfd_schema *schema,
                                                        unsigned embedded_tag, unsigned tag);
-/* Whether the number is that of an inner message of the STRUCT (embedded_tag). */
-bool hfd_schema_embeds(const struct hfd_schema *schema, unsigned tag);
+/* Whether the message of the STRUCT (outer 0), or its inner message with the number `outer`, has an
+ * inner message with the number `tag`. */
+bool hfd_schema_embeds(const struct hfd_schema *schema, unsigned outer, unsigned tag);
+/* The embedded_tag of the fields of the inner message `tag` within that with the number `outer`, or
+ * 0. */
+#define HFD_EMBEDDED_IN(outer, tag) ((outer) == 0 ? (tag) : (outer) + 16 * (tag))
+#define HFD_EMBEDDED_MAX            16 /* numbers of inner messages are below it */
 /* The schema of the value under a key of a STRUCT or a MAP. NULL = the STRUCT has no such field, or
  * schema is of another type, or NULL: so a walk by keys needs no check at each step. */
 const struct hfd_schema *hfd_schema_of_member(const struct hfd_schema *schema, const char *key);

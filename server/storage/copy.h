@@ -13,38 +13,31 @@
  * the keys that it writes do not exist. So it overwrites neither another copy nor another program's
  * object.
  *
- * The source is read at one revision. At the end its keys are listed once more: if one of them was
- * written or deleted meanwhile, the copy fails.
+ * The source is read at one revision (copy_source.h). At the end its keys are listed once more: if
+ * one of them was written or deleted meanwhile, the copy fails.
  *
- * Keeps all keys with their revisions in memory, and a few values. Blocks; logs nothing. Thread:
- * any.
+ * The source has all keys with their revisions in memory; the copy adds a few values. Blocks; logs
+ * nothing. Thread: any.
  */
-#include "server/storage/store.h"
+#include "server/storage/copy_source.h"
 
 struct hfd_copy {
-        struct hfd_store *from, *to; /* borrowed */
-        const char *prefix;          /* borrowed */
+        const struct hfd_copy_source *source; /* borrowed, and its store */
+        struct hfd_store *to;                 /* borrowed */
         /* Called at the beginning and after each percent. NULL = no callback. */
         void (*on_progress)(void *ctx, size_t n_copied, size_t n_keys);
         void *ctx;
 };
 
 struct hfd_copy_result {
-        size_t n_keys;     /* keys that were found in the source */
-        uint64_t revision; /* the revision at which the source was read */
-        bool incomplete;   /* the target may have keys of the copy, but not all */
+        bool incomplete; /* the target may have keys of the copy, but not all */
 };
 
 /*
- * 0, HF_E_EXISTS (the target is not empty; it was not changed), HF_E_NOT_FOUND (the source has no
- * such keys), HF_E_CONFLICT (the source or the target was written to meanwhile), HF_E_GONE (the
- * source was compacted meanwhile), HF_E_INVALID (the source is an incomplete copy itself),
- * HF_E_TOO_LARGE (the prefix, or a value for the target), the error of a store that did not work
- * for 20 s, or -errno.
+ * 0, HF_E_EXISTS (the target is not empty; it was not changed), HF_E_CONFLICT (the source or the
+ * target was written to meanwhile), HF_E_GONE (the source was compacted meanwhile), HF_E_TOO_LARGE
+ * (the prefix, or a value for the target), the error of a store that did not work for 20 s, or
+ * -errno.
  */
 int hfd_copy_run(const struct hfd_copy *copy, struct hfd_copy_result *ret_result,
                  struct hf_status *reterr_status);
-
-/* Whether the store is an incomplete copy. deadline: boot time. 0 or the store's error. */
-int hfd_copy_is_incomplete(struct hfd_store *store, const char *prefix, hf_nsec deadline,
-                           bool *ret_incomplete, struct hf_status *reterr_status);

@@ -19,12 +19,9 @@ static void print_progress(void *ctx, size_t n_copied, size_t n_keys) {
         (void)fprintf(stderr, "holdfastd store copy: %zu of %zu keys\n", n_copied, n_keys);
 }
 
-static int copy(struct hfd_store *from, struct hfd_store *to, const struct hfd_config *config,
+static int copy(const struct hfd_copy_source *source, struct hfd_store *to,
                 const struct hfd_location *target, struct hf_status *reterr_status) {
-        struct hfd_copy what = {.from = from,
-                                .to = to,
-                                .prefix = config->etcd_prefix,
-                                .on_progress = print_progress};
+        const struct hfd_copy what = {.source = source, .to = to, .on_progress = print_progress};
         struct hfd_copy_result result;
         struct hf_status why = {0};
         int r = hfd_copy_run(&what, &result, &why);
@@ -32,7 +29,8 @@ static int copy(struct hfd_store *from, struct hfd_store *to, const struct hfd_c
         if (r == 0)
                 (void)fprintf(stderr,
                               "holdfastd store copy: copied %zu keys of revision %llu to %s\n",
-                              result.n_keys, (unsigned long long)result.revision, target->text);
+                              source->n_entries, (unsigned long long)source->revision,
+                              target->text);
         else if (result.incomplete)
                 (void)hf_fail(reterr_status, r, "%s; %s is incomplete: %s before the next attempt",
                               why.message, target->text,
@@ -42,22 +40,35 @@ static int copy(struct hfd_store *from, struct hfd_store *to, const struct hfd_c
         return r;
 }
 
+/* Opening the target may create it, so the source is read first. */
+static int read_and_copy(const struct hf_host *host, const struct hfd_config *config,
+                         struct hfd_store *from, const struct hfd_location *target,
+                         struct hf_status *reterr_status) {
+        struct hfd_copy_source source;
+        struct hfd_store *to;
+        int r = hfd_copy_source_read(&source, from, config->etcd_prefix, reterr_status);
+
+        if (r == 0)
+                r = hfd_location_open(target, host, config, true, &to, reterr_status);
+        if (r == 0) {
+                r = copy(&source, to, target, reterr_status);
+                to->ops->free(to);
+        }
+        hfd_copy_source_deinit(&source);
+        return r;
+}
+
 static int open_and_copy(const struct hf_host *host, const struct hfd_config *config,
                          const struct hfd_location *source, const struct hfd_location *target,
                          struct hf_status *reterr_status) {
-        struct hfd_store *from, *to;
+        struct hfd_store *from;
         int r = source->file ? hfd_sqlite_check_unused(source->file, reterr_status) : 0;
 
+        if (r == 0)
+                r = hfd_location_open(source, host, config, false, &from, reterr_status);
         if (r != 0)
                 return r;
-        r = hfd_location_open(source, host, config, false, &from, reterr_status);
-        if (r != 0)
-                return r;
-        r = hfd_location_open(target, host, config, true, &to, reterr_status);
-        if (r == 0) {
-                r = copy(from, to, config, target, reterr_status);
-                to->ops->free(to);
-        }
+        r = read_and_copy(host, config, from, target, reterr_status);
         from->ops->free(from);
         return r;
 }

@@ -10,13 +10,14 @@
 #include <assert.h>
 #include <unistd.h>
 
-/* Without this macro every entry would have this file as its source location. */
-#define SD_JOURNAL_SUPPRESS_LOCATION
-#include <systemd/sd-journal.h>
+#include "server/systemd/systemd_library.h"
 
 #define JOURNAL_SOCKET "/run/systemd/journal/socket"
 
 bool hfd_journal_send(const struct iovec *fields, size_t n) {
         assert(n > 0);
-        return access(JOURNAL_SOCKET, W_OK) == 0 && sd_journal_sendv(fields, (int)n) == 0;
+        if (access(JOURNAL_SOCKET, W_OK) != 0)
+                return false;
+        const struct hfd_systemd_library *library = hfd_systemd_library();
+        return library && library->journal_sendv(fields, (int)n) == 0;
 }

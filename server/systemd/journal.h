@@ -13,6 +13,7 @@
 /*
  * Sends one entry. Each of the n fields is "NAME=value", borrowed until the function returns.
  * False: the journal did not accept the entry, and the caller should write it elsewhere. Allocates
- * nothing. Blocks while the journal's queue is full. Thread: any.
+ * nothing, except that the first call loads libsystemd. Blocks while the journal's queue is full.
+ * Thread: any.
  */
 bool hfd_journal_send(const struct iovec *fields, size_t n);

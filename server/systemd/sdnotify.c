@@ -24,11 +24,17 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
+#include "server/systemd/systemd_library.h"
+
 #define WAIT_S 5
 
 bool hfd_notify_supported(void) { return true; }
 
-void hfd_notify_warn_unsupported(const struct hf_log *log) { (void)log; }
+void hfd_notify_warn_unsupported(const struct hf_log *log) {
+        if (getenv("WATCHDOG_USEC") && !hfd_systemd_library())
+                hf_log(log, HF_LOG_WARNING, "holdfastd",
+                       "the watchdog gets no messages, because " HFD_SYSTEMD_LIBRARY_MISSING);
+}
 
 /* Connects to the service manager. -1: there is none. */
 static int connect_manager(void) {
@@ -111,9 +117,14 @@ void hfd_notify_watchdog(void) { send_message("WATCHDOG=1", MSG_DONTWAIT); }
 /* An invalid WATCHDOG_USEC counts as no watchdog. If the service manager expects messages all the
  * same, it restarts the process, which makes the mistake visible. */
 hf_nsec hfd_notify_watchdog_interval(void) {
+        const struct hfd_systemd_library *library;
         uint64_t usec;
 
-        if (sd_watchdog_enabled(0, &usec) <= 0 || usec > (uint64_t)INT64_MAX / HF_NSEC_PER_USEC)
+        if (!getenv("WATCHDOG_USEC"))
+                return 0;
+        library = hfd_systemd_library();
+        if (!library || library->watchdog_enabled(0, &usec) <= 0 ||
+            usec > (uint64_t)INT64_MAX / HF_NSEC_PER_USEC)
                 return 0;
         return (hf_nsec)(usec / 2) * HF_NSEC_PER_USEC;
 }
@@ -134,10 +145,19 @@ static void free_names(char **names) {
 }
 
 int hfd_notify_listen_fd(int *ret_fd, struct hf_status *reterr_status) {
+        const struct hfd_systemd_library *library;
         char **names = NULL, text[256];
-        int n = sd_listen_fds_with_names(1, &names);
         int r = 0;
 
+        *ret_fd = -1;
+        if (!getenv("LISTEN_PID") && !getenv("LISTEN_FDS"))
+                return 0;
+        library = hfd_systemd_library();
+        if (!library)
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "the service manager passed a socket, but " //
+                               HFD_SYSTEMD_LIBRARY_MISSING);
+        int n = library->listen_fds_with_names(1, &names);
         if (n < 0) {
                 r = hf_fail(reterr_status, HF_E_INVALID,
                             "LISTEN_FDS or LISTEN_PID in the environment is invalid: %s",
@@ -147,13 +167,14 @@ int hfd_notify_listen_fd(int *ret_fd, struct hf_status *reterr_status) {
                 r = hf_fail(reterr_status, HF_E_INVALID,
                             "the service manager passed %d sockets; holdfastd takes one: %s", n,
                             text);
-        } else if (n == 1 && sd_is_socket(SD_LISTEN_FDS_START, AF_UNSPEC, SOCK_STREAM, 1) <= 0) {
+        } else if (n == 1 &&
+                   library->is_socket(SD_LISTEN_FDS_START, AF_UNSPEC, SOCK_STREAM, 1) <= 0) {
                 r = hf_fail(reterr_status, HF_E_INVALID,
                             "the socket that the service manager passed is not a listening stream "
                             "socket: the socket unit needs ListenStream=");
         }
         free_names(names);
-        if (r == 0)
-                *ret_fd = n == 1 ? SD_LISTEN_FDS_START : -1;
+        if (r == 0 && n == 1)
+                *ret_fd = SD_LISTEN_FDS_START;
         return r;
 }

@@ -133,7 +133,7 @@ static int run(struct load *load, int argc, char **argv) {
                 load->page = strtoul(argv[3], NULL, 10);
                 request_page(load);
         } else {
-                (void)fprintf(stderr, "usage: size-load ENDPOINT write FIRST N NAMESPACES\n"
+                (void)fprintf(stderr, "usage: size-load STORE write FIRST N NAMESPACES\n"
                                       "       size-load STORE read PAGE\n");
                 return 2;
         }

@@ -266,6 +266,8 @@ def test_a_changed_definition_changes_its_objects(servers):
     a, b = servers
     define(servers, definition())
     ask(a, "POST", GADGETS, gadget("one", 1, tags=["x"]), expect=201)
+    document = "/openapi/v3/apis/example.com/v1"
+    assert all('"tags"' in server.get(document)[1] for server in servers)
 
     def change(spec):
         props = spec["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
@@ -274,6 +276,8 @@ def test_a_changed_definition_changes_its_objects(servers):
     update_definition(a, "gadgets.example.com", change)
     for server in servers:
         wait_until("the new form", lambda s=server: "weight" in s.get(f"{GADGETS}/one")[1])
+        wait_until("the new document", lambda s=server: '"weight"' in s.get(document)[1])
+        assert '"tags"' not in server.get(document)[1]
         assert ask(server, "GET", f"{GADGETS}/one")["spec"] == {"size": 1, "color": "red", "weight": 7}
     assert ask(b, "GET", GADGETS)["items"][0]["spec"]["weight"] == 7
 

@@ -124,6 +124,43 @@ def test_a_definition_without_objects_goes_at_once(cluster):
     wait_for(a, f"threes.{GROUP}", "Terminating", "False", "NeverEstablished")
 
 
+def test_each_version_has_an_api_service(cluster):
+    services = "/apis/apiregistration.k8s.io/v1/apiservices"
+    a = cluster.instance("a").wait_ready()
+    b = cluster.instance("b").wait_ready()
+    both = definition("widgets", "Widget")
+    both["spec"]["versions"].append({**both["spec"]["versions"][0], "name": "v2", "storage": False})
+    establish(a, both)
+    establish(b, definition("gadgets", "Gadget"))
+
+    def available(name):
+        found = get(b, f"{services}/{name}.{GROUP}")
+        conditions = (found or {}).get("status", {}).get("conditions") or []
+        return found and [(c["type"], c["status"], c["reason"]) for c in conditions] == [("Available", "True", "Local")]
+    for version in ("v1", "v2"):
+        wait_until(f"{version} to have an APIService", lambda v=version: available(v))
+    found = get(a, f"{services}/v2.{GROUP}")
+    assert found["spec"] == {"group": GROUP, "version": "v2", "groupPriorityMinimum": 1000, "versionPriority": 100}
+    assert found["metadata"]["labels"] == {"kube-aggregator.kubernetes.io/automanaged": "true"}
+    assert a.request("DELETE", f"{services}/v2.{GROUP}")[0] == 200
+    wait_until("it to be restored", lambda: available("v2") and get(b, f"{services}/v2.{GROUP}")["metadata"]["uid"] != found["metadata"]["uid"])
+
+    # A version that is not served any more has none.
+    both["spec"]["versions"][1]["served"] = False
+    patch(a, f"{DEFINITIONS}/widgets.{GROUP}", {"spec": {"versions": both["spec"]["versions"]}})
+    wait_until("the one of v2 to be gone", lambda: get(a, f"{services}/v2.{GROUP}") is None)
+    # Another definition still serves v1. The leader dies before that goes, too.
+    assert a.request("DELETE", f"{DEFINITIONS}/widgets.{GROUP}")[0] == 200
+    wait_until("widgets to be gone", lambda: get(a, f"{DEFINITIONS}/widgets.{GROUP}") is None)
+    assert available("v1")
+    leader, other = (a, b) if cluster.witness.holder().find("_a_") >= 0 else (b, a)
+    leader.send(signal.SIGKILL)
+    leader.wait()
+    assert other.request("DELETE", f"{DEFINITIONS}/gadgets.{GROUP}")[0] == 200
+    wait_until("the one of v1 to be gone", lambda: get(other, f"{services}/v1.{GROUP}") is None)
+    assert get(other, f"{services}/v1.rbac.authorization.k8s.io")
+
+
 def path(plural, ns="default", name="", group=GROUP):
     return f"/apis/{group}/v1" + (f"/namespaces/{ns}" if ns else "") + f"/{plural}" + (f"/{name}" if name else "")
 

@@ -35,13 +35,14 @@ def secret(name):
 class Keys:
     """The file of each instance."""
 
-    def __init__(self, cluster, name, *keys, **kwargs):
+    def __init__(self, cluster, name, *keys, resources=("secrets",), **kwargs):
         self.path = cluster.directory / f"{name}.keys"
+        self.resources = resources
         self.write(*keys)
         self.instance = cluster.instance(name, f"--encryption-provider-config={self.path}", **kwargs)
 
     def write(self, *keys):
-        self.path.write_text(json.dumps(configuration(*keys)))
+        self.path.write_text(json.dumps(configuration(*keys, resources=self.resources)))
 
     def set(self, *keys):
         done = "keys of the store reloaded"
@@ -205,6 +206,43 @@ def test_a_copy_of_the_store_is_read_with_the_same_keys():
         b.set("key1")
         assert password(b.instance, "one") == MARK
         wait_until("the namespace to be deleted", lambda: b.instance.get("/api/v1/namespaces/short")[0] == 404)
+
+
+def test_custom_resources_are_encrypted():
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"password": {"type": "string"}}}}}
+    definition = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "safes.example.com"},
+                  "spec": {"group": "example.com", "scope": "Namespaced", "names": {"plural": "safes", "kind": "Safe"},
+                           "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}]}}
+    safe = {"apiVersion": "example.com/v1", "kind": "Safe", "metadata": {"name": "one"}, "spec": {"password": MARK}}
+    safes = "/apis/example.com/v1/namespaces/default/safes"
+    with Cluster(with_witness=False, etcd=SqliteFile) as cluster:
+        a, b = (Keys(cluster, name, "key1", resources=("safes.example.com",)) for name in ("a", "b"))
+        for keys in (a, b):
+            keys.instance.wait_ready()
+        assert a.instance.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)[0] == 201
+        for keys in (a, b):
+            wait_until("the kind to be served", lambda k=keys: k.instance.get(safes)[0] == 200)
+        assert a.instance.request("POST", safes, safe)[0] == 201
+
+        def password_of(instance):
+            code, text = instance.get(f"{safes}/one")
+            assert code == 200, text
+            return json.loads(text)["spec"]["password"]
+        wait_until("the other instance to have the object", lambda: password_of(b.instance) == MARK)
+        stored = stored_bytes(cluster)
+        assert b"k8s:enc:aesgcm:v1:key1:" in stored and b"safes.example.com" in stored
+        assert MARK.encode() not in stored
+
+        # Without the key the object is not taken for deleted; with it, it is there again.
+        b.set("key2")
+        for path, method in ((safes, "GET"), (f"{safes}/one", "GET"), (f"{safes}/one", "DELETE")):
+            code, text = b.instance.request(method, path)
+            assert code == 500 and "unable to transform key \\\"/registry/example.com/safes/default/one" in text, text
+        b.set("key2", "key1")
+        assert password_of(b.instance) == MARK
+        # An update that changes nothing encrypts it with the new key.
+        assert b.instance.request("PUT", f"{safes}/one", json.loads(b.instance.get(f"{safes}/one")[1]))[0] == 200
+        assert b"k8s:enc:aesgcm:v1:key2:" in stored_bytes(cluster)
 
 
 def test_faults_of_the_file_are_one_line(tmp_path):

@@ -212,6 +212,8 @@ def test_a_copy_that_was_killed_is_not_served_and_can_be_repeated(tmp_path, etcd
         assert "not completed" in instance.log_text()
     fails("copy", "--from", f"etcd:{etcd.url}", "--to", target.url, words=["not empty"])
     fails("copy", "--from", target.url, "--to", f"sqlite:{tmp_path / 'c.db'}", words=["not completed"])
+    fails("copy", "--from", f"etcd:{etcd.url}", "--to", f"sqlite:{tmp_path / 'c.db'}", "--etcd-prefix=/other", words=["no key below /other"])
+    assert not list(tmp_path.glob("c.db*"))  # the target is not created for a source that cannot be copied
     for path in tmp_path.glob("b.db*"):
         path.unlink()
     succeeds("copy", "--from", f"etcd:{etcd.url}", "--to", target.url)

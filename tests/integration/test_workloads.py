@@ -149,6 +149,8 @@ def test_scale_reads_and_writes_the_replicas(server, ns):
     assert server.do("GET", apps(ns, "deployments", "a"))["spec"]["replicas"] == 5
     assert "scaled" in server.a.kubectl("scale", "deployment", "a", "--replicas=7", "-n", ns).stdout
     assert server.do("GET", apps(ns, "deployments", "a"))["spec"]["replicas"] == 7
+    table = [line.split() for line in server.a.kubectl("get", "deployment", "a", "--subresource=scale", "-n", ns).stdout.splitlines()]
+    assert table[0] == ["NAME", "DESIRED", "AVAILABLE", "AGE"] and table[1][:3] == ["a", "7", "0"], table
     code, status = server.ask("PATCH", apps(ns, "deployments", "a", "scale"), {"spec": {"replicas": -1}}, "application/merge-patch+json")
     assert code == 422 and "spec.replicas: Invalid value: -1: must be greater than or equal to 0" in status["message"]
     assert server.ask("GET", apps(ns, "deployments", "none", "scale"))[0] == 404

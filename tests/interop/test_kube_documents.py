@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What clients read before they read objects: the version, the list of paths, discovery, OpenAPI. As kube-apiserver 1.36 serves it."""
+import gzip
+
 import pytest
 from memory_server import MemoryServer
 
@@ -64,6 +66,36 @@ def test_openapi_v2_is_json_and_protobuf(api):
     assert api.ask("GET", "/openapi/v2", accept="text/html").code == 406
 
 
+def test_openapi_is_kept_by_its_etag_and_compressed(api):
+    protobuf = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+    etags = set()
+    for path, accept in (("/openapi/v3", None), ("/openapi/v3/api/v1", None), ("/openapi/v2", None), ("/openapi/v2", protobuf)):
+        first = api.ask("GET", path, accept=accept)
+        assert first.code == 200 and "content-encoding" not in first.headers
+        etags.add(first.headers["etag"])
+        packed = api.ask("GET", path, accept=accept, accept_encoding="gzip")
+        assert packed.headers["content-encoding"] == "gzip" and gzip.decompress(packed.bytes) == first.bytes
+        assert packed.headers["etag"] == first.headers["etag"] and "Accept-Encoding" in packed.headers["vary"]
+        again = api.ask("GET", path, accept=accept)
+        assert (again.code, again.bytes) == (200, first.bytes)
+        again = api.ask("GET", path, accept=accept, if_none_match=first.headers["etag"])
+        assert (again.code, again.bytes) == (304, b"")
+        head = api.ask("HEAD", path, accept=accept)
+        assert (head.code, head.bytes, head.headers["etag"]) == (200, b"", first.headers["etag"])
+    assert len(etags) == 4
+    # A document may be kept under the URL in the index, which has its hash. Another hash leads there.
+    url = api.ask("GET", "/openapi/v3").json["paths"]["api/v1"]["serverRelativeURL"]
+    kept = api.ask("GET", url)
+    assert url == "/openapi/v3/api/v1?hash=" + kept.headers["etag"].strip('"')
+    assert kept.code == 200 and kept.headers["cache-control"].startswith("public, immutable")
+    assert "immutable" not in api.ask("GET", "/openapi/v3/api/v1").headers["cache-control"]
+    moved = api.ask("GET", "/openapi/v3/api/v1?x=y&hash=0123")
+    assert (moved.code, moved.headers["location"], moved.bytes) == (301, url, b"")
+    assert api.ask("GET", "/openapi/v3/api/v1/").code == 200
+    assert api.ask("GET", "/openapi/v3/apis/example.com/v1").code == 404
+    assert api.ask("POST", "/openapi/v2", {}).code == 405
+
+
 # From a kube-apiserver: the beginning of the SHA-256 of group/version/kind.
 HASHES = {"/api/v1": {"configmaps": "qFsyl6wFWjQ=", "namespaces": "Q3oi5N2YM8M=", "secrets": "S6u1pOWzb84=", "serviceaccounts": "pbx9ZvyFpBE=",
                       "events": "r2yiGXH7wu8=", "limitranges": "EBKMFVe6cwo=", "podtemplates": "LIXB2x4IFpk=", "resourcequotas": "8uhSgffRX6w="},
@@ -108,7 +140,7 @@ def test_aggregated_discovery_says_what_the_documents_say(api, version):
     # In kube-apiserver's order.
     assert [group["name"] for group in groups] == [
         "apiregistration.k8s.io", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io", "certificates.k8s.io", "rbac.authorization.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io",
-        "coordination.k8s.io", "node.k8s.io", "tenancy.holdfast.dev"]
+        "coordination.k8s.io", "node.k8s.io", "flowcontrol.apiserver.k8s.io", "tenancy.holdfast.dev"]
     core = api.ask("GET", "/api", accept=aggregated(version)).json["items"]
     assert len(core) == 1 and "name" not in core[0]["metadata"]
     for item, prefix in [(core[0], "/api"), *((item, "/apis/" + item["metadata"]["name"]) for item in document["items"])]:

@@ -6,6 +6,7 @@ import pytest
 
 KINDS = ["configmaps", "events", "namespaces", "secrets", "serviceaccounts", "leases", "leasecandidates", "clusterrolebindings", "clusterroles",
          "rolebindings", "roles", "workspaces", "limitranges", "podtemplates", "resourcequotas", "priorityclasses", "runtimeclasses", "apiservices",
+         "flowschemas", "prioritylevelconfigurations",
          "certificatesigningrequests", "customresourcedefinitions", "events --api-version=events.k8s.io/v1",
          "selfsubjectreviews", "tokenreviews", "subjectaccessreviews", "localsubjectaccessreviews", "selfsubjectaccessreviews",
          "selfsubjectrulesreviews"]

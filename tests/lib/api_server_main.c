@@ -18,6 +18,7 @@
 #include "server/auth/admin_kubeconfig.h"
 #include "server/auth/pki.h"
 #include "server/filters/filters.h"
+#include "server/handlers/openapi/openapi_handler.h"
 #include "server/handlers/rest/rest.h"
 #include "server/registry/loopback.h"
 #include "server/registry/registry.h"
@@ -31,6 +32,7 @@ struct server {
         struct hfd_store *store;
         struct hfd_cacher *cacher;
         struct hfd_registry *registry;
+        struct hfd_openapi_handler *openapi;
         struct hfd_router *router;
         struct hfd_filters *filters;
         struct hfd_http *http;
@@ -64,7 +66,7 @@ static void start_store(struct server *server, const char *etcd_url) {
 }
 
 static void start_api(struct server *server) {
-        static const char *const paths[] = {"/api", "/api/", "/apis", "/apis/", "/openapi/"};
+        static const char *const paths[] = {"/api", "/api/", "/apis", "/apis/"};
         const struct hfd_cacher_config config = {.store = server->store, .prefix = "/registry"};
         struct hf_status status = {0};
 
@@ -75,6 +77,9 @@ static void start_api(struct server *server) {
         for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
                 check(hfd_router_add(server->router, paths[i], hfd_rest_handle, server->registry),
                       "router", &status);
+        check(hfd_openapi_handler_new(server->registry, &server->openapi), "openapi", &status);
+        check(hfd_router_add(server->router, "/openapi/", hfd_openapi_handle, server->openapi),
+              "router", &status);
 }
 
 static void start_http(struct server *server) {
@@ -125,6 +130,7 @@ static void stop(struct server *server) {
         hfd_filters_free(server->filters);
         hfd_router_free(server->router);
         hfd_registry_free(server->registry);
+        hfd_openapi_handler_free(server->openapi);
         hfd_cacher_free(server->cacher);
         server->store->ops->free(server->store);
         hfd_auth_free(server->auth);

@@ -109,6 +109,11 @@ void hfd_http_request_set_response_header(struct hfd_http_request *request, cons
         request->own = (struct hfd_header){name, value};
 }
 
+void hfd_http_request_share_response_headers(struct hfd_http_request *request,
+                                             const struct hfd_header *headers, size_t n) {
+        assert(request->code == 0 && headers && n > 0);
+}
+
 void hfd_http_request_on_finished(struct hfd_http_request *request,
                                   void (*fn)(void *ctx, int code, size_t n_bytes), void *ctx) {
         request->finished = fn;

@@ -33,20 +33,23 @@ void hand_clock_await_waiter(void) {
 static hf_nsec read_boot(void *ctx) { return hand_clock_now(); }
 static hf_nsec read_real(void *ctx) { return HAND_CLOCK_REAL * SEC + atomic_load(&moved); }
 
-static int wait_slice(void *ctx, pthread_cond_t *cond, pthread_mutex_t *mutex, hf_nsec deadline) {
+/* Returns only for a signal or the deadline: a caller that woke up in between would look at the
+ * time again, and so would not show that its deadline was too late. */
+static int wait_in_slices(void *ctx, pthread_cond_t *cond, pthread_mutex_t *mutex,
+                          hf_nsec deadline) {
         const struct hf_clock *clock = hf_clock_system();
 
-        if (hand_clock_now() >= deadline)
-                return HF_E_TIMEOUT;
-        int r = clock->wait(clock->ctx, cond, mutex, hf_now(clock) + SLICE);
-        atomic_fetch_add(&n_waits, 1);
-        if (r != HF_E_TIMEOUT)
-                return r;
-        return hand_clock_now() >= deadline ? HF_E_TIMEOUT : 0;
+        while (hand_clock_now() < deadline) {
+                int r = clock->wait(clock->ctx, cond, mutex, hf_now(clock) + SLICE);
+                atomic_fetch_add(&n_waits, 1);
+                if (r != HF_E_TIMEOUT)
+                        return r;
+        }
+        return HF_E_TIMEOUT;
 }
 
 const struct hf_clock hand_clock = {.size = sizeof hand_clock,
                                     .boot = read_boot,
                                     .monotonic = read_boot,
                                     .real = read_real,
-                                    .wait = wait_slice};
+                                    .wait = wait_in_slices};

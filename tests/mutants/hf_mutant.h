@@ -6,10 +6,18 @@
  */
 #pragma once
 
-#include <fcntl.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
+/* No header with functions is included, because a source may have its own of the same names. */
+#include <sys/syscall.h>
+
+extern char *hf_mutant_getenv(const char *name) __asm__("getenv");
+extern int hf_mutant_atoi(const char *text) __asm__("atoi");
+extern int hf_mutant_open(const char *path, int flags, ...) __asm__("open");
+extern long hf_mutant_syscall(long number, ...) __asm__("syscall");
+extern void *hf_mutant_mmap(void *at, unsigned long n, int protection, int flags, int fd,
+                            long offset) __asm__("mmap");
+#define HF_MUTANT_READ_WRITE 2 /* O_RDWR */
+#define HF_MUTANT_PROTECTION 3 /* PROT_READ | PROT_WRITE */
+#define HF_MUTANT_SHARED     1 /* MAP_SHARED */
 
 #define HF_MUTANT_MAX 65536
 
@@ -17,20 +25,22 @@ static int hf_mutant;
 static unsigned char *hf_mutant_reached;
 
 __attribute__((constructor, unused)) static void hf_mutant_init(void) {
-        const char *chosen = getenv("HF_MUTANT"), *trace = getenv("HF_MUTANT_TRACE");
+        const char *chosen = hf_mutant_getenv("HF_MUTANT");
+        const char *trace = hf_mutant_getenv("HF_MUTANT_TRACE");
         int fd;
         void *map;
 
         if (chosen)
-                hf_mutant = atoi(chosen);
+                hf_mutant = hf_mutant_atoi(chosen);
         if (!trace)
                 return;
-        fd = open(trace, O_RDWR | O_CLOEXEC);
+        fd = hf_mutant_open(trace, HF_MUTANT_READ_WRITE);
         if (fd < 0)
                 return;
-        map = mmap(NULL, HF_MUTANT_MAX, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-        close(fd);
-        if (map != MAP_FAILED)
+        map = hf_mutant_mmap((void *)0, HF_MUTANT_MAX, HF_MUTANT_PROTECTION, HF_MUTANT_SHARED, fd,
+                             0);
+        hf_mutant_syscall(SYS_close, (long)fd); /* a source has a static close() */
+        if (map != (void *)-1)
                 hf_mutant_reached = map;
 }
 

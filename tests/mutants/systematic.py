@@ -9,6 +9,7 @@ systematic.py run DIRECTORY [-n 400] [--seed N]     tries a sample; or [--only F
     [--patience SECONDS] [--jobs N]                 a test hangs that takes this much longer than usual; most mistakes
                                                     that make one hang cost no processor, so more jobs help
 systematic.py show DIRECTORY N...                   shows mistakes by their number
+systematic.py check                                 whether each row of equivalent.tsv is about one mistake
 
 operators.py has the mistakes. One that no test notices survives, unless equivalent.tsv says why it changes nothing
 that can be seen. `run` prints the survivors, the mistakes that no test reaches, and each folder's share;
@@ -42,6 +43,7 @@ import operators  # noqa: E402
 
 SCOPE = ["leader", "hooks", "client", "bootstrap", "server/storage", "server/cacher"]
 SIM_SCHEDULES = "4000"
+THREADS_SEEDS = "500"
 LIMIT = 65536
 WANTED = 95.0  # per cent
 
@@ -59,6 +61,20 @@ def key(mutation):
     return f"{mutation['operator']}\t{mutation['original']}\t{mutation['changed']}"
 
 
+def function_at(text, position):
+    """The name of the function that contains the position, or of the last one before it."""
+    names = re.findall(r"^[a-z][^;={}]*?\b(\w+)\([^;{}]*\)[^;{}]*\{", text[:position], re.MULTILINE)
+    return names[-1] if names else ""
+
+
+def find_with_places(text):
+    """The mistakes, each with its place: the function, and if that has several equal mistakes, which one: `name#2`."""
+    found = [(m, function_at(text, m.begin)) for m in operators.find(text)]
+    same = [(function, m.operator, m.original, m.changed) for m, function in found]
+    n_same = collections.Counter(same)
+    return [(m, function if n_same[same[i]] == 1 else f"{function}#{1 + same[:i].count(same[i])}") for i, (m, function) in enumerate(found)]
+
+
 # ---- build ----
 
 def write_schema(directory, scope, dropped):
@@ -67,11 +83,12 @@ def write_schema(directory, scope, dropped):
     for name in sources(scope):
         text = (ROOT / name).read_text()
         chosen = []
-        for mutation in operators.find(text):
+        for mutation, place in find_with_places(text):
             number += 1
             line = text.count("\n", 0, mutation.begin) + 1
             mutations.append({"number": number, "file": str(name), "line": line, "operator": mutation.operator,
-                              "original": mutation.original, "changed": mutation.changed, "dropped": number in dropped})
+                              "place": place, "original": mutation.original, "changed": mutation.changed,
+                              "dropped": number in dropped})
             if number not in dropped:
                 chosen.append((number, mutation))
         write_if_changed(directory / "tree" / name, operators.schema(text, chosen).encode())
@@ -108,7 +125,7 @@ def compile_tree(directory, scope, wanted):
 
 
 def tests_of(build, wanted):
-    """The programs that are run: the unit tests and the simulator."""
+    """The programs that are run: the unit tests, the simulator, and the scenarios of threads."""
     listed = json.loads(subprocess.run(["meson", "introspect", "--tests", build], capture_output=True, check=True).stdout)
     found = []
     for test in listed:
@@ -120,6 +137,9 @@ def tests_of(build, wanted):
         elif test["name"] in ("sim", "sim-seven", "sim-stop-at-each-step"):
             at = argv.index("--schedules")
             argv[at + 1] = "300" if "sweep" in " ".join(argv) else SIM_SCHEDULES
+            found.append({"name": test["name"], "argv": argv, "env": test["env"], "cwd": test["workdir"]})
+        elif test["name"].startswith("threads-") and "--seeds" in argv:
+            argv[argv.index("--seeds") + 1] = THREADS_SEEDS
             found.append({"name": test["name"], "argv": argv, "env": test["env"], "cwd": test["workdir"]})
     return found
 
@@ -180,13 +200,26 @@ def build(directory, scope, wanted):
 # ---- run ----
 
 def equivalents():
-    """The mistakes that change nothing that can be seen, and why: file, operator, original, changed, reason."""
+    """The mistakes that change nothing that can be seen, and why: file, place, operator, original, changed, reason."""
     path, found = HERE / "equivalent.tsv", {}
     for line in path.read_text().split("\n") if path.exists() else []:
         if line and not line.startswith("#"):
-            file, operator, original, changed, reason = line.split("\t")
-            found[file, f"{operator}\t{original}\t{changed}"] = reason
+            file, place, operator, original, changed, reason = line.split("\t")
+            found[file, place, f"{operator}\t{original}\t{changed}"] = reason
     return found
+
+
+def check_equivalents():
+    """Each row must be about one mistake: otherwise it would excuse others, or is left over."""
+    places, files = collections.Counter(), {file for file, _, _ in equivalents()}
+    for file in files:
+        text = (ROOT / file).read_text() if (ROOT / file).exists() else ""
+        for m, place in find_with_places(text):
+            places[file, place, f"{m.operator}\t{m.original}\t{m.changed}"] += 1
+    wrong = [(n, row) for row in equivalents() if (n := places[row]) != 1]
+    for n, (file, place, rest) in wrong:
+        print(f"equivalent.tsv: {n} mistakes are {file} {place}: {rest}")
+    return 1 if wrong else 0
 
 
 def judge(mutation, by_number, patience):
@@ -222,7 +255,7 @@ def run(directory, options):
     chosen = sample(schema["mutations"], options)
     with open(directory / "results.tsv", "w") as results, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         def one(mutation):
-            reason = known.get((mutation["file"], key(mutation)))
+            reason = known.get((mutation["file"], mutation["place"], key(mutation)))
             by = None if reason else judge(mutation, by_number, options.patience)
             word = f"equivalent: {reason}" if reason else by or ("SURVIVES" if by_number.get(mutation["number"]) else "NOT REACHED")
             with lock:
@@ -255,6 +288,7 @@ def show(directory, numbers):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands.add_parser("check")
     for command in ("build", "run", "show"):
         sub = commands.add_parser(command)
         sub.add_argument("directory", type=pathlib.Path)
@@ -272,6 +306,8 @@ def main():
             sub.add_argument("--patience", type=float, default=10.0)
             sub.add_argument("--jobs", type=int, default=os.cpu_count())
     o = parser.parse_args()
+    if o.command == "check":
+        return check_equivalents()
     directory = o.directory.resolve()
     if o.command == "build":
         build(directory, o.scope.split(","), o.tests)

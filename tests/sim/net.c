@@ -120,6 +120,11 @@ void sim_net_send(struct sim *sim, int p, const struct hf__core_action *action) 
         op->stale = proc->stale_history;
         op->n_restores = sim->n_restores;
         if (op->is_write) {
+                static const char *const kinds[] = {[HF__OP_ACQUIRE] = "an acquire",
+                                                    [HF__OP_RENEW] = "a renewal",
+                                                    [HF__OP_RELEASE] = "a release"};
+
+                STEP(sim, p, "sends %s %u", kinds[proc->core.op_kind], sim->n_ops - 1);
                 op->record = action->record;
                 proc->has_written = true;
                 proc->last_write = sim->n_ops - 1;

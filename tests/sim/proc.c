@@ -63,6 +63,7 @@ void sim_proc_boot(struct sim *sim, int p) {
         proc->ok_restores = proc->last_term_restores = sim->n_restores;
         hf__gate_shut(&proc->gate);
         TRACE(sim, "%-6s starts", proc->identity);
+        STEP(sim, p, "starts");
         hf__core_init(&proc->core, &config,
                       (struct hf__core_time){.boot = sim_local_time(sim, proc),
                                              .real_us = sim->now / 1000 + proc->real_offset_us});
@@ -73,6 +74,7 @@ void sim_proc_kill(struct sim *sim, int p) {
         struct sim_proc *proc = &sim->procs[p];
 
         TRACE(sim, "%-6s is killed", proc->identity);
+        STEP(sim, p, "dies");
         sim_mark(sim, MARK_STATE, p, sim->now, -1, "killed");
         sim_mark_resumed(sim, p);
         proc->alive = false;
@@ -148,6 +150,8 @@ void sim_proc_work(struct sim *sim, int p) {
         bool gated = hf__gate_may_act(&proc->gate, sim_local_time(sim, proc));
         hf_nsec under_way = sim_between(sim, MS, 30 * MS);
 
+        if (gated)
+                STEP(sim, p, "acts");
         if (!sim->calm && sim_draw(sim) % 32 == 0) { /* the network delivers it very late */
                 COUNT(sim, late_fenced_writes);
                 under_way = sim_between(sim, S, 3 * sim->timing.lease_duration);
@@ -171,6 +175,7 @@ void sim_proc_join(struct sim *sim, int p) {
                 return;
         }
         proc->work_alive = false;
+        STEP(sim, p, "joined");
         /* P4: after a short term the process must wait for a retry period before it contends. */
         proc->contend_from =
                 proc->short_abort ? sim_local_time(sim, proc) + sim->timing.retry_period : 0;
@@ -204,6 +209,7 @@ static void abort_term(struct sim *sim, int p, const char *why) {
         struct sim_proc *proc = &sim->procs[p];
 
         TRACE(sim, "%-6s aborts: %s", proc->identity, why);
+        STEP(sim, p, "aborts");
         COUNT(sim, aborts);
         sim_mark(sim, MARK_NOTE, p, sim->now, 0, why);
         proc->short_abort =
@@ -225,26 +231,31 @@ static void carry_out(struct sim *sim, int p, const struct hf__core_action *acti
         case HF__ACT_UNWATCH: sim_net_unwatch(sim, p); break;
         case HF__ACT_TERM_START:
                 TRACE(sim, "%-6s LEADS term %" PRIu64, proc->identity, action->term);
+                STEP(sim, p, "leads");
                 hf__gate_open(&proc->gate, action->valid_until);
                 mark_validity(sim, p, action->valid_until);
                 start_work(sim, p, action->term);
                 break;
         case HF__ACT_EXTEND:
+                STEP(sim, p, "extends");
                 hf__gate_extend(&proc->gate, action->valid_until);
                 mark_validity(sim, p, action->valid_until);
                 break;
         case HF__ACT_TERM_DRAIN:
                 TRACE(sim, "%-6s drains", proc->identity);
+                STEP(sim, p, "drains");
                 notify_work(sim, p, false);
                 break;
         case HF__ACT_GATE_SHUT: hf__gate_shut(&proc->gate); break;
         case HF__ACT_TERM_ABORT: abort_term(sim, p, action->text); break;
         case HF__ACT_STUCK:
                 TRACE(sim, "%-6s is stuck", proc->identity);
+                STEP(sim, p, "stuck");
                 COUNT(sim, stuck);
                 break;
         case HF__ACT_REPORT: break;
         case HF__ACT_STOPPED:
+                STEP(sim, p, "stopped");
                 TRACE(sim, "%-6s stopped, %s", proc->identity,
                       action->released ? "released" : "not released");
                 sim_check_stopped(sim, p, action->released);
@@ -352,6 +363,7 @@ void sim_proc_stop(struct sim *sim, int p) {
         if (!sim_is_leading(proc))
                 COUNT(sim, stops_following);
         TRACE(sim, "%-6s is asked to stop", proc->identity);
+        STEP(sim, p, "stops");
         sim_mark(sim, MARK_NOTE, p, sim->now, 0, "asked to stop");
         proc->stop_asked = true;
         /* P6: if nothing fails from now on, the Lease must be free at the end of the stop. */

@@ -235,7 +235,7 @@ static void begin_proc(struct sim *sim, struct sim_proc *proc) {
         /* Any two of these rates differ by less than the skew margin. */
         double rate = 0.976 + (double)(sim_draw(sim) % 1000) / 1000 * 0.048;
 
-        if (!sim->clean && sim_draw(sim) % 200 == 0) {
+        if (!sim->clean && !sim->steps && sim_draw(sim) % 200 == 0) {
                 rate = sim_chance(sim, 50) ? 0.5 : 2;
                 COUNT(sim, odd_clock_rates);
         }
@@ -271,9 +271,9 @@ static void begin_schedule(struct sim *sim, uint64_t seed, int n_procs) {
         sim->slow_cut_until = 0;
         if (sim->slow)
                 sim->clean = sim->calm = true;
-        /* A foreign server, whose revisions are no numbers. So each process counts its terms
+        /* A foreign server, whose revisions are not numbers. So each process counts its terms
          * itself, and no fence can compare them. */
-        sim->opaque = sim_chance(sim, 5) && !sim->slow;
+        sim->opaque = sim_chance(sim, 5) && !sim->slow && !sim->steps;
         if (sim->opaque)
                 COUNT(sim, opaque_revisions);
         sim_unfenced_begin(sim, seed);

@@ -17,6 +17,7 @@
  * --by-effect  leaves out the checks that notice a mistake before it does harm, see check.c
  * --expect     names promises (P1,P2). Exit status 0: one of them was broken; 1: none, or another
  * --trace      shows one schedule as text, --svg as a picture
+ * --steps      prints what the model of the election (leader/model) knows of each schedule
  */
 #include <errno.h>
 #include <getopt.h>
@@ -46,6 +47,16 @@ void sim_trace(struct sim *sim, const char *format, ...) {
         va_list ap;
 
         printf("%10.4f  ", (double)sim->now / 1e9);
+        va_start(ap, format);
+        vprintf(format, ap);
+        va_end(ap);
+        putchar('\n');
+}
+
+void sim_print_step(const char *identity, const char *format, ...) {
+        va_list ap;
+
+        printf("%s ", identity);
         va_start(ap, format);
         vprintf(format, ap);
         va_end(ap);
@@ -101,7 +112,7 @@ struct options {
         struct sim_sweep stop;
         const char *expect, *svg;
         hf_nsec last;
-        bool trace, list;
+        bool trace, steps, list;
 };
 
 static int print_usage(void) {
@@ -110,7 +121,7 @@ static int print_usage(void) {
                 "[--stop PROC:STEP[:calm]]\n"
                 "           [--slow] [--queued] [--defect NAME] [--by-effect] [--expect P1,P2...] "
                 "[--trace]\n"
-                "           [--svg FILE [--last SECONDS]]\n"
+                "           [--svg FILE [--last SECONDS]] [--steps]\n"
                 "       sim --list-defects\n",
                 MAX_PROCS);
         return 2;
@@ -125,15 +136,23 @@ static bool parse_stop(struct sim_sweep *stop, const char *text) {
         return n >= 2 && stop->proc >= 0 && stop->proc < MAX_PROCS && (n == 2 || stop->calm);
 }
 
-static const struct option long_options[] =
-        {{"schedules", required_argument, NULL, 'n'}, {"seed", required_argument, NULL, 's'},
-         {"electors", required_argument, NULL, 'e'},  {"jobs", required_argument, NULL, 'j'},
-         {"sweep", no_argument, NULL, 'w'},           {"slow", no_argument, NULL, 'o'},
-         {"queued", no_argument, NULL, 'q'},          {"stop", required_argument, NULL, 'p'},
-         {"defect", required_argument, NULL, 'd'},    {"list-defects", no_argument, NULL, 'l'},
-         {"by-effect", no_argument, NULL, 'b'},       {"expect", required_argument, NULL, 'x'},
-         {"trace", no_argument, NULL, 't'},           {"svg", required_argument, NULL, 'g'},
-         {"last", required_argument, NULL, 'a'},      {0}};
+static const struct option long_options[] = {{"schedules", required_argument, NULL, 'n'},
+                                             {"seed", required_argument, NULL, 's'},
+                                             {"electors", required_argument, NULL, 'e'},
+                                             {"jobs", required_argument, NULL, 'j'},
+                                             {"sweep", no_argument, NULL, 'w'},
+                                             {"slow", no_argument, NULL, 'o'},
+                                             {"queued", no_argument, NULL, 'q'},
+                                             {"stop", required_argument, NULL, 'p'},
+                                             {"defect", required_argument, NULL, 'd'},
+                                             {"list-defects", no_argument, NULL, 'l'},
+                                             {"by-effect", no_argument, NULL, 'b'},
+                                             {"expect", required_argument, NULL, 'x'},
+                                             {"trace", no_argument, NULL, 't'},
+                                             {"svg", required_argument, NULL, 'g'},
+                                             {"last", required_argument, NULL, 'a'},
+                                             {"steps", no_argument, NULL, 'm'},
+                                             {0}};
 
 static bool parse_options(int argc, char **argv, struct options *o) {
         int c;
@@ -163,6 +182,7 @@ static bool parse_options(int argc, char **argv, struct options *o) {
                 case 'x': o->expect = optarg; break;
                 case 'l': o->list = true; break;
                 case 't': o->trace = true; break;
+                case 'm': o->steps = true; break;
                 case 'g': o->svg = optarg; break;
                 case 'a': o->last = (hf_nsec)(atof(optarg) * (double)S); break;
                 default: return false;
@@ -242,6 +262,24 @@ static int show_schedule(const struct options *o) {
         return (o->expect ? expected : good) ? 0 : 1;
 }
 
+/* Prints the steps of each schedule. A mistake ends a schedule early, which is no failure here. */
+static int print_steps(const struct options *o) {
+        struct sim_counts counts = {0};
+        struct sim *sim = calloc(1, sizeof *sim);
+
+        if (!sim)
+                return 2;
+        sim->counts = &counts;
+        sim->steps = true;
+        sim->defect = o->plan.defect;
+        for (uint64_t i = 0; i < o->plan.n_schedules; i++) {
+                printf("schedule %" PRIu64 "\n", o->plan.seed + i);
+                (void)sim_schedule(sim, o->plan.seed + i, o->plan.electors);
+        }
+        free(sim);
+        return 0;
+}
+
 static double seconds_now(void) {
         struct timespec ts;
 
@@ -292,6 +330,8 @@ int main(int argc, char **argv) {
                 return show_schedule(&o);
         if (o.plan.n_schedules == 0)
                 o.plan.n_schedules = 1000;
+        if (o.steps)
+                return print_steps(&o);
         o.plan.progress = !o.expect;
         r = sim_run(&o.plan, &counts, &failure, &n_run);
         if (r != 0) {

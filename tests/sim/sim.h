@@ -291,6 +291,7 @@ struct sim {
         struct sim_counts *counts;
         uint64_t rng, unfenced_rng;
         bool trace;
+        bool steps; /* print each step that the model knows, and make only its faults */
         bool clean; /* a schedule without faults, whose speed is measured */
         bool slow;  /* a schedule of slow.c; is_slow: the server is slow now */
         bool is_slow;
@@ -351,10 +352,18 @@ struct sim {
 void sim_violate(struct sim *sim, const char *format, ...)
         __attribute__((format(printf, 2, 3), noreturn));
 void sim_trace(struct sim *sim, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void sim_print_step(const char *identity, const char *format, ...)
+        __attribute__((format(printf, 2, 3)));
 #define TRACE(sim, ...)                                                                            \
         do {                                                                                       \
                 if ((sim)->trace)                                                                  \
                         sim_trace(sim, __VA_ARGS__);                                               \
+        } while (0)
+/* A step of a process that the model in leader/model knows too; tests/model/replay.py reads it. */
+#define STEP(sim, p, ...)                                                                          \
+        do {                                                                                       \
+                if ((sim)->steps)                                                                  \
+                        sim_print_step((sim)->procs[p].identity, __VA_ARGS__);                     \
         } while (0)
 #define COUNT(sim, name) ((sim)->counts->name++)
 

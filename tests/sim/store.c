@@ -120,6 +120,8 @@ int sim_store_write(struct sim *sim, const struct sim_op *op) {
         sim_check_write(sim, op);
         if (record.holder[0] == '\0' && is_own_lease(sim, op))
                 sim_unfenced_release(sim, op);
+        if (sim->steps)
+                printf("store writes %u\n", (unsigned)(op - sim->ops));
         record.exists = true;
         record.hand_over_to[0] = '\0'; /* the lock drops this annotation with each write */
         sim_store_put(sim, &record);

@@ -72,6 +72,14 @@ static bool is_one_in(uint64_t n) { return n != 0 && choose_below(n) == 0; }
 uint64_t baton_random(uint64_t n) { return next_random(&s.numbers) % n; }
 uint64_t baton_random_bits(void) { return next_random(&s.numbers); }
 bool baton_is_slow(void) { return s.is_slow; }
+unsigned baton_n_threads(void) {
+        unsigned n = 0;
+
+        for (unsigned i = 0; i < s.n_threads; i++)
+                n += !s.threads[i]->is_joined;
+        return n;
+}
+
 void baton_be_quick(void) { s.n_jumps = 0; }
 hf_nsec baton_now(void) { return s.now; }
 

@@ -49,6 +49,8 @@ uint64_t baton_random(uint64_t n);
 bool baton_is_slow(void);
 /* From now on time passes only when no thread can run. For the end of a scenario. */
 void baton_be_quick(void);
+/* How many threads have begun, by now, and were not joined, the first one included. */
+unsigned baton_n_threads(void);
 /* A point where another thread may run, for work that a test pretends to do. */
 void baton_point(void);
 /* Fails the schedule. */

@@ -35,6 +35,7 @@ static const struct scenario {
         {"informers-share", informers_share},
         {"controller-order", controller_order},
         {"custom-kinds", custom_kinds},
+        {"reconciler-workers", reconciler_workers},
         {"elector-start-stop", elector_start_stop},
         {"elector-terms", elector_terms},
         {"planted-lost-wake", planted_lost_wake},

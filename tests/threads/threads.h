@@ -23,6 +23,7 @@ void elector_start_stop(void);
 void elector_terms(void);
 void controller_order(void);
 void custom_kinds(void);
+void reconciler_workers(void);
 /* These have planted mistakes, which the scheduler must find. */
 void planted_lost_wake(void);
 void planted_lock_order(void);

@@ -92,8 +92,12 @@ static void check_field(const struct hfd_schema *schema, size_t i, int depth) {
         /* The number of an inner message is not that of a field. */
         if (field->embedded_tag != 0) {
                 assert_true(field->embedded_tag < HFD_PROTOBUF_TAGS);
-                assert_null(hfd_schema_field_by_tag(schema, 0, field->embedded_tag));
-                assert_true(hfd_schema_embeds(schema, field->embedded_tag));
+                unsigned outer = field->embedded_tag % HFD_EMBEDDED_MAX;
+                unsigned inner = field->embedded_tag / HFD_EMBEDDED_MAX;
+
+                assert_null(hfd_schema_field_by_tag(schema, 0, outer));
+                assert_true(hfd_schema_embeds(schema, 0, outer));
+                assert_true(inner == 0 || hfd_schema_embeds(schema, outer, inner));
         }
         if ((field->flags & HFD_FIELD_MERGE) != 0) {
                 assert_int_equal(field->schema->type, HFD_SCHEMA_LIST);

@@ -216,7 +216,7 @@ static void test_a_client_can_clear_and_change_the_owners(void **state) {
         assert_null(hf__json_path(live, "metadata.managedFields"));
         update_as("m1", "", ",'data':{'a':'3'}", NULL);
         assert_null(hf__json_path(live, "metadata.managedFields"));
-        /* The first apply finds fields without an owner, which "before-first-apply" gets. */
+        /* The first apply gives the fields without an owner to "before-first-apply". */
         assert_int_equal(apply_as("m2", ",'data':{'b':'1'}", false), 0);
         assert_string_equal(managers(),
                             "m2 Apply 07 {'f:data':{'f:b':{}}}\n"

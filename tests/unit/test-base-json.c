@@ -16,6 +16,7 @@
 
 #include "base/json.h"
 #include "base/json_number.h"
+#include "base/json_plain.h"
 #include "base/strbuf.h"
 
 static struct hf__json *parse(const char *text) {
@@ -243,6 +244,57 @@ static void test_digits_of_a_string_are_no_number(void **state) {
 
         assert_int_equal(hf__json_parse(text, sizeof text - 1, &json, &offset), HF_E_INVALID);
         assert_int_equal(offset, strchr(text, '\\') - text);
+}
+
+/* Texts that are not plain are checked carefully, so a plain one must have nothing of theirs. */
+static void test_plain_texts_need_no_careful_checks(void **state) {
+        static const char *const plain[] = {"{}",
+                                            "[1,-2,0,-0,999999999999999]",
+                                            "{\"a\": [true, false, null]}\r\n\t",
+                                            "\"\"",
+                                            "\"12345678\"",
+                                            "\"\xc3\xa4 and more than eight\"",
+                                            "\"1e5\"",
+                                            "truefalse" /* which cJSON refuses */};
+        static const char *const others[] = {"01",
+                                             "-",
+                                             "-01",
+                                             "1.0",
+                                             "1e5",
+                                             "1E5",
+                                             "1-2",
+                                             "+1",
+                                             ".5",
+                                             "1.",
+                                             "NaN",
+                                             "Infinity",
+                                             "'a'",
+                                             "\xef\xbb\xbf{}",
+                                             "\"",
+                                             "\"abc",
+                                             "\"abc\\",
+                                             "\xc3\xa4",
+                                             "1000000000000000"};
+        char text[24] = "\"aaaaaaaaaaaaaaaaaaaa\"";
+
+        for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
+                assert_true(hf__json_is_plain(plain[i], strlen(plain[i]), 2));
+        for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+                assert_false(hf__json_is_plain(others[i], strlen(others[i]), 2));
+        for (size_t at = 1; at <= 20; at++)
+                for (int c = 0; c < 256; c++) {
+                        text[at] = (char)c;
+                        assert_int_equal(hf__json_is_plain(text, 22, 0),
+                                         c >= ' ' && c != '"' && c != '\\');
+                        text[at] = 'a';
+                }
+        for (size_t depth = 1; depth <= HF__JSON_DEPTH_MAX + 1; depth++) {
+                char nested[2 * HF__JSON_DEPTH_MAX + 2];
+                memset(nested, '[', depth);
+                memset(nested + depth, ']', depth);
+                assert_int_equal(hf__json_is_plain(nested, 2 * depth, HF__JSON_DEPTH_MAX),
+                                 depth <= HF__JSON_DEPTH_MAX);
+        }
 }
 
 static void test_only_the_given_bytes_are_read(void **state) {
@@ -521,6 +573,7 @@ int main(void) {
                 cmocka_unit_test(test_a_number_has_at_most_63_bytes),
                 cmocka_unit_test(test_a_large_number_equals_what_is_printed),
                 cmocka_unit_test(test_digits_of_a_string_are_no_number),
+                cmocka_unit_test(test_plain_texts_need_no_careful_checks),
                 cmocka_unit_test(test_only_the_given_bytes_are_read),
                 cmocka_unit_test(test_getters_find_members_by_path),
                 cmocka_unit_test(test_values_are_built_in_order),

@@ -15,6 +15,8 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <holdfast/error.h>
 
@@ -57,6 +59,23 @@ static void test_a_stack_that_is_too_small_is_refused(void **state) {
         pthread_t thread;
 
         assert_int_equal(hf__thread_start(&small, "t", look_around, NULL, &thread), -EINVAL);
+}
+
+/* The page of a variable on the thread's stack. */
+static void *find_stack(void *ctx) {
+        uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), variable = (uintptr_t)&page;
+
+        return (void *)(variable / page * page);
+}
+
+static void test_a_joined_thread_leaves_no_stack_behind(void **state) {
+        unsigned char resident;
+        pthread_t thread;
+
+        assert_int_equal(hf__thread_start(&host, "stack", find_stack, NULL, &thread), 0);
+        void *page = hf__thread_join(thread);
+        assert_int_equal(mincore(page, 1, &resident), -1);
+        assert_int_equal(errno, ENOMEM); /* nothing is mapped there */
 }
 
 static void *is_held_main(void *mutex) { return hf__mutex_is_held(mutex) ? mutex : NULL; }
@@ -109,6 +128,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_thread_has_a_name_and_blocks_all_signals),
                 cmocka_unit_test(test_a_stack_that_is_too_small_is_refused),
+                cmocka_unit_test(test_a_joined_thread_leaves_no_stack_behind),
                 cmocka_unit_test(test_a_mutex_knows_whether_it_is_held),
                 cmocka_unit_test(test_a_mutex_comes_with_a_condition_to_wait_for),
         };

@@ -260,6 +260,14 @@ static void test_patience_ends_during_a_watch_or_a_pause(void **state) {
         done();
 }
 
+static void test_the_longest_patience_is_no_limit(void **state) {
+        static const struct watch plan[] = {{0}, {.object = COMPLETE("1.0.0")}};
+
+        assert_int_equal(WAIT(HF_NSEC_NEVER, plan), 0);
+        assert_true(is_complete());
+        done();
+}
+
 static void test_a_shutdown_ends_the_wait(void **state) {
         static const struct watch open[] = {{.is_shutdown = true, .stays_open = true}},
                                   closed[] = {{.is_shutdown = true}};
@@ -290,6 +298,7 @@ int main(void) {
                 cmocka_unit_test(test_a_watch_is_opened_again_after_a_pause_that_doubles),
                 cmocka_unit_test(test_a_watch_that_lasts_ends_a_row_of_short_ones),
                 cmocka_unit_test(test_patience_ends_during_a_watch_or_a_pause),
+                cmocka_unit_test(test_the_longest_patience_is_no_limit),
                 cmocka_unit_test(test_a_shutdown_ends_the_wait),
                 cmocka_unit_test(test_the_client_of_the_configuration_comes_first),
         };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls that lack an argument: each function of the client says -EINVAL, and does nothing. */
+/* Calls that lack an argument: each function of the client returns -EINVAL, and does nothing else.
+ */
 #undef NDEBUG
 #include <assert.h>
 #include <errno.h>
@@ -14,6 +15,7 @@
 
 #include <holdfast/client_port.h>
 #include <holdfast/informer.h>
+#include <holdfast/upsert.h>
 #include <holdfast/workqueue.h>
 
 static const struct hf_host host = {.size = sizeof host};
@@ -139,6 +141,34 @@ static void test_a_request_that_waits_needs_a_client_and_a_token(void **state) {
         assert_null(hf_client_free(NULL));
 }
 
+static void test_an_upsert_needs_a_name_a_body_and_what_a_request_needs(void **state) {
+        const struct hf_request good = {.size = sizeof good,
+                                        .verb = HF_VERB_UPDATE,
+                                        .resource = {"", "v1", "things"},
+                                        .ns = "a",
+                                        .name = "x",
+                                        .body = "{}",
+                                        .n_body = 2};
+        struct hf_request bad[3] = {good, good, good};
+        struct hf_status status = {0};
+
+        bad[0].name = NULL;
+        bad[1].body = NULL;
+        bad[2].body = "[]";
+        n_calls = 0;
+        assert_int_equal(hf_upsert(NULL, &good, hf_cancel_never(), NULL, NULL, &status), -EINVAL);
+        assert_int_equal(hf_upsert(&client, &good, NULL, NULL, NULL, &status), -EINVAL);
+        assert_string_equal(status.message, "an upsert needs a name and a body");
+        for (int i = 0; i < 2; i++)
+                assert_int_equal(hf_upsert(&client, &bad[i], hf_cancel_never(), NULL, NULL,
+                                           &status),
+                                 -EINVAL);
+        assert_int_equal(hf_upsert(&client, &bad[2], hf_cancel_never(), NULL, NULL, &status),
+                         HF_E_INVALID);
+        assert_non_null(strstr(status.message, "x: the body is no JSON object"));
+        assert_int_equal(n_calls, 0);
+}
+
 static void ignore_object(void *ctx, enum hf_event_type type, const char *ns, const char *name,
                           const char *object, size_t n) {}
 static void no_values(void *ctx, const char *ns, const char *name, const char *object, size_t n,
@@ -197,6 +227,9 @@ static void test_functions_of_an_informer_need_their_arguments(void **state) {
         assert_int_equal(hf_informer_wait(informer, NULL, NULL), -EINVAL);
         assert_int_equal(hf_informer_wait(informer, "x", hf_cancel_never()), -EINVAL);
         assert_int_equal(hf_informer_wait_all(NULL, 1, NULL, hf_cancel_never()), -EINVAL);
+        assert_int_equal(hf_informer_wait_term(NULL, 1, "7", hf_cancel_never()), -EINVAL);
+        assert_int_equal(hf_informer_wait_term(&informer, 1, NULL, hf_cancel_never()), -EINVAL);
+        assert_int_equal(hf_informer_wait_term(&informer, 1, "7", NULL), -EINVAL);
         assert_int_equal(hf_informer_add_index(informer, NULL, no_values, NULL), -EINVAL);
         assert_int_equal(hf_informer_add_index(informer, "i", NULL, NULL), -EINVAL);
         assert_int_equal(hf_informer_values_add(NULL, "v"), -EINVAL);
@@ -219,6 +252,7 @@ int main(void) {
                 cmocka_unit_test(test_a_request_needs_what_its_verb_uses),
                 cmocka_unit_test(test_a_request_and_a_watch_need_all_arguments),
                 cmocka_unit_test(test_a_request_that_waits_needs_a_client_and_a_token),
+                cmocka_unit_test(test_an_upsert_needs_a_name_a_body_and_what_a_request_needs),
                 cmocka_unit_test(test_an_informer_needs_a_client_and_a_resource),
                 cmocka_unit_test(test_functions_of_an_informer_need_their_arguments),
                 cmocka_unit_test(test_a_queue_needs_a_host_and_a_name),

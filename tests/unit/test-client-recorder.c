@@ -15,6 +15,7 @@
 #include <holdfast/recorder.h>
 
 #include "base/json.h"
+#include "base/time_format.h"
 #include "counting_host.h"
 #include "fake_api_client.h"
 #include "patience.h"
@@ -26,6 +27,9 @@
 /* Boot time is the system's plus an offset that the test sets. */
 static hf_nsec offset;
 static hf_nsec boot(void *ctx) { return hf_now(hf_clock_system()) + offset; }
+static hf_nsec real_time(void *ctx) {
+        return hf_clock_system()->real(hf_clock_system()->ctx) + offset;
+}
 
 static struct {
         struct fake_api *api;
@@ -33,7 +37,12 @@ static struct {
         struct hf_clock clock;
         struct hf_host host;
         struct hf_recorder *recorder;
+        char logged[256]; /* the last line; only the test's thread records */
 } f;
+
+static void on_log(void *ctx, enum hf_log_level level, const char *component, const char *message) {
+        (void)snprintf(f.logged, sizeof f.logged, "%s", message);
+}
 
 static int setup(void **state) {
         offset = 0;
@@ -41,7 +50,11 @@ static int setup(void **state) {
         f.client = fake_api_client_new(f.api);
         f.clock = *hf_clock_system();
         f.clock.boot = boot;
-        f.host = (struct hf_host){.size = sizeof f.host, .clock = &f.clock};
+        f.clock.real = real_time;
+        f.logged[0] = '\0';
+        f.host = (struct hf_host){.size = sizeof f.host,
+                                  .clock = &f.clock,
+                                  .log = {.write = on_log, .max_level = HF_LOG_DEBUG}};
         const struct hf_recorder_config config = {.size = sizeof config,
                                                   .client = &f.client->base,
                                                   .component = "copies",
@@ -118,6 +131,12 @@ static void test_repetitions_are_counted_in_one_object(void **state) {
         struct hf__json *json = last_event();
         assert_true(hf__json_i64(json, "count", &count));
         assert_int_equal(count, 7);
+        const char *first = hf__json_string(json, "firstTimestamp"),
+                   *last = hf__json_string(json, "lastTimestamp");
+        int64_t first_s = 0, last_s = 0;
+        assert_int_equal(hf__time_parse(first, &first_s), 0);
+        assert_int_equal(hf__time_parse(last, &last_s), 0);
+        assert_in_range(last_s - first_s, 10, 30);
         hf__json_free(json);
         assert_int_equal(f.api->store.n_objects, 1);
 }
@@ -151,9 +170,19 @@ static void test_a_failed_write_is_made_up_for_by_the_next(void **state) {
         record(1);
         await_idle();
         assert_int_equal(f.api->store.n_commits, 0);
+        assert_string_equal(f.logged, "");
         offset += 10 * HF_NSEC_PER_SEC;
         record(1);
+        assert_non_null(strstr(f.logged, "an Event was not written: "));
         await_commits(1);
+        await_idle();
+        f.logged[0] = '\0'; /* it is said once, and what was written is no failure */
+        offset += 10 * HF_NSEC_PER_SEC;
+        record(1);
+        await_commits(2);
+        await_idle();
+        record(2);
+        assert_string_equal(f.logged, "");
 }
 
 /* The owner may free its host after the recorder, and a response may arrive even later. */

@@ -8,6 +8,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -18,13 +20,19 @@ struct waiter {
         struct reflector_fixture *f;
         const char *version;
         struct hf_cancel *token;
+        bool is_term; /* it waits for the revision that began a term */
         int result;
 };
 
 static void *wait_main(void *ctx) {
         struct waiter *waiter = ctx;
 
-        waiter->result = hf_informer_wait(waiter->f->informer, waiter->version, waiter->token);
+        if (waiter->is_term)
+                waiter->result = hf_informer_wait_term(&waiter->f->informer, 1, waiter->version,
+                                                       waiter->token);
+        else
+                waiter->result =
+                        hf_informer_wait(waiter->f->informer, waiter->version, waiter->token);
         return NULL;
 }
 
@@ -33,7 +41,7 @@ static void step_wait(struct reflector_fixture *f, struct waiter *waiter, const 
                       const char *request, hf_nsec milliseconds) {
         unsigned n = reflector_fixture_n_sleeps(f);
 
-        *waiter = (struct waiter){.f = f, .version = version};
+        *waiter = (struct waiter){.f = f, .version = version, .is_term = waiter->is_term};
         assert_int_equal(hf_cancel_new(NULL, &f->clock, &waiter->token), 0);
         assert_int_equal(pthread_create(&waiter->thread, NULL, wait_main, waiter), 0);
         reflector_fixture_assert_step(f, n, request, milliseconds);
@@ -46,7 +54,7 @@ static void assert_waited(struct waiter *waiter, int result) {
 
 static void test_a_consistent_list_that_begins_later_ends_a_wait(void **state) {
         struct reflector_fixture *f = reflector_fixture_new_watching(false);
-        struct waiter waiter;
+        struct waiter waiter = {0};
 
         step_wait(f, &waiter, "20", "list limit=500", REFLECTOR_NEVER);
         reflector_fixture_list(f, 0, 0, REFLECTOR_LIST("9", REFLECTOR_THING("a", "5", "1")), NULL,
@@ -65,7 +73,7 @@ static void test_a_consistent_list_that_begins_later_ends_a_wait(void **state) {
 static void test_a_probe_that_fails_is_repeated_up_to_each_second(void **state) {
         static const hf_nsec pauses[] = {100, 200, 400, 800, 800, 800};
         struct reflector_fixture *f = reflector_fixture_new_watching(false);
-        struct waiter waiter;
+        struct waiter waiter = {0};
 
         step_wait(f, &waiter, "20", "list limit=500", REFLECTOR_NEVER);
         for (size_t i = 0; i < sizeof pauses / sizeof pauses[0]; i++) {
@@ -85,7 +93,7 @@ static void test_a_probe_that_fails_is_repeated_up_to_each_second(void **state) 
 static void test_a_revision_that_is_not_reached_is_asked_for_ever_more_slowly(void **state) {
         static const hf_nsec pauses[] = {100, 200, 400, 800, 800};
         struct reflector_fixture *f = reflector_fixture_new_watching(true);
-        struct waiter waiter;
+        struct waiter waiter = {0};
 
         step_wait(f, &waiter, "20",
                   "list limit=500&resourceVersion=20&resourceVersionMatch=NotOlderThan",
@@ -114,7 +122,7 @@ static void test_a_revision_that_is_not_reached_is_asked_for_ever_more_slowly(vo
 
 static void test_a_waiter_shortens_a_long_pause(void **state) {
         struct reflector_fixture *f = reflector_fixture_new_watching(false);
-        struct waiter waiter;
+        struct waiter waiter = {0};
 
         for (hf_nsec pause = 100; pause < 20000; pause *= 2) {
                 reflector_fixture_watch_end(f, HF_E_UNAVAILABLE, NULL, NULL, pause);
@@ -127,10 +135,72 @@ static void test_a_waiter_shortens_a_long_pause(void **state) {
         reflector_fixture_free(f);
 }
 
+/* The watch mostly brings the revision soon, and the cost of a probe grows with the collection. */
+static void test_a_probe_gives_the_watch_some_time_first(void **state) {
+        struct reflector_fixture *f = reflector_fixture_new_watching(true);
+        struct waiter waiter = {.is_term = true};
+
+        step_wait(f, &waiter, "20", NULL, 10);
+        reflector_fixture_time(f,
+                               "list "
+                               "limit=500&resourceVersion=20&resourceVersionMatch=NotOlderThan",
+                               REFLECTOR_NEVER);
+        reflector_fixture_list(f, 0, 0, REFLECTOR_LIST("20", REFLECTOR_THING("a", "5", "1")), NULL,
+                               REFLECTOR_NEVER);
+        assert_waited(&waiter, 0);
+        reflector_fixture_free(f);
+        /* Only the server's own list can show that a foreign collection is new enough. */
+        f = reflector_fixture_new_watching(false);
+        step_wait(f, &waiter, "20", "list limit=500", REFLECTOR_NEVER);
+        hf_cancel_fire(waiter.token, HF_CANCEL_STOPPING);
+        assert_waited(&waiter, HF_E_CANCELED);
+        reflector_fixture_free(f);
+}
+
+static struct reflector_fixture *new_with_things(unsigned n) {
+        struct reflector_fixture *f = reflector_fixture_new(true, 0);
+        char *body = NULL;
+        size_t n_body = 0;
+        FILE *out = open_memstream(&body, &n_body);
+
+        assert_non_null(out);
+        (void)fprintf(out,
+                      "{\"kind\":\"List\",\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[");
+        for (unsigned i = 0; i < n; i++)
+                (void)fprintf(out, "%s{\"metadata\":{\"name\":\"t-%u\",\"resourceVersion\":\"5\"}}",
+                              i ? "," : "", i);
+        (void)fprintf(out, "]}");
+        assert_int_equal(fclose(out), 0);
+        reflector_fixture_assert_step(f, 0, "list limit=500", REFLECTOR_NEVER);
+        f->events[0] = '\0';
+        reflector_fixture_list(f, 0, 0, body, "watch 7", REFLECTOR_NEVER);
+        free(body);
+        return f;
+}
+
+static void test_a_probe_of_more_than_a_page_comes_later(void **state) {
+        for (unsigned n = 500; n <= 501; n++) {
+                struct reflector_fixture *f = new_with_things(n);
+                struct waiter waiter = {0};
+
+                assert_int_equal(hf_informer_count(f->informer), n);
+                if (n == 500)
+                        step_wait(f, &waiter, "20",
+                                  "list limit=500&resourceVersion=20&resourceVersionMatch="
+                                  "NotOlderThan",
+                                  REFLECTOR_NEVER);
+                else
+                        step_wait(f, &waiter, "20", NULL, 50);
+                hf_cancel_fire(waiter.token, HF_CANCEL_STOPPING);
+                assert_waited(&waiter, HF_E_CANCELED);
+                reflector_fixture_free(f);
+        }
+}
+
 /* The response to a probe may be older than what the watch had delivered. */
 static void test_a_watch_that_is_lost_during_a_probe_makes_a_new_list(void **state) {
         struct reflector_fixture *f = reflector_fixture_new_watching(false);
-        struct waiter waiter;
+        struct waiter waiter = {0};
 
         step_wait(f, &waiter, "20", "list limit=500", REFLECTOR_NEVER);
         reflector_fixture_watch_end(f, HF_E_GONE, NULL, "list limit=500", REFLECTOR_NEVER);
@@ -144,7 +214,7 @@ static void test_a_watch_that_is_lost_during_a_probe_makes_a_new_list(void **sta
 /* A probe that has further pages cannot be ordered against the watch. */
 static void test_a_probe_in_pages_replaces_the_watch(void **state) {
         struct reflector_fixture *f = reflector_fixture_new_watching(false);
-        struct waiter waiter;
+        struct waiter waiter = {0};
 
         step_wait(f, &waiter, "20", "list limit=500", REFLECTOR_NEVER);
         reflector_fixture_list(f, 0, 0,
@@ -165,6 +235,8 @@ int main(void) {
                 cmocka_unit_test(test_a_probe_that_fails_is_repeated_up_to_each_second),
                 cmocka_unit_test(test_a_revision_that_is_not_reached_is_asked_for_ever_more_slowly),
                 cmocka_unit_test(test_a_waiter_shortens_a_long_pause),
+                cmocka_unit_test(test_a_probe_gives_the_watch_some_time_first),
+                cmocka_unit_test(test_a_probe_of_more_than_a_page_comes_later),
                 cmocka_unit_test(test_a_watch_that_is_lost_during_a_probe_makes_a_new_list),
                 cmocka_unit_test(test_a_probe_in_pages_replaces_the_watch),
         };

@@ -7,6 +7,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -303,6 +305,35 @@ static void test_a_resync_that_never_comes(void **state) {
         reflector_fixture_free(f);
 }
 
+/* Names, uid and version of usual length are kept in a room of 640 bytes; longer ones are not. */
+static void test_metadata_may_be_longer_than_usual(void **state) {
+        static const size_t lengths[] = {36, 100, 129, 130, 131, 132, 133, 700, 5000};
+
+        for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+                struct reflector_fixture *f = reflector_fixture_new(false, 0);
+                char name[254], uid[5001], *body = NULL, *object = NULL;
+
+                memset(name, 'n', sizeof name - 1);
+                name[sizeof name - 1] = '\0';
+                memset(uid, 'u', lengths[i]);
+                uid[lengths[i]] = '\0';
+                assert_true(
+                        asprintf(&body,
+                                 "{\"kind\":\"List\",\"metadata\":{\"resourceVersion\":\"7\"},"
+                                 "\"items\":[{\"metadata\":{\"namespace\":\"%s\",\"name\":\"%s\","
+                                 "\"uid\":\"%s\",\"resourceVersion\":\"5\"}}]}",
+                                 name, name, uid) > 0);
+                reflector_fixture_assert_step(f, 0, "list limit=500", REFLECTOR_NEVER);
+                reflector_fixture_list(f, 0, 0, body, "watch 7", REFLECTOR_NEVER);
+                assert_int_equal(hf_informer_count(f->informer), 1);
+                assert_int_equal(hf_informer_get(f->informer, name, name, &object, NULL), 0);
+                assert_non_null(strstr(object, uid));
+                free(object);
+                free(body);
+                reflector_fixture_free(f);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_list_that_fails_is_repeated_ever_more_slowly),
@@ -324,6 +355,7 @@ int main(void) {
                 cmocka_unit_test(test_a_resync_passes_all_objects_on_at_each_period),
                 cmocka_unit_test(test_handlers_slower_than_the_resync_hold_up_nothing),
                 cmocka_unit_test(test_a_resync_that_never_comes),
+                cmocka_unit_test(test_metadata_may_be_longer_than_usual),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

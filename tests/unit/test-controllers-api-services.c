@@ -19,8 +19,8 @@
 
 #define N(array) (sizeof(array) / sizeof(array)[0])
 
-static const struct hfd_api_version core = {"", "v1", 18000, 1},
-                                    leases = {"coordination.k8s.io", "v1", 16500, 15};
+static const struct hfd_api_version core = {"", "v1", 18000, 1, false},
+                                    leases = {"coordination.k8s.io", "v1", 16500, 15, false};
 
 #define MANAGED "'metadata':{'labels':{'kube-aggregator.kubernetes.io/automanaged':'onstart'}}"
 #define LEASES_SPEC                                                                                \
@@ -71,6 +71,28 @@ static void test_what_the_server_keeps_is_restored(void **state) {
         }
 }
 
+static void test_an_api_service_of_definitions_has_a_low_priority(void **state) {
+        static const char *const others[] = {"v1", "v1.", "v1.apps", ".example.com", ""};
+        char space[HFD_API_SERVICE_NAME_MAX];
+        struct hfd_api_version version;
+
+        for (size_t i = 0; i < N(others); i++)
+                assert_false(hfd_api_service_custom_version(others[i], space, &version));
+        assert_true(hfd_api_service_custom_version("v1beta1.example.com", space, &version));
+        struct hf__json *service = hfd_api_service_make(&version);
+        expect_json(hf__json_path(service, "metadata"),
+                    "{'name':'v1beta1.example.com',"
+                    "'labels':{'kube-aggregator.kubernetes.io/automanaged':'true'}}");
+        expect_json(hf__json_get(service, "spec"),
+                    "{'group':'example.com','version':'v1beta1','groupPriorityMinimum':1000,"
+                    "'versionPriority':100}");
+        assert_true(hfd_api_service_is_custom(service));
+        hf__json_free(service);
+        service = hfd_api_service_make(&leases);
+        assert_false(hfd_api_service_is_custom(service));
+        hf__json_free(service);
+}
+
 #define LOCAL(time)                                                                                \
         "{'type':'Available','lastTransitionTime':'" time "','status':'True','reason':'Local',"    \
         "'message':'Local APIServices are always available'}"
@@ -108,6 +130,7 @@ static void test_the_condition_says_whether_it_is_available(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_an_api_service_is_named_after_version_and_group),
+                cmocka_unit_test(test_an_api_service_of_definitions_has_a_low_priority),
                 cmocka_unit_test(test_what_the_server_keeps_is_restored),
                 cmocka_unit_test(test_the_condition_says_whether_it_is_available),
         };

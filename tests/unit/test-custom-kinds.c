@@ -235,6 +235,47 @@ static void test_objects_follow_their_definition(void **state) {
         PATIENCE_AWAIT(has_text(f, "a", "third"));
 }
 
+static int create(struct api_fixture *f, const char *name) {
+        char body[200];
+
+        (void)snprintf(body, sizeof body,
+                       "{\"apiVersion\":\"example.com/v1\",\"kind\":\"Gadget\",\"metadata\":{"
+                       "\"name\":\"%s\"}}",
+                       name);
+        const struct hf_request request = {.size = sizeof request,
+                                           .verb = HF_VERB_CREATE,
+                                           .resource = gadgets,
+                                           .ns = "default",
+                                           .body = body,
+                                           .n_body = strlen(body)};
+        return api_fixture_send(f, &request);
+}
+
+/* The feed is stopped, so this instance does not learn what happens to the definition. */
+static void test_an_instance_that_lags_creates_no_object_of_a_deleted_definition(void **state) {
+        struct api_fixture *f = *state;
+        static const char mark[] = "\"uid\":\"1\",\"deletionTimestamp\":\"2026-01-01T00:00:00Z\"";
+        const char *text = DEFINITION(VERSION("v1", "true", "first"));
+        const char *uid = strstr(text, "\"uid\":\"1\"");
+        char marked[2000];
+
+        put_definition(f, text);
+        PATIENCE_AWAIT(create(f, "a") == 0);
+        hfd_kind_feed_stop(f->feed);
+        put_definition(f, text); /* it has changed, but is not marked */
+        assert_int_equal(create(f, "b"), 0);
+        (void)snprintf(marked, sizeof marked, "%.*s%s%s", (int)(uid - text), text, mark,
+                       uid + strlen("\"uid\":\"1\""));
+        put_definition(f, marked);
+        assert_int_not_equal(create(f, "c"), 0);
+        assert_int_equal(f->last.status.http_code, 405);
+        assert_int_equal(store_client_mod_revision(f->store, GADGET "c"), 0);
+        assert_true(store_client_delete(f->store, CRD) > 0);
+        assert_int_equal(create(f, "d"), HF_E_NOT_FOUND);
+        assert_int_equal(store_client_mod_revision(f->store, GADGET "d"), 0);
+        assert_int_equal(get(f, "b"), 0);
+}
+
 /* ---- everything at once ---- */
 
 #define ROUNDS 60
@@ -388,6 +429,9 @@ int main(void) {
                 cmocka_unit_test(test_a_kind_has_a_row_for_each_version),
                 cmocka_unit_test_setup_teardown(test_objects_follow_their_definition,
                                                 api_fixture_set_up_custom, api_fixture_tear_down),
+                cmocka_unit_test_setup_teardown(
+                        test_an_instance_that_lags_creates_no_object_of_a_deleted_definition,
+                        api_fixture_set_up_custom, api_fixture_tear_down),
                 cmocka_unit_test_setup_teardown(test_definitions_change_while_objects_are_used,
                                                 api_fixture_set_up_custom, api_fixture_tear_down),
         };

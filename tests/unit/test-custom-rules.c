@@ -445,7 +445,7 @@ static void test_unchanged_values_are_forgiven(void **state) {
                 {"{\"type\":\"object\",\"properties\":{\"f\":{\"type\":\"array\",\"items\":{"
                  "\"type\":\"integer\",\"x-kubernetes-validations\":[{\"rule\":\"self > 5\"}]}}}}",
                  "{\"f\":[1,8]}", "{\"f\":[1,9]}", "f[0]: Invalid value: 1: failed rule: self > 5"},
-                /* A transition rule is not. */
+                /* A transition rule is checked all the same. */
                 {FIELD("\"type\":\"integer\"", "{\"rule\":\"self > oldSelf\"}"), "{\"f\":1}",
                  "{\"f\":1}", "f: Invalid value: 1: failed rule: self > oldSelf"},
         };
@@ -474,7 +474,7 @@ static void test_a_very_wrong_object_is_not_evaluated(void **state) {
 
 /* ---- limits ---- */
 
-/* n times an element, as a list. */
+/* A list of n equal elements, between two texts. The caller frees it. */
 static char *list_of(const char *before, const char *element, size_t n, const char *after) {
         struct hf__strbuf text = {0};
 
@@ -592,7 +592,7 @@ static void run_with_stack(struct deep *deep, size_t stack) {
 
 static void test_rules_need_no_more_stack_than_they_say(void **state) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-        skip(); /* They make frames several times as large. */
+        skip(); /* Sanitizers make stack frames several times as large. */
 #endif
         static const struct {
                 const char *before;

@@ -77,6 +77,10 @@ static void test_resources_are_names_or_wildcards(void **state) {
                       "{\"resources\":[\"*.*\"],\"providers\":[{\"identity\":{}}]}]}");
 
         assert_true(covers(encryption, "configmaps") && covers(encryption, "secrets"));
+        assert_ptr_equal(hfd_encryption_rule_of(encryption, "widgets", "example.com"),
+                         hfd_encryption_rule_of(encryption, "gadgets", "example.com"));
+        assert_ptr_not_equal(hfd_encryption_rule_of(encryption, "widgets", "example.com"),
+                             hfd_encryption_rule_of(encryption, "widgets", "example.org"));
         (void)hfd_encryption_unref(encryption);
 }
 

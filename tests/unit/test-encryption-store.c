@@ -22,6 +22,7 @@
 
 #define SECRET "/registry/secrets/default/a"
 #define MAP    "/registry/configmaps/default/a"
+#define WIDGET "/registry/example.com/widgets/default/a"
 #define PLAIN  "{\"password\":\"opensesame\"}"
 
 struct fixture {
@@ -48,6 +49,7 @@ static struct hfd_encryption *make_encryption(const char *name, const char *othe
 
         assert_int_equal(hfd_encryption_add_rule(encryption, &rule), 0);
         assert_int_equal(hfd_encryption_add_resource(rule, "secrets", ""), 0);
+        assert_int_equal(hfd_encryption_add_resource(rule, "widgets", "example.com"), 0);
         key[0] = (uint8_t)name[0];
         assert_int_equal(hfd_encryption_add_key(rule, HFD_AES_GCM, name, key, sizeof key), 0);
         if (other) {
@@ -101,6 +103,22 @@ static struct hf__buf *expect_stored(struct fixture *f, const char *key, const c
         assert_memory_equal(value->data, beginning, strlen(beginning));
         store_reply_deinit(&reply);
         return value;
+}
+
+/* Nobody needs to know the definition. */
+static void test_custom_resources_are_encrypted(void **state) {
+        static const char *const others[] = {"/registry/example.com/gadgets/default/a",
+                                             "/registry/other.example.com/widgets/default/a",
+                                             "/registry/example.com/widgets/a/b/c"};
+        struct fixture *f = *state;
+
+        assert_true(store_client_put(f->store, WIDGET, PLAIN) > 0);
+        hf__buf_unref(expect_stored(f, WIDGET, "k8s:enc:aesgcm:v1:k:"));
+        expect_at(f->store, WIDGET, PLAIN);
+        for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+                assert_true(store_client_put(f->store, others[i], PLAIN) > 0);
+                expect_at(f->inner, others[i], PLAIN);
+        }
 }
 
 static void test_only_covered_keys_are_encrypted(void **state) {
@@ -321,6 +339,7 @@ static void test_without_random_bytes_nothing_is_written(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
+                TEST(test_custom_resources_are_encrypted),
                 TEST(test_only_covered_keys_are_encrypted),
                 TEST(test_each_write_has_a_new_nonce),
                 TEST(test_events_are_decrypted),

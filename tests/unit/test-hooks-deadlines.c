@@ -234,6 +234,30 @@ static void test_a_stop_gives_a_start_its_time_and_then_runs_beside_it(void **st
         hf_hooks_free(hooks);
 }
 
+static int setting_a_deadline(struct hf_hook_context *context, void *ctx,
+                              struct hf_status *reterr_status) {
+        hf_hook_set_stop_deadline(context, 5 * SECOND);
+        return 0;
+}
+
+static void test_a_start_may_set_the_deadline_of_its_stop(void **state) {
+        static struct block block;
+        const struct hf_hook hook = {.size = sizeof hook,
+                                     .name = "a",
+                                     .start = setting_a_deadline,
+                                     .stop = blocking,
+                                     .stop_deadline = 3 * SECOND,
+                                     .ctx = &block};
+        struct hf_hooks *hooks = hooks_of(&hook, 1);
+
+        block_init(&block);
+        assert_int_equal(hf_hooks_start(hooks, NULL), 0);
+        assert_int_equal(hf_hooks_stop(hooks, NULL), HF_E_STUCK);
+        assert_int_equal(elapsed(), 5 * SECOND);
+        leave_stuck(hooks);
+        release(&block);
+}
+
 /* The message says which of the hook's threads has not returned. The second hook has no stop
  * function, because the clock would not wait for its return. */
 static void test_a_stuck_stop_names_what_has_not_returned(void **state) {
@@ -319,6 +343,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup(test_a_start_has_sixty_seconds_and_a_stop_thirty, setup),
                 cmocka_unit_test_setup(test_the_nearest_deadline_of_a_start_counts, setup),
+                cmocka_unit_test_setup(test_a_start_may_set_the_deadline_of_its_stop, setup),
                 cmocka_unit_test_setup(test_a_stop_gives_a_start_its_time_and_then_runs_beside_it,
                                        setup),
                 cmocka_unit_test_setup(test_a_stuck_stop_names_what_has_not_returned, setup),

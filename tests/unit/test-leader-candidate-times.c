@@ -86,6 +86,30 @@ static void test_the_object_is_renewed_within_a_fifth_of_the_refresh_time(void *
         finish();
 }
 
+/* Candidates that were started together must not renew together for ever. */
+static void test_the_times_between_renewals_differ(void **state) {
+        unsigned seconds[4];
+
+        start();
+        assert_int_equal(hf_candidate_start(f.candidate), 0);
+        PATIENCE_AWAIT(n_requests() == 2);
+        hand_clock_await_waiter();
+        for (unsigned i = 0; i < 4; i++) {
+                unsigned from = n_requests();
+                hand_clock_move(REFRESH - 1);
+                for (seconds[i] = 0; n_requests() == from; seconds[i]++) {
+                        assert_true(seconds[i] <= 60);
+                        hand_clock_move(SEC);
+                        hand_clock_await_waiter();
+                }
+                PATIENCE_AWAIT(n_requests() == from + 2);
+                hand_clock_await_waiter();
+        }
+        assert_false(seconds[0] == seconds[1] && seconds[1] == seconds[2] &&
+                     seconds[2] == seconds[3]);
+        finish();
+}
+
 static void test_the_pause_after_a_failure_doubles(void **state) {
         hf_nsec pause = 500 * MSEC;
 
@@ -120,7 +144,7 @@ static bool is_renewed_at(const char *time) {
         return is;
 }
 
-/* Without any time: the watch tells of the ping. */
+/* No time passes in the test: the watch delivers the ping. */
 static void test_a_ping_is_answered_at_once_and_once(void **state) {
         start();
         assert_int_equal(hf_candidate_start(f.candidate), 0);
@@ -134,7 +158,7 @@ static void test_a_ping_is_answered_at_once_and_once(void **state) {
         PATIENCE_AWAIT(is_renewed_at("2026-01-01T00:00:09.000001Z"));
         hand_clock_await_waiter();
         assert_int_equal(n_requests(), 4);
-        /* An answered ping is no ping. */
+        /* A ping is answered once, however often the watch shows it. */
         fake_api_put(f.api, KEY,
                      "{\"metadata\":{\"name\":\"me\"},\"spec\":{\"leaseName\":\"lead\","
                      "\"pingTime\":\"2026-01-01T00:00:09.000000Z\","
@@ -203,6 +227,7 @@ static void test_a_stop_ends_a_request_and_the_watch(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_the_object_is_renewed_within_a_fifth_of_the_refresh_time),
+                cmocka_unit_test(test_the_times_between_renewals_differ),
                 cmocka_unit_test(test_the_pause_after_a_failure_doubles),
                 cmocka_unit_test(test_a_ping_is_answered_at_once_and_once),
                 cmocka_unit_test(test_an_object_without_metadata_or_spec_is_completed),

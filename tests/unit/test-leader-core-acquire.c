@@ -57,6 +57,26 @@ static void test_the_count_of_transitions_does_not_overflow(void **state) {
         assert_int_equal(f.sent.transitions, 0x7fffffff);
 }
 
+/* However often it is seen to be absent, a Lease that is created again continues the count. */
+static void test_a_lease_that_stays_absent_keeps_its_count(void **state) {
+        struct core_fixture f;
+        struct hf__record record, gone = {0};
+
+        core_fixture_start(&f);
+        record = core_fixture_held_by(&f, "qux", 15);
+        record.transitions = 5;
+        core_fixture_read_done(&f, 0, &record);
+        core_fixture_set_revision(&f, &gone);
+        core_fixture_watched(&f, &gone);
+        assert_false(f.sent.exists);
+        assert_int_equal(f.sent.transitions, 6);
+        core_fixture_write_done(&f, HF_E_TIMEOUT);
+        core_fixture_read_done(&f, HF_E_NOT_FOUND, NULL);
+        assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 15 * SEC));
+        assert_false(f.sent.exists);
+        assert_int_equal(f.sent.transitions, 6);
+}
+
 /* CG02, CG04, CG06 */
 static void test_a_free_lease_is_acquired_at_once(void **state) {
         struct core_fixture f;
@@ -421,6 +441,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_an_absent_lease_is_created),
                 cmocka_unit_test(test_the_count_of_transitions_does_not_overflow),
+                cmocka_unit_test(test_a_lease_that_stays_absent_keeps_its_count),
                 cmocka_unit_test(test_a_free_lease_is_acquired_at_once),
                 cmocka_unit_test(test_a_standby_waits_for_the_recorded_duration),
                 cmocka_unit_test(test_a_renewal_restarts_the_wait),

@@ -75,6 +75,27 @@ static void test_a_leader_does_not_wait_until_it_is_too_late(void **state) {
 }
 
 /* The wait is longer by a random part, of a fifth at most. */
+/* A renewal returns to its phase. The next one comes half a period later at least. */
+static void test_half_a_retry_period_is_long_enough_between_renewals(void **state) {
+        struct core_fixture f;
+
+        core_fixture_lead(&f);
+        f.core.config.renew_phase = (f.now + SEC) % (2 * SEC) + 1;
+        assert_int_equal(time_until(&f, HF__ACT_WRITE, 5 * SEC), 2 * SEC);
+        core_fixture_write_done(&f, 0);
+        assert_int_equal(time_until(&f, HF__ACT_WRITE, 5 * SEC), SEC + 1);
+        core_fixture_write_done(&f, 0);
+        f.core.config.renew_phase = (f.now + SEC) % (2 * SEC);
+        assert_int_equal(time_until(&f, HF__ACT_WRITE, 5 * SEC), 2 * SEC);
+        core_fixture_write_done(&f, 0);
+        assert_int_equal(time_until(&f, HF__ACT_WRITE, 5 * SEC), SEC);
+        core_fixture_write_done(&f, 0);
+        f.core.config.renew_phase = (f.now + SEC) % (2 * SEC) - 1;
+        (void)time_until(&f, HF__ACT_WRITE, 5 * SEC);
+        core_fixture_write_done(&f, 0);
+        assert_int_equal(time_until(&f, HF__ACT_WRITE, 5 * SEC), (SEC - 1 + 2 * SEC) / 2);
+}
+
 static void test_a_standby_waits_for_the_server_for_a_lease_duration_at_most(void **state) {
         struct core_fixture f;
 
@@ -283,6 +304,7 @@ int main(void) {
                 cmocka_unit_test(test_a_lease_without_a_duration_has_ours),
                 cmocka_unit_test(test_no_write_of_a_term_may_be_applied_after_its_validity),
                 cmocka_unit_test(test_a_leader_does_not_wait_until_it_is_too_late),
+                cmocka_unit_test(test_half_a_retry_period_is_long_enough_between_renewals),
                 cmocka_unit_test(test_a_standby_waits_for_the_server_for_a_lease_duration_at_most),
                 cmocka_unit_test(test_a_release_is_tried_several_times),
                 cmocka_unit_test(test_a_success_ends_a_row_of_failures),

@@ -36,6 +36,17 @@ static void test_it_is_requested_again_at_its_deadline(void **state) {
         assert_true(f.core.op_deadline > f.now);
 }
 
+/* Its place in the queue is kept only if each step requests it again. */
+static void test_it_is_requested_again_at_any_event(void **state) {
+        struct core_fixture f;
+
+        renew(&f);
+        f.now += SEC / 100;
+        step_unsent(&f, HF__EV_WATCH_LOST);
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
+        assert_int_equal(f.core.op_kind, HF__OP_RENEW);
+}
+
 static void test_validity_counts_from_the_sending(void **state) {
         struct core_fixture f;
 
@@ -153,6 +164,7 @@ static void test_an_earlier_doubt_remains(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_it_is_requested_again_at_its_deadline),
+                cmocka_unit_test(test_it_is_requested_again_at_any_event),
                 cmocka_unit_test(test_validity_counts_from_the_sending),
                 cmocka_unit_test(test_a_release_does_not_wait_for_it),
                 cmocka_unit_test(test_a_release_that_never_was_sent_leaves_no_doubt),

@@ -340,6 +340,45 @@ static void test_a_controller_of_each_instance_that_does_not_return_is_named(voi
         clocked_elector_free();
 }
 
+/* Each elector is asked, not only the first one. */
+static void test_the_elector_whose_controller_does_not_return_is_named(void **state) {
+        const struct hf_controller local = {.size = sizeof local,
+                                            .name = "late",
+                                            .runs = HF_EVERY_INSTANCE,
+                                            .run = return_when_it_may};
+        struct hf_elector_config config = {.size = sizeof config,
+                                           .ns = "kube-system",
+                                           .name = "other",
+                                           .identity = "a",
+                                           .controllers = &local,
+                                           .n_controllers = 1};
+        struct hf_elector *other = NULL;
+
+        atomic_store(&may_return, false);
+        clocked_elector_init();
+        config.client = &clocked.client->base;
+        assert_int_equal(hf_electors_new(&clocked.host, &clocked.electors), 0);
+        config.name = "lead";
+        config.n_controllers = 0;
+        assert_int_equal(hf_electors_add(clocked.electors, &config, &clocked.elector, NULL), 0);
+        config.name = "other";
+        config.n_controllers = 1;
+        assert_int_equal(hf_electors_add(clocked.electors, &config, &other, NULL), 0);
+        assert_int_equal(hf_electors_start(clocked.electors, NULL), 0);
+        memset(&stopping, 0, sizeof stopping);
+        assert_int_equal(pthread_create(&stopping.thread, NULL, stop_main, NULL), 0);
+        while (!atomic_load(&stopping.is_over)) {
+                hand_clock_move(SEC);
+                (void)hf_cancel_wait(hf_cancel_never(), in_msec(1));
+        }
+        end_stop(HF_E_STUCK);
+        assert_string_equal(stopping.status.message, "controller late of kube-system/other did not "
+                                                     "return within its deadline");
+        atomic_store(&may_return, true);
+        PATIENCE_AWAIT(hf__term_is_joined(other->instance));
+        clocked_elector_free();
+}
+
 /* The Events that are left wait for 25 ms, so that the successor's first writes come before. */
 static void test_a_stop_sends_the_last_events(void **state) {
         clocked_elector_init();
@@ -378,6 +417,7 @@ int main(void) {
                 cmocka_unit_test(
                         test_controllers_of_each_instance_are_aborted_at_the_end_of_the_stop),
                 cmocka_unit_test(test_a_controller_of_each_instance_that_does_not_return_is_named),
+                cmocka_unit_test(test_the_elector_whose_controller_does_not_return_is_named),
                 cmocka_unit_test(test_a_stop_sends_the_last_events),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,7 +50,7 @@ static const char *repeated(size_t n) {
         return text;
 }
 
-/* The longest identity is kept. A longer one is cut, and so equals none. */
+/* The longest identity is kept. A longer one is cut, so it is equal to no identity. */
 static void test_only_a_holder_that_is_too_long_is_cut(void **state) {
         static const char template[] = "{\"spec\":{\"holderIdentity\":\"%\"}}";
 

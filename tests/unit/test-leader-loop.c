@@ -137,14 +137,14 @@ static void test_a_stuck_controller_is_named_and_nothing_released(void **state) 
         assert_non_null(strstr(health, "leaderElection: controller worker"));
         for (size_t i = 0; i < api->store.n_commits; i++)
                 assert_string_equal(api->store.commits[i].holder, "a");
+        struct hf_health *checks = api->host.health;
+        assert_null(hf_electors_free(a->electors)); /* the controller still runs: they are leaked */
+        assert_false(hf_elector_may_act(a->elector));
         elector_fixture_lock(a);
         a->may_end = true;
         elector_fixture_unlock(a);
         ELECTOR_AWAIT(a, elector_fixture_may_end);
-        /* The thread is about to exit. The memory that it may use until then is kept. */
         ELECTOR_AWAIT(a, elector_fixture_has_ended);
-        struct hf_health *checks = api->host.health;
-        hf_electors_free(a->electors);
         hf_client_free(&a->client->base);
         kept = a;
         hf_health_free(checks);

@@ -21,6 +21,7 @@
 
 #include <cmocka.h>
 
+#include <holdfast/candidate.h>
 #include <holdfast/informer.h>
 #include <holdfast/leader.h>
 #include <holdfast/reconciler.h>
@@ -40,7 +41,16 @@ struct fixture {
         struct fake_api *api;
         int n_running; /* guarded by api->mu, like the next field */
         bool has_run;
+        struct hf_elector *elector;
+        bool acts_without_controllers; /* only the elector loop's thread writes it */
 };
+
+/* A host that is told that the controllers cannot start must not be able to act. */
+static void on_log(void *ctx, enum hf_log_level level, const char *component, const char *message) {
+        struct fixture *f = ctx;
+        if (strstr(message, "cannot start, so the term ends") && hf_elector_may_act(f->elector))
+                f->acts_without_controllers = true;
+}
 
 static int run(struct hf_term *term, void *ctx) {
         struct fixture *f = ctx;
@@ -99,7 +109,7 @@ static int elector_begin(struct fixture *f, struct fake_api_client *client,
         int r = hf_electors_new(&f->api->host, ret_electors);
         if (r != 0)
                 *ret_electors = NULL;
-        r = r != 0 ? r : hf_electors_add(*ret_electors, &config, NULL, &status);
+        r = r != 0 ? r : hf_electors_add(*ret_electors, &config, &f->elector, &status);
         return r != 0 ? r : hf_electors_start(*ret_electors, &status);
 }
 
@@ -121,6 +131,7 @@ static void elector_life(int n) {
         struct hf_electors *electors = NULL;
         struct hf_status status = {0};
 
+        f.api->host.log = (struct hf_log){.write = on_log, .ctx = &f, .max_level = HF_LOG_ERROR};
         failing_memory_arm(n);
         int r = elector_begin(&f, client, &electors);
         if (r == 0) {
@@ -130,6 +141,7 @@ static void elector_life(int n) {
                 if (r != 0)
                         fail_msg("allocation %d: stop: %s", n, status.message);
                 assert_int_equal(f.n_running, 0);
+                assert_false(f.acts_without_controllers);
                 char holder[] = "\"holderIdentity\":\"\"",
                      *text = fake_api_get(f.api, "leases/kube-system/lead");
                 assert_non_null(strstr(text, holder));
@@ -180,6 +192,45 @@ static void shards_life(int n) {
         hf_electors_free(electors);
         hf_client_free(&client->base);
         fake_api_free(api);
+}
+
+/* Only the creation: later failures are retried after a time, and test-leader-candidate-times has
+ * those. */
+static void candidate_life(int n) {
+        struct fake_api *api = fake_api_new();
+        struct fake_api_client *client = fake_api_client_new(api);
+        const struct hf_candidate_config config = {.size = sizeof config,
+                                                   .client = &client->base,
+                                                   .ns = "kube-system",
+                                                   .name = "me",
+                                                   .lease_name = "lead",
+                                                   .binary_version = "1.3.0"};
+        struct hf_candidate *candidate = NULL;
+        struct hf_status status = {0};
+
+        failing_memory_arm(n);
+        int r = hf_candidate_new(&api->host, &config, &candidate, &status);
+        failing_memory_disarm();
+        if (r != 0) {
+                assert_true(is_shortage(r) && status.message[0] && !candidate);
+        } else {
+                assert_int_equal(hf_candidate_start(candidate), 0);
+                pthread_mutex_lock(&api->mu);
+                hf_nsec until = hf_now(hf_clock_system()) + GUARD;
+                while (!fake_store_find(&api->store, "leasecandidates/kube-system/me") &&
+                       hf_now(hf_clock_system()) < until)
+                        (void)hf_clock_system()->wait(hf_clock_system()->ctx, &api->changed,
+                                                      &api->mu, until);
+                assert_non_null(fake_store_find(&api->store, "leasecandidates/kube-system/me"));
+                pthread_mutex_unlock(&api->mu);
+                hf_candidate_free(candidate);
+        }
+        hf_client_free(&client->base);
+        fake_api_free(api);
+}
+
+static void test_a_candidate_is_made_or_the_failure_is_reported(void **state) {
+        failing_memory_try_all(candidate_life, 5);
 }
 
 static void test_shards_are_added_or_the_failure_is_reported(void **state) {
@@ -321,6 +372,7 @@ static void test_a_reconciler_loses_no_key(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_candidate_is_made_or_the_failure_is_reported),
                 cmocka_unit_test(test_shards_are_added_or_the_failure_is_reported),
                 cmocka_unit_test(test_an_elector_leads_or_reports_the_failure),
                 cmocka_unit_test(test_a_reconciler_loses_no_key),

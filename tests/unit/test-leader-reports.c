@@ -51,8 +51,8 @@ static void finish(void) {
         clocked_elector_free();
 }
 
-/* Until the elector leads: x has died at the beginning of the clock, and its Lease cannot be taken
- * before 107 s. */
+/* Moves the clock until the elector leads. The previous holder, x, has died when the clock began,
+ * and its Lease cannot be taken before 107 s. */
 static void take_over_late(void) {
         clocked_elector_init();
         clocked_put_lease("x", "");
@@ -172,7 +172,7 @@ static bool health_says(const char *words) {
         return strstr(text, words) != NULL;
 }
 
-/* The first failure in a row is a warning, and the others are for those who look for details. */
+/* The first failure in a row is logged as a warning, the others as debug messages. */
 static void test_a_failure_is_a_warning_once_until_a_success(void **state) {
         static const char warning[] =
                 "4 kube-system/lead: writing the Lease failed: the fake API server: forbidden\n";

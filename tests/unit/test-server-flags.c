@@ -485,6 +485,36 @@ static void test_runtime_config_knows_one_name(void **state) {
         expect_refusal("--data-dir=/d --runtime-config=api/all=true", "api/workloads=true");
 }
 
+#define OIDC "--data-dir=/d --oidc-issuer-url=https://i/x --oidc-client-id=c "
+
+static void test_an_issuer_needs_a_client(void **state) {
+        expect_ok(OIDC
+                  "--oidc-required-claim=a=1 --oidc-required-claim=b=2 --oidc-signing-algs=ES256");
+        assert_string_equal(config.oidc_username_claim, "sub");
+        assert_string_equal(config.oidc_required[1], "b=2");
+        assert_null(config.oidc_required[2]);
+        expect_refusal("--data-dir=/d --oidc-issuer-url=https://i",
+                       "--oidc-issuer-url and --oidc-client-id");
+        expect_refusal("--data-dir=/d --oidc-groups-claim=g",
+                       "--oidc-issuer-url and --oidc-client-id");
+        expect_refusal("--data-dir=/d --oidc-client-id=c --oidc-issuer-url=http://i",
+                       "--oidc-issuer-url");
+        expect_refusal("--data-dir=/d --oidc-client-id=c --oidc-issuer-url=https://i?a",
+                       "--oidc-issuer-url");
+        expect_refusal(OIDC "--service-account-issuer=https://i/x",
+                       "is also a --service-account-issuer");
+        expect_refusal(OIDC "--oidc-required-claim=a", "is not NAME=VALUE");
+        expect_refusal(OIDC "--oidc-signing-algs=RS256,PS256", "--oidc-signing-algs");
+}
+
+static void test_services_of_webhooks_have_addresses(void **state) {
+        expect_ok("--data-dir=/d --webhook-service-resolver=ns/a=127.0.0.1:1 "
+                  "--webhook-service-resolver=*=h");
+        assert_string_equal(config.service_resolver, "ns/a=127.0.0.1:1,*=h");
+        expect_refusal("--data-dir=/d --webhook-service-resolver=a=b",
+                       "flag --webhook-service-resolver: \"a=b\" is not NAMESPACE/NAME");
+}
+
 static void test_keys_and_issuers_may_be_repeated(void **state) {
         assert_int_equal(parse_as_kube_apiserver(
                                  "--data-dir=/d --etcd-servers=http://x --api-audiences=api,vault "
@@ -591,6 +621,8 @@ int main(void) {
                 FLAG_TEST(test_flags_of_kube_apiserver_are_left_out_and_named),
                 FLAG_TEST(test_kube_apiserver_serves_workloads),
                 FLAG_TEST(test_runtime_config_knows_one_name),
+                FLAG_TEST(test_services_of_webhooks_have_addresses),
+                FLAG_TEST(test_an_issuer_needs_a_client),
                 FLAG_TEST(test_keys_and_issuers_may_be_repeated),
                 FLAG_TEST(test_the_encryption_of_kube_apiserver_is_that_of_holdfastd),
                 FLAG_TEST(test_the_data_of_kube_apiserver_is_beside_its_certificates),

@@ -201,9 +201,10 @@ HF_MUST_CHECK int hf_client_do(struct hf_client *client, const struct hf_request
  * borrowed. If more than 64 MiB of a watch's events wait for the loop, the watch ends with
  * HF_E_TOO_LARGE. hf_client_free of this client may only be called on the loop's thread. It waits
  * until `inner` has canceled the requests, which does not take long. Then it calls hf_loop_dispatch
- * until all callbacks have been called, which calls other functions that wait in the loop, too. Do
- * not use this client for functions that block the loop's thread, such as hf_client_do. Returns 0
- * or -errno.
+ * until all callbacks have been called, which calls other functions that wait in the loop, too. A
+ * callback that starts a request or a watch with this client meanwhile gets HF_E_CLOSED. Do not use
+ * this client for functions that block the loop's thread, such as hf_client_do. Returns 0 or
+ * -errno.
  */
 HF_MUST_CHECK int hf_loop_client_new(struct hf_loop *loop, struct hf_client *inner,
                                      struct hf_client **ret_client);

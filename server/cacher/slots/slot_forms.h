@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The form that the cached objects of each custom resource have: that of the storage row of the
- * kind that is served, or was last. Before its definition is known, a slot has no form, and its
- * objects are as they are stored.
+ * The form that the cached objects of each custom resource have. It is that of a storage row: the
+ * row of the kind that is served now or, if none is, that was served last. Before its definition is
+ * known, a slot has no form, and its objects are as they are stored.
  *
  * The cacher's lock guards the forms.
  */
@@ -19,8 +19,9 @@ struct hfd_slot_forms {
 
 void hfd_slot_forms_done(struct hfd_slot_forms *forms);
 /*
- * The row under which objects of this resource are made now, a reference: the form of its slot, or
- * resource itself. Thread: any; the first takes the lock for custom resources.
+ * Both return a reference to the row under which objects of this resource are made now: the form of
+ * its slot or, if it has none, the resource itself. Thread: any. hfd_slot_form_get takes the
+ * cacher's lock if the resource is a custom one.
  */
 const struct hfd_resource *hfd_slot_form_get(struct hfd_cacher *cacher,
                                              const struct hfd_resource *resource);

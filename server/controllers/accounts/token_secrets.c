@@ -17,14 +17,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <holdfast/reconciler.h>
-
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/controllers/accounts/account_tokens.h"
 #include "server/controllers/accounts/token_secret_core.h"
 #include "server/controllers/controller_context.h"
 #include "server/controllers/object_client.h"
+#include "server/controllers/reconcile_loop.h"
 
 #define N_WORKERS 4
 #define KEY_MAX   400 /* bytes of "namespace/name", with the NUL */
@@ -119,7 +118,7 @@ static int fill_secret(struct hfd_controller_context *context, struct hf_term *t
                 return r;
         /* It is immutable, and was created without a token. */
         hf_log(&context->host->log, HF_LOG_WARNING, HFD_TOKEN_SECRETS,
-               "the Secret %s/%s cannot be filled: it is refused", wanted->ns, wanted->secret);
+               "the Secret %s/%s gets no token: its update is refused", wanted->ns, wanted->secret);
         return 0;
 }
 
@@ -214,22 +213,14 @@ static int map_account(void *ctx, struct hf_workqueue *queue, enum hf_event_type
 
 int hfd_token_secrets_run(struct hf_term *term, void *ctx) {
         struct hfd_controller_context *context = ctx;
-        assert(context->token_secrets && context->service_accounts); /* controllers.c has both */
-        const struct hf_reconciler_source sources[] = {
-                {.size = sizeof(struct hf_reconciler_source), .informer = context->token_secrets},
-                {.size = sizeof(struct hf_reconciler_source),
-                 .informer = context->service_accounts->informer,
-                 .map = map_account},
-        };
-        const struct hf_reconciler reconciler = {
-                .size = sizeof reconciler,
+        const struct hfd_reconcile_loop loop = {
                 .name = HFD_TOKEN_SECRETS,
-                .sources = sources,
-                .n_sources = sizeof sources / sizeof *sources,
                 .n_workers = N_WORKERS,
                 .reconcile = reconcile,
                 .ctx = context,
+                .sources = {{context->token_secrets},
+                            {hfd_needed_informer(context->service_accounts), map_account}},
         };
 
-        return hf_reconciler_run(&reconciler, term);
+        return hfd_reconcile_loop_run(&loop, term);
 }

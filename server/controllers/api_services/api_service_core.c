@@ -13,10 +13,33 @@
 
 #define AVAILABLE "Available"
 #define MANAGED   "kube-aggregator.kubernetes.io/automanaged"
+/* The values of that label: made at the start, or made and deleted as definitions come and go. */
+#define ON_START "onstart"
+#define CUSTOM   "true"
+/* Low, so that a client that finds a kind in several groups takes a built-in one. */
+#define CUSTOM_GROUP_PRIORITY   1000
+#define CUSTOM_VERSION_PRIORITY 100
 
 void hfd_api_service_name(const struct hfd_api_version *version,
                           char name[HFD_API_SERVICE_NAME_MAX]) {
         (void)snprintf(name, HFD_API_SERVICE_NAME_MAX, "%s.%s", version->version, version->group);
+}
+
+bool hfd_api_service_custom_version(const char *name, char space[HFD_API_SERVICE_NAME_MAX],
+                                    struct hfd_api_version *ret_version) {
+        size_t n_version = strcspn(name, ".");
+
+        if (n_version == 0 || strlen(name) >= HFD_API_SERVICE_NAME_MAX ||
+            !strchr(name + n_version + (name[n_version] == '.'), '.'))
+                return false; /* the group of a definition has a dot */
+        memcpy(space, name, strlen(name) + 1);
+        space[n_version] = '\0';
+        *ret_version = (struct hfd_api_version){.group = space + n_version + 1,
+                                                .version = space,
+                                                .group_priority = CUSTOM_GROUP_PRIORITY,
+                                                .version_priority = CUSTOM_VERSION_PRIORITY,
+                                                .is_custom = true};
+        return true;
 }
 
 /* NULL = out of memory. */
@@ -36,7 +59,7 @@ static struct hf__json *make_spec(const struct hfd_api_version *version) {
 struct hf__json *hfd_api_service_make(const struct hfd_api_version *version) {
         struct hf__json *service = hf__json_object(), *labels = hf__json_object();
         char name[HFD_API_SERVICE_NAME_MAX];
-        int r = hf__json_add_string(labels, MANAGED, "onstart");
+        int r = hf__json_add_string(labels, MANAGED, version->is_custom ? CUSTOM : ON_START);
 
         hfd_api_service_name(version, name);
         if (r != 0 || !service) {
@@ -72,6 +95,13 @@ int hfd_api_service_restore(struct hf__json *service, const struct hfd_api_versi
                 return hf__json_put(service, "spec", spec);
         hf__json_free(spec);
         return 0;
+}
+
+bool hfd_api_service_is_custom(const struct hf__json *service) {
+        const char *value =
+                hf__json_text(hf__json_get(hf__json_path(service, "metadata.labels"), MANAGED));
+
+        return value && strcmp(value, CUSTOM) == 0;
 }
 
 /* ---- the condition ---- */

@@ -6,10 +6,11 @@
 
 struct hf__json;
 
-/* A group version that this server serves. The strings are static. */
+/* A group version that this server serves. The strings are static, or those of a definition. */
 struct hfd_api_version {
         const char *group, *version;
         int group_priority, version_priority;
+        bool is_custom; /* of definitions: its APIService goes when no definition has the version */
 };
 
 #define HFD_API_SERVICE_NAME_MAX 256 /* bytes, with the NUL */
@@ -17,6 +18,12 @@ struct hfd_api_version {
 /* The name of the APIService of a group version: "v1.", "v1.coordination.k8s.io". */
 void hfd_api_service_name(const struct hfd_api_version *version,
                           char name[HFD_API_SERVICE_NAME_MAX]);
+/*
+ * The group version of custom resources that the name stands for, with Kubernetes' priorities. The
+ * group and the version are copied to space. False: no definition can have such a group version.
+ */
+bool hfd_api_service_custom_version(const char *name, char space[HFD_API_SERVICE_NAME_MAX],
+                                    struct hfd_api_version *ret_version);
 /* A new APIService for this group version; the caller frees it. NULL = out of memory. */
 struct hf__json *hfd_api_service_make(const struct hfd_api_version *version);
 /*
@@ -25,6 +32,8 @@ struct hf__json *hfd_api_service_make(const struct hfd_api_version *version);
  */
 int hfd_api_service_restore(struct hf__json *service, const struct hfd_api_version *version,
                             bool *ret_changed);
+/* Whether the server has made the APIService for custom resources, so that it may delete it. */
+bool hfd_api_service_is_custom(const struct hf__json *service);
 /*
  * Sets the condition Available. It is False if the APIService names a Service, because this server
  * reaches no Services, and otherwise True. now: a metav1.Time, for a change of the status. 0 or

@@ -1,37 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One key for each APIService. When a term begins, those that are missing are created; later the
- * event of a deletion or a change leads to a reconcile.
+ * event of a deletion or a change leads to a reconcile. An event of a definition enqueues the
+ * versions that it serves, and all APIServices of its group, which may have one that it no longer
+ * serves.
  *
- * Invariant: an APIService is written with the resourceVersion that the change was computed from.
- * If another client has changed it, the event of that change leads to another reconcile.
+ * Invariants:
+ *
+ *  - An APIService is written or deleted with the resourceVersion that the decision was computed
+ *    from. If another client has changed it, the event of that change leads to another reconcile.
+ *  - Whether definitions serve a version is decided by their informer's index when the key is
+ *    reconciled. If the informer of APIServices does not have a new one yet when its definition
+ *    goes, the event of its creation enqueues it once more.
  */
 #include "server/controllers/api_services/api_services.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <string.h>
-
-#include <holdfast/reconciler.h>
 
 #include "base/json.h"
 #include "base/time_format.h"
 #include "server/controllers/controller_context.h"
+#include "server/controllers/definitions/definition_index.h"
 #include "server/controllers/object_client.h"
+#include "server/controllers/reconcile_loop.h"
 
 static const struct hf_resource api_services = {"apiregistration.k8s.io", "v1", "apiservices"};
 
-/* NULL: this server does not serve a group version of that name. */
-static const struct hfd_api_version *find_version(const struct hfd_controller_context *context,
-                                                  const char *name) {
+/* False: this server does not serve a group version of that name. A custom one is in space. */
+static bool find_version(const struct hfd_controller_context *context, const char *name,
+                         char space[HFD_API_SERVICE_NAME_MAX],
+                         struct hfd_api_version *ret_version) {
         char wanted[HFD_API_SERVICE_NAME_MAX];
 
         for (size_t i = 0; i < context->n_api_versions; i++) {
                 hfd_api_service_name(&context->api_versions[i], wanted);
-                if (strcmp(name, wanted) == 0)
-                        return &context->api_versions[i];
+                if (strcmp(name, wanted) == 0) {
+                        *ret_version = context->api_versions[i];
+                        return true;
+                }
         }
-        return NULL;
+        return hfd_api_service_custom_version(name, space, ret_version) &&
+               hfd_definition_serves(context->definitions->informer, ret_version->group,
+                                     ret_version->version);
 }
 
 static int create(struct hf_term *term, const struct hfd_api_version *version) {
@@ -62,17 +73,87 @@ static int update(struct hf_term *term, struct hf__json *service,
         return hfd_object_client_ignore_stale(r);
 }
 
+/* Deletes the APIService of a version that no definition has any more. */
+static int delete_custom(struct hf_term *term, const struct hf__json *service) {
+        const struct hfd_object_client_delete_options options = {
+                .uid = hf__json_string(service, "metadata.uid"),
+                .resource_version = hf__json_string(service, "metadata.resourceVersion"),
+        };
+        int r = hfd_object_client_delete(term, &api_services, NULL,
+                                         hf__json_string(service, "metadata.name"), &options);
+
+        return hfd_object_client_ignore_stale(r);
+}
+
 static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
         const struct hfd_controller_context *context = ctx;
-        const struct hfd_api_version *version = find_version(context, key);
+        char space[HFD_API_SERVICE_NAME_MAX];
+        struct hfd_api_version version;
+        bool served = find_version(context, key, space, &version);
         struct hf__json *service = NULL;
         int r = hfd_object_client_get_cached(context->api_services->informer, NULL, key, &service);
 
         if (r == HF_E_NOT_FOUND)
-                return version ? create(term, version) : 0;
-        if (r == 0)
-                r = update(term, service, version);
+                return served ? create(term, &version) : 0;
+        if (r == 0 && !served && hfd_api_service_is_custom(service))
+                r = delete_custom(term, service);
+        else if (r == 0)
+                r = update(term, service, served ? &version : NULL);
         hf__json_free(service);
+        return r;
+}
+
+/* ---- events of definitions ---- */
+
+struct enqueue {
+        struct hf_workqueue *queue;
+        const char *group;
+        int error;
+};
+
+static void enqueue_of_group(void *ctx, const char *ns, const char *name, const char *object,
+                             size_t n) {
+        struct enqueue *enqueue = ctx;
+        const char *dot = strchr(name, '.');
+
+        if (enqueue->error == 0 && dot && strcmp(dot + 1, enqueue->group) == 0)
+                enqueue->error = hf_workqueue_add(enqueue->queue, name);
+}
+
+static int enqueue_versions(struct hf_workqueue *queue, const struct hf__json *versions,
+                            const char *group) {
+        char name[HFD_API_SERVICE_NAME_MAX];
+        int r = 0;
+
+        for (const struct hf__json *m = hf__json_first(versions); m && r == 0;
+             m = hf__json_next(m)) {
+                const char *version = hf__json_string(m, "name");
+                /* No object can have a longer name than HF_NAME_MAX. */
+                if (!version || !hf__json_bool(m, "served", false) ||
+                    strlen(version) + strlen(group) >= HF_NAME_MAX)
+                        continue;
+                const struct hfd_api_version of = {.group = group, .version = version};
+                hfd_api_service_name(&of, name);
+                r = hf_workqueue_add(queue, name);
+        }
+        return r;
+}
+
+static int map_definition(void *ctx, struct hf_workqueue *queue, enum hf_event_type type,
+                          const char *ns, const char *name, const char *object, size_t n) {
+        const struct hfd_controller_context *context = ctx;
+        struct hf__json *definition = NULL;
+        int r = hf__json_parse(object, n, &definition, NULL);
+        const char *group = r == 0 ? hf__json_string(definition, "spec.group") : NULL;
+        struct enqueue enqueue = {.queue = queue, .group = group};
+
+        if (group) {
+                hf_informer_each(context->api_services->informer, enqueue_of_group, &enqueue);
+                r = enqueue.error;
+        }
+        if (r == 0 && group && type != HF_EVENT_DELETED)
+                r = enqueue_versions(queue, hf__json_path(definition, "spec.versions"), group);
+        hf__json_free(definition);
         return r;
 }
 
@@ -94,18 +175,15 @@ static int create_all(const struct hfd_controller_context *context, struct hf_te
 
 int hfd_api_services_run(struct hf_term *term, void *ctx) {
         struct hfd_controller_context *context = ctx;
-        assert(context->api_services); /* controllers.c has created it */
-        const struct hf_reconciler_source source = {.size = sizeof source,
-                                                    .informer = context->api_services->informer};
-        const struct hf_reconciler reconciler = {
-                .size = sizeof reconciler,
+        const struct hfd_reconcile_loop loop = {
                 .name = HFD_API_SERVICES,
-                .sources = &source,
-                .n_sources = 1,
+                .n_workers = 1,
                 .reconcile = reconcile,
                 .ctx = context,
+                .sources = {{hfd_needed_informer(context->api_services)},
+                            {hfd_needed_informer(context->definitions), map_definition}},
         };
         int r = create_all(context, term);
 
-        return r != 0 ? r : hf_reconciler_run(&reconciler, term);
+        return r != 0 ? r : hfd_reconcile_loop_run(&loop, term);
 }

@@ -2,7 +2,8 @@
 #pragma once
 /*
  * The controller api-services: keeps an APIService for each group version that this server serves,
- * and the condition Available of all APIServices. Runs on the leader.
+ * those of custom resources too, and the condition Available of all APIServices. Runs on the
+ * leader.
  */
 #include <holdfast/leader.h>
 

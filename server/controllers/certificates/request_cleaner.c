@@ -8,18 +8,16 @@
  */
 #include "server/controllers/certificates/request_cleaner.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <holdfast/reconciler.h>
 
 #include "base/base64.h"
 #include "base/json.h"
 #include "server/controllers/certificates/request_core.h"
 #include "server/controllers/controller_context.h"
 #include "server/controllers/object_client.h"
+#include "server/controllers/reconcile_loop.h"
 
 #define FAR_AWAY (INT64_C(7) * 24 * 3600) /* seconds; the longest delay until the next check */
 
@@ -72,17 +70,13 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
 
 int hfd_request_cleaner_run(struct hf_term *term, void *ctx) {
         struct hfd_controller_context *context = ctx;
-        assert(context->certificate_requests); /* controllers.c has created it */
-        const struct hf_reconciler_source source =
-                {.size = sizeof source, .informer = context->certificate_requests->informer};
-        const struct hf_reconciler reconciler = {
-                .size = sizeof reconciler,
+        const struct hfd_reconcile_loop loop = {
                 .name = HFD_REQUEST_CLEANER,
-                .sources = &source,
-                .n_sources = 1,
+                .n_workers = 1,
                 .reconcile = reconcile,
                 .ctx = context,
+                .sources = {{hfd_needed_informer(context->certificate_requests)}},
         };
 
-        return hf_reconciler_run(&reconciler, term);
+        return hfd_reconcile_loop_run(&loop, term);
 }

@@ -9,12 +9,9 @@
  */
 #include "server/controllers/certificates/request_signer.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <holdfast/reconciler.h>
 
 #include "base/base64.h"
 #include "base/json.h"
@@ -23,6 +20,7 @@
 #include "server/controllers/certificates/request_core.h"
 #include "server/controllers/controller_context.h"
 #include "server/controllers/object_client.h"
+#include "server/controllers/reconcile_loop.h"
 
 #define N_WORKERS 4
 
@@ -59,7 +57,7 @@ static void report_no_key(struct hfd_controller_context *context, const char *wh
                        "certificate requests of " HFD_CLIENT_SIGNER " are left alone: %s", why);
 }
 
-/* n bytes of PEM text. */
+/* Signs a request. text: its n bytes of PEM. */
 static int sign_text(struct hfd_controller_context *context, struct hf_term *term,
                      struct hf__json *request, const char *name, const char *text, size_t n) {
         const char *usages[HFD_REQUEST_USAGES_MAX];
@@ -132,18 +130,13 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
 
 int hfd_request_signer_run(struct hf_term *term, void *ctx) {
         struct hfd_controller_context *context = ctx;
-        assert(context->certificate_requests); /* controllers.c has created it */
-        const struct hf_reconciler_source source =
-                {.size = sizeof source, .informer = context->certificate_requests->informer};
-        const struct hf_reconciler reconciler = {
-                .size = sizeof reconciler,
+        const struct hfd_reconcile_loop loop = {
                 .name = HFD_REQUEST_SIGNER,
-                .sources = &source,
-                .n_sources = 1,
                 .n_workers = N_WORKERS,
                 .reconcile = reconcile,
                 .ctx = context,
+                .sources = {{hfd_needed_informer(context->certificate_requests)}},
         };
 
-        return hf_reconciler_run(&reconciler, term);
+        return hfd_reconcile_loop_run(&loop, term);
 }

@@ -28,17 +28,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <holdfast/reconciler.h>
-
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "base/time_format.h"
-#include "leader/reconciler_until.h"
 #include "server/controllers/controller_context.h"
 #include "server/controllers/definitions/definition_core.h"
 #include "server/controllers/definitions/definition_row.h"
 #include "server/controllers/definitions/definition_status.h"
 #include "server/controllers/object_client.h"
+#include "server/controllers/reconcile_loop.h"
 #include "server/controllers/string_list.h"
 
 #define N_WORKERS          4
@@ -330,36 +328,25 @@ static int map_object(void *ctx, struct hf_workqueue *queue, enum hf_event_type 
         return r;
 }
 
+static hf_reconciler_map_fn map_of(void *ctx, const struct hfd_kind *kind) {
+        const struct cleanup *cleanup = ctx;
+
+        if (kind == cleanup->context->definitions)
+                return map_definition;
+        return kind->is_custom ? map_object : NULL;
+}
+
 static int run_with_set(void *ctx, struct hf_term *term, struct hfd_kind_set *set,
                         struct hf_cancel *until) {
         struct cleanup cleanup = {.context = ctx, .set = set};
-        struct hf_reconciler_source *sources = calloc(set->n + 1, sizeof *sources);
-        size_t n = 0;
-
-        if (!sources)
-                return -ENOMEM;
-        sources[n++] =
-                (struct hf_reconciler_source){.size = sizeof sources[0],
-                                              .informer = cleanup.context->definitions->informer,
-                                              .map = map_definition};
-        for (size_t i = 0; i < set->n; i++)
-                if (set->kinds[i]->is_custom)
-                        sources[n++] =
-                                (struct hf_reconciler_source){.size = sizeof sources[0],
-                                                              .informer = set->kinds[i]->informer,
-                                                              .map = map_object};
-        const struct hf_reconciler reconciler = {
-                .size = sizeof reconciler,
+        const struct hfd_reconcile_loop loop = {
                 .name = HFD_DEFINITION_CLEANUP,
-                .sources = sources,
-                .n_sources = n,
                 .n_workers = N_WORKERS,
                 .reconcile = reconcile,
                 .ctx = &cleanup,
         };
-        int r = hf__reconciler_run_until(&reconciler, term, until);
-        free(sources);
-        return r;
+
+        return hfd_reconcile_loop_run_set(&loop, term, set, map_of, until);
 }
 
 int hfd_definition_cleanup_run(struct hf_term *term, void *ctx) {

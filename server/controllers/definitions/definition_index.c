@@ -26,6 +26,7 @@
 #define RESOURCE 'r' /* a name of the resource that was accepted */
 #define KIND     'k' /* the same of the kind */
 #define WAITS    'w' /* a name was not accepted; the name is "" */
+#define SERVES   'v' /* a version that is served */
 
 /* Groups and names have up to 253 bytes. A longer text is in no definition that was stored. */
 #define VALUE_MAX 520
@@ -74,6 +75,11 @@ static void index_names(void *ctx, const char *ns, const char *name, const char 
                 add_value(values, KIND, group, hf__json_string(names, "listKind"));
                 if (waits(definition))
                         add_value(values, WAITS, group, "");
+                for (const struct hf__json *m =
+                             hf__json_first(hf__json_path(definition, "spec.versions"));
+                     m; m = hf__json_next(m))
+                        if (hf__json_bool(m, "served", false))
+                                add_value(values, SERVES, group, hf__json_string(m, "name"));
         }
         hf__json_free(definition);
 }
@@ -83,12 +89,13 @@ int hfd_definition_prepare_informer(struct hf_informer *informer) {
         return hf_informer_add_index(informer, NAME_INDEX, index_names, NULL);
 }
 
-/* ---- names in use ---- */
+/* ---- names and versions in use ---- */
 
 static void note_found(void *ctx, const char *ns, const char *name, const char *object, size_t n) {
         *(bool *)ctx = true;
 }
 
+/* Whether a definition has the value. */
 static bool is_used(struct hf_informer *informer, char what, const char *group, const char *name) {
         char value[VALUE_MAX];
         bool found = false;
@@ -106,6 +113,10 @@ bool hfd_definition_uses_resource(struct hf_informer *informer, const char *grou
 
 bool hfd_definition_uses_kind(struct hf_informer *informer, const char *group, const char *name) {
         return is_used(informer, KIND, group, name);
+}
+
+bool hfd_definition_serves(struct hf_informer *informer, const char *group, const char *version) {
+        return is_used(informer, SERVES, group, version);
 }
 
 /* ---- those that wait ---- */

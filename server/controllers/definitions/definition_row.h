@@ -17,6 +17,6 @@ struct hf__json;
  */
 bool hfd_definition_row(const struct hf__json *definition, struct hfd_kind_row *ret_row);
 
-/* A hf__informer_transform_fn: leaves out what a definition says of the fields of its objects, and
- * what is large in its metadata. */
+/* A hf__informer_transform_fn: leaves out the schemas of a definition, and the large parts of its
+ * metadata. */
 int hfd_definition_reduce(const char *object, size_t n, struct hf__buf **ret_object);

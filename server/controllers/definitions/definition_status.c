@@ -16,12 +16,9 @@
  */
 #include "server/controllers/definitions/definition_status.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <holdfast/reconciler.h>
 
 #include "base/json.h"
 #include "base/time_format.h"
@@ -29,6 +26,7 @@
 #include "server/controllers/definitions/definition_core.h"
 #include "server/controllers/definitions/definition_index.h"
 #include "server/controllers/object_client.h"
+#include "server/controllers/reconcile_loop.h"
 
 static const struct hf_resource definitions = {"apiextensions.k8s.io", "v1",
                                                "customresourcedefinitions"};
@@ -110,19 +108,13 @@ static int map_definition(void *ctx, struct hf_workqueue *queue, enum hf_event_t
 
 int hfd_definition_status_run(struct hf_term *term, void *ctx) {
         struct hfd_controller_context *context = ctx;
-        assert(context->definitions); /* controllers.c has created it */
-        const struct hf_reconciler_source source = {.size = sizeof source,
-                                                    .informer = context->definitions->informer,
-                                                    .map = map_definition};
-        const struct hf_reconciler reconciler = {
-                .size = sizeof reconciler,
+        const struct hfd_reconcile_loop loop = {
                 .name = HFD_DEFINITION_STATUS,
-                .sources = &source,
-                .n_sources = 1,
                 .n_workers = 1,
                 .reconcile = reconcile,
                 .ctx = context,
+                .sources = {{hfd_needed_informer(context->definitions), map_definition}},
         };
 
-        return hf_reconciler_run(&reconciler, term);
+        return hfd_reconcile_loop_run(&loop, term);
 }

@@ -46,15 +46,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <holdfast/reconciler.h>
-
 #include "base/json.h"
-#include "leader/reconciler_until.h"
 #include "server/controllers/controller_context.h"
 #include "server/controllers/garbage/gc_core.h"
 #include "server/controllers/garbage/gc_graph.h"
 #include "server/controllers/garbage/gc_owners.h"
 #include "server/controllers/object_client.h"
+#include "server/controllers/reconcile_loop.h"
 #include "server/controllers/string_list.h"
 
 #define N_WORKERS 8
@@ -406,28 +404,10 @@ static int map_event(void *ctx, struct hf_workqueue *queue, enum hf_event_type t
         return r;
 }
 
-static int run_loop(struct collector *collector, struct hf_term *term, struct hf_cancel *until) {
-        const struct hfd_gc_graph *graph = &collector->graph;
-        struct hf_reconciler_source *sources = calloc(graph->n, sizeof *sources);
+static hf_reconciler_map_fn map_of(void *ctx, const struct hfd_kind *kind) {
+        const struct collector *collector = ctx;
 
-        if (!sources)
-                return -ENOMEM;
-        for (size_t i = 0; i < graph->n; i++)
-                sources[i] = (struct hf_reconciler_source){.size = sizeof sources[0],
-                                                           .informer = graph->informers[i],
-                                                           .map = map_event};
-        const struct hf_reconciler reconciler = {
-                .size = sizeof reconciler,
-                .name = HFD_GARBAGE_COLLECTOR,
-                .sources = sources,
-                .n_sources = graph->n,
-                .n_workers = N_WORKERS,
-                .reconcile = reconcile,
-                .ctx = collector,
-        };
-        int r = hf__reconciler_run_until(&reconciler, term, until);
-        free(sources);
-        return r;
+        return kind == collector->context->events ? NULL : map_event;
 }
 
 static int run_with_set(void *ctx, struct hf_term *term, struct hfd_kind_set *set,
@@ -438,11 +418,17 @@ static int run_with_set(void *ctx, struct hf_term *term, struct hfd_kind_set *se
         if (!collector)
                 return -ENOMEM;
         collector->context = context;
+        const struct hfd_reconcile_loop loop = {
+                .name = HFD_GARBAGE_COLLECTOR,
+                .n_workers = N_WORKERS,
+                .reconcile = reconcile,
+                .ctx = collector,
+        };
         int r = hfd_gc_graph_init(&collector->graph, set, context->events);
         if (r == 0) {
                 r = hfd_gc_owners_init(&collector->owners, &collector->graph);
                 if (r == 0) {
-                        r = run_loop(collector, term, until);
+                        r = hfd_reconcile_loop_run_set(&loop, term, set, map_of, until);
                         hfd_gc_owners_done(&collector->owners);
                 }
                 hfd_gc_graph_done(&collector->graph);

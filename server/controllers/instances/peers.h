@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The other instances that have the same CA, by their identity Leases: whoever trusts that CA can
- * use them too. An identity Lease has the address of its instance, and the fingerprint of the CA
- * that its certificates come from in the annotation HFD_PEERS_ANNOTATION.
+ * The other instances that have the same CA, by their identity Leases: a client that trusts the CA
+ * can use them too. An identity Lease has the address of its instance, and the fingerprint of the
+ * CA that its certificates come from in the annotation HFD_PEERS_ANNOTATION.
  *
  * Threads: any. There is a lock, which is not held while `changed` is called.
  */

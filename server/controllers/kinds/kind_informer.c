@@ -56,6 +56,7 @@ static bool is_kept_whole(const struct hf_resource *resource) {
                strcmp(resource->plural, "workspaces") == 0 ||
                strcmp(resource->plural, "certificatesigningrequests") == 0 ||
                strcmp(resource->plural, "clusterroles") == 0 ||
+               strcmp(resource->group, "flowcontrol.apiserver.k8s.io") == 0 ||
                strcmp(resource->plural, "apiservices") == 0;
 }
 

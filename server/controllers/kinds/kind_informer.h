@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The informer of a kind. Those of namespaces, workspaces, clusterroles, apiservices and
- * certificatesigningrequests cache whole objects, and that of customresourcedefinitions leaves out
- * the schemas. All others cache metadata only, so a controller must not write a cached object back.
+ * The informer of a kind. Those of namespaces, workspaces, clusterroles, apiservices,
+ * certificatesigningrequests, flowschemas and prioritylevelconfigurations cache whole objects, and
+ * that of customresourcedefinitions leaves out the schemas. All others cache metadata only, so a
+ * controller must not write a cached object back.
  */
 #include "server/controllers/kinds/kind_set.h"
 

@@ -17,8 +17,8 @@ struct hfd_controller_context;
 int hfd_active_namespace(const struct hfd_controller_context *context, const char *name,
                          bool *ret_active);
 /*
- * The result of a create in a namespace that was active. r: of the request. Returns 0 if the object
- * exists now, or if the namespace is gone or being deleted, which a consistent read decides; else
- * r. Blocks as a request of the term does.
+ * Call it after a create in a namespace that was active, with the result r of the request. Returns
+ * 0 if the object exists now, or if the namespace is gone or being deleted, which a consistent read
+ * decides; else r. Blocks as a request of the term does.
  */
 int hfd_active_namespace_created(struct hf_term *term, const char *name, int r);

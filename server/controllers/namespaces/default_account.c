@@ -8,17 +8,15 @@
  */
 #include "server/controllers/namespaces/default_account.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <holdfast/reconciler.h>
 
 #include "base/json.h"
 #include "server/controllers/controller_context.h"
 #include "server/controllers/namespaces/active_namespace.h"
 #include "server/controllers/object_client.h"
+#include "server/controllers/reconcile_loop.h"
 
 #define ACCOUNT   "default"
 #define N_WORKERS 8
@@ -67,23 +65,14 @@ static int map_account(void *ctx, struct hf_workqueue *queue, enum hf_event_type
 
 int hfd_default_account_run(struct hf_term *term, void *ctx) {
         struct hfd_controller_context *context = ctx;
-        assert(context->namespaces && context->service_accounts); /* controllers.c creates them */
-        const struct hf_reconciler_source sources[] = {
-                {.size = sizeof(struct hf_reconciler_source),
-                 .informer = context->namespaces->informer},
-                {.size = sizeof(struct hf_reconciler_source),
-                 .informer = context->service_accounts->informer,
-                 .map = map_account},
-        };
-        const struct hf_reconciler reconciler = {
-                .size = sizeof reconciler,
+        const struct hfd_reconcile_loop loop = {
                 .name = HFD_DEFAULT_ACCOUNT,
-                .sources = sources,
-                .n_sources = sizeof sources / sizeof *sources,
                 .n_workers = N_WORKERS,
                 .reconcile = reconcile,
                 .ctx = context,
+                .sources = {{hfd_needed_informer(context->namespaces)},
+                            {hfd_needed_informer(context->service_accounts), map_account}},
         };
 
-        return hf_reconciler_run(&reconciler, term);
+        return hfd_reconcile_loop_run(&loop, term);
 }

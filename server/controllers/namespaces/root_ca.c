@@ -9,17 +9,15 @@
  */
 #include "server/controllers/namespaces/root_ca.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
-
-#include <holdfast/reconciler.h>
 
 #include "base/json.h"
 #include "server/controllers/controller_context.h"
 #include "server/controllers/namespaces/active_namespace.h"
 #include "server/controllers/namespaces/root_ca_core.h"
 #include "server/controllers/object_client.h"
+#include "server/controllers/reconcile_loop.h"
 
 #define N_WORKERS 8
 /* A reload may have replaced the CA, and no event reports that. */
@@ -101,23 +99,14 @@ static int map_map(void *ctx, struct hf_workqueue *queue, enum hf_event_type typ
 
 int hfd_root_ca_run(struct hf_term *term, void *ctx) {
         struct hfd_controller_context *context = ctx;
-        assert(context->namespaces && context->root_cas); /* controllers.c has created them */
-        const struct hf_reconciler_source sources[] = {
-                {.size = sizeof(struct hf_reconciler_source),
-                 .informer = context->namespaces->informer},
-                {.size = sizeof(struct hf_reconciler_source),
-                 .informer = context->root_cas,
-                 .map = map_map},
-        };
-        const struct hf_reconciler reconciler = {
-                .size = sizeof reconciler,
+        const struct hfd_reconcile_loop loop = {
                 .name = HFD_ROOT_CA_PUBLISHER,
-                .sources = sources,
-                .n_sources = sizeof sources / sizeof *sources,
                 .n_workers = N_WORKERS,
                 .reconcile = reconcile,
                 .ctx = context,
+                .sources = {{hfd_needed_informer(context->namespaces)},
+                            {context->root_cas, map_map}},
         };
 
-        return hf_reconciler_run(&reconciler, term);
+        return hfd_reconcile_loop_run(&loop, term);
 }

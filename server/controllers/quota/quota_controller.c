@@ -22,16 +22,13 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include <holdfast/reconciler.h>
 
 #include "base/json.h"
 #include "client/informer_lookup.h"
-#include "leader/reconciler_until.h"
 #include "server/controllers/controller_context.h"
 #include "server/controllers/object_client.h"
+#include "server/controllers/reconcile_loop.h"
 #include "server/quota/quota.h"
 
 #define N_WORKERS 4
@@ -148,34 +145,25 @@ static int map_quota(void *ctx, struct hf_workqueue *queue, enum hf_event_type t
         return hf_workqueue_add_after(queue, ns, GATHER_DELAY);
 }
 
+static hf_reconciler_map_fn map_of(void *ctx, const struct hfd_kind *kind) {
+        const struct controller *controller = ctx;
+
+        if (!kind->row.namespaced)
+                return NULL;
+        return kind == controller->context->quotas ? map_quota : map_object;
+}
+
 static int run_with_set(void *ctx, struct hf_term *term, struct hfd_kind_set *set,
                         struct hf_cancel *until) {
         struct controller controller = {.context = ctx, .set = set};
-        struct hf_reconciler_source *sources = calloc(set->n, sizeof *sources);
-        size_t n = 0;
-
-        if (!sources)
-                return -ENOMEM;
-        for (size_t i = 0; i < set->n; i++) {
-                const struct hfd_kind *kind = set->kinds[i];
-                if (kind->row.namespaced)
-                        sources[n++] = (struct hf_reconciler_source){
-                                .size = sizeof sources[0],
-                                .informer = kind->informer,
-                                .map = kind == controller.context->quotas ? map_quota : map_object};
-        }
-        const struct hf_reconciler reconciler = {
-                .size = sizeof reconciler,
+        const struct hfd_reconcile_loop loop = {
                 .name = HFD_RESOURCE_QUOTA,
-                .sources = sources,
-                .n_sources = n,
                 .n_workers = N_WORKERS,
                 .reconcile = reconcile,
                 .ctx = &controller,
         };
-        int r = hf__reconciler_run_until(&reconciler, term, until);
-        free(sources);
-        return r;
+
+        return hfd_reconcile_loop_run_set(&loop, term, set, map_of, until);
 }
 
 int hfd_quota_controller_run(struct hf_term *term, void *ctx) {

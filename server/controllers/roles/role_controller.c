@@ -11,16 +11,14 @@
  */
 #include "server/controllers/roles/role_controller.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <holdfast/reconciler.h>
-
 #include "base/json.h"
 #include "server/controllers/controller_context.h"
 #include "server/controllers/object_client.h"
+#include "server/controllers/reconcile_loop.h"
 #include "server/controllers/roles/role_aggregation.h"
 #include "server/controllers/roles/role_defaults.h"
 
@@ -121,19 +119,14 @@ static int map_role(void *ctx, struct hf_workqueue *queue, enum hf_event_type ty
 
 int hfd_role_controller_run(struct hf_term *term, void *ctx) {
         struct hfd_controller_context *context = ctx;
-        assert(context->cluster_roles); /* controllers.c has created it */
-        const struct hf_reconciler_source source = {.size = sizeof source,
-                                                    .informer = context->cluster_roles->informer,
-                                                    .map = map_role};
-        const struct hf_reconciler reconciler = {
-                .size = sizeof reconciler,
+        const struct hfd_reconcile_loop loop = {
                 .name = HFD_CLUSTER_ROLES,
-                .sources = &source,
-                .n_sources = 1,
+                .n_workers = 1,
                 .reconcile = reconcile,
                 .ctx = context,
+                .sources = {{hfd_needed_informer(context->cluster_roles), map_role}},
         };
         int r = hfd_role_defaults_apply(term, context->default_role);
 
-        return r != 0 ? r : hf_reconciler_run(&reconciler, term);
+        return r != 0 ? r : hfd_reconcile_loop_run(&loop, term);
 }

@@ -17,7 +17,6 @@
 #include "base/json.h"
 #include "base/sha256.h"
 #include "base/strbuf.h"
-#include "server/handlers/openapi/openapi.h"
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/custom/served_rows.h"
 #include "server/resources/forms/conversion.h"
@@ -233,8 +232,7 @@ static bool put_below_apis(struct hf__strbuf *s, const struct hfd_served_rows *r
 /* False: there is no document at path. */
 static bool put_document(struct hf__strbuf *s, const struct hfd_served_rows *rows,
                          const char *path) {
-        static const char openapi_apis[] = "/openapi/v3/apis/", apis[] = "/apis/";
-        char group[256], version[64];
+        static const char apis[] = "/apis/";
 
         if (strcmp(path, "/api") == 0) {
                 hf__strbuf_puts(s, "{\"kind\":\"APIVersions\",\"versions\":[\"v1\"],"
@@ -247,19 +245,6 @@ static bool put_document(struct hf__strbuf *s, const struct hfd_served_rows *row
                 put_groups(s, rows);
                 return true;
         }
-        if (strcmp(path, "/openapi/v2") == 0) {
-                hfd_openapi_v2_put(s, rows);
-                return true;
-        }
-        if (strcmp(path, "/openapi/v3") == 0) {
-                hfd_openapi_v3_put_index(s, rows);
-                return true;
-        }
-        if (strcmp(path, "/openapi/v3/api/v1") == 0)
-                return hfd_openapi_v3_put(s, rows, "", "v1");
-        if (strncmp(path, openapi_apis, sizeof openapi_apis - 1) == 0)
-                return split_group_version(path + sizeof openapi_apis - 1, group, version) &&
-                       hfd_openapi_v3_put(s, rows, group, version);
         if (strncmp(path, apis, sizeof apis - 1) == 0)
                 return put_below_apis(s, rows, path + sizeof apis - 1);
         return false;

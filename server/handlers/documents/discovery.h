@@ -3,8 +3,7 @@
 /*
  * Discovery: describes which groups, versions and resources are served
  * (https://kubernetes.io/docs/concepts/overview/kubernetes-api/#discovery-api). The documents are
- * generated from the rows that are served, and those of OpenAPI also from the tables of fields.
- * Thread: any.
+ * generated from the rows that are served. Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,10 +16,9 @@ struct hfd_custom_table;
 struct hfd_served_rows;
 
 /*
- * Returns the JSON document at path: /api, /api/v1, /apis, /apis/GROUP, /apis/GROUP/VERSION,
- * /openapi/v2 or /openapi/v3... Slashes at the end are ignored. *ret_code is 200. NULL: *ret_code
- * is 404 (there is no document at path) or 500 (out of memory). table NULL = without custom
- * resources. Pure.
+ * Returns the JSON document at path: /api, /api/v1, /apis, /apis/GROUP or /apis/GROUP/VERSION.
+ * Slashes at the end are ignored. *ret_code is 200. NULL: *ret_code is 404 (there is no document at
+ * path) or 500 (out of memory). table NULL = without custom resources. Pure.
  */
 struct hf__buf *hfd_discovery(struct hfd_custom_table *table, const char *path, int *ret_code);
 

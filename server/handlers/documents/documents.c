@@ -16,14 +16,13 @@
 #include "server/filters/media_type.h"
 #include "server/handlers/documents/aggregated_discovery.h"
 #include "server/handlers/documents/discovery.h"
-#include "server/handlers/openapi/openapi.h"
 #include "server/resources/custom/served_rows.h"
 #include "server/resources/response.h"
 
 #define ETAG_DIGITS 64
 #define TYPE_MAX    96 /* bytes of a content type, with the NUL */
 
-enum form { FORM_NONE, FORM_JSON, FORM_AGGREGATED, FORM_PROTOBUF };
+enum form { FORM_NONE, FORM_JSON, FORM_AGGREGATED };
 
 struct document {
         enum form form;
@@ -31,11 +30,6 @@ struct document {
 };
 
 /* ---- the form ---- */
-
-static bool is_openapi_v2_protobuf(const char *type) {
-        return strcmp(type, HFD_OPENAPI_V2_TYPE) == 0 ||
-               strcmp(type, "application/com.github.proto-openapi.spec.v2@v1.0+protobuf") == 0;
-}
 
 static bool is_api_root(const char *path) {
         return strcmp(path, "/api") == 0 || strcmp(path, "/api/") == 0 ||
@@ -55,9 +49,7 @@ static struct document accept_element(const char *path, char *element) {
 
         if (!hfd_media_type_parse(element, &media))
                 return document;
-        if (strcmp(path, "/openapi/v2") == 0 && is_openapi_v2_protobuf(media.type)) {
-                document.form = FORM_PROTOBUF;
-        } else if (hfd_media_type_is_json(&media) && is_api_root(path) && is_aggregated(&media)) {
+        if (hfd_media_type_is_json(&media) && is_api_root(path) && is_aggregated(&media)) {
                 document.form = FORM_AGGREGATED;
                 memcpy(document.version, media.version, sizeof document.version);
         } else if (hfd_media_type_is_json(&media) && !*media.as) {
@@ -124,17 +116,9 @@ static void respond_aggregated(struct hfd_custom_table *table,
         hfd_http_request_unref(http_request);
 }
 
-static struct hf__buf *make_openapi_v2(struct hfd_custom_table *table) {
-        struct hfd_served_rows *rows = hfd_served_rows_new(table);
-        struct hf__buf *buf = rows ? hfd_openapi_v2(rows) : NULL;
-
-        hfd_served_rows_free(rows);
-        return buf;
-}
-
 void hfd_documents_handle(struct hfd_custom_table *table, struct hfd_http_request *http_request) {
         const char *method = hfd_http_request_method(http_request),
-                   *path = hfd_http_request_path(http_request), *type = "application/json";
+                   *path = hfd_http_request_path(http_request);
         struct hfd_response response = {.code = 200};
         struct document document = negotiate(path, hfd_http_request_header(http_request, "accept"));
 
@@ -143,9 +127,6 @@ void hfd_documents_handle(struct hfd_custom_table *table, struct hfd_http_reques
         } else if (document.form == FORM_AGGREGATED) {
                 respond_aggregated(table, http_request, path, document.version);
                 return;
-        } else if (document.form == FORM_PROTOBUF) {
-                response.body = make_openapi_v2(table);
-                type = HFD_OPENAPI_V2_TYPE;
         } else {
                 response.body = hfd_discovery(table, path, &response.code);
         }
@@ -156,7 +137,7 @@ void hfd_documents_handle(struct hfd_custom_table *table, struct hfd_http_reques
                                     "only the following media types are accepted: application/json",
                                     NULL);
         }
-        respond(http_request, &response, type);
+        respond(http_request, &response, "application/json");
 }
 
 /* ---- the list of paths ---- */

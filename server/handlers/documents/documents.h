@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The documents that describe the API, over HTTP: the list of paths at /, discovery below /api and
- * /apis, OpenAPI below /openapi. Each is sent in the form that the client accepts; a document that
- * clients keep has an ETag. Thread: any.
+ * The documents that describe the API, over HTTP: the list of paths at /, and discovery below /api
+ * and /apis. Each is sent in the form that the client accepts; a document that clients keep has an
+ * ETag. OpenAPI has a handler of its own (openapi/openapi_handler.h). Thread: any.
  */
 #include "server/http/http.h"
 

@@ -12,16 +12,42 @@ struct hf__strbuf;
 struct hfd_served_rows;
 
 #define HFD_OPENAPI_V2_TYPE "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+/* Whether it is that type, or its older name. */
+bool hfd_openapi_v2_is_protobuf(const char *type);
 
-/* The document at /openapi/v2 as protobuf. NULL = out of memory. */
-struct hf__buf *hfd_openapi_v2(const struct hfd_served_rows *rows);
-/* Appends the same document as JSON. */
-void hfd_openapi_v2_put(struct hf__strbuf *s, const struct hfd_served_rows *rows);
-/* Appends the index at /openapi/v3. */
-void hfd_openapi_v3_put_index(struct hf__strbuf *s, const struct hfd_served_rows *rows);
+enum hfd_openapi_kind {
+        HFD_OPENAPI_INDEX, /* /openapi/v3 */
+        HFD_OPENAPI_V2,    /* /openapi/v2 */
+        HFD_OPENAPI_V3     /* /openapi/v3/api/v1, /openapi/v3/apis/GROUP/VERSION */
+};
+
+struct hfd_openapi_document {
+        enum hfd_openapi_kind kind;
+        bool protobuf;     /* of V2 */
+        size_t first, end; /* it describes the rows from `first` to before `end` */
+};
+
+/* The document at a path, as JSON. Slashes at the end are ignored. False: there is none. */
+bool hfd_openapi_find(const struct hfd_served_rows *rows, const char *path,
+                      struct hfd_openapi_document *ret_document);
 /*
- * Appends the document of one group ("" = core) and version. False: it is not served, and the
- * contents of s must not be sent.
+ * The hash of a document of kind V3, for the index: clients keep a document under a URL with its
+ * hash. Returns 0 or -ENOMEM.
  */
-bool hfd_openapi_v3_put(struct hf__strbuf *s, const struct hfd_served_rows *rows, const char *group,
-                        const char *version);
+#define HFD_OPENAPI_HASH_MAX 65 /* bytes of a hash, with the NUL */
+typedef int (*hfd_openapi_hash_fn)(void *ctx, const struct hfd_served_rows *rows,
+                                   const struct hfd_openapi_document *document,
+                                   char ret_hash[HFD_OPENAPI_HASH_MAX]);
+/* hash_of: for the index only; NULL = without hashes. NULL = out of memory. */
+struct hf__buf *hfd_openapi_render(const struct hfd_served_rows *rows,
+                                   const struct hfd_openapi_document *document,
+                                   hfd_openapi_hash_fn hash_of, void *ctx);
+/* Appends the path of a document of kind V3, "/openapi/v3/apis/GROUP/VERSION". */
+void hfd_openapi_put_document_path(struct hf__strbuf *s, const struct hfd_served_rows *rows,
+                                   const struct hfd_openapi_document *document);
+
+/* The document V2 as protobuf. NULL = out of memory. */
+struct hf__buf *hfd_openapi_v2(const struct hfd_served_rows *rows);
+/* Appends a document V2 or V3 as JSON. */
+void hfd_openapi_put(struct hf__strbuf *s, const struct hfd_served_rows *rows,
+                     const struct hfd_openapi_document *document);

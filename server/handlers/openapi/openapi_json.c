@@ -3,6 +3,7 @@
  * OpenAPI as JSON. v2 has one document with everything, v3 one for each group and version. The two
  * differ in how a schema refers to another one, and in the form of a parameter.
  */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -292,7 +293,7 @@ static void put_contents(const struct writer *w, const struct hfd_served_rows *r
         hfd_definitions_done(&definitions);
 }
 
-void hfd_openapi_v2_put(struct hf__strbuf *s, const struct hfd_served_rows *rows) {
+static void put_v2(struct hf__strbuf *s, const struct hfd_served_rows *rows) {
         const struct writer w = {s, true};
 
         hf__strbuf_puts(s, "{\"swagger\":\"2.0\",\"info\":{\"title\":\"Holdfast\","
@@ -301,28 +302,21 @@ void hfd_openapi_v2_put(struct hf__strbuf *s, const struct hfd_served_rows *rows
         hf__strbuf_putc(s, '}');
 }
 
-bool hfd_openapi_v3_put(struct hf__strbuf *s, const struct hfd_served_rows *rows, const char *group,
-                        const char *version) {
+static void put_v3(struct hf__strbuf *s, const struct hfd_served_rows *rows, size_t first,
+                   size_t end) {
         const struct writer w = {s, false};
-        size_t first = hfd_served_find_version(rows, group, version);
 
-        if (first == rows->n)
-                return false;
         hf__strbuf_puts(s, "{\"openapi\":\"3.0.0\",\"info\":{\"title\":\"Holdfast\","
                            "\"version\":\"v1\"},");
-        put_contents(&w, rows, first, hfd_served_version_end(rows, first));
+        put_contents(&w, rows, first, end);
         hf__strbuf_puts(s, "}}");
-        return true;
 }
 
-void hfd_openapi_v3_put_index(struct hf__strbuf *s, const struct hfd_served_rows *rows) {
-        hf__strbuf_puts(s, "{\"paths\":{");
-        for (size_t i = 0; i < rows->n; i = hfd_served_version_end(rows, i)) {
-                hf__strbuf_puts(s, i > 0 ? ",\"" : "\"");
-                hfd_openapi_put_prefix(s, rows->of[i]);
-                hf__strbuf_puts(s, "\":{\"serverRelativeURL\":\"/openapi/v3/");
-                hfd_openapi_put_prefix(s, rows->of[i]);
-                hf__strbuf_puts(s, "\"}");
-        }
-        hf__strbuf_puts(s, "}}");
+void hfd_openapi_put(struct hf__strbuf *s, const struct hfd_served_rows *rows,
+                     const struct hfd_openapi_document *document) {
+        assert(document->kind != HFD_OPENAPI_INDEX);
+        if (document->kind == HFD_OPENAPI_V2)
+                put_v2(s, rows);
+        else
+                put_v3(s, rows, document->first, document->end);
 }

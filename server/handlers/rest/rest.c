@@ -48,28 +48,47 @@
 
 static void send_answer(struct hfd_rest_request *rest, const struct hfd_response *response) {
         bool failed = response->status.error != 0;
+        const struct hfd_admission_notes *notes = &rest->request.notes;
 
+        hfd_audited_annotations(rest->http_request, notes->annotations.data, notes->annotations.n);
         hfd_rest_respond(rest->http_request, &rest->request, response,
                          failed ? NULL : rest->request.options.strict.lines.data);
         hfd_rest_free(rest);
 }
 
-static enum hfd_work_result answer_step(struct hfd_work_task *task) {
-        struct hfd_rest_request *rest =
-                (struct hfd_rest_request *)((char *)task -
-                                            offsetof(struct hfd_rest_request, answer_task));
+/* A large response that is to become protobuf. Not part of each request, because it has room for a
+ * message. */
+struct large_answer {
+        struct hfd_work_task task; /* must be first */
+        struct hfd_rest_request *rest;
+        struct hfd_response response;
+};
 
-        send_answer(rest, &rest->answer);
+static enum hfd_work_result answer_step(struct hfd_work_task *task) {
+        struct large_answer *answer = (struct large_answer *)task;
+
+        send_answer(answer->rest, &answer->response);
+        hfd_response_done(&answer->response);
+        free(answer);
         return HFD_WORK_DONE;
 }
 
-/* Converts and sends a large response on the pool of threads. False: the pool has stopped. */
+/* Converts and sends a large response on the pool of threads. False: the pool has stopped, or
+ * memory is exhausted. */
 static bool answer_on_pool(struct hfd_rest_request *rest, const struct hfd_response *response) {
-        rest->answer = *response;
-        hf__buf_ref(rest->answer.body);
-        rest->answer_task =
-                (struct hfd_work_task){.step = answer_step, .owner = rest->request.owner};
-        return hfd_work_submit(rest->registry->work, &rest->answer_task);
+        struct large_answer *answer = malloc(sizeof *answer);
+
+        if (!answer)
+                return false;
+        *answer = (struct large_answer){.task = {.step = answer_step, .owner = rest->request.owner},
+                                        .rest = rest,
+                                        .response = *response};
+        hf__buf_ref(answer->response.body);
+        if (hfd_work_submit(rest->registry->work, &answer->task))
+                return true;
+        hfd_response_done(&answer->response);
+        free(answer);
+        return false;
 }
 
 /* The registry calls this once, when it has handled the request. Thread: any. */
@@ -133,18 +152,6 @@ static bool is_verb_allowed(const struct hfd_request *request,
         return true;
 }
 
-/* Objects of another version than the stored one need a program that converts them. */
-static void refuse_conversion(const struct hfd_custom_version *version,
-                              struct hfd_response *response) {
-        const struct hfd_resource *stored = &version->kind->storage->row;
-        char message[800];
-
-        (void)snprintf(message, sizeof message,
-                       "conversion webhook for %s/%s, Kind=%s failed: not supported", stored->group,
-                       stored->version, stored->kind);
-        hfd_response_status(response, HF_E_INVALID, 500, "InternalError", message, NULL);
-}
-
 /* Sets resource, subresource, verb and names. False: response is the error (404, 405). */
 static bool resolve_request_info(struct hfd_rest_request *rest, const struct hfd_request_info *info,
                                  struct hfd_response *response) {
@@ -157,11 +164,6 @@ static bool resolve_request_info(struct hfd_rest_request *rest, const struct hfd
             !hfd_resource_subresource(request->resource, info->subresource,
                                       &request->subresource)) {
                 hfd_response_no_such_resource(response);
-                return false;
-        }
-        const struct hfd_custom_version *custom = request->resource->custom;
-        if (custom && custom->kind->is_converted_elsewhere && custom != custom->kind->storage) {
-                refuse_conversion(custom, response);
                 return false;
         }
         if (!set_verb(request, info->verb) || !is_verb_allowed(request, info)) {
@@ -203,6 +205,9 @@ static void shorten_deadline(struct hfd_request *request, hf_nsec began) {
 
         if (request->verb == HFD_WATCH)
                 return;
+        request->longest_deadline = began + HFD_REGISTRY_ADMISSION_DEADLINE;
+        if (o->timeout > 0 && o->timeout < HFD_REGISTRY_ADMISSION_DEADLINE)
+                request->longest_deadline = began + o->timeout;
         if (o->timeout > 0 && o->timeout < request->deadline - began)
                 request->deadline = began + o->timeout;
         if (request->verb == HFD_DELETE_COLLECTION && seconds > 0 &&

@@ -7,8 +7,8 @@
 #include "server/http/http.h"
 
 /*
- * The handler of /api, /api/..., /apis, /apis/... and /openapi/..., as in http.h; ctx is the struct
- * hfd_registry. Paths that do not belong to a resource are passed to hfd_documents_handle. Thread:
- * worker. Never blocks.
+ * The handler of /api, /api/..., /apis and /apis/..., as in http.h; ctx is the struct hfd_registry.
+ * Paths that do not belong to a resource are passed to hfd_documents_handle. Thread: worker. Never
+ * blocks.
  */
 void hfd_rest_handle(void *ctx, struct hfd_http_request *http_request);

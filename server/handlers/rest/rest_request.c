@@ -15,11 +15,11 @@
 #include "server/filters/media_type.h"
 #include "server/handlers/gzip.h"
 #include "server/handlers/negotiation.h"
+#include "server/handlers/rest/warnings.h"
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/forms/protobuf_answer.h"
 
 #define FENCE_HEADER "holdfast-fence" /* HF_FENCE_HEADER, in lower case */
-#define WARNINGS_MAX 8
 
 /* Makes an indented copy. NULL (out of memory): the caller sends the body unchanged. */
 static struct hf__buf *make_pretty(const struct hf__buf *body) {
@@ -37,7 +37,7 @@ static struct hf__buf *make_pretty(const struct hf__buf *body) {
         return buf;
 }
 
-/* The value of a Warning header (RFC 7234) for the n bytes of line; cut if it is too long. */
+/* The value of a Warning header for the n bytes of line; cut if it is too long. */
 static void format_warning(const char *line, size_t n, char text[HFD_REST_WARNING_MAX]) {
         size_t at = (size_t)snprintf(text, HFD_REST_WARNING_MAX, "299 - \"");
 
@@ -48,22 +48,6 @@ static void format_warning(const char *line, size_t n, char text[HFD_REST_WARNIN
         }
         text[at++] = '"';
         text[at] = '\0';
-}
-
-/* Adds a Warning header for each line, up to WARNINGS_MAX. lines may be NULL. Returns how many. */
-static size_t add_warnings(const char *lines, char text[WARNINGS_MAX][HFD_REST_WARNING_MAX],
-                           struct hfd_header *headers) {
-        size_t n = 0;
-
-        for (const char *line = lines; line && *line && n < WARNINGS_MAX; n++) {
-                size_t n_line = strcspn(line, "\n");
-                format_warning(line, n_line, text[n]);
-                headers[n] = (struct hfd_header){"warning", text[n]};
-                line += n_line;
-                if (*line == '\n')
-                        line++;
-        }
-        return n;
 }
 
 /* Makes a compressed copy, if the client accepts one and the body is large enough for it. NULL
@@ -140,9 +124,9 @@ static struct form make_form(struct hfd_http_request *http_request,
 static void send_form(struct hfd_http_request *http_request, const struct hfd_response *response,
                       struct form *form, const struct hfd_request *request, const char *mistakes) {
         static const struct hfd_header gzip_headers[] = {HFD_GZIP_HEADERS};
-        struct hfd_header headers[6 + WARNINGS_MAX];
-        char deprecation[HFD_REST_WARNING_MAX], warnings[WARNINGS_MAX][HFD_REST_WARNING_MAX],
-                retry_after[16];
+        struct hfd_header headers[6 + HFD_REST_WARNINGS_MAX];
+        struct hf__strbuf warnings = {0};
+        char deprecation[HFD_REST_WARNING_MAX], retry_after[16];
         const char *fence = hfd_http_request_header(http_request, FENCE_HEADER);
         size_t n = 0;
 
@@ -157,7 +141,8 @@ static void send_form(struct hfd_http_request *http_request, const struct hfd_re
         if (response->fence_compared && fence)
                 headers[n++] = (struct hfd_header){FENCE_HEADER, fence};
         n += hfd_rest_deprecation_header(request, deprecation, headers + n);
-        n += add_warnings(mistakes, warnings, headers + n);
+        n += hfd_rest_warnings(mistakes, request ? request->notes.warnings.data : NULL, &warnings,
+                               headers + n);
         struct hf__buf *packed = pack(http_request, form->body);
         if (packed) {
                 memcpy(headers + n, gzip_headers, sizeof gzip_headers);
@@ -167,6 +152,7 @@ static void send_form(struct hfd_http_request *http_request, const struct hfd_re
                                packed ? packed : form->body);
         hf__buf_unref(packed);
         hf__buf_unref(form->body);
+        hf__strbuf_done(&warnings);
 }
 
 void hfd_rest_respond(struct hfd_http_request *http_request, const struct hfd_request *request,
@@ -196,8 +182,8 @@ const char *hfd_rest_content_type(const struct hfd_request *request) {
 
 void hfd_rest_free(struct hfd_rest_request *rest) {
         hfd_options_done(&rest->request.options);
+        hfd_admission_notes_done(&rest->request.notes);
         hf__strbuf_done(&rest->translated);
-        hfd_response_done(&rest->answer);
         hfd_resource_unref(rest->request.part_of);
         free(rest->fence);
         hfd_http_request_unref(rest->http_request);

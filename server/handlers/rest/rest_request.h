@@ -42,9 +42,6 @@ struct hfd_rest_request {
         struct hf__strbuf translated; /* owned; the body as JSON, if it was not */
         struct hfd_work_task task;    /* for a large body: decodes and serves it */
         struct hfd_rest_list *list;   /* a list; the HTTP request owns it; NULL = another verb */
-        /* A large response that is to become protobuf. A task of its own converts and sends it. */
-        struct hfd_work_task answer_task;
-        struct hfd_response answer; /* owned */
 };
 /* Frees rest, and drops its reference to the HTTP request. */
 /* The warning that all responses of a deprecated version carry. Borrowed; NULL = none. request may

@@ -11,6 +11,9 @@
  * while fewer than WINDOW bytes wait to be sent. Meanwhile the changes wait in the watcher. So a
  * client that does not read costs a cursor and a few chunks.
  *
+ * Objects that a webhook converts (registry/convert/watch_conversion.h) wait for it in a queue, in
+ * their order. While it has some, the stream has no room. Initial events go through the same queue.
+ *
  * Live events. If WINDOW or more bytes wait to be sent, the stream is not ready, and the changes
  * wait in the watcher, which ends the watch if there are too many. Once the worker has sent enough,
  * the task resumes the watcher. What waits in the response and in the watcher is charged to the
@@ -35,14 +38,18 @@
 #include "server/filters/audited.h"
 #include "server/filters/unsent.h"
 #include "server/pool/work_pool.h"
+#include "server/registry/convert/watch_conversion.h"
 #include "server/registry/list/rendering.h"
 #include "server/registry/list/table.h"
+#include "server/registry/read.h"
 #include "server/resources/forms/conversion.h"
 #include "server/resources/forms/protobuf_answer.h"
 #include "server/service_accounts/account_watches.h"
 
 /* Bytes. Two chunks of initial events: one is sent while the next one is made. */
 #define WINDOW ((size_t)64 << 10)
+/* Initial events that a webhook converts at a time. */
+#define INITIAL_BATCH 100
 
 /* How long a watch waits for a revision that its client names. Kubernetes waits as long. */
 #define NOT_OLDER_WAIT (3 * HF_NSEC_PER_SEC)
@@ -50,9 +57,15 @@
 /* The initial events that remain to be sent. Once the stream is open, only a step of the task uses
  * it. */
 struct initial {
-        struct hfd_rendering *rendering; /* owned reference */
+        struct hfd_rendering
+                *rendering; /* owned reference; NULL = a webhook converts the objects */
         struct hfd_rendering_cursor cursor;
         uint64_t revision; /* of the snapshot */
+        /* Of objects that a webhook converts. */
+        struct hfd_snapshot snapshot; /* owned */
+        struct hfd_scope scope;       /* of the watched objects */
+        const struct hfd_object *at;  /* the last that was queued, borrowed; NULL = none yet */
+        bool all_queued;
 };
 
 struct stream {
@@ -61,14 +74,16 @@ struct stream {
         struct hfd_rest_request *rest;         /* owned by n_users; see above */
         struct hfd_http_request *http_request; /* borrowed: it owns the stream */
         _Atomic(struct hfd_watcher *) watcher; /* a reference; set once */
-        struct initial *initial;               /* owned; NULL = all were sent, or there are none */
-        struct hfd_unsent_watch unsent;        /* what is charged for it */
-        struct hfd_watch_right right;          /* tracked while rest is in use */
-        struct hfd_account_watch account;      /* likewise; for a user by token */
-        atomic_int n_users;                    /* of rest */
-        atomic_bool gone;                      /* the client has left */
-        atomic_bool revoked;                   /* the user has lost the right to watch */
-        atomic_bool ended;                     /* on_end was called */
+        /* A reference; NULL = the objects need no webhook. */
+        struct hfd_watch_conversion *conversion;
+        struct initial *initial;          /* owned; NULL = all were sent, or there are none */
+        struct hfd_unsent_watch unsent;   /* what is charged for it */
+        struct hfd_watch_right right;     /* tracked while rest is in use */
+        struct hfd_account_watch account; /* likewise; for a user by token */
+        atomic_int n_users;               /* of rest */
+        atomic_bool gone;                 /* the client has left */
+        atomic_bool revoked;              /* the user has lost the right to watch */
+        atomic_bool ended;                /* on_end was called */
         atomic_bool paused; /* the watcher has changes, and waits until bytes were sent */
 };
 
@@ -82,6 +97,7 @@ static void initial_done(struct stream *stream) {
         if (!stream->initial)
                 return;
         hfd_rendering_unref(stream->initial->rendering);
+        hfd_snapshot_done(&stream->initial->snapshot);
         free(stream->initial);
         stream->initial = NULL;
 }
@@ -92,6 +108,7 @@ static void stream_free(void *ctx) {
         initial_done(stream);
         hfd_unsent_watch_remove(&stream->unsent);
         hfd_watcher_unref(atomic_load(&stream->watcher));
+        hfd_watch_conversion_unref(stream->conversion);
         free(stream);
 }
 
@@ -248,6 +265,8 @@ static void push_error(struct stream *stream, const struct hf__buf *status) {
 /* ---- the watcher's calls ---- */
 
 static bool has_room(struct stream *stream) {
+        if (stream->conversion && !hfd_watch_conversion_is_idle(stream->conversion))
+                return false;
         return hfd_http_request_unsent(stream->http_request) < WINDOW;
 }
 
@@ -264,6 +283,12 @@ static bool on_ready(void *ctx) {
         return true;
 }
 
+/* Looks whether the watcher, or the initial events, can go on. */
+static void continue_paused(struct stream *stream) {
+        if (atomic_load(&stream->paused) && atomic_exchange(&stream->paused, false))
+                (void)hfd_work_submit(stream->work, &stream->task);
+}
+
 /*
  * Called by the watcher with new events. Frames are separate pieces, because watches share them.
  * False: the watcher must end the watch.
@@ -273,6 +298,8 @@ static bool on_events(void *ctx, struct hfd_watch_item *items, size_t n) {
         bool ok = true;
 
         assert(n > 0);
+        if (stream->conversion)
+                return hfd_watch_conversion_add(stream->conversion, items, n);
         for (size_t i = 0; i < n && ok; i++)
                 ok = push_piece(stream, get_item_frame(stream, &items[i]));
         if (hfd_http_request_unsent(stream->http_request) >= HFD_UNSENT_WATCH)
@@ -286,12 +313,10 @@ static void on_waiting(void *ctx) {
         hfd_unsent_watch_charge(&stream->unsent);
 }
 
-/* The watcher's last call. */
-static void on_end(void *ctx, int error, const struct hfd_response *response) {
+/* After the watcher's last call. */
+static void end_stream(void *ctx) {
         struct stream *stream = ctx;
 
-        if (error != 0 && error != HF_E_CANCELED && response->body)
-                push_error(stream, response->body);
         hfd_http_request_end(stream->http_request);
         hfd_unsent_watch_update(&stream->unsent);
         atomic_store(&stream->ended, true);
@@ -300,10 +325,85 @@ static void on_end(void *ctx, int error, const struct hfd_response *response) {
         drop_rest(stream);
 }
 
+/* The watcher's last call. */
+static void on_end(void *ctx, int error, const struct hfd_response *response) {
+        struct stream *stream = ctx;
+
+        /* What was not delivered is not lost: the client watches again from its last event. */
+        bool over = !stream->conversion || hfd_watch_conversion_end(stream->conversion);
+        if (error != 0 && error != HF_E_CANCELED && response->body)
+                push_error(stream, response->body);
+        if (over)
+                end_stream(stream);
+}
+
 static const struct hfd_watcher_sink sink = {.ready = on_ready,
                                              .waiting = on_waiting,
                                              .events = on_events,
                                              .end = on_end};
+
+/* ---- objects that a webhook converts ---- */
+
+static bool on_converted_event(void *ctx, struct hfd_watch_item *item) {
+        struct stream *stream = ctx;
+        bool pushed = push_piece(stream, get_item_frame(stream, item));
+
+        if (hfd_http_request_unsent(stream->http_request) >= HFD_UNSENT_WATCH)
+                hfd_unsent_watch_charge(&stream->unsent);
+        return pushed;
+}
+
+/* As in Kubernetes, the watch ends with an ERROR. */
+static void on_conversion_failed(void *ctx, const struct hfd_response *failure) {
+        struct stream *stream = ctx;
+
+        if (failure && failure->body)
+                push_error(stream, failure->body);
+        hfd_watcher_cancel(atomic_load(&stream->watcher));
+}
+
+static void on_conversion_idle(void *ctx) { continue_paused(ctx); }
+
+static const struct hfd_watch_conversion_sink conversion_sink = {.event = on_converted_event,
+                                                                 .failed = on_conversion_failed,
+                                                                 .idle = on_conversion_idle,
+                                                                 .ended = end_stream};
+
+/* Queues some initial events, if those before have been delivered. Returns whether all have. */
+static bool convert_initial(struct stream *stream, bool *ret_good) {
+        struct initial *initial = stream->initial;
+        const struct hfd_selector *labels, *fields;
+        struct hfd_watch_item items[INITIAL_BATCH];
+        struct hfd_object_iter iter;
+        struct hfd_object *object = NULL;
+        const char *name;
+        size_t n = 0;
+
+        *ret_good = true;
+        if (initial->all_queued)
+                return true;
+        hfd_watcher_filter(atomic_load(&stream->watcher), &labels, &fields, &name);
+        hfd_object_iter_init(&iter, &initial->snapshot.objects, &initial->scope,
+                             initial->at ? initial->at->path : "");
+        for (size_t i = 0; *ret_good && i < INITIAL_BATCH; i++) {
+                object = hfd_object_iter_next(&iter);
+                if (!object)
+                        break;
+                bool selected = !name || !*name || strcmp(name, hfd_object_name(object)) == 0;
+                if (selected)
+                        *ret_good = hfd_selector_matches(labels, object, &selected) == 0;
+                if (selected)
+                        *ret_good = hfd_selector_matches(fields, object, &selected) == 0;
+                if (selected)
+                        items[n++] = (struct hfd_watch_item){.type = HF_EVENT_ADDED,
+                                                             .object = object,
+                                                             .revision = object->revision};
+                initial->at = object;
+        }
+        initial->all_queued = !object;
+        *ret_good = *ret_good && (n == 0 || hfd_watch_conversion_add(stream->conversion, items, n));
+        return false;
+}
 
 /* ---- the user's account ---- */
 
@@ -385,13 +485,19 @@ static enum hfd_work_result send_initial(struct stream *stream) {
         struct initial *initial = stream->initial;
         struct hf__buf *chunk = NULL;
 
+        bool ok = true, all;
         if (!on_ready(stream))
                 return HFD_WORK_IDLE;
-        bool ok = hfd_rendering_next(initial->rendering, &initial->cursor, &chunk) == 0;
-        if (ok && chunk)
-                ok = push_piece(stream, hf__buf_ref(chunk));
-        hf__buf_unref(chunk);
-        if (ok && !initial->cursor.ended)
+        if (initial->rendering) {
+                ok = hfd_rendering_next(initial->rendering, &initial->cursor, &chunk) == 0;
+                if (ok && chunk)
+                        ok = push_piece(stream, hf__buf_ref(chunk));
+                hf__buf_unref(chunk);
+                all = initial->cursor.ended;
+        } else {
+                all = convert_initial(stream, &ok);
+        }
+        if (ok && !all)
                 return HFD_WORK_MORE;
         ok = ok && push_initial_end(stream);
         initial_done(stream);
@@ -438,8 +544,7 @@ static void on_drained(void *ctx) {
         struct stream *stream = ctx;
 
         hfd_unsent_watch_update(&stream->unsent);
-        if (atomic_load(&stream->paused) && atomic_exchange(&stream->paused, false))
-                (void)hfd_work_submit(stream->work, &stream->task);
+        continue_paused(stream);
 }
 
 /* ---- start ---- */
@@ -458,6 +563,13 @@ static bool take_initial(struct stream *stream, struct hfd_watcher *watcher) {
                 return false;
         }
         initial->revision = snapshot.revision;
+        if (stream->conversion) {
+                const struct hfd_request *request = &stream->rest->request;
+                initial->snapshot = snapshot;
+                hfd_object_scope(request->resource, request->ns, NULL, &initial->scope);
+                stream->initial = initial;
+                return true;
+        }
         if (hfd_rendering_get(stream->rest->registry->renderings, &spec, &snapshot,
                               &initial->rendering) != 0) {
                 free(initial);
@@ -509,6 +621,15 @@ static void begin(struct stream *stream) {
         struct hfd_response response = {0};
         struct hfd_watcher *watcher;
 
+        if (hfd_read_needs_version(&rest->request)) {
+                stream->conversion = hfd_watch_conversion_new(rest->registry, &rest->request,
+                                                              &conversion_sink, stream);
+                if (!stream->conversion) {
+                        hfd_response_no_memory(&response);
+                        refuse(stream, &response);
+                        return;
+                }
+        }
         if (!hfd_registry_watch(rest->registry, &rest->request, &sink, stream, &response,
                                 &watcher)) {
                 refuse(stream, &response);

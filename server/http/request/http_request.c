@@ -351,6 +351,14 @@ void hfd_http_request_set_response_header(struct hfd_http_request *request, cons
         request->response_header = (struct hfd_header){name, value};
 }
 
+void hfd_http_request_share_response_headers(struct hfd_http_request *request,
+                                             const struct hfd_header *headers, size_t n) {
+        assert(hfd_http_request_is_on_worker(request) && !request->dispatched &&
+               !request->shared_headers);
+        request->shared_headers = headers;
+        request->n_shared_headers = n;
+}
+
 void hfd_http_request_set_context(struct hfd_http_request *request, void *context,
                                   void (*free_fn)(void *context)) {
         assert(!request->context);

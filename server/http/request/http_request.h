@@ -62,6 +62,8 @@ struct hfd_http_request {
 
         /* Set by on_head, immutable afterwards; a NULL name = none. */
         struct hfd_header response_header;
+        const struct hfd_header *shared_headers; /* borrowed; n_shared_headers */
+        size_t n_shared_headers;
 
         struct hfd_http_response response; /* with its own lock */
 };

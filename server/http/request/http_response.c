@@ -70,32 +70,16 @@ static bool is_value(const char *text) {
         return true;
 }
 
-/*
- * Packs the headers into one block. A header that would break the framing (a line break in a value,
- * a length or connection header of the caller) is left out instead of failing the response, because
- * a value may echo what a client sent. own: the one that on_head has set. NULL = out of memory.
- */
-static char *pack_headers(const char *content_type, const struct hfd_header *own,
-                          const struct hfd_header *headers, size_t n_headers, size_t *ret_n) {
-        size_t n = content_type ? sizeof "content-type" + strlen(content_type) + 1 : 0;
-        char *block, *out;
+static size_t size_of_headers(const struct hfd_header *headers, size_t n_headers) {
+        size_t n = 0;
 
-        if (own->name)
-                n += strlen(own->name) + strlen(own->value) + 2;
         for (size_t i = 0; i < n_headers; i++)
                 n += strlen(headers[i].name) + strlen(headers[i].value) + 2;
-        block = malloc(n + 1);
-        if (!block)
-                return NULL;
-        out = block;
-        if (content_type && is_value(content_type)) {
-                out = stpcpy(out, "content-type") + 1;
-                out = stpcpy(out, content_type) + 1;
-        }
-        if (own->name && is_value(own->value)) {
-                out = stpcpy(out, own->name) + 1;
-                out = stpcpy(out, own->value) + 1;
-        }
+        return n;
+}
+
+/* Appends headers, without those that would break the framing. Returns the end. */
+static char *put_headers(char *out, const struct hfd_header *headers, size_t n_headers) {
         for (size_t i = 0; i < n_headers; i++) {
                 const char *name = headers[i].name;
 
@@ -106,6 +90,36 @@ static char *pack_headers(const char *content_type, const struct hfd_header *own
                 out = stpcpy(out, name) + 1;
                 out = stpcpy(out, headers[i].value) + 1;
         }
+        return out;
+}
+
+/*
+ * Packs the headers into one block: those that on_head has set, and those of the caller. A header
+ * that would break the framing (a line break in a value, a length or connection header of the
+ * caller) is left out instead of failing the response, because a value may echo what a client sent.
+ * NULL = out of memory.
+ */
+static char *pack_headers(const struct hfd_http_request *request, const char *content_type,
+                          const struct hfd_header *headers, size_t n_headers, size_t *ret_n) {
+        const struct hfd_header *own = &request->response_header;
+        size_t n_own = own->name ? 1 : 0,
+               n = content_type ? sizeof "content-type" + strlen(content_type) + 1 : 0;
+        char *block, *out;
+
+        n += size_of_headers(own, n_own) +
+             size_of_headers(request->shared_headers, request->n_shared_headers) +
+             size_of_headers(headers, n_headers);
+        block = malloc(n + 1);
+        if (!block)
+                return NULL;
+        out = block;
+        if (content_type && is_value(content_type)) {
+                out = stpcpy(out, "content-type") + 1;
+                out = stpcpy(out, content_type) + 1;
+        }
+        out = put_headers(out, own, n_own);
+        out = put_headers(out, request->shared_headers, request->n_shared_headers);
+        out = put_headers(out, headers, n_headers);
         *ret_n = (size_t)(out - block);
         return block;
 }
@@ -155,7 +169,7 @@ static void start_response(struct hfd_http_request *request, int code, const cha
         char *block;
 
         assert(code >= 200 && code <= 599);
-        block = pack_headers(content_type, &request->response_header, headers, n_headers, &n);
+        block = pack_headers(request, content_type, headers, n_headers, &n);
         pthread_mutex_lock(&response->mu);
         if (!response->started && !response->gone) {
                 response->started = true;

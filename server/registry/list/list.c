@@ -32,6 +32,7 @@
 #include "server/cacher/sync/store_request.h"
 #include "server/cacher/sync/stored_value.h"
 #include "server/pool/work_pool.h"
+#include "server/registry/convert/convert.h"
 #include "server/registry/list/continue_token.h"
 #include "server/registry/list/list_body.h"
 #include "server/registry/list/list_page.h"
@@ -40,6 +41,8 @@
 #include "server/resources/forms/conversion.h"
 
 #define LIST_MAX_BYTES (512u << 20)
+/* Bytes of the stored objects of a list that a webhook converts. */
+#define CONVERTED_MAX_BYTES ((size_t)64 << 20)
 /* A list of at most this size is made on the current thread, in about 20 us. */
 #define INLINE_OBJECTS 32
 #define INLINE_BYTES   ((size_t)128 << 10)
@@ -127,22 +130,12 @@ static bool is_large_page(const struct hfd_request *request, const struct hfd_li
         return page->n > INLINE_OBJECTS || bytes > INLINE_BYTES;
 }
 
-/* Ends the read: passes the objects to read->on_objects, or sends a response. */
-static void finish_page(struct hfd_read *read, struct hfd_list_page *page) {
+/* Ends the read. The objects have the version of the request. */
+static void respond(struct hfd_read *read, struct hfd_list_page *page) {
         struct hfd_request *request = read->request;
-        hfd_list_objects_fn on_objects = read->on_objects;
         struct hfd_response response = {0};
         struct hf__strbuf meta = {0};
 
-        if (page->sealed) {
-                finish_sealed(read, page);
-                return;
-        }
-        if (on_objects && !page->failed) {
-                free(read);
-                on_objects(request, page->objects, page->n, page->revision);
-                return;
-        }
         append_metadata(&meta, page);
         if (!page->failed && request->takes_list_body && is_large_page(request, page)) {
                 finish_page_with_body(read, page, &meta);
@@ -158,6 +151,90 @@ static void finish_page(struct hfd_read *read, struct hfd_list_page *page) {
         hf__strbuf_done(&meta);
         hfd_list_page_done(page);
         hfd_read_finish(read, &response);
+}
+
+/* ---- conversion by a webhook ---- */
+
+/* A page whose objects a webhook converts. */
+struct converted_page {
+        struct hfd_read *read;
+        struct hfd_list_page page;
+};
+
+static void on_converted(void *ctx, const struct hfd_response *failure) {
+        struct converted_page *converted = ctx;
+        struct hfd_read *read = converted->read;
+        struct hfd_list_page page = converted->page;
+
+        free(converted);
+        if (!failure) {
+                respond(read, &page);
+                return;
+        }
+        struct hfd_response response = *failure;
+        hf__buf_ref(response.body);
+        hfd_list_page_done(&page);
+        hfd_read_finish(read, &response);
+}
+
+/* A converted list is in memory as a whole. */
+static bool is_too_large(const struct hfd_list_page *page) {
+        size_t bytes = 0;
+
+        for (size_t i = 0; i < page->n; i++)
+                bytes += page->objects[i]->bytes->n;
+        return bytes > CONVERTED_MAX_BYTES;
+}
+
+static void refuse_too_large(struct hfd_read *read, struct hfd_list_page *page) {
+        struct hfd_response response = {0};
+
+        hfd_list_page_done(page);
+        hfd_response_status(&response, HF_E_TOO_LARGE, 413, "RequestEntityTooLarge",
+                            "a webhook converts the objects of this list, which is too large for "
+                            "one response: use a limit",
+                            NULL);
+        hfd_read_finish(read, &response);
+}
+
+static void respond_converted(struct hfd_read *read, struct hfd_list_page *page) {
+        struct hfd_request *request = read->request;
+        struct converted_page *converted = malloc(sizeof *converted);
+
+        if (!converted) {
+                page->failed = true;
+                respond(read, page);
+                return;
+        }
+        *converted = (struct converted_page){.read = read, .page = *page};
+        const struct hfd_convert convert = {.row = request->resource,
+                                            .objects = converted->page.objects,
+                                            .n = converted->page.n,
+                                            .deadline = request->deadline,
+                                            .owner = request->owner,
+                                            .done = on_converted,
+                                            .ctx = converted};
+        if (hfd_convert_start(read->registry, &convert))
+                on_converted(converted, NULL);
+}
+
+/* Ends the read: passes the objects to read->on_objects, or sends a response. */
+static void finish_page(struct hfd_read *read, struct hfd_list_page *page) {
+        struct hfd_request *request = read->request;
+        hfd_list_objects_fn on_objects = read->on_objects;
+
+        if (page->sealed) {
+                finish_sealed(read, page);
+        } else if (on_objects && !page->failed) {
+                free(read);
+                on_objects(request, page->objects, page->n, page->revision);
+        } else if (page->failed || page->n == 0 || !hfd_read_needs_version(request)) {
+                respond(read, page);
+        } else if (is_too_large(page)) {
+                refuse_too_large(read, page);
+        } else {
+                respond_converted(read, page);
+        }
 }
 
 /*
@@ -364,7 +441,7 @@ static void list_from_cacher(struct hfd_read *read) {
                 (void)complete;
                 finish_walk(walk);
         } else if (request->takes_list_body && !request->options.limit && !read->on_objects &&
-                   !*read->range->start) {
+                   !*read->range->start && !hfd_read_needs_version(request)) {
                 finish_whole_list(walk);
         } else if (!hfd_work_submit(read->registry->work, &walk->task)) {
                 cancel_walk(walk);

@@ -22,6 +22,7 @@
 #include "base/time_format.h"
 #include "server/registry/list/cells/custom_cells.h"
 #include "server/registry/list/cells/event_cells.h"
+#include "server/registry/list/cells/policy_cells.h"
 #include "server/registry/list/cells/workload_cells.h"
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/forms/conversion.h"
@@ -183,6 +184,17 @@ static void put_available(struct hf__strbuf *s, const struct hf__json *object) {
                 put_text(s, strcmp(status, "True") == 0 || !reason || !*reason ? status : text);
 }
 
+/* Appends the status of the condition that says whether the level of a FlowSchema is missing. */
+static void put_dangling(struct hf__strbuf *s, const struct hf__json *object) {
+        const struct hf__json *m = hf__json_first(hf__json_path(object, "status.conditions"));
+        const char *status;
+
+        while (m && !hf__json_has_text(m, "type", "Dangling"))
+                m = hf__json_next(m);
+        status = hf__json_string(m, "status");
+        put_text(s, status ? status : "?");
+}
+
 /*
  * Appends what a quota uses of its limits: "configmaps: 3/5, pods: 0/10", sorted by name.
  * of_limits: only the names that begin with "limits."; false: only the others.
@@ -220,10 +232,13 @@ static void put_quota(struct hf__strbuf *s, const struct hf__json *object, bool 
  *      @count:<path>       the number of members
  *      @event:<what>       see event_cells.h
  *      @integer:<path>     0 if it is absent
+ *      @integer-or-none:<path>     "<none>" if it is absent
+ *      @dangling           whether the level of a FlowSchema is missing
  *      @labels:<path>      labels
  *      @quota:<part>       what a quota uses of its "limits", or of all others ("requests")
  *      @certificate        what became of a certificate request: "Approved,Issued"
  *      @duration:<path>    a number of seconds as a duration; "<none>" if there is none
+ *      @params:<what>      of an admission policy the "kind" of its params, of a binding the "ref"
  *      @role               the role of a binding
  *      @service            the service of an APIService
  *      @subjects:<kind>    the subjects of a binding
@@ -248,12 +263,21 @@ static void put_cell(struct hf__strbuf *s, const struct hf__json *object, const 
         } else if (strncmp(path, "@integer:", 9) == 0) {
                 (void)hf__json_i64(object, path + 9, &number);
                 hf__strbuf_printf(s, "%" PRId64, number);
+        } else if (strncmp(path, "@integer-or-none:", 17) == 0) {
+                if (hf__json_i64(object, path + 17, &number))
+                        hf__strbuf_printf(s, "%" PRId64, number);
+                else
+                        put_text(s, "<none>");
         } else if (strncmp(path, "@boolean:", 9) == 0) {
                 hf__strbuf_puts(s, hf__json_bool(object, path + 9, false) ? "true" : "false");
         } else if (strncmp(path, "@subjects:", 10) == 0) {
                 put_subjects(s, object, path + 10);
         } else if (strncmp(path, "@quota:", 7) == 0) {
                 put_quota(s, object, strcmp(path + 7, "limits") == 0);
+        } else if (strcmp(path, "@params:kind") == 0) {
+                hfd_policy_put_param_kind(s, object);
+        } else if (strcmp(path, "@params:ref") == 0) {
+                hfd_policy_put_param_ref(s, object);
         } else if (strcmp(path, "@role") == 0) {
                 put_role(s, object);
         } else if (strcmp(path, "@service") == 0) {
@@ -262,6 +286,8 @@ static void put_cell(struct hf__strbuf *s, const struct hf__json *object, const 
                 put_available(s, object);
         } else if (strncmp(path, "@duration:", 10) == 0) {
                 put_duration(s, object, path + 10);
+        } else if (strcmp(path, "@dangling") == 0) {
+                put_dangling(s, object);
         } else if (strcmp(path, "@certificate") == 0) {
                 put_certificate_state(s, object);
         } else if (!hfd_workload_put_cell(s, object, path, now_s)) {
@@ -333,7 +359,7 @@ static void put_columns(struct hf__strbuf *s, const struct hfd_resource *resourc
         hf__strbuf_putc(s, ']');
 }
 
-/* json is the parsed form of object. */
+/* json is the parsed form of object; object NULL = it is nothing that is stored. */
 static void put_row(struct hf__strbuf *s, const struct hfd_request *request,
                     const struct hfd_object *object, const struct hf__json *json, int64_t now_s) {
         size_t n;
@@ -350,8 +376,10 @@ static void put_row(struct hf__strbuf *s, const struct hfd_request *request,
                         put_cell(s, json, columns[i].path, now_s);
         }
         hf__strbuf_puts(s, "],\"object\":");
-        if (request->options.include == HFD_INCLUDE_OBJECT)
+        if (request->options.include == HFD_INCLUDE_OBJECT && object)
                 hf__strbuf_add(s, object->bytes->data, object->bytes->n);
+        else if (request->options.include == HFD_INCLUDE_OBJECT)
+                hf__json_print(json, s);
         else if (request->options.include == HFD_INCLUDE_NONE)
                 hf__strbuf_puts(s, "null");
         else
@@ -381,6 +409,23 @@ bool hfd_table_put_row(struct hf__strbuf *s, const struct hfd_request *request,
         hfd_object_unref(converted);
         hf__json_free(json);
         return good && s->error == 0;
+}
+
+struct hf__buf *hfd_table_render_json(struct hfd_registry *registry,
+                                      const struct hfd_request *request,
+                                      const struct hf__json *json) {
+        const struct hf_clock *clock = hf_host_clock(registry->host);
+        const char *version = hf__json_string(json, "metadata.resourceVersion");
+        struct hf__strbuf s = {0};
+        char meta[64];
+
+        (void)snprintf(meta, sizeof meta, "\"resourceVersion\":\"%.20s\"", version ? version : "");
+        hfd_table_put_head(&s, request, meta);
+        put_row(&s, request, NULL, json, clock->real(clock->ctx) / HF_NSEC_PER_SEC);
+        hf__strbuf_puts(&s, "]}");
+        struct hf__buf *buf = s.error == 0 ? hf__strbuf_to_buf(&s) : NULL;
+        hf__strbuf_done(&s);
+        return buf;
 }
 
 bool hfd_table_put_event(struct hf__strbuf *s, const struct hfd_request *request,

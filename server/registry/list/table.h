@@ -18,6 +18,10 @@
 struct hf__buf *hfd_table_render(struct hfd_registry *registry, const struct hfd_request *request,
                                  struct hfd_object *const *objects, size_t n,
                                  const char *list_meta);
+/* A Table with one row, for an object that is not stored, such as a Scale. */
+struct hf__buf *hfd_table_render_json(struct hfd_registry *registry,
+                                      const struct hfd_request *request,
+                                      const struct hf__json *json);
 /*
  * The parts of a Table, for one that is made piece by piece: everything up to `"rows":[`, and one
  * row. now_s is the time for ages. put_event appends a whole Table with one row, as in the events

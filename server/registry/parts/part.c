@@ -13,6 +13,8 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "server/registry/admit.h"
+#include "server/registry/list/table.h"
 #include "server/registry/write/body.h"
 #include "server/resources/meta.h"
 #include "server/schema/decode.h"
@@ -22,7 +24,12 @@
 void hfd_part_finish(struct hfd_part *part, const struct hfd_response *response) {
         struct hfd_request *outer = part->outer;
 
+        hfd_admission_done(&part->admission);
+        hfd_admission_notes_merge(&outer->notes, &part->inner.notes);
+        hfd_admission_notes_done(&part->inner.notes);
         hf__json_free(part->body);
+        hf__json_free(part->scale);
+        hf__json_free(part->old_scale);
         hf__buf_unref(part->inner_body);
         free(part);
         outer->done(outer, response);
@@ -40,10 +47,15 @@ void hfd_part_finish_json(struct hfd_part *part, int code, struct hf__json *json
         struct hfd_response response = {0};
         struct hf__strbuf text = {0};
 
-        if (json)
-                hf__json_print(json, &text);
+        if (json && part->outer->format == HFD_AS_TABLE && part->outer->verb == HFD_GET) {
+                hfd_response_ok(&response, code,
+                                hfd_table_render_json(part->registry, part->outer, json));
+        } else {
+                if (json)
+                        hf__json_print(json, &text);
+                hfd_response_ok(&response, code, text.n > 0 ? hf__strbuf_to_buf(&text) : NULL);
+        }
         hf__json_free(json);
-        hfd_response_ok(&response, code, text.n > 0 ? hf__strbuf_to_buf(&text) : NULL);
         hf__strbuf_done(&text);
         hfd_part_finish(part, &response);
         hfd_response_done(&response);
@@ -70,6 +82,87 @@ void hfd_part_send(struct hfd_part *part, enum hfd_verb verb, const struct hf__j
         inner->n_body = body ? part->inner_body->n : 0;
         inner->done = done;
         hfd_registry_serve(part->registry, inner);
+}
+
+/* ---- admission ---- */
+
+static bool settle(struct hfd_admission *a, struct hfd_response *response) {
+        const struct hfd_part *part = a->ctx;
+        const struct hfd_resource *kind = part->outer->resource;
+        char reason[400];
+
+        int r = hfd_schema_decode(kind->schema, a->object, NULL, reason, sizeof reason);
+        if (r == 0)
+                return true;
+        if (r == -ENOMEM)
+                hfd_response_no_memory(response);
+        else
+                hfd_response_status(response, HF_E_INVALID, 500, "InternalError", reason, NULL);
+        return false;
+}
+
+static struct hf__json *make_options(const struct hfd_admission *a) {
+        const struct hfd_part *part = a->ctx;
+
+        return hfd_admit_options(part->outer, a->of.operation, NULL);
+}
+
+static void on_validated(struct hfd_admission *a, const struct hfd_response *refusal) {
+        struct hfd_part *part = a->ctx;
+
+        a->object = NULL; /* it is still the part's */
+        if (refusal)
+                hfd_part_finish(part, refusal);
+        else
+                part->admitted(part);
+}
+
+static void on_mutated(struct hfd_admission *a, const struct hfd_response *refusal) {
+        struct hfd_part *part = a->ctx;
+
+        *part->admitted_object = a->object;
+        if (refusal) {
+                hfd_part_finish(part, refusal);
+                return;
+        }
+        a->done = on_validated;
+        hfd_admission_validate(part->registry->admission, a);
+}
+
+void hfd_part_admit(struct hfd_part *part, struct hf__json **object, const struct hf__json *old,
+                    void (*admitted)(struct hfd_part *part)) {
+        struct hfd_admission *a = &part->admission;
+        struct hfd_response response = {0};
+
+        hfd_admission_done(a); /* of an earlier attempt */
+        enum hfd_admit admit = hfd_admit_request(part->registry, part->outer, &response);
+        if (admit == HFD_ADMIT_REFUSE) {
+                hfd_part_finish(part, &response);
+                hfd_response_done(&response);
+                return;
+        }
+        part->admitted = admitted;
+        part->admitted_object = object;
+        if (admit == HFD_ADMIT_SKIP) {
+                admitted(part);
+                return;
+        }
+        *a = (struct hfd_admission){.notes = &part->outer->notes,
+                                    .settle = settle,
+                                    .make_options = make_options,
+                                    .done = on_mutated,
+                                    .ctx = part};
+        a->of = hfd_admit_attributes(part->outer, old ? HFD_ADMIT_UPDATE : HFD_ADMIT_CREATE,
+                                     part->outer->name, old);
+        if (!hfd_admission_wanted(part->registry->admission, &a->of)) {
+                admitted(part);
+                return;
+        }
+        hfd_admit_extend_deadline(part->outer);
+        part->inner.deadline = a->of.deadline = part->outer->deadline;
+        a->object = *object;
+        *object = NULL;
+        hfd_admission_mutate(part->registry->admission, a);
 }
 
 bool hfd_part_may_retry(struct hfd_part *part, const struct hfd_response *response) {
@@ -118,6 +211,8 @@ void hfd_part_serve(struct hfd_registry *registry, struct hfd_request *request) 
         part->inner = *request;
         part->inner.resource = part->inner.part_of = request->part_of;
         part->inner.options.strict = (struct hfd_strict){0};
+        part->inner.notes = (struct hfd_admission_notes){0};
+        part->inner.skips_admission = true; /* hfd_part_admit asks about the outer one */
         part->inner.options.field_validation = HFD_FIELDS_IGNORE;
         part->inner.protobuf = part->inner.takes_list_body = false;
         part->inner.format = HFD_AS_JSON;

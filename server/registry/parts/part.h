@@ -6,6 +6,8 @@
  * registry serves as usual: a get, and a patch or delete. Thread: as for every request (request.h);
  * nothing blocks.
  */
+#include "base/strbuf.h"
+#include "server/admission/admission.h"
 #include "server/registry/registry.h"
 #include "server/registry/request.h"
 
@@ -25,6 +27,12 @@ struct hfd_part {
         struct hf__json *body;      /* owned; of the outer request; NULL = none */
         struct hf__buf *inner_body; /* owned; NULL = none */
         unsigned n_conflicts;       /* how often the object changed between get and patch */
+        /* Of a scale: owned; the new form, the one before, and the object's resourceVersion. */
+        struct hf__json *scale, *old_scale;
+        char version[HF__U64_TEXT_MAX];
+        struct hfd_admission admission;
+        struct hf__json **admitted_object; /* where admission puts its object back */
+        void (*admitted)(struct hfd_part *part);
 };
 
 /* Sends a request to the object. body: what it sends; NULL = none. done gets the part as the
@@ -36,6 +44,13 @@ void hfd_part_finish(struct hfd_part *part, const struct hfd_response *response)
 void hfd_part_finish_no_memory(struct hfd_part *part);
 /* Responds with json, which this frees. NULL: out of memory. */
 void hfd_part_finish_json(struct hfd_part *part, int code, struct hf__json *json);
+/*
+ * Asks admission about *object, a member of part that it may change, and old: a create if that is
+ * NULL. Then calls admitted, perhaps before this returns, or responds. It is not asked about the
+ * request to the object.
+ */
+void hfd_part_admit(struct hfd_part *part, struct hf__json **object, const struct hf__json *old,
+                    void (*admitted)(struct hfd_part *part));
 /* Whether the object has changed between the get and the patch, and the patch may be tried again.
  * Counts how often. */
 bool hfd_part_may_retry(struct hfd_part *part, const struct hfd_response *response);

@@ -31,11 +31,13 @@ static void on_done(struct hfd_request *inner, const struct hfd_response *respon
 
 /* ---- eviction ---- */
 
-void hfd_eviction_serve(struct hfd_part *part) {
+static void evict(struct hfd_part *part) {
         struct hf__json *options = hf__json_get(part->body, "deleteOptions");
 
         hfd_part_send(part, HFD_DELETE_OBJECT, options, on_done);
 }
+
+void hfd_eviction_serve(struct hfd_part *part) { hfd_part_admit(part, &part->body, NULL, evict); }
 
 /* ---- binding ---- */
 
@@ -113,7 +115,7 @@ static void on_pod(struct hfd_request *inner, const struct hfd_response *respons
 
 static void get_pod(struct hfd_part *part) { hfd_part_send(part, HFD_GET, NULL, on_pod); }
 
-void hfd_binding_serve(struct hfd_part *part) {
+static void bind_pod(struct hfd_part *part) {
         const char *node = hf__json_string(part->body, "target.name");
         struct hfd_causes causes = {0};
         struct hfd_response response = {0};
@@ -127,3 +129,5 @@ void hfd_binding_serve(struct hfd_part *part) {
         hfd_part_finish(part, &response);
         hfd_response_done(&response);
 }
+
+void hfd_binding_serve(struct hfd_part *part) { hfd_part_admit(part, &part->body, NULL, bind_pod); }

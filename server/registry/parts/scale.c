@@ -166,8 +166,10 @@ static bool check_replicas(struct hfd_part *part, int64_t replicas) {
         return false;
 }
 
-/* Patches the object's number of replicas to that of scale, if it still has the version. */
-static void send_patch(struct hfd_part *part, const struct hf__json *scale, const char *version) {
+/* Patches the object's number of replicas to that of part->scale, if it still has the version. */
+static void send_patch(struct hfd_part *part) {
+        const struct hf__json *scale = part->scale;
+        const char *version = part->version;
         const struct hfd_scale_paths *paths = part->outer->part_of->scale;
         const char *required = hf__json_string(scale, "metadata.resourceVersion"),
                    *uid = hf__json_string(scale, "metadata.uid");
@@ -206,7 +208,7 @@ static bool patch_scale(struct hfd_part *part, struct hf__json **scale) {
         else
                 r = hfd_strategic_patch_apply(kind, scale, part->body, &outcome);
         if (r == 0 && !hf__json_is_object(*scale))
-                r = hfd_patch_refuse(&outcome, "the patch makes no object");
+                r = hfd_patch_refuse(&outcome, "the result of the patch is not an object");
         if (r == 0 && hfd_schema_decode(kind->schema, *scale, NULL, reason, sizeof reason) != 0)
                 r = hfd_patch_refuse(&outcome, "%s", reason);
         if (r == 0)
@@ -222,26 +224,25 @@ static bool patch_scale(struct hfd_part *part, struct hf__json **scale) {
         return false;
 }
 
-/* The object is there: makes the new Scale of it. */
+/* The current object has arrived: makes the new Scale from it. */
 static void on_current(struct hfd_request *inner, const struct hfd_response *response) {
         struct hfd_part *part = (struct hfd_part *)inner;
-        struct hf__json *object = parse_object(part, response), *scale;
+        struct hf__json *object = parse_object(part, response);
+        bool is_update = part->outer->verb == HFD_UPDATE;
 
         if (!object)
                 return;
         const char *version = hf__json_string(object, "metadata.resourceVersion");
-        if (part->outer->verb == HFD_UPDATE) {
-                send_patch(part, part->body, version ? version : "");
-                hf__json_free(object);
-                return;
-        }
-        scale = make_scale(part->outer->part_of->scale, object);
-        if (!scale)
-                hfd_part_finish_no_memory(part);
-        else if (patch_scale(part, &scale))
-                send_patch(part, scale, version ? version : "");
-        hf__json_free(scale);
+        (void)snprintf(part->version, sizeof part->version, "%s", version ? version : "");
+        hf__json_free(part->old_scale);
+        hf__json_free(part->scale);
+        part->old_scale = make_scale(part->outer->part_of->scale, object);
+        part->scale = hf__json_dup(is_update ? part->body : part->old_scale);
         hf__json_free(object);
+        if (!part->scale || !part->old_scale)
+                hfd_part_finish_no_memory(part);
+        else if (is_update || patch_scale(part, &part->scale))
+                hfd_part_admit(part, &part->scale, part->old_scale, send_patch);
 }
 
 static void get_object(struct hfd_part *part) {
@@ -249,9 +250,11 @@ static void get_object(struct hfd_part *part) {
         hfd_part_send(part, HFD_GET, NULL, on_current);
 }
 
-/* ---- apply ---- */
+/* ---- apply ----
+ * The object is applied, so admission sees the object and not its Scale. */
 
-/* Makes of an applied Scale the configuration of the object. NULL = out of memory. */
+/* Turns an applied Scale into a configuration that is applied to the object. NULL = out of memory.
+ */
 static struct hf__json *make_config(const struct hfd_part *part) {
         const struct hfd_resource *of = part->outer->part_of;
         struct hf__json *config = hf__json_object();
@@ -278,6 +281,7 @@ static void send_apply(struct hfd_part *part) {
                 return;
         struct hf__json *config = make_config(part);
         part->inner.subresource = HFD_SUB_SCALE;
+        part->inner.skips_admission = part->outer->skips_admission;
         if (config)
                 hfd_part_send(part, HFD_PATCH, config, on_object);
         else

@@ -18,7 +18,7 @@
 #include "base/utf8.h"
 #include "server/registry/body_summary.h"
 #include "server/registry/delete_options.h"
-#include "server/registry/write/apply.h"
+#include "server/registry/write/patches/apply.h"
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/custom/custom_object.h"
 #include "server/resources/custom/schema/custom_schema.h"
@@ -126,6 +126,47 @@ bool hfd_write_body_accept(struct hfd_write *w, struct hf__json *object,
                 return refuse_mistakes(resource, &o->strict, response);
         if (r == 0 && resource->normalize)
                 r = resource->normalize(object);
+        if (r != 0) {
+                hfd_response_no_memory(response);
+                return false;
+        }
+        return hfd_meta_accept(resource, w->request->ns, w->request->name, object, response);
+}
+
+/* Responds with a 500 for an object that admission has made unusable. Returns false. */
+static bool refuse_admitted(const char *reason, struct hfd_response *response) {
+        char message[600];
+
+        (void)snprintf(message, sizeof message, "Internal error occurred: %s", reason);
+        hfd_response_status(response, HF_E_INVALID, 500, "InternalError", message, NULL);
+        return false;
+}
+
+bool hfd_write_body_settle(struct hfd_write *w, struct hf__json *object,
+                           struct hfd_response *response) {
+        const struct hfd_resource *resource = w->request->resource;
+        const struct hfd_schema *schema = resource->schema;
+        char reason[512];
+        int r;
+
+        if (!hf__json_is_object(object))
+                return refuse_admitted("the object is no object any more", response);
+        if (!hfd_meta_accept_type(resource, object, response))
+                return false;
+        r = hfd_schema_decode(resource->custom ? &hfd_custom_meta_schema : schema, object, NULL,
+                              reason, sizeof reason);
+        if (r == HF_E_INVALID)
+                return refuse_admitted(reason, response);
+        if (r == 0 && resource->custom)
+                r = hfd_custom_schema_prune(resource->custom->schema, object, NULL);
+        if (r == 0 && resource->normalize)
+                r = resource->normalize(object);
+        if (r == 0 && resource->prepare)
+                r = resource->prepare(object, w->old);
+        if (r == 0 && resource->custom)
+                r = hfd_custom_schema_default(resource->custom->schema, object);
+        if (r == HF_E_TOO_LARGE)
+                return refuse_admitted("the defaults add too many values", response);
         if (r != 0) {
                 hfd_response_no_memory(response);
                 return false;

@@ -25,3 +25,9 @@ const char *hfd_write_body_type_name(const struct hf__json *json);
  */
 bool hfd_write_body_accept(struct hfd_write *w, struct hf__json *object,
                            struct hfd_response *response);
+/*
+ * Brings an object that admission has changed into the form of its kind again: decoded, pruned, and
+ * with defaults. False: response is filled.
+ */
+bool hfd_write_body_settle(struct hfd_write *w, struct hf__json *object,
+                           struct hfd_response *response);

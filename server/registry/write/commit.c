@@ -2,8 +2,8 @@
 /*
  * The transaction of a write.
  *
- *      compares  the object's version; the fence with the epoch; the namespace and the quotas of a
- *                create
+ *      compares  the object's version; the fence with the epoch; the namespace, the definition and
+ *                the quotas of a create
  *      writes    the object; the term record of a Lease; the quotas that count a create
  *
  * Invariant: nothing is written unless all compares hold. If one does not, the same transaction
@@ -18,6 +18,7 @@
 #include "base/json.h"
 #include "server/cacher/sync/store_identity.h"
 #include "server/cacher/sync/store_request.h"
+#include "server/registry/write/checks/custom.h"
 #include "server/registry/write/checks/namespace.h"
 #include "server/registry/write/defer.h"
 #include "server/registry/write/fence.h"
@@ -49,8 +50,8 @@ static const struct hfd_kv *find_object(const struct hfd_write *w,
 
 /*
  * Handles a failed compare. If the term of the fence is over, or the store was replaced, responds
- * with an error. Otherwise another write has changed the object or the namespace, and another
- * attempt follows.
+ * with an error. Otherwise another write has changed the object, the namespace or the definition,
+ * and another attempt follows.
  */
 static void retry_after_conflict(struct hfd_write *w, const struct hfd_store_reply *reply) {
         struct hfd_object *found = NULL;
@@ -62,6 +63,8 @@ static void retry_after_conflict(struct hfd_write *w, const struct hfd_store_rep
         const struct hfd_kv *unreadable = find_object(w, reply, &found);
         if (!unreadable)
                 unreadable = hfd_write_namespace_update(w, reply->kvs, reply->n_kvs);
+        if (!unreadable)
+                unreadable = hfd_write_custom_update(w, reply->kvs, reply->n_kvs);
         if (!unreadable)
                 unreadable = hfd_write_quota_update(w, reply->kvs, reply->n_kvs);
         if (unreadable) {
@@ -114,15 +117,16 @@ static void on_committed(void *ctx, const struct hfd_store_reply *reply) {
  * when the transaction is started.
  */
 struct commit {
-        struct hfd_compare compares[2 + HFD_WRITE_FENCE_COMPARES + HFD_WRITE_QUOTAS_MAX];
+        struct hfd_compare compares[3 + HFD_WRITE_FENCE_COMPARES + HFD_WRITE_QUOTAS_MAX];
         struct hfd_op ops[2 + HFD_WRITE_QUOTAS_MAX];
-        const char *reads[2 + HFD_WRITE_FENCE_READS + HFD_WRITE_QUOTAS_MAX];
-        char term_key[HFD_KEY_MAX], ns_key[HFD_KEY_MAX], epoch_key[HFD_KEY_MAX];
+        const char *reads[3 + HFD_WRITE_FENCE_READS + HFD_WRITE_QUOTAS_MAX];
+        char term_key[HFD_KEY_MAX], ns_key[HFD_KEY_MAX], definition_key[HFD_KEY_MAX],
+                epoch_key[HFD_KEY_MAX];
         struct hf__buf *term_value; /* owned; NULL = none */
         struct hfd_txn txn;
 };
 
-_Static_assert(2 + HFD_WRITE_FENCE_COMPARES + HFD_WRITE_QUOTAS_MAX <= HFD_TXN_MAX,
+_Static_assert(3 + HFD_WRITE_FENCE_COMPARES + HFD_WRITE_QUOTAS_MAX <= HFD_TXN_MAX,
                "a fenced create that quotas count must fit into a transaction");
 
 /* 0, -ENOMEM or HF_E_TOO_LARGE. The caller drops term_value, also after a failure. */
@@ -157,6 +161,11 @@ static int prepare_commit(struct commit *commit, struct hfd_write *w) {
             hfd_write_namespace_compare(w, commit->ns_key, &commit->compares[txn->n_compares])) {
                 txn->n_compares++;
                 commit->reads[txn->n_get_on_failure++] = commit->ns_key;
+        }
+        if (r == 0 && hfd_write_custom_compare(w, commit->definition_key,
+                                               &commit->compares[txn->n_compares])) {
+                txn->n_compares++;
+                commit->reads[txn->n_get_on_failure++] = commit->definition_key;
         }
         if (r == 0)
                 hfd_write_quota_compare(w, commit->compares, &txn->n_compares, commit->ops,
@@ -193,6 +202,7 @@ void hfd_write_commit(struct hfd_write *w) {
          */
         w->object = hf__json_free(w->object);
         w->body = hf__json_free(w->body);
+        w->old = hf__json_free(w->old);
         hfd_write_await_store(w);
         if (r == 0)
                 r = hfd_store_request_txn(w->registry->cacher, &commit.txn, w->request->deadline,

@@ -21,7 +21,10 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "base/time_format.h"
+#include "server/registry/write/admit.h"
 #include "server/registry/write/commit.h"
+#include "server/registry/write/convert.h"
+#include "server/registry/write/defer.h"
 #include "server/registry/write/reply.h"
 #include "server/resources/forms/conversion.h"
 
@@ -138,6 +141,13 @@ static int mark_deleted(struct hfd_write *w) {
         return r;
 }
 
+/* The row in whose version w->old is: a delete changes metadata only, so a webhook need not convert
+ * the object, unless admission was to see it. */
+static const struct hfd_resource *row_of_old(const struct hfd_write *w) {
+        return w->converted ? w->request->resource
+                            : hfd_conversion_row(w->request->resource, w->current);
+}
+
 /* Builds w->stored from the marked object, or sets w->unchanged. 0 or -ENOMEM. */
 static int store_marked(struct hfd_write *w, const struct hf__json *old) {
         int r = mark_deleted(w);
@@ -147,14 +157,21 @@ static int store_marked(struct hfd_write *w, const struct hf__json *old) {
         w->unchanged = hf__json_equal(w->object, old);
         if (w->unchanged)
                 return 0;
-        w->stored = hfd_conversion_encode(w->request->resource, w->object);
+        w->stored = hfd_conversion_encode(row_of_old(w), w->object);
         return w->stored ? 0 : -ENOMEM;
 }
 
-static void delete_existing(struct hfd_write *w, struct hf__json *old) {
+/* Admission has nothing against it, or was not asked. */
+static void delete_admitted(struct hfd_write *w) {
+        struct hf__json *old = w->old;
         int r = 0;
 
         assert(w->current && !w->stored);
+        if (hfd_write_must_defer(w)) {
+                hfd_write_defer(w, delete_admitted);
+                return;
+        }
+        hfd_write_admit_done(w);
         hf__json_remove(old, "metadata.resourceVersion"); /* it is not stored */
         hf__json_free(w->object);
         w->object = hf__json_dup(old);
@@ -167,8 +184,16 @@ static void delete_existing(struct hfd_write *w, struct hf__json *old) {
                 r = store_marked(w, old);
         if (r != 0)
                 hfd_write_reply_no_memory(w);
+        else if (w->converted)
+                hfd_write_convert_stored(w, hfd_write_commit);
         else
                 hfd_write_commit(w);
+}
+
+static void delete_existing(struct hfd_write *w) {
+        w->object = hf__json_free(w->object); /* of an earlier attempt */
+        if (hfd_write_admit_delete(w, delete_admitted))
+                delete_admitted(w);
 }
 
 static void reply_not_found(struct hfd_write *w) {
@@ -218,11 +243,14 @@ void hfd_write_delete_attempt(struct hfd_write *w) {
                 reply_not_found(w);
                 return;
         }
-        old = hfd_conversion_parse(w->request->resource, w->current);
+        if (!w->converted && !hfd_write_form_current(w))
+                return;
+        old = hfd_conversion_parse(row_of_old(w), w->converted ? w->converted : w->current);
         if (!old) {
                 hfd_write_reply_unreadable(w, w->key, w->current->bytes);
                 return;
         }
+        w->old = old;
         (void)hf__u64_text(w->current->revision, current);
         old_uid = hf__json_string(old, "metadata.uid");
         if (!old_uid)
@@ -234,6 +262,5 @@ void hfd_write_delete_attempt(struct hfd_write *w) {
         else if (revision && strcmp(revision, current) != 0)
                 precondition_failed(w, "ResourceVersion", revision, current, "modified");
         else
-                delete_existing(w, old);
-        hf__json_free(old);
+                delete_existing(w);
 }

@@ -12,7 +12,10 @@
 
 #include "base/json.h"
 #include "server/cacher/slots/slot_forms.h"
+#include "server/registry/write/admit.h"
+#include "server/registry/write/convert.h"
 #include "server/registry/write/quota/quota.h"
+#include "server/resources/custom/custom_object.h"
 #include "server/resources/forms/conversion.h"
 #include "server/storage/sealed.h"
 
@@ -25,7 +28,13 @@ void hfd_write_reply(struct hfd_write *w, struct hfd_response *response) {
         struct hfd_write *next = hfd_write_quota_done(w);
         hf__json_free(w->body);
         hf__json_free(w->object);
+        hf__json_free(w->old);
+        hfd_write_admit_done(w);
+        hfd_response_done(&w->refusal);
         hfd_object_unref(w->current);
+        hfd_object_unref(w->converted);
+        hfd_object_unref(w->to_store);
+        hfd_object_unref(w->to_show);
         hf__buf_unref(w->stored);
         hf__buf_unref(w->epoch);
         hf__buf_unref(w->last);
@@ -106,8 +115,9 @@ static void reply_deleted(struct hfd_write *w) {
         hfd_write_reply(w, &response);
 }
 
-/* object is borrowed; NULL: out of memory. */
-static void reply_object(struct hfd_write *w, struct hfd_object *object) {
+/* object is borrowed, and has the version of the request if a webhook converts the kind; NULL: out
+ * of memory. */
+static void show_object(struct hfd_write *w, struct hfd_object *object) {
         struct hfd_object *converted = hfd_conversion_object(w->request->resource, object);
         struct hfd_response response = {0};
 
@@ -115,6 +125,17 @@ static void reply_object(struct hfd_write *w, struct hfd_object *object) {
                         converted ? hf__buf_ref(converted->bytes) : NULL);
         hfd_object_unref(converted);
         hfd_write_reply(w, &response);
+}
+
+/* The webhook has converted the object of the response. */
+static void show_converted(struct hfd_write *w) { show_object(w, w->to_show); }
+
+/* object is borrowed; NULL: out of memory. */
+static void reply_object(struct hfd_write *w, struct hfd_object *object) {
+        if (object && hfd_conversion_is_pending(w->request->resource, object))
+                hfd_write_convert_shown(w, object, show_converted);
+        else
+                show_object(w, object);
 }
 
 /* A dry run of a create: an object that is not stored has no resourceVersion. */
@@ -129,11 +150,25 @@ static void reply_not_stored(struct hfd_write *w) {
         hfd_write_reply(w, &response);
 }
 
+/* The object as it is now, or was at last. NULL = out of memory. */
+static struct hfd_object *make_written(struct hfd_write *w, uint64_t revision) {
+        const struct hfd_resource *stored = hfd_resource_stored(w->request->resource);
+        struct hf__buf *bytes = w->stored ? w->stored : w->last;
+
+        const struct hfd_resource *form = hfd_slot_form_of(w->registry->cacher, stored);
+        /* If a webhook converts the kind, the bytes tell the version. */
+        struct hfd_object *object = hfd_conversion_is_elsewhere(form)
+                                            ? hfd_custom_object_new(form, w->path, revision, bytes)
+                                            : hfd_object_new(form, w->path, revision, bytes);
+        hfd_resource_unref(form);
+        return object;
+}
+
 void hfd_write_reply_committed(struct hfd_write *w, uint64_t revision) {
         struct hfd_object *object;
 
         if (w->unchanged) {
-                reply_object(w, w->current);
+                reply_object(w, w->converted ? w->converted : w->current);
                 return;
         }
         if (!w->stored && !w->last) {
@@ -144,10 +179,7 @@ void hfd_write_reply_committed(struct hfd_write *w, uint64_t revision) {
                 reply_not_stored(w);
                 return;
         }
-        const struct hfd_resource *form =
-                hfd_slot_form_of(w->registry->cacher, hfd_resource_stored(w->request->resource));
-        object = hfd_object_new(form, w->path, revision, w->stored ? w->stored : w->last);
-        hfd_resource_unref(form);
+        object = make_written(w, revision);
         /*
          * The next write of this instance can then use the new version of a changed object before
          * the store's watch delivers it, which avoids a conflict.

@@ -2,9 +2,11 @@
 /*
  * One attempt of a create, an update or a patch.
  *
- *      create  body -> metadata filled in -> defaults, validation -> commit
+ *      create  body -> metadata filled in -> defaults, owners of fields -> admission
  *      update  body, or patched copy of current -> preconditions -> parts that this path must not
- *              change are copied from current -> defaults, validation -> commit
+ *              change are copied from current -> defaults, owners of fields -> admission
+ *
+ *      both    what admission has changed is prepared again -> validation -> admission -> commit
  *
  * Invariants: an update or patch changes status and spec.finalizers only through their
  * subresources, if the kind has these. A subresource never changes the other's part. If the client
@@ -20,16 +22,19 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
-#include "server/registry/write/apply.h"
+#include "server/registry/write/admit.h"
 #include "server/registry/write/checks/certificate.h"
 #include "server/registry/write/checks/custom.h"
 #include "server/registry/write/checks/grant.h"
 #include "server/registry/write/checks/namespace.h"
 #include "server/registry/write/checks/priority_default.h"
 #include "server/registry/write/commit.h"
+#include "server/registry/write/convert.h"
+#include "server/registry/write/defer.h"
 #include "server/registry/write/delete.h"
 #include "server/registry/write/fence.h"
-#include "server/registry/write/patch.h"
+#include "server/registry/write/patches/apply.h"
+#include "server/registry/write/patches/patch.h"
 #include "server/registry/write/quota/quota.h"
 #include "server/registry/write/reply.h"
 #include "server/resources/forms/conversion.h"
@@ -38,15 +43,45 @@
 
 #define NAMES_MAX 8 /* attempts to generate a name that does not exist */
 
+static void store_admitted(struct hfd_write *w);
+static void store_object(struct hfd_write *w);
+
 static bool is_apply(const struct hfd_write *w) {
         return w->request->verb == HFD_PATCH && w->request->patch == HFD_PATCH_APPLY;
 }
 
+/* Fills in what the server sets, and defaults. False: the response was sent. */
+static bool prepare_object(struct hfd_write *w) {
+        const struct hfd_resource *resource = w->request->resource;
+        const struct hf__json *old = w->old;
+
+        if (hfd_write_certificate_prepare(w, old) != 0 ||
+            (resource->prepare && resource->prepare(w->object, old) != 0) ||
+            (old && hfd_meta_set_generation(resource, w->object, old) != 0)) {
+                hfd_write_reply_no_memory(w);
+                return false;
+        }
+        return hfd_write_custom_prepare(w);
+}
+
+/* The same, and notes who owns what this write changes. Admission comes later, so nobody owns what
+ * it changes, as in Kubernetes. False: the response was sent. */
+static bool prepare_and_track(struct hfd_write *w) {
+        if (!prepare_object(w))
+                return false;
+        if (hfd_write_apply_track(w, w->old) != 0) {
+                hfd_write_reply_no_memory(w);
+                return false;
+        }
+        return true;
+}
+
 /*
- * Fills in defaults, validates w->object against old (NULL = a create), checks what it grants, and
- * encodes it as w->stored. False: the response was sent, or another attempt was started.
+ * Validates w->object against w->old (NULL = a create), checks what it grants, and encodes it as
+ * w->stored. False: the response was sent, or another attempt was started.
  */
-static bool make_stored(struct hfd_write *w, const struct hf__json *old) {
+static bool make_stored(struct hfd_write *w) {
+        const struct hf__json *old = w->old;
         const struct hfd_resource *resource = w->request->resource;
         /*
          * It has 15 KiB, of which only `n` is initialized. A stack page that a thread has touched
@@ -56,19 +91,7 @@ static bool make_stored(struct hfd_write *w, const struct hf__json *old) {
         struct hfd_response response = {0};
 
         assert(!w->stored);
-        if (hfd_write_certificate_prepare(w, old) != 0 ||
-            (resource->prepare && resource->prepare(w->object, old) != 0) ||
-            (old && hfd_meta_set_generation(resource, w->object, old) != 0)) {
-                hfd_write_reply_no_memory(w);
-                return false;
-        }
         causes.n = 0;
-        if (!hfd_write_custom_prepare(w))
-                return false;
-        if (hfd_write_apply_track(w, old) != 0) {
-                hfd_write_reply_no_memory(w);
-                return false;
-        }
         hfd_meta_validate(resource, w->object, old, &causes);
         hfd_write_certificate_validate(w, old, &causes);
         if (w->request->subresource == HFD_SUB_STATUS && resource->validate_status)
@@ -174,11 +197,34 @@ static int prepare_create(struct hfd_write *w) {
         return r;
 }
 
-void hfd_write_update_create(struct hfd_write *w) {
+/* The quotas come last: while they are taken, other creates wait. */
+static void commit_create(struct hfd_write *w) {
+        if (!hfd_write_quota_admit(w) ||
+            (w->request->options.dry_run && refuse_existing_in_dry_run(w)))
+                return;
+        hfd_write_commit(w);
+}
+
+/* The object may be stored. */
+static void finish_create(struct hfd_write *w) {
         const struct hfd_request *request = w->request;
         int r;
 
-        assert(!w->awaiting_store && !w->created);
+        (void)snprintf(w->path, sizeof w->path, "%s%s%s", request->ns,
+                       request->resource->namespaced ? "/" : "",
+                       hf__json_string(w->object, "metadata.name"));
+        r = hfd_write_make_key(w);
+        if (r != 0) {
+                hfd_write_reply_store_error(w, r, NULL);
+                return;
+        }
+        hfd_write_convert_stored(w, commit_create);
+}
+
+void hfd_write_update_create(struct hfd_write *w) {
+        int r;
+
+        assert(!w->awaiting_store && !w->created && !w->old);
         if (hfd_write_custom_refuse_create(w))
                 return;
         if (!hfd_write_namespace_accepts_create(w) || (w->current && refuse_existing_name(w)))
@@ -193,24 +239,8 @@ void hfd_write_update_create(struct hfd_write *w) {
         if (is_apply(w) && (!hfd_write_may_create(w) || !hfd_write_apply(w, NULL)))
                 return;
         w->created = true;
-        if (!make_stored(w, NULL))
-                return;
-        if (request->verb == HFD_CREATE && w->names_revision && !request->options.dry_run) {
-                refuse_revision(w);
-                return;
-        }
-        (void)snprintf(w->path, sizeof w->path, "%s%s%s", request->ns,
-                       request->resource->namespaced ? "/" : "",
-                       hf__json_string(w->object, "metadata.name"));
-        r = hfd_write_make_key(w);
-        if (r != 0) {
-                hfd_write_reply_store_error(w, r, NULL);
-                return;
-        }
-        if (!hfd_write_quota_admit(w) ||
-            (request->options.dry_run && refuse_existing_in_dry_run(w)))
-                return;
-        hfd_write_commit(w);
+        if (prepare_and_track(w) && hfd_write_admit_mutate(w, store_admitted))
+                store_object(w);
 }
 
 /* ---- update: preconditions ---- */
@@ -356,25 +386,18 @@ static int merge_parts(struct hfd_write *w, const struct hf__json *old) {
         return r == 0 ? hfd_meta_prepare_update(resource, w->object, old) : r;
 }
 
-/* Makes w->object the new version of old, and commits it. */
-static void update_existing(struct hfd_write *w, struct hf__json *old) {
+/* The new version may be stored. */
+static void finish_update(struct hfd_write *w) {
         const struct hfd_resource *resource = w->request->resource;
+        const struct hf__json *old = w->old;
         bool deleting = hf__json_string(old, "metadata.deletionTimestamp");
 
-        hf__json_remove(old,
-                        "metadata.resourceVersion"); /* it is neither stored nor compared below */
-        if (merge_parts(w, old) != 0) {
-                hfd_write_reply_no_memory(w);
-                return;
-        }
-        if (!make_stored(w, old))
-                return;
         w->same_term = resource->term_record && hfd_write_fence_same_term(old, w->object);
         if (deleting && !hfd_write_delete_is_blocked(resource, w->object)) {
                 /* The update has removed the last finalizer, so it also deletes the object. */
                 w->last = w->stored;
                 w->stored = NULL;
-        } else if (!w->current->stale && !w->current->has_origin &&
+        } else if (!w->current->stale && !w->current->has_origin && !hfd_write_moves_version(w) &&
                    (hfd_object_has_bytes(w->current, w->stored) ||
                     (!w->changed && hf__json_equal(w->object, old)))) {
                 /* The same bytes, or the same members in another order: some clients sort them. A
@@ -382,7 +405,58 @@ static void update_existing(struct hfd_write *w, struct hf__json *old) {
                 w->unchanged = true;
                 w->stored = hf__buf_unref(w->stored);
         }
-        hfd_write_commit(w);
+        hfd_write_convert_stored(w, hfd_write_commit);
+}
+
+/* Makes w->object the new version of w->old, and commits it. */
+static void update_existing(struct hfd_write *w) {
+        hf__json_remove(w->old,
+                        "metadata.resourceVersion"); /* it is neither stored nor compared later */
+        if (merge_parts(w, w->old) != 0)
+                hfd_write_reply_no_memory(w);
+        else if (prepare_and_track(w) && hfd_write_admit_mutate(w, store_admitted))
+                store_object(w);
+}
+
+/* ---- after the object is computed ---- */
+
+/* Admission has nothing against it, or was not asked. */
+static void finish_object(struct hfd_write *w) {
+        hfd_write_admit_done(w);
+        if (w->request->verb == HFD_CREATE && w->names_revision && !w->request->options.dry_run)
+                refuse_revision(w);
+        else if (w->created)
+                finish_create(w);
+        else
+                finish_update(w);
+}
+
+/* The object is complete, and is stored unless somebody refuses it. */
+static void store_object(struct hfd_write *w) {
+        if (make_stored(w) && hfd_write_admit_validate(w, finish_object))
+                finish_object(w);
+}
+
+/*
+ * Admission has answered, perhaps on another thread. What it has changed is prepared again, so that
+ * it can change no more than the client of this path.
+ */
+static void store_admitted(struct hfd_write *w) {
+        if (hfd_write_must_defer(w)) {
+                hfd_write_defer(w, store_admitted);
+                return;
+        }
+        if (!hfd_write_admit_has_mutated(w)) {
+                store_object(w);
+                return;
+        }
+        w->changed = false; /* nobody has compared the new object */
+        if (w->created && w->request->resource->subresources & HFD_SUB_STATUS)
+                hf__json_remove(w->object, "status");
+        if (!w->created && merge_parts(w, w->old) != 0)
+                hfd_write_reply_no_memory(w);
+        else if (prepare_object(w))
+                store_object(w);
 }
 
 void hfd_write_update_attempt(struct hfd_write *w) {
@@ -395,17 +469,16 @@ void hfd_write_update_attempt(struct hfd_write *w) {
                                       hf__json_string(w->body, "metadata.resourceVersion"));
                 return;
         }
-        old = hfd_conversion_parse(w->request->resource, w->current);
+        old = hfd_conversion_parse(w->request->resource, w->converted ? w->converted : w->current);
         if (!old) {
                 hfd_write_reply_unreadable(w, w->key, w->current->bytes);
                 return;
         }
-        if (w->request->verb != HFD_PATCH) {
+        w->old = old;
+        if (w->request->verb != HFD_PATCH)
                 move_body_to_object(w);
-        } else if (!hfd_write_patch_apply(w, old)) {
-                hf__json_free(old);
+        else if (!hfd_write_patch_apply(w, old))
                 return;
-        }
         meta = hf__json_get(w->object, "metadata");
         uid = hf__json_string(meta, "uid");
         revision = hf__json_string(meta, "resourceVersion");
@@ -416,6 +489,5 @@ void hfd_write_update_attempt(struct hfd_write *w) {
         if (w->request->verb != HFD_PATCH && uid && *uid && strcmp(uid, old_uid) != 0)
                 hfd_write_precondition_failed(w, uid, old_uid);
         else if (check_revision(w, revision))
-                update_existing(w, old);
-        hf__json_free(old);
+                update_existing(w);
 }

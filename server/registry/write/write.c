@@ -20,7 +20,9 @@
 
 #include "base/json.h"
 #include "server/cacher/sync/store_request.h"
+#include "server/registry/write/admit.h"
 #include "server/registry/write/body.h"
+#include "server/registry/write/convert.h"
 #include "server/registry/write/defer.h"
 #include "server/registry/write/delete.h"
 #include "server/registry/write/fence.h"
@@ -138,7 +140,12 @@ void hfd_write_attempt(struct hfd_write *w) {
         struct hfd_response response = {0};
 
         assert(!w->awaiting_store);
-        assert(!w->stored && !w->last && !w->unchanged && !w->created && !w->same_term);
+        assert(!w->stored && !w->last && !w->unchanged && !w->same_term);
+        hfd_write_admit_done(w);
+        w->old = hf__json_free(w->old);
+        w->created = false;
+        if (!hfd_write_convert_current(w))
+                return;
         if (hfd_write_must_defer(w)) {
                 hfd_write_defer(w, hfd_write_attempt);
                 return;
@@ -166,6 +173,7 @@ void hfd_write_attempt(struct hfd_write *w) {
 
 void hfd_write_set_current(struct hfd_write *w, struct hfd_object *current) {
         assert(!current || current != w->current);
+        w->converted = hfd_object_unref(w->converted);
         hfd_object_unref(w->current);
         w->current = current;
         w->fresh = true;
@@ -192,7 +200,8 @@ static void on_refetched(void *ctx, const struct hfd_store_reply *reply) {
                 }
         }
         hfd_write_set_current(w, object);
-        hfd_write_attempt(w);
+        if (!hfd_write_admit_refused(w, object))
+                hfd_write_attempt(w);
 }
 
 void hfd_write_refetch(struct hfd_write *w) {

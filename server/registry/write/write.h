@@ -16,8 +16,10 @@
  *      write.c             start, the loop, and reading the newest version from the store
  *      body.c              parses the body, and converts it to the normal form of its kind
  *      update.c            an attempt of a create, an update or a patch
- *      patch.c             applies a patch to the current object
- *      apply.c             server-side apply, and the owners of fields
+ *      admit.c             asks admission, which may change or refuse what is written
+ *      patches/            a patch or an apply:
+ *        patch.c             applies a patch to the current object
+ *        apply.c             server-side apply, and the owners of fields
  *      delete.c            an attempt of a delete
  *      checks/             what a write must pass besides the rules of its kind:
  *        namespace.c         a create: whether its namespace accepts new objects
@@ -26,6 +28,8 @@
  *        priority_default.c  a priority class: whether it may be the default
  *      quota/              a create: whether the quotas of its namespace allow it
  *      fence.c             the compares of a fence, and the term record of a Lease
+ *      convert.c           what the webhook of a custom resource converts: current before an
+ *                          attempt, the new object before the commit, the object of the response
  *      commit.c            the transaction; a conflict leads back to the loop
  *      defer.c             passes a large write to the pool of threads
  *      reply.c             the response, which ends the write
@@ -46,6 +50,7 @@
 #include "server/registry/request.h"
 
 struct hfd_fence_compares;
+struct hfd_write_admission;
 struct hfd_write_quota;
 
 struct hfd_write {
@@ -56,8 +61,9 @@ struct hfd_write {
 
         /* The loop. */
         unsigned n_attempts;
-        bool awaiting_store; /* a store request is running; only its callback may use the write */
-        bool on_pool;        /* a thread of the pool runs it (defer.c) */
+        /* A store request or admission is running; only its callback may use the write. */
+        bool awaiting_store;
+        bool on_pool; /* a thread of the pool runs it (defer.c) */
 
         /* The object that is written. */
         char path[HFD_PATH_MAX];   /* "" = a create whose name is not known yet */
@@ -67,6 +73,12 @@ struct hfd_write {
         /* owned; the version that this attempt is based on; NULL = there is no such object */
         struct hfd_object *current;
         bool fresh; /* current came from the store; false: from the cacher */
+        /* Of a kind that a webhook converts (convert.c). */
+        struct hfd_object *converted; /* owned; current in the version of the request */
+        struct hfd_object *to_store;  /* owned; `stored`, while it is converted */
+        struct hfd_object *to_show;   /* owned; the object of the response, likewise */
+        /* What follows the conversion; and what follows that of `stored`. */
+        void (*resume)(struct hfd_write *w), (*next)(struct hfd_write *w);
 
         /* The parsed JSON. commit.c frees it before it sends the transaction. */
 
@@ -77,6 +89,7 @@ struct hfd_write {
         /* owned; the body: object, patch or DeleteOptions; NULL = none, or it became `object` */
         struct hf__json *body;
         struct hf__json *object; /* owned; the object that will be stored */
+        struct hf__json *old; /* owned; current, as this attempt began with it; NULL = a create */
 
         /*
          * The effect of the transaction. One of: put `stored`; delete and respond with `last`;
@@ -97,8 +110,21 @@ struct hfd_write {
          */
         uint64_t ns_revision;
         bool ns_terminating, ns_fresh; /* fresh: the state came from the store */
+        /*
+         * For a create of a custom resource: the revision of its definition, which the transaction
+         * compares; 0 = not known yet. gone, terminating: as the last transaction has found it.
+         */
+        uint64_t definition_revision;
+        bool definition_gone, definition_terminating;
         /* owned; for a create: the quotas of its namespace (quota.h); NULL = none */
         struct hfd_write_quota *quota;
+
+        /* owned; what admission is asked in this attempt; NULL = nothing (admit.h) */
+        struct hfd_write_admission *admission;
+        /* owned; admission has refused an attempt that was based on the cacher's version; code 0 =
+         * it has not. If the store has the same version, this is the response. */
+        struct hfd_response refusal;
+        uint64_t refused_revision;
 
         /* Used only if the write is fenced. */
         struct hf__buf *epoch; /* owned; the epoch known at the first commit; NULL = none yet */

@@ -257,7 +257,7 @@ static int make_versions(struct hfd_custom_kind *kind, const struct hfd_resource
                 sorted[i++] = v;
         qsort(sorted, n, sizeof *sorted, compare_versions);
         for (i = 0; i < n && r == 0; i++)
-                if (hf__json_bool(sorted[i], "served", false) ||
+                if (kind->is_converted_elsewhere || hf__json_bool(sorted[i], "served", false) ||
                     hf__json_bool(sorted[i], "storage", false))
                         r = make_version(kind, slot, sorted[i]);
         free(sorted);
@@ -269,10 +269,14 @@ static int hash_form(struct hfd_custom_kind *kind) {
         const struct hfd_custom_version *stored = kind->storage;
         struct hf__strbuf s = {0};
 
-        hf__strbuf_printf(&s, "%s\n%s\n", stored->row.kind, stored->row.version);
+        hf__strbuf_printf(&s, "%s\n%s\n%d\n", stored->row.kind, stored->row.version,
+                          kind->is_converted_elsewhere);
         for (const struct hf__json *v = hf__json_first(hf__json_get(kind->spec, "versions")); v;
              v = hf__json_next(v)) {
-                if (hf__json_has_text(v, "name", stored->row.version))
+                if (kind->is_converted_elsewhere)
+                        put_part(&s, v, "name");
+                if (kind->is_converted_elsewhere ||
+                    hf__json_has_text(v, "name", stored->row.version))
                         put_part(&s, v, "schema");
                 put_part(&s, v, "selectableFields");
         }
@@ -308,7 +312,7 @@ int hfd_custom_kind_new(const struct hf__json *definition, struct hf__buf *bytes
         kind->bytes = hf__buf_ref(bytes);
         kind->is_converted_elsewhere = hf__json_has_text(spec, "conversion.strategy", "Webhook");
         atomic_init(&kind->terminating, is_terminating(definition));
-        kind->revision = revision;
+        atomic_init(&kind->revision, revision);
         kind->spec = hf__json_dup(spec);
         kind->names = hf__json_dup(names);
         int r = kind->spec && kind->names ? make_versions(kind, slot, n) : -ENOMEM;
@@ -333,8 +337,27 @@ void hfd_custom_kind_update(struct hfd_custom_kind *kind, const struct hf__json 
         kind->bytes = bytes;
         pthread_mutex_unlock(&kind->mu);
         hf__buf_unref(old);
-        kind->revision = revision;
+        /* In this order: who reads the new revision finds the new mark. */
         atomic_store(&kind->terminating, is_terminating(definition));
+        atomic_store(&kind->revision, revision);
+}
+
+const struct hfd_custom_version *hfd_custom_kind_version(const struct hfd_custom_kind *kind,
+                                                         const char *name) {
+        for (size_t i = 0; i < kind->n_versions; i++)
+                if (strcmp(kind->versions[i].row.version, name) == 0)
+                        return &kind->versions[i];
+        return NULL;
+}
+
+const struct hfd_custom_version *hfd_custom_kind_api_version(const struct hfd_custom_kind *kind,
+                                                             const char *api_version) {
+        const char *slash = strrchr(api_version, '/'), *group = kind->storage->row.group;
+        size_t n = slash ? (size_t)(slash - api_version) : 0;
+
+        if (!slash || strlen(group) != n || memcmp(group, api_version, n) != 0)
+                return NULL;
+        return hfd_custom_kind_version(kind, slash + 1);
 }
 
 int hfd_custom_version_props(const struct hfd_custom_version *version,

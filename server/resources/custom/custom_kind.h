@@ -5,9 +5,9 @@
  * Established. It has a version, with a row for the rest of the server, for each version that is
  * served, and for the one in which objects are stored.
  *
- * A kind is immutable, but for two marks, and counted. A reference to a row is one to its kind
- * (hfd_resource_ref). A changed definition makes another kind; requests and objects that have the
- * old one keep it. Pure. Thread: any.
+ * A kind is immutable except for its marks and two numbers, and has a reference count. A reference
+ * to a row is one to its kind (hfd_resource_ref). A changed definition makes another kind; requests
+ * and objects that have the old one keep it. Pure. Thread: any.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -45,13 +45,19 @@ struct hfd_custom_kind {
          * watches. */
         atomic_bool retired;
 
-        /* Another program converts between the versions, which is not supported: only objects of
-         * the storage version are served. */
+        /* A webhook converts between the versions (registry/convert). Objects are cached in the
+         * version in which they are stored, which may be one of an earlier definition, so that
+         * `versions` has all of them. */
         bool is_converted_elsewhere;
+        atomic_uint n_conversions; /* calls of the webhook for requests that are under way */
+        /* And for watches; guarded by registry/convert/convert_turns. */
+        unsigned n_watch_conversions;
         struct hf__json *names; /* owned; status.acceptedNames */
         struct hf__json *spec;  /* owned; without the schemas, and with versions */
-        uint64_t revision;      /* of the definition when it was last looked at; for its follower */
-        /* Two kinds with equal `hash` are the same; with equal `form`, their stored objects. */
+        /* The revision at which the definition was last looked at. `terminating` is not older. */
+        _Atomic uint64_t revision;
+        /* Digests. Kinds with equal `hash` are the same kind; those with equal `form` have the
+         * same objects in memory. */
         unsigned char hash[HFD_CUSTOM_HASH], form[HFD_CUSTOM_HASH];
         const struct hfd_custom_version *storage; /* one of versions */
         pthread_mutex_t mu;
@@ -66,7 +72,7 @@ struct hfd_custom_kind {
  * definition: a stored CustomResourceDefinition, which is not changed. bytes: the same; the kind
  * keeps a reference. NULL = its schemas cannot be shown. slot: the permanent row of
  * its group and plural (custom_table.h), which outlives the kind. Takes milliseconds if a schema is
- * large. 0; -ENOMEM; or HF_E_INVALID: the definition cannot be served (it is no valid one).
+ * large. 0; -ENOMEM; or HF_E_INVALID: the definition is not valid, so it cannot be served.
  */
 int hfd_custom_kind_new(const struct hf__json *definition, struct hf__buf *bytes,
                         const struct hfd_resource *slot, uint64_t revision,
@@ -75,6 +81,11 @@ int hfd_custom_kind_new(const struct hf__json *definition, struct hf__buf *bytes
  * one that follows the definitions. */
 void hfd_custom_kind_update(struct hfd_custom_kind *kind, const struct hf__json *definition,
                             struct hf__buf *bytes, uint64_t revision);
+/* The version of this name, or of this apiVersion ("group/version"); NULL = it has none. */
+const struct hfd_custom_version *hfd_custom_kind_version(const struct hfd_custom_kind *kind,
+                                                         const char *name);
+const struct hfd_custom_version *hfd_custom_kind_api_version(const struct hfd_custom_kind *kind,
+                                                             const char *api_version);
 /* The openAPIV3Schema of a version, which the caller frees; NULL = it has none. 0 or -ENOMEM. */
 int hfd_custom_version_props(const struct hfd_custom_version *version, struct hf__json **ret_props);
 /* The hash that the kind of this definition would have. 0 or -ENOMEM. */

@@ -19,27 +19,47 @@ static const struct hfd_schema_field meta_fields[] = {
 const struct hfd_schema hfd_custom_meta_schema = {HFD_STRUCT(NULL, meta_fields),
                                                   .preserve_unknown = true};
 
-struct hf__buf *hfd_custom_object_bytes(const struct hfd_resource *row,
-                                        const struct hf__buf *bytes) {
+/* The version in which the object is stored, if a webhook converts the kind; else that of row,
+ * which all objects get. */
+static const struct hfd_resource *row_of(const struct hfd_resource *row,
+                                         const struct hf__json *json) {
+        const struct hfd_custom_kind *kind = row->custom->kind;
+        const char *version = hf__json_string(json, "apiVersion");
+        const struct hfd_custom_version *found = NULL;
+
+        if (kind->is_converted_elsewhere && version)
+                found = hfd_custom_kind_api_version(kind, version);
+        return found ? &found->row : row;
+}
+
+/* As hfd_custom_object_bytes. *row: a storage row; becomes the row of the bytes. */
+static struct hf__buf *form_bytes(const struct hfd_resource **row, const struct hf__buf *bytes) {
         struct hf__json *json = NULL;
         struct hf__buf *formed = NULL;
 
-        assert(row->custom);
+        assert((*row)->custom);
         int r = hf__json_parse(bytes->data, bytes->n, &json, NULL);
+        if (r == 0 && hf__json_is_object(json)) {
+                *row = row_of(*row, json);
+                r = hfd_custom_schema_prune((*row)->custom->schema, json, NULL);
+        }
         if (r == 0 && hf__json_is_object(json))
-                r = hfd_custom_schema_prune(row->custom->schema, json, NULL);
-        if (r == 0 && hf__json_is_object(json))
-                r = hfd_custom_schema_default(row->custom->schema, json);
+                r = hfd_custom_schema_default((*row)->custom->schema, json);
         /* Too many defaults for a small object: it is served without the rest of them. */
         if ((r == 0 || r == HF_E_TOO_LARGE) && hf__json_is_object(json))
-                formed = hfd_object_encode(row, json);
+                formed = hfd_object_encode(*row, json);
         hf__json_free(json);
         return formed;
 }
 
+struct hf__buf *hfd_custom_object_bytes(const struct hfd_resource *row,
+                                        const struct hf__buf *bytes) {
+        return form_bytes(&row, bytes);
+}
+
 struct hfd_object *hfd_custom_object_new(const struct hfd_resource *row, const char *path,
                                          uint64_t revision, struct hf__buf *stored) {
-        struct hf__buf *bytes = hfd_custom_object_bytes(row, stored);
+        struct hf__buf *bytes = form_bytes(&row, stored);
         struct hfd_object *object =
                 bytes ? hfd_object_new_formed(row, path, revision, bytes, stored) : NULL;
 
@@ -49,8 +69,7 @@ struct hfd_object *hfd_custom_object_new(const struct hfd_resource *row, const c
 
 struct hfd_object *hfd_custom_object_reform(const struct hfd_resource *row,
                                             const struct hfd_object *object) {
-        struct hf__buf *origin = hfd_object_origin(object),
-                       *bytes = hfd_custom_object_bytes(row, origin);
+        struct hf__buf *origin = hfd_object_origin(object), *bytes = form_bytes(&row, origin);
         struct hfd_object *formed = NULL;
 
         if (bytes && !object->has_origin && hfd_object_has_bytes(object, bytes))
@@ -61,4 +80,18 @@ struct hfd_object *hfd_custom_object_reform(const struct hfd_resource *row,
                 formed->stale = object->stale;
         hf__buf_unref(bytes);
         return formed;
+}
+
+struct hfd_object *hfd_custom_object_converted(const struct hfd_resource *row,
+                                               const struct hfd_object *source,
+                                               struct hf__json *json) {
+        struct hfd_object *object = NULL;
+        struct hf__buf *bytes = NULL;
+
+        if (hfd_custom_schema_prune(row->custom->schema, json, NULL) == 0)
+                bytes = hfd_object_encode(row, json);
+        if (bytes)
+                object = hfd_object_new(row, source->path, source->revision, bytes);
+        hf__buf_unref(bytes);
+        return object;
 }

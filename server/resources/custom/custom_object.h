@@ -4,7 +4,10 @@
  * The form that objects of custom resources have in memory: that of their storage version, pruned
  * and with defaults, so that reads need not parse them. In the store they may have any form that
  * earlier definitions allowed. An object keeps those bytes, too, if they differ: another definition
- * may find other members in them, and defaults are no members. Pure. Thread: any.
+ * may find other members in them, and defaults are no members.
+ *
+ * If a webhook converts the kind, objects keep the version that they have in the store, and have
+ * the form of its row. Pure. Thread: any.
  */
 #include "server/resources/object.h"
 
@@ -13,7 +16,8 @@ extern const struct hfd_schema hfd_custom_meta_schema;
 
 /*
  * Brings stored bytes, or the served bytes of an object, into the form of row, which is a storage
- * row. NULL = out of memory, or bytes are not a valid object (hfd_object_check).
+ * row (see above for webhooks). NULL = out of memory, or bytes are not a valid object
+ * (hfd_object_check).
  */
 struct hf__buf *hfd_custom_object_bytes(const struct hfd_resource *row,
                                         const struct hf__buf *bytes);
@@ -23,3 +27,8 @@ struct hfd_object *hfd_custom_object_new(const struct hfd_resource *row, const c
 /* The object again, in the form of another storage row. NULL as above. */
 struct hfd_object *hfd_custom_object_reform(const struct hfd_resource *row,
                                             const struct hfd_object *object);
+/* What a webhook has made of source, for the version of row: pruned, and without further defaults,
+ * as in Kubernetes. json is changed. NULL = out of memory. */
+struct hfd_object *hfd_custom_object_converted(const struct hfd_resource *row,
+                                               const struct hfd_object *source,
+                                               struct hf__json *json);

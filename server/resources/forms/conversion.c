@@ -47,6 +47,29 @@ void hfd_conversion_field(const struct hfd_resource *row, const char *stored, ch
         (void)snprintf(out, max_out, "%s", stored);
 }
 
+/* ---- conversions by webhooks ---- */
+
+bool hfd_conversion_is_elsewhere(const struct hfd_resource *row) {
+        return row->custom && row->custom->kind->is_converted_elsewhere;
+}
+
+bool hfd_conversion_is_pending(const struct hfd_resource *row, const struct hfd_object *object) {
+        return hfd_conversion_is_elsewhere(row) &&
+               (!hfd_custom_same_form(object->resource, row) ||
+                strcmp(object->resource->version, row->version) != 0);
+}
+
+const struct hfd_resource *hfd_conversion_row(const struct hfd_resource *row,
+                                              const struct hfd_object *object) {
+        const struct hfd_custom_version *version = NULL;
+
+        if (!hfd_conversion_is_elsewhere(row))
+                return row;
+        if (hfd_custom_same_form(object->resource, row))
+                version = hfd_custom_kind_version(row->custom->kind, object->resource->version);
+        return version ? &version->row : hfd_resource_stored(row);
+}
+
 /* ---- renaming ---- */
 
 /* Gives a member another key, and moves it to the end of the object. Does nothing if there is no
@@ -61,6 +84,10 @@ static int rename_members(const struct hfd_conversion *conversion, struct hf__js
                           bool to_stored) {
         int r = 0;
 
+        if (to_stored && conversion->to_stored)
+                r = conversion->to_stored(object);
+        else if (!to_stored && conversion->from_stored)
+                r = conversion->from_stored(object);
         for (size_t i = 0; r == 0 && i < conversion->n_renamed; i++) {
                 const struct hfd_renamed *renamed = &conversion->renamed[i];
                 r = to_stored ? rename_member(object, renamed->name, renamed->stored)
@@ -70,19 +97,32 @@ static int rename_members(const struct hfd_conversion *conversion, struct hf__js
 }
 
 /* The same for a set of fields (FieldsV1), where "f:" precedes each name. */
-static int rename_fields(const struct hfd_conversion *conversion, struct hf__json *fields,
-                         bool to_stored) {
+static int rename_set(const struct hfd_renamed *all, size_t n, struct hf__json *fields,
+                      bool to_stored) {
         char from[80], to[80];
         int r = 0;
 
-        for (size_t i = 0; r == 0 && i < conversion->n_renamed; i++) {
-                const struct hfd_renamed *renamed = &conversion->renamed[i];
-                (void)snprintf(from, sizeof from, "f:%s",
-                               to_stored ? renamed->name : renamed->stored);
-                (void)snprintf(to, sizeof to, "f:%s", to_stored ? renamed->stored : renamed->name);
-                r = rename_member(fields, from, to);
+        if (!hf__json_is_object(fields))
+                return 0;
+        for (size_t i = 0; r == 0 && i < n; i++) {
+                (void)snprintf(from, sizeof from, "f:%s", to_stored ? all[i].name : all[i].stored);
+                (void)snprintf(to, sizeof to, "f:%s", to_stored ? all[i].stored : all[i].name);
+                if (!hf__json_get(fields, to)) /* clients may send any set */
+                        r = rename_member(fields, from, to);
         }
         return r;
+}
+
+static int rename_fields(const struct hfd_conversion *conversion, struct hf__json *fields,
+                         bool to_stored) {
+        int r = rename_set(conversion->renamed, conversion->n_renamed, fields, to_stored);
+
+        if (r == 0)
+                r = rename_set(conversion->spec_fields, conversion->n_spec_fields,
+                               hf__json_get(fields, "f:spec"), to_stored);
+        return r == 0 ? rename_set(conversion->status_fields, conversion->n_status_fields,
+                                   hf__json_get(fields, "f:status"), to_stored)
+                      : r;
 }
 
 /* ---- the owners of fields ---- */
@@ -176,7 +216,7 @@ static struct hfd_object *convert_custom(const struct hfd_resource *row,
         const struct hfd_resource *stored = hfd_resource_stored(row);
         struct hfd_object *formed = form_custom(stored, object), *converted = formed;
 
-        if (formed && stored != row) {
+        if (formed && stored != row && !hfd_conversion_is_elsewhere(row)) {
                 converted = hfd_object_as(row, formed);
                 hfd_object_unref(formed);
         }
@@ -200,6 +240,8 @@ static struct hf__json *parse_object(const struct hfd_resource *row,
  * NULL = out of memory. */
 static struct hf__buf *encode_custom(const struct hfd_resource *row, const struct hf__json *json) {
         const struct hfd_resource *stored = hfd_resource_stored(row);
+        if (hfd_conversion_is_elsewhere(row))
+                return hfd_object_encode(row, json);
         struct hf__buf *bytes = hfd_object_encode(stored, json), *formed;
 
         if (!bytes || stored == row)

@@ -21,11 +21,16 @@
  * a custom resource that was read before its definition changed may have the form of another
  * version or kind; so its rendering compares both.
  *
+ * If a webhook converts the kind, the functions here cannot convert, because they cannot wait: they
+ * leave the object in its version. registry/convert converts before an object comes here for a
+ * client (hfd_conversion_is_pending).
+ *
  * hfd_conversion_object costs nothing if the row has no conversion. hfd_conversion_parse and
  * hfd_conversion_encode search the table of resources for another version of the kind. If there is
  * none, they only parse and encode.
  *
- * A conversion only renames members of the object. Pure, except for reference counts. Thread: any.
+ * Most conversions only rename members of the object. Pure, except for reference counts. Thread:
+ * any.
  */
 #include "server/resources/object.h"
 #include "server/resources/resource.h"
@@ -38,6 +43,16 @@ const struct hfd_resource *hfd_resource_stored(const struct hfd_resource *row);
  */
 void hfd_conversion_field(const struct hfd_resource *row, const char *stored, char *out,
                           size_t max_out);
+
+/* Whether a webhook converts the objects of the kind. */
+bool hfd_conversion_is_elsewhere(const struct hfd_resource *row);
+/* Whether the webhook must be called before the object can be shown in the version of row, or the
+ * object has the form of another definition still, so that it is not known. */
+bool hfd_conversion_is_pending(const struct hfd_resource *row, const struct hfd_object *object);
+/* The row in whose version an object is written that needs no conversion, because only its metadata
+ * changes: row itself, unless a webhook converts the kind. */
+const struct hfd_resource *hfd_conversion_row(const struct hfd_resource *row,
+                                              const struct hfd_object *object);
 
 /* Parses a stored object for a write to this row; the caller frees the result. NULL = out of
  * memory, or the object's bytes are malformed. */

@@ -10,29 +10,10 @@
 #include <stddef.h>
 
 #include "server/resources/object.h"
+#include "server/resources/selection/requirement.h"
 
 #define HFD_REQUIREMENTS_MAX 64 /* per selector; a longer one is refused */
 
-enum hfd_selector_op {
-        HFD_EQUALS,
-        HFD_NOT_EQUALS,
-        HFD_IN,
-        HFD_NOT_IN,
-        HFD_EXISTS,
-        HFD_NOT_EXISTS,
-        HFD_GREATER,
-        HFD_LESS
-};
-
-struct hfd_requirement {
-        enum hfd_selector_op op;
-        /* Points into the selector's text, or is static (has_static_key): the key of a field is its
-         * name in the stored form, which may differ from the name in the text. */
-        const char *key;
-        bool has_static_key;
-        char **values; /* owned; they point into text; NULL for HFD_EXISTS and HFD_NOT_EXISTS */
-        size_t n_values;
-};
 struct hfd_selector {
         bool fields;                          /* true: a field selector; false: a label selector */
         char *text;                           /* owned; keys and values point into it */

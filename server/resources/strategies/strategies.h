@@ -33,6 +33,29 @@
 struct hf__json;
 struct hfd_causes;
 
+/* admission/: configurations of webhooks */
+extern const struct hfd_schema hfd_validating_webhooks_schema, hfd_mutating_webhooks_schema;
+int hfd_validating_webhooks_prepare(struct hf__json *object, const struct hf__json *old);
+int hfd_mutating_webhooks_prepare(struct hf__json *object, const struct hf__json *old);
+void hfd_webhooks_validate_object(const struct hf__json *object, const struct hf__json *old,
+                                  struct hfd_causes *causes);
+
+/* admission/: policies and their bindings */
+extern const struct hfd_schema hfd_validating_policy_schema, hfd_mutating_policy_schema,
+        hfd_validating_binding_schema, hfd_mutating_binding_schema;
+int hfd_admission_policy_prepare(struct hf__json *object, const struct hf__json *old);
+int hfd_admission_binding_prepare(struct hf__json *object, const struct hf__json *old);
+void hfd_validating_policy_validate(const struct hf__json *object, const struct hf__json *old,
+                                    struct hfd_causes *causes);
+void hfd_validating_policy_validate_status(const struct hf__json *object,
+                                           const struct hf__json *old, struct hfd_causes *causes);
+void hfd_mutating_policy_validate(const struct hf__json *object, const struct hf__json *old,
+                                  struct hfd_causes *causes);
+void hfd_validating_binding_validate(const struct hf__json *object, const struct hf__json *old,
+                                     struct hfd_causes *causes);
+void hfd_mutating_binding_validate(const struct hf__json *object, const struct hf__json *old,
+                                   struct hfd_causes *causes);
+
 /* api_service.c */
 extern const struct hfd_schema hfd_api_service_schema;
 int hfd_api_service_prepare(struct hf__json *object, const struct hf__json *old);
@@ -65,6 +88,17 @@ void hfd_event_validate(const struct hf__json *object, const struct hf__json *ol
                         struct hfd_causes *causes);
 void hfd_new_event_validate(const struct hf__json *object, const struct hf__json *old,
                             struct hfd_causes *causes);
+
+/* flow/: FlowSchemas and PriorityLevelConfigurations, which share the rules of their status */
+extern const struct hfd_schema hfd_flow_schema_schema, hfd_priority_level_schema;
+int hfd_flow_schema_prepare(struct hf__json *object, const struct hf__json *old);
+void hfd_flow_schema_validate(const struct hf__json *object, const struct hf__json *old,
+                              struct hfd_causes *causes);
+int hfd_priority_level_prepare(struct hf__json *object, const struct hf__json *old);
+void hfd_priority_level_validate(const struct hf__json *object, const struct hf__json *old,
+                                 struct hfd_causes *causes);
+void hfd_flow_validate_status(const struct hf__json *object, const struct hf__json *old,
+                              struct hfd_causes *causes);
 
 /* lease.c */
 extern const struct hfd_schema hfd_lease_schema;

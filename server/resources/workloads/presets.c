@@ -358,6 +358,14 @@ int hfd_horizontal_pod_autoscaler_prepare(struct hf__json *object, const struct 
         return set_presets(object, presets, N_PRESETS(presets));
 }
 
+/* The default metric is set when the object is converted. */
+int hfd_autoscaler_v1_prepare(struct hf__json *object, const struct hf__json *old) {
+        static const struct preset presets[] = {{"", "spec", "{}", NULL},
+                                                {"spec", "minReplicas", "1", NULL}};
+
+        return set_presets(object, presets, N_PRESETS(presets));
+}
+
 int hfd_network_policy_prepare(struct hf__json *object, const struct hf__json *old) {
         static const struct preset spec = {"", "spec", "{}", NULL},
                                    protocol = {"ports[]", "protocol", "\"TCP\"", NULL};

@@ -16,6 +16,7 @@
 struct hf__json;
 struct hfd_resource;
 struct hfd_causes;
+struct hfd_conversion;
 
 /* The rows of the core group, and those of the others, sorted by group and plural. Static. */
 const struct hfd_resource *hfd_core_workload_rows(size_t *ret_n);
@@ -44,6 +45,8 @@ extern const struct hfd_schema hfd_job_schema, hfd_cron_job_schema;
 extern const struct hfd_schema hfd_pod_disruption_budget_schema;
 /* autoscaling.c */
 extern const struct hfd_schema hfd_horizontal_pod_autoscaler_schema;
+/* autoscaling_v1.c */
+extern const struct hfd_schema hfd_autoscaler_v1_schema;
 /* scale.c */
 extern const struct hfd_schema hfd_scale_schema;
 /* network_policy.c */
@@ -60,6 +63,10 @@ extern const struct hfd_schema hfd_storage_class_schema, hfd_volume_attributes_c
 /* csi.c */
 extern const struct hfd_schema hfd_csi_driver_schema, hfd_csi_node_schema,
         hfd_volume_attachment_schema;
+
+/* ---- autoscaler_conversion.c ---- */
+
+extern const struct hfd_conversion hfd_autoscaler_v1_conversion;
 
 /* ---- presets.c: defaults; the contract is that of hfd_resource.prepare ---- */
 
@@ -79,6 +86,7 @@ int hfd_stateful_set_prepare(struct hf__json *object, const struct hf__json *old
 int hfd_job_prepare(struct hf__json *object, const struct hf__json *old);
 int hfd_cron_job_prepare(struct hf__json *object, const struct hf__json *old);
 int hfd_horizontal_pod_autoscaler_prepare(struct hf__json *object, const struct hf__json *old);
+int hfd_autoscaler_v1_prepare(struct hf__json *object, const struct hf__json *old);
 int hfd_network_policy_prepare(struct hf__json *object, const struct hf__json *old);
 int hfd_endpoint_slice_prepare(struct hf__json *object, const struct hf__json *old);
 int hfd_storage_class_prepare(struct hf__json *object, const struct hf__json *old);

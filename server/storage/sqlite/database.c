@@ -15,7 +15,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -65,10 +64,10 @@ static const char schema_text[] =
 /* ---- errors ---- */
 
 int hfd_sqlite_db_fail(struct hfd_sqlite_db *db, struct hf_status *reterr_status) {
-        const char *text = db->handle ? sqlite3_errmsg(db->handle) : "out of memory";
+        const char *text = db->handle ? hfd_sqlite.errmsg(db->handle) : "out of memory";
         int r;
 
-        switch (db->handle ? sqlite3_errcode(db->handle) & 0xff : SQLITE_NOMEM) {
+        switch (db->handle ? hfd_sqlite.errcode(db->handle) & 0xff : SQLITE_NOMEM) {
         case SQLITE_BUSY:
         case SQLITE_LOCKED: r = HF_E_UNAVAILABLE; break;
         case SQLITE_FULL: r = -ENOSPC; break;
@@ -76,7 +75,9 @@ int hfd_sqlite_db_fail(struct hfd_sqlite_db *db, struct hf_status *reterr_status
         case SQLITE_READONLY: r = -EROFS; break;
         case SQLITE_NOTADB:
         case SQLITE_CORRUPT: r = -EBADMSG; break;
-        case SQLITE_IOERR: r = sqlite3_system_errno(db->handle) == ENOSPC ? -ENOSPC : -EIO; break;
+        case SQLITE_IOERR:
+                r = hfd_sqlite.system_errno(db->handle) == ENOSPC ? -ENOSPC : -EIO;
+                break;
         default: r = -EIO;
         }
         return hf_fail(reterr_status, r, "the store's file: %s", text);
@@ -84,7 +85,7 @@ int hfd_sqlite_db_fail(struct hfd_sqlite_db *db, struct hf_status *reterr_status
 
 /* Reports why the file cannot be opened. Unlike hfd_sqlite_db_fail it says what to do. */
 static int fail_open(struct hfd_sqlite_db *db, const char *path, struct hf_status *reterr_status) {
-        int code = db->handle ? sqlite3_errcode(db->handle) & 0xff : SQLITE_NOMEM;
+        int code = db->handle ? hfd_sqlite.errcode(db->handle) & 0xff : SQLITE_NOMEM;
         struct hf_status status = {0};
         int r = hfd_sqlite_db_fail(db, &status);
 
@@ -104,7 +105,7 @@ static int fail_open(struct hfd_sqlite_db *db, const char *path, struct hf_statu
         case SQLITE_READONLY:
                 return hf_fail(reterr_status, HF_E_INVALID, "%s cannot be written", path);
         case SQLITE_CANTOPEN:
-                r = sqlite3_system_errno(db->handle);
+                r = hfd_sqlite.system_errno(db->handle);
                 return hf_fail(reterr_status, hfd_sqlite_open_result(r), "%s cannot be opened: %s",
                                path, strerror(r));
         default: return hf_fail(reterr_status, r, "%s cannot be used: %s", path, status.message);
@@ -117,10 +118,10 @@ sqlite3_stmt *hfd_sqlite_db_statement(struct hfd_sqlite_db *db, enum hfd_sqlite_
         sqlite3_stmt **statement = &db->statements[which];
 
         if (!*statement &&
-            sqlite3_prepare_v3(db->handle, statement_texts[which], -1, SQLITE_PREPARE_PERSISTENT,
-                               statement, NULL) != SQLITE_OK)
+            hfd_sqlite.prepare_v3(db->handle, statement_texts[which], -1, SQLITE_PREPARE_PERSISTENT,
+                                  statement, NULL) != SQLITE_OK)
                 return NULL;
-        (void)sqlite3_reset(*statement);
+        (void)hfd_sqlite.reset(*statement);
         return *statement;
 }
 
@@ -129,10 +130,10 @@ int hfd_sqlite_db_finish(struct hfd_sqlite_db *db, sqlite3_stmt *statement,
         int step;
 
         do
-                step = sqlite3_step(statement);
+                step = hfd_sqlite.step(statement);
         while (step == SQLITE_ROW);
         int r = step == SQLITE_DONE ? 0 : hfd_sqlite_db_fail(db, reterr_status);
-        (void)sqlite3_reset(statement);
+        (void)hfd_sqlite.reset(statement);
         return r;
 }
 
@@ -152,13 +153,13 @@ int hfd_sqlite_db_meta(struct hfd_sqlite_db *db, const char *name, uint64_t *ret
         *ret_value = 0;
         if (!statement)
                 return hfd_sqlite_db_fail(db, reterr_status);
-        (void)sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
-        switch (sqlite3_step(statement)) {
-        case SQLITE_ROW: *ret_value = (uint64_t)sqlite3_column_int64(statement, 0); break;
+        (void)hfd_sqlite.bind_text(statement, 1, name, -1, SQLITE_STATIC);
+        switch (hfd_sqlite.step(statement)) {
+        case SQLITE_ROW: *ret_value = (uint64_t)hfd_sqlite.column_int64(statement, 0); break;
         case SQLITE_DONE: break;
         default: r = hfd_sqlite_db_fail(db, reterr_status);
         }
-        (void)sqlite3_reset(statement);
+        (void)hfd_sqlite.reset(statement);
         return r;
 }
 
@@ -168,8 +169,8 @@ int hfd_sqlite_db_set_meta(struct hfd_sqlite_db *db, const char *name, uint64_t 
 
         if (!statement)
                 return hfd_sqlite_db_fail(db, reterr_status);
-        (void)sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
-        (void)sqlite3_bind_int64(statement, 2, (sqlite3_int64)value);
+        (void)hfd_sqlite.bind_text(statement, 1, name, -1, SQLITE_STATIC);
+        (void)hfd_sqlite.bind_int64(statement, 2, (sqlite3_int64)value);
         return hfd_sqlite_db_finish(db, statement, reterr_status);
 }
 
@@ -191,19 +192,19 @@ static int create_file(const char *path, struct hf_status *reterr_status) {
 
 static int read_pragma(struct hfd_sqlite_db *db, const char *text, int64_t *ret_value) {
         sqlite3_stmt *statement;
-        int code = sqlite3_prepare_v2(db->handle, text, -1, &statement, NULL);
+        int code = hfd_sqlite.prepare_v2(db->handle, text, -1, &statement, NULL);
 
         if (code != SQLITE_OK)
                 return code;
-        code = sqlite3_step(statement);
+        code = hfd_sqlite.step(statement);
         if (code == SQLITE_ROW)
-                *ret_value = sqlite3_column_int64(statement, 0);
-        (void)sqlite3_finalize(statement);
+                *ret_value = hfd_sqlite.column_int64(statement, 0);
+        (void)hfd_sqlite.finalize(statement);
         return code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
 static int exec(struct hfd_sqlite_db *db, const char *text) {
-        return sqlite3_exec(db->handle, text, NULL, NULL, NULL);
+        return hfd_sqlite.exec(db->handle, text, NULL, NULL, NULL);
 }
 
 /* Creates the tables of an empty file. Looks at the version inside the transaction, so that only
@@ -251,8 +252,8 @@ static int configure(struct hfd_sqlite_db *db, const char *path, bool create,
                      struct hf_status *reterr_status) {
         bool empty = false;
 
-        (void)sqlite3_extended_result_codes(db->handle, 1);
-        (void)sqlite3_busy_timeout(db->handle, BUSY_TIMEOUT_MSEC);
+        (void)hfd_sqlite.extended_result_codes(db->handle, 1);
+        (void)hfd_sqlite.busy_timeout(db->handle, BUSY_TIMEOUT_MSEC);
         int r = check_owner(db, path, &empty, reterr_status);
         if (r != 0)
                 return r;
@@ -269,13 +270,13 @@ static int set_wal(struct hfd_sqlite_db *db, const char *path, struct hf_status 
         sqlite3_stmt *statement;
         bool is_wal = false;
 
-        if (sqlite3_prepare_v2(db->handle, "PRAGMA journal_mode=WAL", -1, &statement, NULL) !=
+        if (hfd_sqlite.prepare_v2(db->handle, "PRAGMA journal_mode=WAL", -1, &statement, NULL) !=
             SQLITE_OK)
                 return fail_open(db, path, reterr_status);
-        int step = sqlite3_step(statement);
+        int step = hfd_sqlite.step(statement);
         if (step == SQLITE_ROW)
-                is_wal = strcmp((const char *)sqlite3_column_text(statement, 0), "wal") == 0;
-        (void)sqlite3_finalize(statement);
+                is_wal = strcmp((const char *)hfd_sqlite.column_text(statement, 0), "wal") == 0;
+        (void)hfd_sqlite.finalize(statement);
         if (step != SQLITE_ROW)
                 return fail_open(db, path, reterr_status);
         return is_wal ? 0
@@ -300,16 +301,6 @@ int hfd_sqlite_db_fill(struct hfd_sqlite_db *db, const char *path,
         return r;
 }
 
-/*
- * For the whole process. By default SQLite sets 20 pages aside for each connection, 350 KiB for the
- * four of a store, and counts what it allocates, with a lock around each allocation. Nothing needs
- * either. It has no effect if something else in the process has used SQLite before.
- */
-static void configure_library(void) {
-        (void)sqlite3_config(SQLITE_CONFIG_PAGECACHE, NULL, 0, 0);
-        (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
-}
-
 int hfd_sqlite_open_file(const char *path, int flags, sqlite3 **ret_db) {
         char own[PATH_MAX + 2];
 
@@ -318,16 +309,16 @@ int hfd_sqlite_open_file(const char *path, int flags, sqlite3 **ret_db) {
                         return SQLITE_CANTOPEN;
                 path = own;
         }
-        return sqlite3_open_v2(path, ret_db, flags, NULL);
+        return hfd_sqlite.open_v2(path, ret_db, flags, NULL);
 }
 
 int hfd_sqlite_db_open(struct hfd_sqlite_db *db, const char *path, bool create,
                        struct hf_status *reterr_status) {
-        static pthread_once_t once = PTHREAD_ONCE_INIT;
         int r = hfd_sqlite_check_place(path, reterr_status);
 
-        (void)pthread_once(&once, configure_library);
         *db = (struct hfd_sqlite_db){0};
+        if (r == 0)
+                r = hfd_sqlite_load(reterr_status);
         if (r != 0)
                 return r;
         r = create ? create_file(path, reterr_status) : 0;
@@ -345,8 +336,9 @@ int hfd_sqlite_db_open(struct hfd_sqlite_db *db, const char *path, bool create,
 
 void hfd_sqlite_db_close(struct hfd_sqlite_db *db) {
         for (int i = 0; i < HFD_SQL_N; i++)
-                (void)sqlite3_finalize(db->statements[i]);
-        int code = sqlite3_close(db->handle);
+                if (db->statements[i])
+                        (void)hfd_sqlite.finalize(db->statements[i]);
+        int code = hfd_sqlite_close(db->handle);
         assert(code == SQLITE_OK); /* no statement is left */
         (void)code;
         *db = (struct hfd_sqlite_db){0};

@@ -18,11 +18,12 @@
  * Thread: a connection belongs to one thread at a time. Functions block for the disk, and up to
  * BUSY_TIMEOUT_MSEC for other processes that use the file.
  */
-#include <sqlite3.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include <holdfast/error.h>
+
+#include "server/storage/sqlite/library.h"
 
 enum hfd_sqlite_statement {
         HFD_SQL_BEGIN_READ,
@@ -55,7 +56,7 @@ struct hfd_sqlite_db {
 };
 
 /* As sqlite3_open_v2, but path is always that of a file: SQLite has a meaning of its own for names
- * such as ":memory:" and "file:x". */
+ * such as ":memory:" and "file:x". SQLite must be loaded. */
 int hfd_sqlite_open_file(const char *path, int flags, sqlite3 **ret_db);
 /*
  * Opens the file, and checks that it is a store before anything is written to it. With `create`,

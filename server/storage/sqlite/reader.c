@@ -72,7 +72,7 @@ static void run_read(struct hfd_sqlite *sqlite, struct hfd_sqlite_db *db,
                 r = hfd_sqlite_get(db, op->key, &op->kvs, &status);
         else if (r == 0 && op->kind == HFD_SQLITE_LIST)
                 r = read_list(sqlite, db, op, &status);
-        if (sqlite3_get_autocommit(db->handle) == 0)
+        if (hfd_sqlite.get_autocommit(db->handle) == 0)
                 (void)hfd_sqlite_db_run(db, HFD_SQL_COMMIT, &ignored);
         if (r != 0) {
                 hfd_sqlite_kvs_deinit(&op->kvs);

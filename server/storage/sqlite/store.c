@@ -80,8 +80,8 @@ static void close_connections(struct hfd_sqlite *sqlite) {
 
         for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
                 if (!locked && all[i]->handle)
-                        (void)sqlite3_db_config(all[i]->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1,
-                                                NULL);
+                        (void)hfd_sqlite.db_config(all[i]->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE,
+                                                   1, NULL);
                 hfd_sqlite_db_close(all[i]);
         }
         hfd_sqlite_file_lock_release(&sqlite->file_lock);
@@ -95,8 +95,8 @@ static void close_all(struct hfd_sqlite *sqlite) {
         free(sqlite);
 }
 
-/* Opens the file before the lock file is made, so that a file that is refused gets none beside
- * it. */
+/* Opens the file before the lock file is made, so that no lock file is left beside a file that is
+ * refused. */
 static int open_first(struct hfd_sqlite *sqlite, const char *path, bool create,
                       struct hf_status *reterr_status) {
         int r = hfd_sqlite_db_open(&sqlite->write_db, path, create, reterr_status);
@@ -105,7 +105,7 @@ static int open_first(struct hfd_sqlite *sqlite, const char *path, bool create,
                 return r;
         /* If the path is a symbolic link, this is the file behind it, beside which SQLite has its
          * WAL. All who use the file must find the same lock. */
-        path = sqlite3_db_filename(sqlite->write_db.handle, "main");
+        path = hfd_sqlite.db_filename(sqlite->write_db.handle, "main");
         r = hfd_sqlite_check_place(path, reterr_status);
         if (r == 0)
                 r = hfd_sqlite_file_lock_init(&sqlite->file_lock, path, reterr_status);

@@ -63,8 +63,8 @@ no_memory:
 
 /* A copy of a column's bytes. NULL: out of memory. */
 static struct hf__buf *copy_column(sqlite3_stmt *statement, int column) {
-        const void *data = sqlite3_column_blob(statement, column);
-        size_t n = (size_t)sqlite3_column_bytes(statement, column);
+        const void *data = hfd_sqlite.column_blob(statement, column);
+        size_t n = (size_t)hfd_sqlite.column_bytes(statement, column);
 
         return hf__buf_copy(data ? data : "", data ? n : 0);
 }
@@ -73,7 +73,7 @@ static int bind_key(struct hfd_sqlite_db *db, enum hfd_sqlite_statement which, c
                     sqlite3_stmt **ret_statement, struct hf_status *reterr_status) {
         *ret_statement = hfd_sqlite_db_statement(db, which);
         if (!*ret_statement ||
-            sqlite3_bind_text(*ret_statement, 1, key, -1, SQLITE_STATIC) != SQLITE_OK)
+            hfd_sqlite.bind_text(*ret_statement, 1, key, -1, SQLITE_STATIC) != SQLITE_OK)
                 return hfd_sqlite_db_fail(db, reterr_status);
         return 0;
 }
@@ -82,10 +82,10 @@ int hfd_sqlite_revision(struct hfd_sqlite_db *db, uint64_t *ret_revision,
                         struct hf_status *reterr_status) {
         sqlite3_stmt *statement = hfd_sqlite_db_statement(db, HFD_SQL_NEWEST);
 
-        if (!statement || sqlite3_step(statement) != SQLITE_ROW)
+        if (!statement || hfd_sqlite.step(statement) != SQLITE_ROW)
                 return hfd_sqlite_db_fail(db, reterr_status);
-        uint64_t revision = revision_of(sqlite3_column_int64(statement, 0));
-        (void)sqlite3_reset(statement);
+        uint64_t revision = revision_of(hfd_sqlite.column_int64(statement, 0));
+        (void)hfd_sqlite.reset(statement);
         *ret_revision = revision > FIRST_REVISION ? revision : FIRST_REVISION;
         return 0;
 }
@@ -99,17 +99,17 @@ int hfd_sqlite_get(struct hfd_sqlite_db *db, const char *key, struct hfd_sqlite_
 
         if (r != 0)
                 return r;
-        int step = sqlite3_step(statement);
-        if (step == SQLITE_ROW && sqlite3_column_type(statement, 2) != SQLITE_NULL) {
+        int step = hfd_sqlite.step(statement);
+        if (step == SQLITE_ROW && hfd_sqlite.column_type(statement, 2) != SQLITE_NULL) {
                 struct hf__buf *value = copy_column(statement, 2);
 
-                r = value ? add_kv(kvs, strdup(key), value, sqlite3_column_int64(statement, 0),
-                                   (uint64_t)sqlite3_column_int64(statement, 1))
+                r = value ? add_kv(kvs, strdup(key), value, hfd_sqlite.column_int64(statement, 0),
+                                   (uint64_t)hfd_sqlite.column_int64(statement, 1))
                           : -ENOMEM;
         } else if (step != SQLITE_ROW && step != SQLITE_DONE) {
                 r = hfd_sqlite_db_fail(db, reterr_status);
         }
-        (void)sqlite3_reset(statement);
+        (void)hfd_sqlite.reset(statement);
         return r;
 }
 
@@ -121,17 +121,18 @@ static int add_version(struct hfd_sqlite_db *db, const char *key, int64_t id, bo
         struct hf__buf *value = NULL;
         int r = 0;
 
-        if (!row || sqlite3_bind_int64(row, 1, id) != SQLITE_OK || sqlite3_step(row) != SQLITE_ROW)
+        if (!row || hfd_sqlite.bind_int64(row, 1, id) != SQLITE_OK ||
+            hfd_sqlite.step(row) != SQLITE_ROW)
                 return hfd_sqlite_db_fail(db, reterr_status);
-        bool deleted = keys_only ? sqlite3_column_int(row, 1) != 0
-                                 : sqlite3_column_type(row, 1) == SQLITE_NULL;
+        bool deleted = keys_only ? hfd_sqlite.column_int(row, 1) != 0
+                                 : hfd_sqlite.column_type(row, 1) == SQLITE_NULL;
         if (!deleted && !keys_only) {
                 value = copy_column(row, 1);
                 r = value ? 0 : -ENOMEM;
         }
         if (!deleted && r == 0)
-                r = add_kv(kvs, strdup(key), value, id, (uint64_t)sqlite3_column_int64(row, 0));
-        (void)sqlite3_reset(row);
+                r = add_kv(kvs, strdup(key), value, id, (uint64_t)hfd_sqlite.column_int64(row, 0));
+        (void)hfd_sqlite.reset(row);
         return r;
 }
 
@@ -143,12 +144,12 @@ static int last_version(struct hfd_sqlite_db *db, const char *key, int64_t newes
 
         if (r != 0)
                 return r;
-        (void)sqlite3_bind_int64(last, 2, newest);
-        int step = sqlite3_step(last);
-        *ret_id = step == SQLITE_ROW ? sqlite3_column_int64(last, 0) : 0;
+        (void)hfd_sqlite.bind_int64(last, 2, newest);
+        int step = hfd_sqlite.step(last);
+        *ret_id = step == SQLITE_ROW ? hfd_sqlite.column_int64(last, 0) : 0;
         if (step != SQLITE_ROW && step != SQLITE_DONE)
                 r = hfd_sqlite_db_fail(db, reterr_status);
-        (void)sqlite3_reset(last);
+        (void)hfd_sqlite.reset(last);
         return r;
 }
 
@@ -184,18 +185,18 @@ static int skip_versions(struct hfd_sqlite_db *db, struct walk *walk,
 
         if (r != 0)
                 return r;
-        (void)sqlite3_reset(walk->rows);
+        (void)hfd_sqlite.reset(walk->rows);
         walk->rows = hfd_sqlite_db_statement(db, HFD_SQL_KEYS_AFTER);
         /* The key is copied: the walk overwrites its own. */
         if (!walk->rows ||
-            sqlite3_bind_text(walk->rows, 1, walk->key, -1, SQLITE_TRANSIENT) != SQLITE_OK)
+            hfd_sqlite.bind_text(walk->rows, 1, walk->key, -1, SQLITE_TRANSIENT) != SQLITE_OK)
                 r = hfd_sqlite_db_fail(db, reterr_status);
         return r;
 }
 
 static int visit_row(struct hfd_sqlite_db *db, struct walk *walk, const char *key,
                      struct hf_status *reterr_status) {
-        int64_t id = sqlite3_column_int64(walk->rows, 1);
+        int64_t id = hfd_sqlite.column_int64(walk->rows, 1);
 
         if (strcmp(key, walk->key) != 0) {
                 walk->n_visited = 0;
@@ -213,9 +214,10 @@ int hfd_sqlite_list(struct hfd_sqlite_db *db, const struct hfd_sqlite_range *ran
         int r = bind_key(db, HFD_SQL_KEYS, range->start, &walk.rows, reterr_status);
 
         while (r == 0 && range->go_on(range->ctx)) {
-                int step = sqlite3_step(walk.rows);
-                const char *key =
-                        step == SQLITE_ROW ? (const char *)sqlite3_column_text(walk.rows, 0) : NULL;
+                int step = hfd_sqlite.step(walk.rows);
+                const char *key = step == SQLITE_ROW
+                                          ? (const char *)hfd_sqlite.column_text(walk.rows, 0)
+                                          : NULL;
                 bool in_range = key && strncmp(key, range->prefix, n_prefix) == 0;
 
                 if (step != SQLITE_ROW && step != SQLITE_DONE)
@@ -231,36 +233,33 @@ int hfd_sqlite_list(struct hfd_sqlite_db *db, const struct hfd_sqlite_range *ran
                 r = visit_row(db, &walk, key, reterr_status);
         }
         if (walk.rows)
-                (void)sqlite3_reset(walk.rows);
+                (void)hfd_sqlite.reset(walk.rows);
         *ret_more = r == 0 && cut_to_limit(kvs, range->limit);
         return r;
 }
 
 /* ---- writing ---- */
 
-struct current {
-        int64_t id; /* of the newest row; 0 = there is none */
-        uint64_t created;
-        bool exists;
-};
-
-static int read_current(struct hfd_sqlite_db *db, const char *key, struct current *ret_current,
-                        struct hf_status *reterr_status) {
+static int read_current(struct hfd_sqlite_db *db, const char *key,
+                        struct hfd_sqlite_current *ret_current, struct hf_status *reterr_status) {
         sqlite3_stmt *statement;
         int r = bind_key(db, HFD_SQL_CURRENT_ID, key, &statement, reterr_status);
 
-        *ret_current = (struct current){0};
+        *ret_current = (struct hfd_sqlite_current){.key = key};
         if (r != 0)
                 return r;
-        int step = sqlite3_step(statement);
+        int step = hfd_sqlite.step(statement);
         if (step == SQLITE_ROW)
                 *ret_current =
-                        (struct current){.id = sqlite3_column_int64(statement, 0),
-                                         .created = (uint64_t)sqlite3_column_int64(statement, 1),
-                                         .exists = sqlite3_column_int(statement, 2) == 0};
+                        (struct hfd_sqlite_current){.key = key,
+                                                    .id = hfd_sqlite.column_int64(statement, 0),
+                                                    .created = (uint64_t)hfd_sqlite
+                                                                       .column_int64(statement, 1),
+                                                    .exists = hfd_sqlite.column_int(statement, 2) ==
+                                                              0};
         else if (step != SQLITE_DONE)
                 r = hfd_sqlite_db_fail(db, reterr_status);
-        (void)sqlite3_reset(statement);
+        (void)hfd_sqlite.reset(statement);
         return r;
 }
 
@@ -273,15 +272,17 @@ static bool holds_for(const struct hfd_compare *compare, const struct hfd_sqlite
         return compare->n_value == 0 || memcmp(value->data, compare->value, compare->n_value) == 0;
 }
 
+/* *ret_current: the newest row; without a key if it was not read. */
 static int compare_one(struct hfd_sqlite_db *db, const struct hfd_compare *compare, bool *ret_holds,
-                       struct hf_status *reterr_status) {
+                       struct hfd_sqlite_current *ret_current, struct hf_status *reterr_status) {
         struct hfd_sqlite_kvs found = {0};
-        struct current current;
         int r;
 
+        *ret_current = (struct hfd_sqlite_current){0};
         if (compare->kind == HFD_MOD_EQUALS) {
-                r = read_current(db, compare->key, &current, reterr_status);
-                *ret_holds = (current.exists ? revision_of(current.id) : 0) == compare->revision;
+                r = read_current(db, compare->key, ret_current, reterr_status);
+                *ret_holds = (ret_current->exists ? revision_of(ret_current->id) : 0) ==
+                             compare->revision;
                 return r;
         }
         r = hfd_sqlite_get(db, compare->key, &found, reterr_status);
@@ -291,16 +292,19 @@ static int compare_one(struct hfd_sqlite_db *db, const struct hfd_compare *compa
 }
 
 int hfd_sqlite_compare(struct hfd_sqlite_db *db, const struct hfd_txn *txn, bool *ret_holds,
-                       struct hf_status *reterr_status) {
+                       struct hfd_sqlite_current *ret_first, struct hf_status *reterr_status) {
+        struct hfd_sqlite_current further;
         int r = 0;
 
         *ret_holds = true;
+        *ret_first = (struct hfd_sqlite_current){0};
         for (size_t i = 0; i < txn->n_compares && *ret_holds && r == 0; i++)
-                r = compare_one(db, &txn->compares[i], ret_holds, reterr_status);
+                r = compare_one(db, &txn->compares[i], ret_holds, i == 0 ? ret_first : &further,
+                                reterr_status);
         return r;
 }
 
-static int insert(struct hfd_sqlite_db *db, int64_t id, const struct current *current,
+static int insert(struct hfd_sqlite_db *db, int64_t id, const struct hfd_sqlite_current *current,
                   const struct hfd_op *op, struct hf_status *reterr_status) {
         sqlite3_stmt *statement = hfd_sqlite_db_statement(db, HFD_SQL_INSERT);
         bool put = op->kind == HFD_PUT;
@@ -308,26 +312,30 @@ static int insert(struct hfd_sqlite_db *db, int64_t id, const struct current *cu
 
         if (!statement)
                 return hfd_sqlite_db_fail(db, reterr_status);
-        (void)sqlite3_bind_int64(statement, 1, id);
-        (void)sqlite3_bind_int64(statement, 2, current->id);
-        (void)sqlite3_bind_int64(statement, 3, (sqlite3_int64)created);
-        (void)sqlite3_bind_text(statement, 4, op->key, -1, SQLITE_STATIC);
+        (void)hfd_sqlite.bind_int64(statement, 1, id);
+        (void)hfd_sqlite.bind_int64(statement, 2, current->id);
+        (void)hfd_sqlite.bind_int64(statement, 3, (sqlite3_int64)created);
+        (void)hfd_sqlite.bind_text(statement, 4, op->key, -1, SQLITE_STATIC);
         if (put)
-                (void)sqlite3_bind_blob64(statement, 5, op->value->data, op->value->n,
-                                          SQLITE_STATIC);
+                (void)hfd_sqlite.bind_blob64(statement, 5, op->value->data, op->value->n,
+                                             SQLITE_STATIC);
         else
-                (void)sqlite3_bind_null(statement, 5);
+                (void)hfd_sqlite.bind_null(statement, 5);
         return hfd_sqlite_db_finish(db, statement, reterr_status);
 }
 
-int hfd_sqlite_write(struct hfd_sqlite_db *db, const struct hfd_txn *txn, uint64_t *revision,
+int hfd_sqlite_write(struct hfd_sqlite_db *db, const struct hfd_txn *txn,
+                     const struct hfd_sqlite_current *first, uint64_t *revision,
                      struct hf_status *reterr_status) {
         int64_t id = first_id(*revision + 1);
 
         for (size_t i = 0; i < txn->n_ops; i++) {
-                struct current current;
-                int r = read_current(db, txn->ops[i].key, &current, reterr_status);
+                struct hfd_sqlite_current current = *first;
+                int r = 0;
 
+                /* A later op may write a key for the second time. */
+                if (i > 0 || !first->key || strcmp(first->key, txn->ops[i].key) != 0)
+                        r = read_current(db, txn->ops[i].key, &current, reterr_status);
                 if (r == 0 && (txn->ops[i].kind == HFD_PUT || current.exists))
                         r = insert(db, id++, &current, &txn->ops[i], reterr_status);
                 if (r != 0)
@@ -342,16 +350,16 @@ int hfd_sqlite_write(struct hfd_sqlite_db *db, const struct hfd_txn *txn, uint64
 
 /* Adds one row of HFD_SQL_LOG. */
 static int add_logged(sqlite3_stmt *log, struct hfd_sqlite_kvs *kvs) {
-        const char *key = (const char *)sqlite3_column_text(log, 2);
+        const char *key = (const char *)hfd_sqlite.column_text(log, 2);
         struct hf__buf *value = NULL;
 
-        if (sqlite3_column_type(log, 3) != SQLITE_NULL) {
+        if (hfd_sqlite.column_type(log, 3) != SQLITE_NULL) {
                 value = copy_column(log, 3);
                 if (!value)
                         return -ENOMEM;
         }
-        return add_kv(kvs, key ? strdup(key) : NULL, value, sqlite3_column_int64(log, 0),
-                      value ? (uint64_t)sqlite3_column_int64(log, 1) : 0);
+        return add_kv(kvs, key ? strdup(key) : NULL, value, hfd_sqlite.column_int64(log, 0),
+                      value ? (uint64_t)hfd_sqlite.column_int64(log, 1) : 0);
 }
 
 int hfd_sqlite_log(struct hfd_sqlite_db *db, uint64_t *position, size_t max,
@@ -363,20 +371,20 @@ int hfd_sqlite_log(struct hfd_sqlite_db *db, uint64_t *position, size_t max,
 
         if (!log)
                 return hfd_sqlite_db_fail(db, reterr_status);
-        (void)sqlite3_bind_int64(log, 1, first_id(*position));
-        (void)sqlite3_bind_int64(log, 2, (sqlite3_int64)(max + HFD_TXN_MAX));
-        while (r == 0 && (step = sqlite3_step(log)) == SQLITE_ROW) {
-                uint64_t revision = revision_of(sqlite3_column_int64(log, 0));
+        (void)hfd_sqlite.bind_int64(log, 1, first_id(*position));
+        (void)hfd_sqlite.bind_int64(log, 2, (sqlite3_int64)(max + HFD_TXN_MAX));
+        while (r == 0 && (step = hfd_sqlite.step(log)) == SQLITE_ROW) {
+                uint64_t revision = revision_of(hfd_sqlite.column_int64(log, 0));
 
                 if ((kvs->n >= max || n_bytes >= LOG_BYTES) && revision >= reached)
                         break;
                 reached = revision + 1;
-                n_bytes += (size_t)sqlite3_column_bytes(log, 3);
+                n_bytes += (size_t)hfd_sqlite.column_bytes(log, 3);
                 r = add_logged(log, kvs);
         }
         if (r == 0 && step != SQLITE_ROW && step != SQLITE_DONE)
                 r = hfd_sqlite_db_fail(db, reterr_status);
-        (void)sqlite3_reset(log);
+        (void)hfd_sqlite.reset(log);
         if (r == 0)
                 *position = reached;
         *ret_more = r == 0 && step == SQLITE_ROW;
@@ -400,23 +408,23 @@ static int read_swept(struct hfd_sqlite_db *db, int64_t after, int64_t to, size_
         *ret_n = 0;
         if (!sweep)
                 return hfd_sqlite_db_fail(db, reterr_status);
-        (void)sqlite3_bind_int64(sweep, 1, after);
-        (void)sqlite3_bind_int64(sweep, 2, to);
-        (void)sqlite3_bind_int64(sweep, 3, (sqlite3_int64)max);
-        while (*ret_n < max && (step = sqlite3_step(sweep)) == SQLITE_ROW)
-                rows[(*ret_n)++] = (struct swept_row){sqlite3_column_int64(sweep, 0),
-                                                      sqlite3_column_int64(sweep, 1),
-                                                      sqlite3_column_int(sweep, 2) != 0};
+        (void)hfd_sqlite.bind_int64(sweep, 1, after);
+        (void)hfd_sqlite.bind_int64(sweep, 2, to);
+        (void)hfd_sqlite.bind_int64(sweep, 3, (sqlite3_int64)max);
+        while (*ret_n < max && (step = hfd_sqlite.step(sweep)) == SQLITE_ROW)
+                rows[(*ret_n)++] = (struct swept_row){hfd_sqlite.column_int64(sweep, 0),
+                                                      hfd_sqlite.column_int64(sweep, 1),
+                                                      hfd_sqlite.column_int(sweep, 2) != 0};
         int r = step == SQLITE_ROW || step == SQLITE_DONE ? 0
                                                           : hfd_sqlite_db_fail(db, reterr_status);
-        (void)sqlite3_reset(sweep);
+        (void)hfd_sqlite.reset(sweep);
         return r;
 }
 
 static int delete_row(struct hfd_sqlite_db *db, int64_t id, struct hf_status *reterr_status) {
         sqlite3_stmt *statement = hfd_sqlite_db_statement(db, HFD_SQL_DELETE);
 
-        if (!statement || sqlite3_bind_int64(statement, 1, id) != SQLITE_OK)
+        if (!statement || hfd_sqlite.bind_int64(statement, 1, id) != SQLITE_OK)
                 return hfd_sqlite_db_fail(db, reterr_status);
         return hfd_sqlite_db_finish(db, statement, reterr_status);
 }

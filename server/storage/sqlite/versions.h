@@ -40,11 +40,22 @@ struct hfd_sqlite_range {
 int hfd_sqlite_list(struct hfd_sqlite_db *db, const struct hfd_sqlite_range *range,
                     struct hfd_sqlite_kvs *kvs, bool *ret_more, struct hf_status *reterr_status);
 
-/* Whether all compares hold. */
+/* What is known of the newest row of a key. */
+struct hfd_sqlite_current {
+        const char *key; /* borrowed; NULL = nothing is known */
+        int64_t id;      /* 0 = there is no row */
+        uint64_t created;
+        bool exists;
+};
+
+/* Whether all compares hold. *ret_first: the row that the first compare has read, because most
+ * transactions then write the same key; its key is borrowed from txn. */
 int hfd_sqlite_compare(struct hfd_sqlite_db *db, const struct hfd_txn *txn, bool *ret_holds,
-                       struct hf_status *reterr_status);
-/* Does all ops as revision *revision + 1, and increments *revision if one of them wrote. */
-int hfd_sqlite_write(struct hfd_sqlite_db *db, const struct hfd_txn *txn, uint64_t *revision,
+                       struct hfd_sqlite_current *ret_first, struct hf_status *reterr_status);
+/* Does all ops as revision *revision + 1, and increments *revision if one of them wrote. first: of
+ * hfd_sqlite_compare; nothing was written since. */
+int hfd_sqlite_write(struct hfd_sqlite_db *db, const struct hfd_txn *txn,
+                     const struct hfd_sqlite_current *first, uint64_t *revision,
                      struct hf_status *reterr_status);
 
 /*

@@ -120,7 +120,7 @@ static int read_log(struct hfd_sqlite_db *db, struct hfd_sqlite_watch *watch,
                             (unsigned long long)watch->position);
         if (r == 0)
                 r = hfd_sqlite_log(db, &watch->position, EVENTS_MAX, kvs, ret_more, reterr_status);
-        if (sqlite3_get_autocommit(db->handle) == 0)
+        if (hfd_sqlite.get_autocommit(db->handle) == 0)
                 (void)hfd_sqlite_db_run(db, HFD_SQL_COMMIT, &ignored);
         return r == 0 || r == HF_E_GONE ? r : HF_E_UNAVAILABLE;
 }
@@ -223,10 +223,10 @@ static bool was_committed(struct hfd_sqlite *sqlite, int64_t *seen) {
         sqlite3_stmt *changes = hfd_sqlite_db_statement(&sqlite->watch_db, HFD_SQL_CHANGES);
         int64_t now = 0;
 
-        if (!changes || sqlite3_step(changes) != SQLITE_ROW)
+        if (!changes || hfd_sqlite.step(changes) != SQLITE_ROW)
                 return true;
-        now = sqlite3_column_int64(changes, 0);
-        (void)sqlite3_reset(changes);
+        now = hfd_sqlite.column_int64(changes, 0);
+        (void)hfd_sqlite.reset(changes);
         bool committed = now != *seen;
         *seen = now;
         return committed;

@@ -59,11 +59,12 @@ static int answer_conflict(struct hfd_sqlite_db *db, struct hfd_sqlite_op *op,
 
 static int run_txn(struct hfd_sqlite_db *db, struct hfd_sqlite_op *op, uint64_t *revision,
                    struct hf_status *reterr_status) {
+        struct hfd_sqlite_current first;
         bool holds;
 
-        int r = hfd_sqlite_compare(db, &op->txn, &holds, reterr_status);
+        int r = hfd_sqlite_compare(db, &op->txn, &holds, &first, reterr_status);
         if (r == 0 && holds)
-                r = hfd_sqlite_write(db, &op->txn, revision, reterr_status);
+                r = hfd_sqlite_write(db, &op->txn, &first, revision, reterr_status);
         else if (r == 0)
                 r = answer_conflict(db, op, reterr_status);
         op->reply.revision = *revision;
@@ -130,7 +131,7 @@ static int begin(struct hfd_sqlite *sqlite, struct hf_status *reterr_status) {
 static void end(struct hfd_sqlite *sqlite) {
         struct hf_status ignored = {0};
 
-        if (sqlite3_get_autocommit(sqlite->write_db.handle) == 0)
+        if (hfd_sqlite.get_autocommit(sqlite->write_db.handle) == 0)
                 (void)hfd_sqlite_db_run(&sqlite->write_db, HFD_SQL_ROLLBACK, &ignored);
         hfd_sqlite_file_lock_release(&sqlite->file_lock);
 }
@@ -186,12 +187,12 @@ static int count_free_pages(struct hfd_sqlite_db *db, int64_t *ret_n,
                             struct hf_status *reterr_status) {
         sqlite3_stmt *statement = hfd_sqlite_db_statement(db, HFD_SQL_FREE_PAGES);
 
-        if (!statement || sqlite3_step(statement) != SQLITE_ROW) {
-                (void)sqlite3_reset(statement);
+        if (!statement || hfd_sqlite.step(statement) != SQLITE_ROW) {
+                (void)hfd_sqlite.reset(statement);
                 return hfd_sqlite_db_fail(db, reterr_status);
         }
-        *ret_n = sqlite3_column_int64(statement, 0);
-        (void)sqlite3_reset(statement);
+        *ret_n = hfd_sqlite.column_int64(statement, 0);
+        (void)hfd_sqlite.reset(statement);
         return 0;
 }
 

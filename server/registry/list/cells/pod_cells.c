@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cells of Pods and Jobs, as kube-apiserver shows them. The status of a pod is the most telling of
- * what its phase, its deletion and its containers report.
+ * Cells of Pods and Jobs, as kube-apiserver shows them. The cell STATUS of a pod shows its phase,
+ * unless a container or the deletion of the pod has something more specific to report.
  */
 #include "server/registry/list/cells/pod_cells.h"
 

@@ -14,6 +14,7 @@
 #include "base/strbuf.h"
 #include "base/time_format.h"
 #include "server/registry/list/cells/pod_cells.h"
+#include "server/registry/list/cells/target_cells.h"
 #include "server/resources/forms/label_selector.h"
 
 /* arg: what follows the ':' in the path. */
@@ -339,6 +340,11 @@ static void put_job(struct hf__strbuf *out, const struct hf__json *object, const
         hfd_job_put_cell(out, object, arg, now_s);
 }
 
+static void put_targets(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
+                        int64_t now_s) {
+        hfd_target_put_cell(out, object);
+}
+
 /* ---- all of them ---- */
 
 static const struct {
@@ -363,6 +369,7 @@ static const struct {
              {"@service", put_service},
              {"@since", put_since},
              {"@slice", put_slice},
+             {"@targets", put_targets},
              {"@texts", put_texts},
              {"@unset", put_unset}};
 

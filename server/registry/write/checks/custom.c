@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes of custom resources. Invariant: rules are checked last and with the causes so far, because
- * they may rely on what the schema requires.
+ * Writes of custom resources. Invariants:
+ *
+ *  - Rules are checked last and with the causes so far, because they may rely on what the schema
+ *    requires.
+ *  - After a definition is marked as deleted, none of its objects is created any more, also not by
+ *    an instance that does not know of the mark yet. The transaction that creates an object
+ * compares the revision of the definition, at which it had no mark. So the controller that empties
+ * the definition misses no object, as namespace.c describes it for namespaces.
  */
 #include "server/registry/write/checks/custom.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/json.h"
 #include "server/registry/write/reply.h"
@@ -15,19 +22,76 @@
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/custom/rules/custom_rules.h"
 #include "server/resources/custom/schema/custom_schema.h"
+#include "server/resources/object_key.h"
+#include "server/storage/store.h"
+
+/* ---- the definition of a new object ---- */
 
 bool hfd_write_custom_refuse_create(struct hfd_write *w) {
         const struct hfd_custom_version *version = w->request->resource->custom;
         struct hfd_response response = {0};
 
-        if (!version || w->request->verb != HFD_CREATE || !atomic_load(&version->kind->terminating))
+        if (!version)
                 return false;
-        hfd_response_status(&response, HF_E_INVALID, 405, "MethodNotAllowed",
-                            "create not allowed while custom resource definition is terminating",
-                            NULL);
+        /* The revision first: the mark is not older. */
+        if (w->definition_revision == 0)
+                w->definition_revision = atomic_load(&version->kind->revision);
+        if (w->definition_gone)
+                hfd_response_no_such_resource(&response);
+        else if (w->definition_terminating || atomic_load(&version->kind->terminating))
+                hfd_response_status(&response, HF_E_INVALID, 405, "MethodNotAllowed",
+                                    "create not allowed while custom resource definition is "
+                                    "terminating",
+                                    NULL);
+        else
+                return false;
         hfd_write_reply(w, &response);
         return true;
 }
+
+bool hfd_write_custom_compare(struct hfd_write *w, char key[HFD_KEY_MAX],
+                              struct hfd_compare *ret_compare) {
+        const struct hfd_resource *resource = w->request->resource, *definitions;
+        char name[HFD_QUALIFIED_MAX];
+
+        if (!w->created || !resource->custom)
+                return false;
+        definitions = hfd_resource_find("apiextensions.k8s.io", "v1", "customresourcedefinitions");
+        hfd_resource_qualified(resource, name);
+        if (!definitions || hfd_object_key(w->registry->prefix, definitions, name, key) != 0)
+                return false;
+        *ret_compare = (struct hfd_compare){.kind = HFD_MOD_EQUALS,
+                                            .key = key,
+                                            .revision = w->definition_revision};
+        return true;
+}
+
+static bool read_definition(struct hfd_write *w, const struct hfd_kv *kv) {
+        struct hf__json *definition = NULL;
+
+        if (!kv->value || hf__json_parse(kv->value->data, kv->value->n, &definition, NULL) != 0)
+                return false;
+        w->definition_revision = kv->mod_revision;
+        w->definition_terminating = hf__json_string(definition, "metadata.deletionTimestamp");
+        hf__json_free(definition);
+        return true;
+}
+
+const struct hfd_kv *hfd_write_custom_update(struct hfd_write *w, const struct hfd_kv *kvs,
+                                             size_t n) {
+        struct hfd_compare compare;
+        char key[HFD_KEY_MAX];
+
+        if (!hfd_write_custom_compare(w, key, &compare))
+                return NULL;
+        for (size_t i = 0; i < n; i++)
+                if (strcmp(kvs[i].key, key) == 0)
+                        return read_definition(w, &kvs[i]) ? NULL : &kvs[i];
+        w->definition_gone = true;
+        return NULL;
+}
+
+/* ---- the object ---- */
 
 bool hfd_write_custom_prepare(struct hfd_write *w) {
         const struct hfd_custom_version *version = w->request->resource->custom;

@@ -7,14 +7,32 @@
 #include <stdbool.h>
 
 #include "server/resources/causes.h"
+#include "server/storage/keys.h"
 
 struct hf__json;
+struct hfd_compare;
+struct hfd_kv;
 struct hfd_write;
 
-/* A create while the definition is being deleted. True: the response was sent. */
+/* Refuses a create while the definition is being deleted, or after that. True: the response was
+ * sent. */
 bool hfd_write_custom_refuse_create(struct hfd_write *w);
+/*
+ * Fills in how the transaction of a create compares the definition. key is a buffer that must live
+ * until the transaction was started. False: nothing is compared.
+ */
+bool hfd_write_custom_compare(struct hfd_write *w, char key[HFD_KEY_MAX],
+                              struct hfd_compare *ret_compare);
+/*
+ * Updates w's state of the definition from the keys that a failed transaction has read. Otherwise
+ * returns the key that cannot be read, because memory ran out or its value is not a valid object;
+ * NULL = success.
+ */
+const struct hfd_kv *hfd_write_custom_update(struct hfd_write *w, const struct hfd_kv *kvs,
+                                             size_t n);
 /* Fills in the defaults of w->object. False: the response was sent. */
 bool hfd_write_custom_prepare(struct hfd_write *w);
-/* Adds a cause for each mistake by the schema and its rules. old NULL = a create. 0 or -ENOMEM. */
+/* Adds a cause for each violation of the schema and its rules. old NULL = a create. 0 or -ENOMEM.
+ */
 int hfd_write_custom_validate(struct hfd_write *w, const struct hf__json *old,
                               struct hfd_causes *causes);

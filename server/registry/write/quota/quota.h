@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Holds a create against the quotas of its namespace. The transaction of a create that a quota
+ * Checks a create against the quotas of its namespace. The transaction of a create that a quota
  * counts also compares the quota's version, and writes its new status.used. So two instances that
  * create at the same time cannot exceed a limit, and a create that fails is not charged.
  *

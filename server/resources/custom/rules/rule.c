@@ -2,8 +2,8 @@
 /*
  * Compiles one rule.
  *
- * Invariant: a rule of a stored definition never fails to be made, other than for want of memory:
- * what is wrong with it is kept, and refuses objects later.
+ * Invariant: making a rule of a stored definition fails only when memory runs out. Any other fault
+ * is kept in the rule, which then refuses every object.
  */
 #include "server/resources/custom/rules/rule.h"
 

@@ -29,7 +29,8 @@ void hfd_rule_place_enter(struct hfd_rule_place *place, const struct hf__json *p
                 place->n_uncorrelatable = n_path;
 }
 
-/* A member of a struct, as Go's encoder of JSON writes it: it escapes what HTML knows. */
+/* A member of a struct, as Go's encoder of JSON writes it: it escapes characters that are special
+ * in HTML. */
 static void print_text(struct hf__strbuf *out, const char *name, const char *text) {
         struct hf__strbuf quoted = {0};
 
@@ -80,7 +81,7 @@ static void refuse(struct hfd_rule_issues *issues, size_t n, size_t index, const
         hf__strbuf_done(&value);
 }
 
-/* How oldSelf is used. */
+/* Checks how a rule uses oldSelf. */
 static void check_old(struct hfd_rule_issues *issues, const struct hfd_rule_place *place, size_t n,
                       size_t index, const struct hfd_rule *rule, const struct hf__json *json) {
         const struct hf__json *optional = hf__json_get(json, "optionalOldSelf");

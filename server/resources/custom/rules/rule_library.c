@@ -14,6 +14,7 @@
 
 #include "cel/library.h"
 #include "server/resources/custom/rules/values/format_functions.h"
+#include "server/resources/custom/rules/values/json_patch_functions.h"
 #include "server/resources/custom/rules/values/quantity_functions.h"
 #include "server/resources/custom/rules/values/url_functions.h"
 
@@ -37,7 +38,8 @@ static int make_library(void) {
         size_t n = append(rows, 0, hfd_quantity_functions);
 
         n = append(rows, n, hfd_format_functions);
-        append(rows, n, hfd_url_functions);
+        n = append(rows, n, hfd_url_functions);
+        append(rows, n, hfd_json_patch_functions);
         return hf__cel_library_new(rows, &shared_library);
 }
 

@@ -23,7 +23,7 @@ struct hfd_rule_pair {
 /* What decides whether a broken rule is forgiven, because nothing has changed. */
 struct hfd_rule_correlation {
         struct hfd_rule_pair *current; /* NULL: the part has no counterpart in the old object */
-        struct hfd_rule_pair *nearest; /* above, that has one; or NULL */
+        struct hfd_rule_pair *nearest; /* the nearest part above with a counterpart; NULL = none */
 };
 
 struct hfd_rule_run {

@@ -5,7 +5,7 @@ struct hf__json;
 struct hf__strbuf;
 struct hfd_causes;
 
-/* Checks all rules below props. path: where props stand; as long as before when this returns. An
+/* Checks all rules below props. path: that of props. Its length is restored before this returns. An
  * error is kept in path->error. */
 void hfd_rule_texts_check(const struct hf__json *props, struct hf__strbuf *path,
                           struct hfd_causes *causes);

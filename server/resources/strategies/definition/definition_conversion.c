@@ -10,105 +10,11 @@
 #include "base/base64.h"
 #include "base/json.h"
 #include "server/resources/causes.h"
+#include "server/resources/strategies/admission/client_validation.h"
 #include "server/resources/strategies/definition/definition_rules.h"
-#include "server/resources/strategies/definition/webhook_url.h"
-#include "server/resources/validation/names.h"
 
 #define PATH        "spec.conversion."
 #define CLIENT_PATH PATH "webhookClientConfig"
-#define FORM        "; desired format: https://host[/path]"
-
-/* ---- the URL ---- */
-
-/* The same for a part of the URL. */
-static void refuse_part(const struct hfd_url_part *part, const char *detail,
-                        struct hfd_causes *causes) {
-        char text[300];
-
-        (void)snprintf(text, sizeof text, "%.*s", (int)(part->n < 299 ? part->n : 299),
-                       part->at ? part->at : "");
-        hfd_cause_invalid_text(causes, CLIENT_PATH ".url", text, detail);
-}
-
-static void check_url(const char *text, struct hfd_causes *causes) {
-        char error[HFD_URL_ERROR_MAX], detail[HFD_URL_ERROR_MAX + 100];
-        struct hfd_url url;
-
-        if (!hfd_url_parse(text, &url, error)) {
-                (void)snprintf(detail, sizeof detail, "url must be a valid URL: %s" FORM, error);
-                hfd_cause_required(causes, CLIENT_PATH ".url", detail);
-                return;
-        }
-        if (url.scheme.n != 5 || strncasecmp(url.scheme.at, "https", 5) != 0)
-                refuse_part(&url.scheme, "'https' is the only allowed URL scheme" FORM, causes);
-        if (url.host.n == 0)
-                refuse_part(&url.host, "host must be specified" FORM, causes);
-        if (url.has_user)
-                refuse_part(&url.user, "user information is not permitted in the URL", causes);
-        if (url.fragment.n > 0)
-                refuse_part(&url.fragment, "fragments are not permitted in the URL", causes);
-        if (url.query.n > 0)
-                refuse_part(&url.query, "query parameters are not permitted in the URL", causes);
-}
-
-/* ---- the service ---- */
-
-static void refuse_path(const char *path, size_t segment, const char *why,
-                        struct hfd_causes *causes) {
-        char detail[500];
-
-        (void)snprintf(detail, sizeof detail, "segment[%zu]%s%s", segment, *why == ' ' ? "" : ": ",
-                       why);
-        hfd_cause_invalid_text(causes, CLIENT_PATH ".service.path", path, detail);
-}
-
-/* The segments of the path are DNS subdomains; a slash at the end counts as nothing. */
-static void check_service_path(const char *path, struct hfd_causes *causes) {
-        size_t n_path = strlen(path), at = 1, i = 0;
-
-        if (!*path || strcmp(path, "/") == 0)
-                return;
-        if (strcmp(path, "//") == 0) {
-                refuse_path(path, 0, " may not be empty", causes);
-                return;
-        }
-        if (*path != '/')
-                hfd_cause_invalid_text(causes, CLIENT_PATH ".service.path", path,
-                                       "must start with a '/'");
-        if (path[n_path - 1] == '/' && n_path > 1)
-                n_path--;
-        for (; at <= n_path && causes->n < HFD_CAUSES_MAX; i++) {
-                const char *slash = memchr(path + at, '/', n_path - at);
-                size_t n = slash ? (size_t)(slash - path) - at : n_path - at;
-                char segment[HFD_DNS_SUBDOMAIN_MAX + 2];
-                (void)snprintf(segment, sizeof segment, "%.*s",
-                               (int)(n < sizeof segment ? n : sizeof segment - 1), path + at);
-                if (n == 0)
-                        refuse_path(path, i, " may not be empty", causes);
-                else if (n > HFD_DNS_SUBDOMAIN_MAX)
-                        refuse_path(path, i, "must be no more than 253 bytes", causes);
-                else if (!hfd_is_dns_subdomain(segment))
-                        refuse_path(path, i, hfd_dns_subdomain_rule, causes);
-                at += n + 1;
-        }
-}
-
-static void check_service(const struct hf__json *service, struct hfd_causes *causes) {
-        char value[32];
-        int64_t port = 0;
-
-        /* Kubernetes mixes up the two names here, and clients see its messages. */
-        if (!*hfd_definition_text(service, "namespace"))
-                hfd_cause_required(causes, CLIENT_PATH ".service.name", "");
-        if (!*hfd_definition_text(service, "name"))
-                hfd_cause_required(causes, CLIENT_PATH ".service.namespace", "");
-        (void)hf__json_i64(service, "port", &port);
-        (void)snprintf(value, sizeof value, "%lld", (long long)port);
-        if (port < 1 || port > 65535)
-                hfd_cause_invalid(causes, CLIENT_PATH ".service.port", value,
-                                  "port is not valid: must be between 1 and 65535, inclusive");
-        check_service_path(hfd_definition_text(service, "path"), causes);
-}
 
 /* ---- the webhook ---- */
 
@@ -188,9 +94,9 @@ static void check_client(const struct hf__json *client, const struct hf__json *o
                 hfd_cause_required(causes, CLIENT_PATH,
                                    "exactly one of url or service is required");
         else if (url)
-                check_url(url, causes);
+                hfd_webhook_url_validate(url, CLIENT_PATH ".url", causes);
         else
-                check_service(service, causes);
+                hfd_webhook_service_validate(service, CLIENT_PATH ".service", causes);
         if (*bundle && !may_be_bad && !is_pem(bundle))
                 hfd_cause_invalid_text(causes, CLIENT_PATH ".caBundle", bundle,
                                        "unable to load root certificates: unable to parse bytes as "

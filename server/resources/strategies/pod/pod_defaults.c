@@ -19,8 +19,7 @@ struct member {
         const char *key;
         const char *text; /* "{}": an empty object; NULL: the number */
         int64_t number;
-        /* The type is no pointer in Kubernetes' Go: a zero or "" is the same as an absent member.
-         */
+        /* The member is not a pointer in Kubernetes' Go type, so 0 or "" counts as absent. */
         bool zero_is_absent;
 };
 

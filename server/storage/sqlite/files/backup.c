@@ -60,7 +60,7 @@ static int fail_copy(sqlite3 *db, const char *path, const char *temporary,
 
         return r == HF_E_INVALID ? r
                                  : hf_fail(reterr_status, r, "%s cannot be copied to %s: %s", path,
-                                           temporary, sqlite3_errmsg(db));
+                                           temporary, hfd_sqlite.errmsg(db));
 }
 
 /* SQLite calls a target full too when a damaged source asks for a row or a page with a number that
@@ -84,12 +84,12 @@ static int copy_file(const char *path, const char *temporary, struct hf_status *
 
         if (r != 0)
                 return r;
-        if (sqlite3_prepare_v2(db, "VACUUM INTO ?1", -1, &statement, NULL) != SQLITE_OK ||
-            sqlite3_bind_text(statement, 1, temporary, -1, SQLITE_STATIC) != SQLITE_OK ||
-            sqlite3_step(statement) != SQLITE_DONE)
+        if (hfd_sqlite.prepare_v2(db, "VACUUM INTO ?1", -1, &statement, NULL) != SQLITE_OK ||
+            hfd_sqlite.bind_text(statement, 1, temporary, -1, SQLITE_STATIC) != SQLITE_OK ||
+            hfd_sqlite.step(statement) != SQLITE_DONE)
                 r = fail_copy(db, path, temporary, reterr_status);
-        (void)sqlite3_finalize(statement);
-        (void)sqlite3_close(db);
+        (void)hfd_sqlite.finalize(statement);
+        (void)hfd_sqlite_close(db);
         return r == -ENOSPC ? explain_full(path, reterr_status) : r;
 }
 
@@ -150,15 +150,15 @@ static int put_epoch(sqlite3 *db, const char *path, const char *key, int64_t rev
         sqlite3_stmt *statement = NULL;
         int r = 0;
 
-        if (sqlite3_prepare_v2(db, text, -1, &statement, NULL) != SQLITE_OK ||
-            sqlite3_bind_text(statement, 1, key, -1, SQLITE_STATIC) != SQLITE_OK ||
-            sqlite3_bind_int64(statement, 2, revision * HFD_TXN_MAX) != SQLITE_OK ||
-            sqlite3_bind_int64(statement, 3, revision) != SQLITE_OK ||
-            sqlite3_bind_blob(statement, 4, epoch, (int)strlen(epoch), SQLITE_STATIC) !=
+        if (hfd_sqlite.prepare_v2(db, text, -1, &statement, NULL) != SQLITE_OK ||
+            hfd_sqlite.bind_text(statement, 1, key, -1, SQLITE_STATIC) != SQLITE_OK ||
+            hfd_sqlite.bind_int64(statement, 2, revision * HFD_TXN_MAX) != SQLITE_OK ||
+            hfd_sqlite.bind_int64(statement, 3, revision) != SQLITE_OK ||
+            hfd_sqlite.bind_blob(statement, 4, epoch, (int)strlen(epoch), SQLITE_STATIC) !=
                     SQLITE_OK ||
-            sqlite3_step(statement) != SQLITE_DONE)
+            hfd_sqlite.step(statement) != SQLITE_DONE)
                 r = hfd_sqlite_plain_fail(db, path, reterr_status);
-        (void)sqlite3_finalize(statement);
+        (void)hfd_sqlite.finalize(statement);
         return r;
 }
 
@@ -192,7 +192,7 @@ static int stamp_file(const char *path, const char *prefix, struct hf_status *re
         if (r != 0)
                 return r;
         r = write_stamp(db, path, key, &stamp, reterr_status);
-        (void)sqlite3_close(db);
+        (void)hfd_sqlite_close(db);
         return r;
 }
 
@@ -206,19 +206,20 @@ static int check_prefix(const char *path, const char *prefix, struct hf_status *
 
         if (r != 0)
                 return r;
-        if (sqlite3_prepare_v2(db, "SELECT DISTINCT key FROM versions", -1, &statement, NULL) !=
+        if (hfd_sqlite.prepare_v2(db, "SELECT DISTINCT key FROM versions", -1, &statement, NULL) !=
             SQLITE_OK)
                 r = hfd_sqlite_plain_fail(db, path, reterr_status);
-        while (r == 0 && !prefixes.has_wanted && (step = sqlite3_step(statement)) == SQLITE_ROW) {
-                const unsigned char *key = sqlite3_column_text(statement, 0);
+        while (r == 0 && !prefixes.has_wanted &&
+               (step = hfd_sqlite.step(statement)) == SQLITE_ROW) {
+                const unsigned char *key = hfd_sqlite.column_text(statement, 0);
 
                 if (key) /* NULL: memory has run out, which the next step reports */
                         hfd_key_prefixes_add(&prefixes, (const char *)key);
         }
         if (r == 0 && step != SQLITE_DONE && step != SQLITE_ROW)
                 r = hfd_sqlite_plain_fail(db, path, reterr_status);
-        (void)sqlite3_finalize(statement);
-        (void)sqlite3_close(db);
+        (void)hfd_sqlite.finalize(statement);
+        (void)hfd_sqlite_close(db);
         return r == 0 ? hfd_key_prefixes_check(&prefixes, path, reterr_status) : r;
 }
 

@@ -55,18 +55,18 @@ static int check_structure(struct check *check, struct hf_status *reterr_status)
         sqlite3_stmt *statement = NULL;
         int step;
 
-        if (sqlite3_prepare_v2(check->db, "PRAGMA integrity_check(100)", -1, &statement, NULL) !=
+        if (hfd_sqlite.prepare_v2(check->db, "PRAGMA integrity_check(100)", -1, &statement, NULL) !=
             SQLITE_OK)
                 return hfd_sqlite_plain_fail(check->db, check->path, reterr_status);
-        while ((step = sqlite3_step(statement)) == SQLITE_ROW) {
-                const char *text = (const char *)sqlite3_column_text(statement, 0);
+        while ((step = hfd_sqlite.step(statement)) == SQLITE_ROW) {
+                const char *text = (const char *)hfd_sqlite.column_text(statement, 0);
 
                 if (text && strcmp(text, "ok") != 0)
                         fault(check->faults, "SQLite: %.400s", text);
         }
         int r = step == SQLITE_DONE ? 0
                                     : hfd_sqlite_plain_fail(check->db, check->path, reterr_status);
-        (void)sqlite3_finalize(statement);
+        (void)hfd_sqlite.finalize(statement);
         return r;
 }
 
@@ -186,10 +186,10 @@ static void check_last(struct check *check, const char *key, const struct versio
 /* Whether the column has a key of a type and size that a store writes. */
 static bool is_key(sqlite3_stmt *statement, int column) {
         /* Before the text is asked for, which turns a BLOB into one. */
-        if (sqlite3_column_type(statement, column) != SQLITE_TEXT)
+        if (hfd_sqlite.column_type(statement, column) != SQLITE_TEXT)
                 return false;
-        const char *key = (const char *)sqlite3_column_text(statement, column);
-        size_t n = (size_t)sqlite3_column_bytes(statement, column);
+        const char *key = (const char *)hfd_sqlite.column_text(statement, column);
+        size_t n = (size_t)hfd_sqlite.column_bytes(statement, column);
 
         return key && n > 0 && n < HFD_KEY_MAX && strlen(key) == n;
 }
@@ -203,14 +203,14 @@ static int check_versions(struct check *check, struct hf_status *reterr_status) 
         char key[HFD_KEY_MAX] = "";
         int step;
 
-        if (sqlite3_prepare_v2(check->db, text, -1, &statement, NULL) != SQLITE_OK)
+        if (hfd_sqlite.prepare_v2(check->db, text, -1, &statement, NULL) != SQLITE_OK)
                 return hfd_sqlite_plain_fail(check->db, check->path, reterr_status);
-        while ((step = sqlite3_step(statement)) == SQLITE_ROW) {
-                const char *type = (const char *)sqlite3_column_text(statement, 4);
+        while ((step = hfd_sqlite.step(statement)) == SQLITE_ROW) {
+                const char *type = (const char *)hfd_sqlite.column_text(statement, 4);
 
-                version = (struct version){.id = sqlite3_column_int64(statement, 1),
-                                           .previous = sqlite3_column_int64(statement, 2),
-                                           .created = sqlite3_column_int64(statement, 3),
+                version = (struct version){.id = hfd_sqlite.column_int64(statement, 1),
+                                           .previous = hfd_sqlite.column_int64(statement, 2),
+                                           .created = hfd_sqlite.column_int64(statement, 3),
                                            .is_deletion = type && strcmp(type, "null") == 0};
                 if (!is_key(statement, 0) ||
                     (!version.is_deletion && type && strcmp(type, "blob") != 0)) {
@@ -220,7 +220,7 @@ static int check_versions(struct check *check, struct hf_status *reterr_status) 
                               version.id);
                         continue;
                 }
-                const char *next = (const char *)sqlite3_column_text(statement, 0);
+                const char *next = (const char *)hfd_sqlite.column_text(statement, 0);
                 bool same = strcmp(next, key) == 0;
                 if (key[0] && !same)
                         check_last(check, key, &before);
@@ -232,7 +232,7 @@ static int check_versions(struct check *check, struct hf_status *reterr_status) 
                 check_last(check, key, &before);
         int r = step == SQLITE_DONE ? 0
                                     : hfd_sqlite_plain_fail(check->db, check->path, reterr_status);
-        (void)sqlite3_finalize(statement);
+        (void)hfd_sqlite.finalize(statement);
         return r;
 }
 
@@ -261,7 +261,7 @@ int hfd_sqlite_check(const char *path, struct hfd_sqlite_faults *faults,
                 r = fault_or_fail(&check, r, &status);
         else
                 r = check_open(&check, &status);
-        (void)sqlite3_close(check.db);
+        (void)hfd_sqlite_close(check.db);
         if (r != 0)
                 *reterr_status = status;
         return r;

@@ -24,7 +24,7 @@ int hfd_sqlite_plain_fail(sqlite3 *db, const char *path, struct hf_status *reter
 
         if (!db)
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
-        switch (sqlite3_errcode(db) & 0xff) {
+        switch (hfd_sqlite.errcode(db) & 0xff) {
         case SQLITE_NOTADB:
         case SQLITE_ERROR: /* a table is missing */
         case SQLITE_CORRUPT: r = HF_E_INVALID; break;
@@ -33,14 +33,14 @@ int hfd_sqlite_plain_fail(sqlite3 *db, const char *path, struct hf_status *reter
         case SQLITE_FULL: r = -ENOSPC; break;
         case SQLITE_NOMEM: r = -ENOMEM; break;
         case SQLITE_READONLY: r = -EROFS; break;
-        default: r = sqlite3_system_errno(db) == ENOSPC ? -ENOSPC : -EIO;
+        default: r = hfd_sqlite.system_errno(db) == ENOSPC ? -ENOSPC : -EIO;
         }
-        return hf_fail(reterr_status, r, "%s: %s", path, sqlite3_errmsg(db));
+        return hf_fail(reterr_status, r, "%s: %s", path, hfd_sqlite.errmsg(db));
 }
 
 int hfd_sqlite_plain_exec(sqlite3 *db, const char *path, const char *text,
                           struct hf_status *reterr_status) {
-        return sqlite3_exec(db, text, NULL, NULL, NULL) == SQLITE_OK
+        return hfd_sqlite.exec(db, text, NULL, NULL, NULL) == SQLITE_OK
                        ? 0
                        : hfd_sqlite_plain_fail(db, path, reterr_status);
 }
@@ -51,14 +51,14 @@ int hfd_sqlite_plain_number(sqlite3 *db, const char *path, const char *text, int
         int step, r = 0;
 
         *ret_number = 0;
-        if (sqlite3_prepare_v2(db, text, -1, &statement, NULL) != SQLITE_OK)
+        if (hfd_sqlite.prepare_v2(db, text, -1, &statement, NULL) != SQLITE_OK)
                 return hfd_sqlite_plain_fail(db, path, reterr_status);
-        step = sqlite3_step(statement);
+        step = hfd_sqlite.step(statement);
         if (step == SQLITE_ROW)
-                *ret_number = sqlite3_column_int64(statement, 0);
+                *ret_number = hfd_sqlite.column_int64(statement, 0);
         else if (step != SQLITE_DONE)
                 r = hfd_sqlite_plain_fail(db, path, reterr_status);
-        (void)sqlite3_finalize(statement);
+        (void)hfd_sqlite.finalize(statement);
         return r;
 }
 
@@ -107,6 +107,9 @@ int hfd_sqlite_plain_open(const char *path, enum hfd_sqlite_plain_mode mode, sql
         if (access(path, F_OK) != 0)
                 return hf_fail(reterr_status, errno == ENOENT ? HF_E_NOT_FOUND : -errno, "%s: %s",
                                path, strerror(errno));
+        r = hfd_sqlite_load(reterr_status);
+        if (r != 0)
+                return r;
         if (hfd_sqlite_open_file(path, flags | SQLITE_OPEN_NOMUTEX, ret_db) != SQLITE_OK)
                 r = hfd_sqlite_plain_fail(*ret_db, path, reterr_status);
         /* The lock is taken by the first read, so it must be asked for before that. */
@@ -115,11 +118,11 @@ int hfd_sqlite_plain_open(const char *path, enum hfd_sqlite_plain_mode mode, sql
                                           "PRAGMA locking_mode=EXCLUSIVE; PRAGMA synchronous=FULL",
                                           reterr_status);
         if (r == 0)
-                (void)sqlite3_busy_timeout(*ret_db, BUSY_TIMEOUT_MSEC);
+                (void)hfd_sqlite.busy_timeout(*ret_db, BUSY_TIMEOUT_MSEC);
         if (r == 0)
                 r = check_owner(*ret_db, path, reterr_status);
         if (r != 0) {
-                (void)sqlite3_close(*ret_db);
+                (void)hfd_sqlite_close(*ret_db);
                 *ret_db = NULL;
         }
         return r;

@@ -44,7 +44,7 @@ static int remove_old(sqlite3 *db, const char *path, struct hfd_sqlite_shrunk *s
 
         if (r != 0)
                 return r;
-        int64_t before = sqlite3_total_changes64(db);
+        int64_t before = hfd_sqlite.total_changes64(db);
         r = hfd_sqlite_plain_exec(db, path,
                                   "DELETE FROM versions WHERE id IN (SELECT previous FROM "
                                   "versions)",
@@ -54,7 +54,7 @@ static int remove_old(sqlite3 *db, const char *path, struct hfd_sqlite_shrunk *s
                        revision * HFD_TXN_MAX);
         if (r == 0)
                 r = hfd_sqlite_plain_exec(db, path, text, reterr_status);
-        shrunk->n_removed = (uint64_t)(sqlite3_total_changes64(db) - before);
+        shrunk->n_removed = (uint64_t)(hfd_sqlite.total_changes64(db) - before);
         shrunk->revision = (uint64_t)revision;
         if (r == 0 && revision > 0)
                 r = hfd_sqlite_plain_set(db, path, "compacted", revision, reterr_status);
@@ -83,6 +83,6 @@ int hfd_sqlite_shrink(const char *path, struct hfd_sqlite_shrunk *ret_shrunk,
                                           "PRAGMA incremental_vacuum; PRAGMA "
                                           "wal_checkpoint(TRUNCATE)",
                                           reterr_status);
-        (void)sqlite3_close(db);
+        (void)hfd_sqlite_close(db);
         return r == 0 ? size_of(path, &ret_shrunk->n_bytes_after, reterr_status) : r;
 }

@@ -29,7 +29,7 @@ static bool is_letter(char c) {
                c == '_';
 }
 
-/* What stands for the characters at *name, of which *ret_n are replaced. NULL: nothing does. */
+/* Returns the text that replaces the first *ret_n characters of name. NULL: the first one stays. */
 static const char *replacement(const char *name, size_t *ret_n) {
         *ret_n = 1;
         if (name[0] == '_' && name[1] == '_') {

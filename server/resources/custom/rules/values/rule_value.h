@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Values of expressions made of JSON. Thread: any; the arena's owner. */
+/* Makes the values of expressions from JSON. Thread: the arena's owner. */
 #include "cel/value.h"
 
 struct hf__arena;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Finds for the children of a new value the children of the old one that they replace. Members
- * correspond by key, elements of a list of type map by their keys, other elements not at all.
+ * Finds, for each child of a new value, the child of the old value that it replaces. Members
+ * correspond by key, and elements of a list of type map by their keys. Other elements replace none.
  * Thread: owner only.
  */
 #include "base/json_index.h"

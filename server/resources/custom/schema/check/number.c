@@ -82,12 +82,21 @@ static bool is_in_range(const struct number *number, double value, const char *w
         return false;
 }
 
+/* The nearest whole number. Neither round nor fmax is used here: for them alone the program would
+ * load libm. */
+static double nearest_whole(double value) {
+        if (!(fabs(value) < 0x1p52)) /* it is one already, or no number */
+                return value;
+        return (double)(int64_t)(value + (value < 0 ? -0.5 : 0.5));
+}
+
 static bool is_multiple(const struct number *number, double factor, bool exact) {
         if (number->is_integer && exact)
                 return number->integer % cut(factor) == 0;
         double quotient = factor < 1 ? 1 / factor * number->real : number->real / factor;
-        double nearest = round(quotient), gap = fabs(quotient - nearest);
-        return gap == 0 || gap < 1e-9 * fmax(fabs(quotient), 1);
+        double nearest = nearest_whole(quotient), gap = fabs(quotient - nearest);
+        double size = fabs(quotient) > 1 ? fabs(quotient) : 1;
+        return gap == 0 || gap < 1e-9 * size;
 }
 
 static bool check_multiple(const struct number *number, const struct hfd_custom_limit *limit) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Formats of the network: URIs, e-mail addresses, names of hosts, addresses. They follow Go's
- * parsers. Of an e-mail address comments are not understood; of names of hosts every character
- * outside of ASCII counts as a letter.
+ * parsers, but comments in e-mail addresses are not understood, and in names of hosts every
+ * character outside of ASCII counts as a letter.
  */
 #include <arpa/inet.h>
 #include <ctype.h>

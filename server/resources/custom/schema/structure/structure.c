@@ -2,8 +2,8 @@
 /*
  * Paths, causes and members for the rules.
  *
- * Invariant: looking up every member of one object in another one takes no quadratic time, because
- * the objects come from clients.
+ * Invariant: looking up every member of one object in another one does not take quadratic time,
+ * because the objects come from clients.
  */
 #include "server/resources/custom/schema/structure/structure.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of volumes. Not all types have rules: of the others, such as those of vendors, only the
- * number of sources is checked. The texts are wire format.
+ * The rules of volumes. Some types, such as those of single vendors, have no rules of their own;
+ * then it is only checked that the volume has one source. Clients see the texts, which are those of
+ * kube-apiserver.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 
 /* ---- paths ---- */
 
+/* Whether a segment of the path is "..". */
 static bool has_backsteps(const char *path) {
         for (const char *at = path; (at = strstr(at, "..")) != NULL; at += 2)
                 if ((at == path || at[-1] == '/') && (at[2] == '\0' || at[2] == '/'))

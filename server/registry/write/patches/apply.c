@@ -6,7 +6,7 @@
  * a newer version. A conflict with other managers on an old version may be none on the newest, so
  * it is sent only if the current version is fresh.
  */
-#include "server/registry/write/apply.h"
+#include "server/registry/write/patches/apply.h"
 
 #include <assert.h>
 #include <errno.h>

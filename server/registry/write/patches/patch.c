@@ -6,7 +6,7 @@
  * a newer version of the object. A patch that fails on an old version may succeed on the newest, so
  * an error that depends on the object is sent only if the current version is fresh.
  */
-#include "server/registry/write/patch.h"
+#include "server/registry/write/patches/patch.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -16,8 +16,8 @@
 #include "server/patch/json_patch.h"
 #include "server/patch/merge_patch.h"
 #include "server/patch/strategic_patch.h"
-#include "server/registry/write/apply.h"
 #include "server/registry/write/body.h"
+#include "server/registry/write/patches/apply.h"
 #include "server/registry/write/reply.h"
 
 /* Handles a patch that could not be applied: responds, or refetches if current is not fresh. */

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Keeps the small blocks of freed JSON values. json_blocks.h says for whom.
+ *
+ * A block comes from malloc, and its size is malloc's. So it can be freed anywhere, and nothing but
+ * the lists below tells a block that was kept from a new one. Each list has blocks of one size, and
+ * a block is linked through its own first bytes.
+ *
+ * Invariant: a list has at most KEPT_MAX blocks, so that a large value leaves no more than a small
+ * one.
+ */
+#include "base/json_blocks.h"
+
+#include <malloc.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "base/json_item.h"
+
+/* glibc's blocks have 24, 40, 56, 72 usable bytes and so on. A node of cJSON takes the largest of
+ * these four; nearly all keys and texts take the smaller ones. */
+#define SIZE_MIN   24
+#define SIZE_STEP  16
+#define N_SIZES    4
+#define SIZE_LIMIT (SIZE_MIN + (N_SIZES - 1) * SIZE_STEP)
+#define KEPT_MAX   128
+
+_Static_assert(sizeof(cJSON) <= SIZE_LIMIT, "a node must fit into a block that is kept");
+
+struct block {
+        struct block *next;
+};
+
+struct kept {
+        struct block *first;
+        unsigned n;
+};
+
+/* One variable, so that a function finds it once. */
+static _Thread_local struct {
+        bool is_active; /* between begin and end */
+        struct kept lists[N_SIZES];
+} mine;
+
+static void *allocate(size_t n) {
+        size_t i = n <= SIZE_MIN ? 0 : (n - SIZE_MIN + SIZE_STEP - 1) / SIZE_STEP;
+
+        if (i >= N_SIZES || !mine.lists[i].first)
+                return malloc(n);
+        struct kept *list = &mine.lists[i];
+        struct block *block = list->first;
+        list->first = block->next;
+        list->n--;
+        return block;
+}
+
+static void release(void *memory) {
+        /* Only exact sizes, so that this is also right for another malloc than glibc's. */
+        size_t n = mine.is_active && memory ? malloc_usable_size(memory) - SIZE_MIN : 1;
+
+        if (n % SIZE_STEP != 0 || n > SIZE_LIMIT - SIZE_MIN ||
+            mine.lists[n / SIZE_STEP].n >= KEPT_MAX) {
+                free(memory);
+                return;
+        }
+        struct kept *list = &mine.lists[n / SIZE_STEP];
+        struct block *block = memory;
+        block->next = list->first;
+        list->first = block;
+        list->n++;
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define IS_SANITIZED true
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
+        __has_feature(memory_sanitizer)
+#define IS_SANITIZED true
+#endif
+#endif
+#ifndef IS_SANITIZED
+#define IS_SANITIZED false
+#endif
+
+void hf__json_blocks_init(void) {
+        cJSON_Hooks hooks = {.malloc_fn = allocate, .free_fn = release};
+
+        if (!IS_SANITIZED)
+                cJSON_InitHooks(&hooks);
+}
+
+void hf__json_blocks_begin(void) { mine.is_active = true; }
+
+void hf__json_blocks_end(void) {
+        mine.is_active = false;
+        for (size_t i = 0; i < N_SIZES; i++) {
+                while (mine.lists[i].first) {
+                        struct block *block = mine.lists[i].first;
+
+                        mine.lists[i].first = block->next;
+                        free(block);
+                }
+                mine.lists[i].n = 0;
+        }
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Recognizes texts that need none of the parser's careful checks. For base/json*.c only. Pure. */
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * Whether the text has no escape, no character that is not allowed where it is, is nested at most
+ * depth_max deep, and has only whole numbers that a double holds exactly. Most texts are
+ * plain. It may still not be JSON: true means that what cJSON accepts of it, it reads correctly.
+ */
+bool hf__json_is_plain(const char *data, size_t n, size_t depth_max);

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The request about which expressions decide. Everything is borrowed. Thread: owner only. */
+struct hf__json;
+struct hfd_admission_attributes;
+struct hfd_resource;
+
+/* What the variables stand for. JSON that is NULL is null. */
+struct hfd_expression_input {
+        const struct hfd_admission_attributes *of;
+        /* The resource in the version that the rules have matched, and its kind. */
+        const struct hfd_resource *resource, *kind;
+        const struct hf__json *object, *old, *options, *namespace_object, *params;
+};

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Evaluates expressions of admission.
+ *
+ * Invariants: each variable of the policy is evaluated once at most, when it is first read, and
+ * costs nothing afterwards. An expression that reads one is suspended on the stack, so the levels
+ * of all suspended expressions are counted, and limited.
+ */
+#include "server/admission/expressions/expression_run.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include <holdfast/error.h>
+
+#include "base/strbuf.h"
+#include "cel/cel.h"
+#include "server/admission/expressions/request_value.h"
+#include "server/admission/expressions/rights.h"
+#include "server/resources/custom/rules/values/rule_value.h"
+
+#define BUDGET_TEXT                                                                                \
+        "validation failed due to running out of cost budget, no further validation rules will "   \
+        "be run"
+
+struct hfd_expression_memo {
+        bool known;
+        struct hf__cel_value value;
+};
+
+void hfd_expression_run_init(struct hfd_expression_run *run, const struct hfd_expressions *set,
+                             const struct hfd_expression_input *input, uint64_t budget) {
+        run->set = set;
+        run->input = input;
+        run->budget = budget;
+        run->allowance = NULL;
+        run->memos = NULL;
+        run->variables_cost = 0;
+        run->depth = 0;
+        memset(run->made, 0, sizeof run->made);
+        hf__arena_init(&run->arena);
+}
+
+void hfd_expression_run_done(struct hfd_expression_run *run) { hf__arena_deinit(&run->arena); }
+
+/* ---- the values of variables ---- */
+
+static struct hf__cel_value json_value(struct hfd_expression_run *run,
+                                       const struct hf__json *json) {
+        return json ? hfd_rule_value(&run->arena, NULL, json) : hf__cel_null();
+}
+
+/* Evaluates a variable of the policy. The costs are charged to the expression that reads it. */
+static struct hf__cel_value eval_variable(struct hfd_expression_run *run,
+                                          const struct hfd_expression_variable *variable) {
+        struct hf__strbuf message = {.max = 400};
+        struct hf__cel_value value;
+        char *text = NULL;
+
+        if (!variable->expression->program) {
+                hf__strbuf_printf(&message,
+                                  "composited variable \"%.100s\" fails to compile: %.200s",
+                                  variable->name, variable->expression->error);
+        } else {
+                if (hfd_expression_eval(run, variable->expression, &value, NULL) == 0)
+                        return value;
+                hf__strbuf_printf(&message,
+                                  "composited variable \"%.100s\" fails to evaluate: %.200s",
+                                  variable->name, value.as.text);
+        }
+        if (message.error == 0)
+                text = hf__arena_text(&run->arena, message.data, message.n);
+        hf__strbuf_done(&message);
+        return hf__cel_error_text(text ? text : "out of memory");
+}
+
+static bool find_variable(const struct hf__cel_map *map, struct hf__cel_value key,
+                          struct hf__cel_value *ret_value) {
+        /* The map belongs to one run, and one thread has it, so that it may remember. */
+        struct hfd_expression_run *run = (struct hfd_expression_run *)(uintptr_t)map->data;
+        const struct hfd_expression_variable *variable;
+        const struct hfd_expression_variable *all;
+        struct hfd_expression_memo *memo;
+        size_t n;
+
+        if (key.kind != HF__CEL_STRING)
+                return false;
+        variable = hfd_expressions_variable(run->set, key.as.text, key.n);
+        if (!variable)
+                return false;
+        all = hfd_expressions_variables(run->set, &n);
+        memo = &run->memos[variable - all];
+        if (!memo->known) {
+                memo->value = eval_variable(run, variable);
+                memo->known = true;
+        }
+        *ret_value = memo->value;
+        return true;
+}
+
+static struct hf__cel_entry variable_at(const struct hf__cel_map *map, size_t i) {
+        struct hfd_expression_run *run = (struct hfd_expression_run *)(uintptr_t)map->data;
+        const struct hfd_expression_variable *all;
+        struct hf__cel_entry entry;
+        size_t n;
+
+        all = hfd_expressions_variables(run->set, &n);
+        entry.key = hf__cel_string(all[i].name, strlen(all[i].name));
+        (void)find_variable(map, entry.key, &entry.value);
+        return entry;
+}
+
+static struct hf__cel_value variables_value(struct hfd_expression_run *run) {
+        size_t n;
+
+        (void)hfd_expressions_variables(run->set, &n);
+        run->memos = hf__arena_alloc(&run->arena, (n + 1) * sizeof *run->memos);
+        if (!run->memos)
+                return hf__cel_null();
+        memset(run->memos, 0, (n + 1) * sizeof *run->memos);
+        run->variables =
+                (struct hf__cel_map){.n = n, .at = variable_at, .find = find_variable, .data = run};
+        return hf__cel_map_value(&run->variables);
+}
+
+static struct hf__cel_value make_value(struct hfd_expression_run *run,
+                                       enum hfd_expression_slot slot) {
+        const struct hfd_expression_input *input = run->input;
+
+        switch (slot) {
+        case HFD_SLOT_OBJECT: return json_value(run, input->object);
+        case HFD_SLOT_OLD_OBJECT: return json_value(run, input->old);
+        case HFD_SLOT_NAMESPACE_OBJECT:
+                return hfd_namespace_value(&run->arena, input->namespace_object);
+        case HFD_SLOT_REQUEST: return hfd_request_value(&run->arena, input);
+        case HFD_SLOT_PARAMS: return json_value(run, input->params);
+        case HFD_SLOT_AUTHORIZER: return hfd_rights_value(&run->arena, &run->authorizer, input);
+        case HFD_SLOT_REQUEST_RESOURCE:
+                return hfd_rights_resource_value(&run->arena, &run->authorizer, input);
+        case HFD_SLOT_VARIABLES: return variables_value(run);
+        case HFD_SLOTS_OF_EXPRESSION: break;
+        }
+        return hf__cel_null();
+}
+
+/* ---- expressions ---- */
+
+/* Charges what an expression and its variables have cost. false: the budget is spent. */
+static bool pay(struct hfd_expression_run *run, uint64_t cost) {
+        if (cost > run->budget) {
+                run->budget = 0;
+                return false;
+        }
+        run->budget -= cost;
+        return true;
+}
+
+/* Whether the cost is within the allowance of the request; if so, it is taken from it. */
+static bool is_allowed(struct hfd_expression_run *run, uint64_t cost) {
+        struct hfd_expression_allowance *allowance = run->allowance;
+
+        if (!allowance)
+                return true;
+        if (cost > allowance->left || allowance->spent) {
+                allowance->spent = true;
+                return false;
+        }
+        allowance->left -= cost;
+        return true;
+}
+
+static int evaluate(struct hfd_expression_run *run, const struct hfd_expression *expression,
+                    struct hf__cel_value *ret_value) {
+        struct hf__cel_limits limits = {.cost = HFD_EXPRESSION_COST};
+        uint64_t cost = 0;
+        int r;
+
+        if (!is_allowed(run, 0))
+                return -EDQUOT;
+        /* 0 would be the default. */
+        if (run->allowance && run->allowance->left < limits.cost)
+                limits.cost = run->allowance->left + 1;
+
+        for (unsigned i = 0; i < HFD_SLOTS_OF_EXPRESSION; i++)
+                if (!run->made[i] && hf__cel_program_uses(expression->program, i)) {
+                        run->values[i] = make_value(run, i);
+                        run->made[i] = true;
+                }
+        if (run->arena.failed)
+                return -ENOMEM;
+        run->depth += expression->depth;
+        r = hf__cel_eval(expression->program, run->values, &limits, &run->arena, ret_value, &cost);
+        run->depth -= expression->depth;
+        if (run->arena.failed)
+                return -ENOMEM;
+        if (!is_allowed(run, cost))
+                return -EDQUOT;
+        /* Of a variable, the expression that reads it pays in the end. */
+        if (run->depth > 0) {
+                run->variables_cost += cost;
+                return r;
+        }
+        cost += run->variables_cost;
+        run->variables_cost = 0;
+        if (!pay(run, cost))
+                return -EDQUOT;
+        return r;
+}
+
+int hfd_expression_eval(struct hfd_expression_run *run, const struct hfd_expression *expression,
+                        struct hf__cel_value *ret_value, struct hf__strbuf *reterr_message) {
+        int r;
+
+        *ret_value = hf__cel_error_text("it does not compile");
+        if (!expression->program) {
+                if (reterr_message)
+                        hf__strbuf_printf(reterr_message, "compilation error: %s",
+                                          expression->error);
+                return HF_E_INVALID;
+        }
+        if (run->depth + expression->depth > HFD_EXPRESSION_DEPTH_SUM) {
+                *ret_value = hf__cel_error_text("the variables depend on too many others");
+                r = HF_E_INVALID;
+        } else {
+                r = evaluate(run, expression, ret_value);
+        }
+        if (r == -EDQUOT) {
+                if (reterr_message)
+                        hf__strbuf_puts(reterr_message, BUDGET_TEXT);
+                return HF_E_TOO_LARGE;
+        }
+        if (r <= 0)
+                return r;
+        if (reterr_message)
+                hf__strbuf_printf(reterr_message, "expression '%s' resulted in error: %s",
+                                  expression->text, ret_value->as.text);
+        return HF_E_INVALID;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Evaluates expressions of admission for one request. A run has the values of the variables, which
+ * are made when an expression first needs them, and the budget, which its expressions share.
+ *
+ * Owner: the caller keeps all that the input points to, the set and the run itself alive, and at
+ * one place. Thread: owner only; it may move from thread to thread. Blocks: never. Stack: at most
+ * HFD_CUSTOM_RULES_STACK bytes.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "cel/authorizer.h"
+#include "cel/value.h"
+#include "server/admission/expressions/expression_input.h"
+#include "server/resources/expressions/expressions.h"
+
+struct hf__strbuf;
+
+/* What an evaluation of one expression may cost, one of all expressions of a policy with a
+ * binding, and of all matchConditions; as in Kubernetes. */
+#define HFD_EXPRESSION_COST      UINT64_C(1000000)
+#define HFD_EXPRESSIONS_BUDGET   UINT64_C(10000000)
+#define HFD_MATCH_BUDGET         UINT64_C(2500000)
+#define HFD_EXPRESSION_DEPTH_SUM 240 /* levels of expressions that variables nest */
+
+struct hfd_expression_memo;
+
+/* What all runs of a request may cost on a thread that serves other requests, too. More: all
+ * further evaluations fail, `spent` is set, and the caller begins again on another thread. */
+struct hfd_expression_allowance {
+        uint64_t left;
+        bool spent;
+};
+
+struct hfd_expression_run {
+        const struct hfd_expressions *set;
+        const struct hfd_expression_input *input;
+        uint64_t budget;                            /* what is left */
+        struct hfd_expression_allowance *allowance; /* the caller's; NULL: there is none */
+        struct hf__arena arena;
+        struct hf__cel_value values[HFD_SLOTS_OF_EXPRESSION];
+        bool made[HFD_SLOTS_OF_EXPRESSION];
+        struct hf__cel_authorizer authorizer;
+        struct hf__cel_map variables;
+        struct hfd_expression_memo *memos; /* of each variable; of the arena */
+        uint64_t variables_cost;           /* of variables since the last expression began */
+        unsigned depth;                    /* of the expressions that are being evaluated */
+};
+
+void hfd_expression_run_init(struct hfd_expression_run *run, const struct hfd_expressions *set,
+                             const struct hfd_expression_input *input, uint64_t budget);
+void hfd_expression_run_done(struct hfd_expression_run *run);
+
+/*
+ * Evaluates an expression of the set. The value lives as long as the run. 0; HF_E_INVALID: it does
+ * not compile, or its evaluation has failed; HF_E_TOO_LARGE: the budget is spent, and no further
+ * expression may be evaluated; then reterr_message has the words of kube-apiserver appended. Or
+ * -ENOMEM.
+ */
+int hfd_expression_eval(struct hfd_expression_run *run, const struct hfd_expression *expression,
+                        struct hf__cel_value *ret_value, struct hf__strbuf *reterr_message);

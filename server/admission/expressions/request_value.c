@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Makes the values of request and namespaceObject.
+ *
+ * Invariant: fields that are empty are left out where Kubernetes' JSON leaves them out, so that
+ * has() says the same.
+ */
+#include "server/admission/expressions/request_value.h"
+
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "server/admission/admission.h"
+#include "server/admission/expressions/expression_input.h"
+#include "server/auth/user.h"
+#include "server/resources/custom/rules/values/rule_value.h"
+#include "server/resources/resource.h"
+
+#define FIELDS_MAX 16
+
+/* A map that is being filled with at most FIELDS_MAX entries. */
+struct fields {
+        struct hf__arena *arena;
+        struct hf__cel_entry *entries;
+        size_t n;
+};
+
+static bool fields_init(struct fields *fields, struct hf__arena *arena) {
+        *fields = (struct fields){.arena = arena};
+        fields->entries = hf__arena_alloc(arena, FIELDS_MAX * sizeof *fields->entries);
+        return fields->entries != NULL;
+}
+
+static void put(struct fields *fields, const char *name, struct hf__cel_value value) {
+        if (fields->n < FIELDS_MAX)
+                fields->entries[fields->n++] =
+                        (struct hf__cel_entry){hf__cel_string(name, strlen(name)), value};
+}
+
+static struct hf__cel_value text(const char *value) { return hf__cel_string(value, strlen(value)); }
+
+/* Puts a text, unless it is empty. */
+static void put_text(struct fields *fields, const char *name, const char *value) {
+        if (value[0])
+                put(fields, name, text(value));
+}
+
+static struct hf__cel_value map_value(struct hf__arena *arena, const struct hf__cel_entry *entries,
+                                      size_t n) {
+        struct hf__cel_map *map = hf__arena_alloc(arena, sizeof *map);
+
+        if (!map)
+                return hf__cel_null();
+        *map = (struct hf__cel_map){.n = n, .entries = entries};
+        return hf__cel_map_value(map);
+}
+
+static struct hf__cel_value list_value(struct hf__arena *arena, const struct hf__cel_value *items,
+                                       size_t n) {
+        struct hf__cel_list *list = hf__arena_alloc(arena, sizeof *list);
+
+        if (!list)
+                return hf__cel_null();
+        *list = (struct hf__cel_list){.n = n, .items = items};
+        return hf__cel_list_value(list);
+}
+
+static struct hf__cel_value three(struct hf__arena *arena, const struct hfd_resource *resource,
+                                  const char *name, const char *value) {
+        struct fields fields;
+
+        if (!fields_init(&fields, arena))
+                return hf__cel_null();
+        put(&fields, "group", text(resource->group));
+        put(&fields, "version", text(resource->version));
+        put(&fields, name, text(value));
+        return map_value(arena, fields.entries, fields.n);
+}
+
+static struct hf__cel_value groups_value(struct hf__arena *arena,
+                                         const struct hfd_subject *subject) {
+        struct hf__cel_value *items =
+                hf__arena_alloc(arena, (subject->n_groups + 1) * sizeof *items);
+
+        if (!items)
+                return hf__cel_null();
+        for (size_t i = 0; i < subject->n_groups; i++)
+                items[i] = text(subject->groups[i]);
+        return list_value(arena, items, subject->n_groups);
+}
+
+/* The values of one key of extra. */
+static struct hf__cel_value extra_values(struct hf__arena *arena, const struct hfd_requester *user,
+                                         const char *wanted, struct hf__cel_value *items) {
+        size_t n = 0;
+
+        for (const char *key = user->extra; key < user->extra + user->n_extra;) {
+                const char *value = key + strlen(key) + 1;
+
+                if (strcmp(key, wanted) == 0)
+                        items[n++] = text(value);
+                key = value + strlen(value) + 1;
+        }
+        return list_value(arena, items, n);
+}
+
+static struct hf__cel_value extra_value(struct hf__arena *arena, const struct hfd_requester *user) {
+        /* Keys and values end with a NUL each, so that there are at most half as many pairs. */
+        size_t max = user->n_extra / 2;
+        struct hf__cel_entry *entries = hf__arena_alloc(arena, (max + 1) * sizeof *entries);
+        size_t n = 0;
+
+        if (!entries)
+                return hf__cel_null();
+        for (const char *key = user->extra; key < user->extra + user->n_extra;) {
+                const char *value = key + strlen(key) + 1;
+                bool known = false;
+
+                for (size_t i = 0; i < n; i++)
+                        known = known || strcmp(entries[i].key.as.text, key) == 0;
+                if (!known) {
+                        struct hf__cel_value *items =
+                                hf__arena_alloc(arena, (max + 1) * sizeof *items);
+
+                        if (!items)
+                                return hf__cel_null();
+                        entries[n].key = text(key);
+                        entries[n++].value = extra_values(arena, user, key, items);
+                }
+                key = value + strlen(value) + 1;
+        }
+        return map_value(arena, entries, n);
+}
+
+static struct hf__cel_value user_value(struct hf__arena *arena, const struct hfd_requester *user) {
+        static const char *const groups[] = {HFD_GROUP_MASTERS, "system:authenticated"};
+        static const struct hfd_subject server = {"system:apiserver", groups, 2};
+        const struct hfd_subject *subject = user ? &user->subject : &server;
+        struct fields fields;
+
+        if (!fields_init(&fields, arena))
+                return hf__cel_null();
+        put_text(&fields, "username", subject->name);
+        if (user)
+                put_text(&fields, "uid", user->uid ? user->uid : "");
+        if (subject->n_groups > 0)
+                put(&fields, "groups", groups_value(arena, subject));
+        if (user && user->n_extra > 0)
+                put(&fields, "extra", extra_value(arena, user));
+        return map_value(arena, fields.entries, fields.n);
+}
+
+struct hf__cel_value hfd_request_value(struct hf__arena *arena,
+                                       const struct hfd_expression_input *input) {
+        const struct hfd_admission_attributes *of = input->of;
+        struct fields fields;
+
+        if (!fields_init(&fields, arena))
+                return hf__cel_null();
+        put(&fields, "uid", text(""));
+        put(&fields, "kind", three(arena, input->kind, "kind", input->kind->kind));
+        put(&fields, "resource",
+            three(arena, input->resource, "resource", input->resource->plural));
+        put_text(&fields, "subResource", of->subresource);
+        put(&fields, "requestKind", three(arena, of->kind, "kind", of->kind->kind));
+        put(&fields, "requestResource",
+            three(arena, of->resource, "resource", of->resource->plural));
+        put_text(&fields, "requestSubResource", of->subresource);
+        put_text(&fields, "name", of->name);
+        put_text(&fields, "namespace", of->ns);
+        put(&fields, "operation", text(hfd_admission_operation_name(of->operation)));
+        put(&fields, "userInfo", user_value(arena, of->user));
+        put(&fields, "dryRun", hf__cel_bool(of->dry_run));
+        put(&fields, "options",
+            input->options ? hfd_rule_value(arena, NULL, input->options) : hf__cel_null());
+        return map_value(arena, fields.entries, fields.n);
+}
+
+/* The parts of metadata that Kubernetes shows; managedFields and ownerReferences are not. */
+static struct hf__cel_value metadata_value(struct hf__arena *arena, const struct hf__json *json) {
+        static const char *const shown[] = {"name",       "generateName",
+                                            "labels",     "annotations",
+                                            "uid",        "creationTimestamp",
+                                            "generation", "deletionGracePeriodSeconds",
+                                            "finalizers", "deletionTimestamp",
+                                            "namespace",  "resourceVersion"};
+        struct fields fields;
+
+        if (!fields_init(&fields, arena))
+                return hf__cel_null();
+        for (size_t i = 0; i < sizeof shown / sizeof shown[0]; i++) {
+                const struct hf__json *member = hf__json_get(json, shown[i]);
+
+                if (member)
+                        put(&fields, shown[i], hfd_rule_value(arena, NULL, member));
+        }
+        return map_value(arena, fields.entries, fields.n);
+}
+
+struct hf__cel_value hfd_namespace_value(struct hf__arena *arena, const struct hf__json *json) {
+        static const char *const shown[] = {"spec", "status"};
+        struct fields fields;
+
+        if (!json)
+                return hf__cel_null();
+        if (!fields_init(&fields, arena))
+                return hf__cel_null();
+        put(&fields, "metadata", metadata_value(arena, hf__json_get(json, "metadata")));
+        for (size_t i = 0; i < 2; i++) {
+                const struct hf__json *member = hf__json_get(json, shown[i]);
+
+                put(&fields, shown[i],
+                    member ? hfd_rule_value(arena, NULL, member) : map_value(arena, NULL, 0));
+        }
+        return map_value(arena, fields.entries, fields.n);
+}

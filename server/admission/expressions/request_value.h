@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The values of request and namespaceObject. Thread: owner only. */
+#include "cel/value.h"
+
+struct hf__arena;
+struct hf__json;
+struct hfd_expression_input;
+
+/* What a request is, as the AdmissionRequest of a webhook has it. Lives as long as the arena and
+ * the input; the same holds for the other function. If memory is exhausted, the arena has failed.
+ */
+struct hf__cel_value hfd_request_value(struct hf__arena *arena,
+                                       const struct hfd_expression_input *input);
+/* json NULL: null. */
+struct hf__cel_value hfd_namespace_value(struct hf__arena *arena, const struct hf__json *json);

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Matchers. The order of the checks is Kubernetes': an error of a selector counts only if the rules
+ * name the request, so that a webhook that has nothing to do with it cannot make it fail.
+ */
+#include "server/admission/matching/matcher.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "server/cacher/cacher.h"
+#include "server/resources/forms/label_selector.h"
+
+static const struct hf__json *selector_of(const struct hf__json *json, const char *key) {
+        const struct hf__json *selector = hf__json_get(json, key);
+
+        return hfd_label_selector_is_empty(selector) ? NULL : selector;
+}
+
+int hfd_matcher_init(struct hfd_matcher *matcher, const struct hf__json *json) {
+        static const char *const keys[] = {"rules",
+                                           "resourceRules",
+                                           "excludeResourceRules",
+                                           "namespaceSelector",
+                                           "objectSelector",
+                                           "matchPolicy"};
+        int r;
+
+        *matcher = (struct hfd_matcher){.json = hf__json_object()};
+        r = matcher->json ? 0 : -ENOMEM;
+        for (size_t i = 0; r == 0 && i < sizeof keys / sizeof keys[0]; i++) {
+                const struct hf__json *value = hf__json_get(json, keys[i]);
+                if (value)
+                        r = hf__json_add(matcher->json, keys[i], hf__json_dup(value));
+        }
+        const struct hf__json *rules = hf__json_get(matcher->json, "rules");
+        matcher->empty_matches = !rules;
+        if (!rules)
+                rules = hf__json_get(matcher->json, "resourceRules");
+        if (r == 0)
+                r = hfd_rules_new(rules, &matcher->rules);
+        if (r == 0)
+                r = hfd_rules_new(hf__json_get(matcher->json, "excludeResourceRules"),
+                                  &matcher->excluded);
+        if (r != 0) {
+                hfd_matcher_done(matcher);
+                return r;
+        }
+        matcher->ns_selector = selector_of(matcher->json, "namespaceSelector");
+        matcher->object_selector = selector_of(matcher->json, "objectSelector");
+        matcher->equivalent = !hf__json_has_text(matcher->json, "matchPolicy", "Exact");
+        return 0;
+}
+
+void hfd_matcher_done(struct hfd_matcher *matcher) {
+        free(matcher->rules);
+        free(matcher->excluded);
+        hf__json_free(matcher->json);
+        *matcher = (struct hfd_matcher){0};
+}
+
+bool hfd_matcher_may_match(const struct hfd_matcher *matcher,
+                           const struct hfd_admission_attributes *of) {
+        if (matcher->rules->n == 0)
+                return matcher->empty_matches;
+        return hfd_rules_may_match(matcher->rules, of, matcher->equivalent);
+}
+
+/* ---- namespaces ---- */
+
+static bool is_namespace(const struct hfd_admission_attributes *of) {
+        return strcmp(of->resource->plural, "namespaces") == 0;
+}
+
+int hfd_matcher_namespace(const struct hfd_admission_attributes *of, struct hfd_cacher *cacher,
+                          struct hf__json **ret_namespace) {
+        struct hfd_object *object = NULL;
+        bool synced;
+        int r = 0;
+
+        *ret_namespace = NULL;
+        if (*of->ns)
+                object = hfd_cacher_newest(cacher, hfd_resource_namespaces(), of->ns, &synced);
+        if (object && object->bytes) {
+                *ret_namespace = hfd_object_parse(object);
+                r = *ret_namespace ? 0 : -ENOMEM;
+        }
+        hfd_object_unref(object);
+        return r;
+}
+
+static enum hfd_matcher_result select_labels(const struct hf__json *selector,
+                                             const struct hf__json *object) {
+        const struct hf__json *labels = hf__json_path(object, "metadata.labels");
+
+        return hfd_label_selector_matches(selector, labels) ? HFD_MATCHER_YES : HFD_MATCHER_NO;
+}
+
+static enum hfd_matcher_result match_namespace(const struct hfd_matcher *matcher,
+                                               const struct hfd_admission_attributes *of,
+                                               const struct hf__json *object,
+                                               struct hfd_cacher *cacher,
+                                               struct hfd_response *response) {
+        enum hfd_matcher_result result;
+        struct hf__json *ns = NULL;
+
+        if (!matcher->ns_selector || (!*of->ns && !is_namespace(of)))
+                return HFD_MATCHER_YES;
+        /* Of a Namespace that is written, its new labels count. */
+        if (is_namespace(of) && !*of->subresource && object)
+                return select_labels(matcher->ns_selector, object);
+        if (hfd_matcher_namespace(of, cacher, &ns) != 0) {
+                hfd_response_no_memory(response);
+                return HFD_MATCHER_ERROR;
+        }
+        if (!ns) {
+                hfd_response_not_found(response, hfd_resource_namespaces(), of->ns);
+                return HFD_MATCHER_ERROR;
+        }
+        result = select_labels(matcher->ns_selector, ns);
+        hf__json_free(ns);
+        return result;
+}
+
+/* ---- the request ---- */
+
+static bool match_object(const struct hfd_matcher *matcher,
+                         const struct hfd_admission_attributes *of, const struct hf__json *object) {
+        const struct hf__json *selector = matcher->object_selector;
+
+        return !selector || (object && select_labels(selector, object) == HFD_MATCHER_YES) ||
+               (of->old && select_labels(selector, of->old) == HFD_MATCHER_YES);
+}
+
+static const struct hfd_resource *match_rules(const struct hfd_matcher *matcher,
+                                              const struct hfd_admission_attributes *of) {
+        if (hfd_rules_match(matcher->excluded, of, matcher->equivalent))
+                return NULL;
+        if (matcher->rules->n == 0)
+                return matcher->empty_matches ? of->resource : NULL;
+        return hfd_rules_match(matcher->rules, of, matcher->equivalent);
+}
+
+enum hfd_matcher_result hfd_matcher_match(const struct hfd_matcher *matcher,
+                                          const struct hfd_admission_attributes *of,
+                                          const struct hf__json *object, struct hfd_cacher *cacher,
+                                          const struct hfd_resource **ret_as,
+                                          struct hfd_response *response) {
+        *ret_as = match_rules(matcher, of);
+        if (!*ret_as || !match_object(matcher, of, object))
+                return HFD_MATCHER_NO;
+        return match_namespace(matcher, of, object, cacher, response);
+}

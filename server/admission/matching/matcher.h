@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Whether a webhook or a policy applies to a request: rules, excluding rules, and the selectors of
+ * namespaces and objects, with the results of Kubernetes. Compiled once, immutable. Thread: any.
+ * Never blocks.
+ */
+#include "server/admission/admission.h"
+#include "server/admission/matching/rules.h"
+
+struct hfd_matcher {
+        struct hf__json *json; /* owned; the selectors and rules point into it */
+        struct hfd_rules *rules, *excluded;
+        const struct hf__json *ns_selector, *object_selector; /* NULL = empty */
+        bool equivalent;
+        bool empty_matches; /* no rules: everything, as for policies */
+};
+
+/*
+ * json: a webhook (with `rules`), or MatchResources of a policy or binding (with `resourceRules`
+ * and `excludeResourceRules`); it is copied. NULL = MatchResources without anything. 0 or -ENOMEM.
+ */
+int hfd_matcher_init(struct hfd_matcher *matcher, const struct hf__json *json);
+void hfd_matcher_done(struct hfd_matcher *matcher);
+
+/* Whether it may apply, by operation, group, resource and subresource: for `wants`. */
+bool hfd_matcher_may_match(const struct hfd_matcher *matcher,
+                           const struct hfd_admission_attributes *of);
+
+enum hfd_matcher_result {
+        HFD_MATCHER_NO,
+        HFD_MATCHER_YES,
+        HFD_MATCHER_ERROR /* response is the error: its namespace does not exist, or memory ran out
+                           */
+};
+/*
+ * object: the new object; NULL = a delete. *ret_as: the row that a rule has matched, in whose
+ * version the webhook or policy sees the objects; it lives as long as of->resource.
+ */
+enum hfd_matcher_result hfd_matcher_match(const struct hfd_matcher *matcher,
+                                          const struct hfd_admission_attributes *of,
+                                          const struct hf__json *object, struct hfd_cacher *cacher,
+                                          const struct hfd_resource **ret_as,
+                                          struct hfd_response *response);
+/*
+ * The Namespace of the request, of->ns, as an object, which the caller frees. *ret_namespace NULL:
+ * the request has none, or it does not exist. 0 or -ENOMEM. It is read from the cacher.
+ */
+int hfd_matcher_namespace(const struct hfd_admission_attributes *of, struct hfd_cacher *cacher,
+                          struct hf__json **ret_namespace);

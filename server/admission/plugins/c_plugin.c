@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The server's side of <holdfast/admission.h>. Invariant: what a plug-in returns is checked like
+ * what a webhook sends: its code, its texts and its object.
+ */
+#include "server/admission/plugins/c_plugin.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <holdfast/admission.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "base/utf8.h"
+#include "server/auth/trusted_path.h"
+#include "server/auth/user.h"
+
+#define SYSTEM_USER "system:apiserver"
+
+struct hfd_c_plugin {
+        const struct hf_admission *of; /* of the shared object, which is never unloaded */
+};
+
+/* ---- loading ---- */
+
+/* The members of the structs that a plug-in of an older server has must be there. */
+static int check_plugin(const struct hf_admission *of, const char *path,
+                        struct hf_status *reterr_status) {
+        if (!of)
+                return hf_fail(reterr_status, HF_E_INVALID, "%s does not work: see stderr", path);
+        if (of->size < sizeof *of || !of->name || (!of->mutate && !of->validate))
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "%s is no admission plug-in: size, name, or mutate and validate are "
+                               "missing",
+                               path);
+        return 0;
+}
+
+int hfd_c_plugin_load(const char *path, struct hfd_c_plugin **ret_plugin,
+                      struct hf_status *reterr_status) {
+        hf_admission_open_fn open_plugin;
+        const struct hf_admission *of;
+        char by_fd[40];
+        int fd;
+
+        if (*path != '/')
+                return hf_fail(reterr_status, HF_E_INVALID, "%s is not an absolute path", path);
+        int r = hfd_trusted_open(path, HFD_TRUSTED_FILE, &fd, reterr_status);
+        if (r != 0)
+                return r;
+        /* The file that was checked, whatever the path leads to meanwhile. */
+        (void)snprintf(by_fd, sizeof by_fd, "/proc/self/fd/%d", fd);
+        void *library = dlopen(by_fd, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+        const char *reason = library ? NULL : dlerror();
+        (void)close(fd);
+        if (!library)
+                return hf_fail(reterr_status, HF_E_INVALID, "cannot load %s: %s", path,
+                               reason ? reason : "unknown error");
+        *(void **)&open_plugin = dlsym(library, HF_ADMISSION_OPEN);
+        if (!open_plugin)
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "%s is no admission plug-in: it has no function " HF_ADMISSION_OPEN,
+                               path);
+        of = open_plugin();
+        r = check_plugin(of, path, reterr_status);
+        if (r != 0)
+                return r;
+        struct hfd_c_plugin *plugin = malloc(sizeof *plugin);
+        if (!plugin)
+                return hf_fail(reterr_status, -ENOMEM, "%s", hf_strerror(-ENOMEM));
+        plugin->of = of;
+        *ret_plugin = plugin;
+        return 0;
+}
+
+struct hfd_c_plugin *hfd_c_plugin_free(struct hfd_c_plugin *plugin) {
+        free(plugin);
+        return NULL;
+}
+
+/* ---- requests ---- */
+
+static bool wants(void *ctx, const struct hfd_admission_attributes *of) {
+        const struct hf_admission *plugin = ((struct hfd_c_plugin *)ctx)->of;
+
+        return !plugin->wants ||
+               plugin->wants(plugin->ctx, of->resource->group, of->resource->plural,
+                             of->subresource, hfd_admission_operation_name(of->operation));
+}
+
+static void refuse(struct hfd_admission *a, const char *name,
+                   const struct hf_admission_answer *answer) {
+        int code = answer->code < 400 || answer->code > 599 ? 403 : answer->code;
+        struct hfd_response response = {0};
+        char message[800];
+
+        (void)snprintf(message, sizeof message,
+                       "admission plug-in \"%.200s\" denied the request%s%s", name,
+                       answer->message[0] ? ": " : "", answer->message);
+        hfd_response_status(&response, code == 403 ? HF_E_FORBIDDEN : HF_E_INVALID, code,
+                            code == 403 ? "Forbidden" : "", message, NULL);
+        hfd_admission_refuse(a, &response);
+}
+
+/* Takes over the changed object. False: response is the error. */
+static bool take_object(struct hfd_admission *a, const char *name,
+                        const struct hf_admission_answer *answer, struct hfd_response *response) {
+        struct hf__json *object = NULL;
+        char message[300];
+        int r = HF_E_INVALID;
+
+        if (a->object && hf__utf8_valid(answer->object, answer->n_object))
+                r = hf__json_parse(answer->object, answer->n_object, &object, NULL);
+        if (r == 0 && (!hf__json_is_object(object) || hf__json_check_unique(object, NULL) != 0))
+                r = HF_E_INVALID;
+        if (r == 0) {
+                hf__json_free(a->object);
+                a->object = object;
+                return hfd_admission_settle(a, response);
+        }
+        hf__json_free(object);
+        if (r == -ENOMEM) {
+                hfd_response_no_memory(response);
+                return false;
+        }
+        (void)snprintf(message, sizeof message,
+                       "Internal error occurred: the admission plug-in \"%.200s\" has made no "
+                       "object",
+                       name);
+        hfd_response_status(response, HF_E_INVALID, 500, "InternalError", message, NULL);
+        return false;
+}
+
+/* Acts on the answer of a plug-in. */
+static void act(struct hfd_admission *a, const char *name, struct hf_admission_answer *answer) {
+        struct hfd_response response = {0};
+
+        answer->message[sizeof answer->message - 1] = '\0';
+        answer->warning[sizeof answer->warning - 1] = '\0';
+        hfd_admission_warn(a->notes, answer->warning);
+        bool good = answer->refused || a->validating || !answer->object ||
+                    take_object(a, name, answer, &response);
+        free(answer->object);
+        if (!good)
+                hfd_admission_refuse(a, &response);
+        else if (answer->refused)
+                refuse(a, name, answer);
+        else
+                hfd_admission_next(a);
+}
+
+static void ask(struct hfd_c_plugin *plugin, struct hfd_admission *a,
+                void (*function)(void *ctx, const struct hf_admission_request *request,
+                                 struct hf_admission_answer *answer)) {
+        static const char *const masters[] = {"system:masters"};
+        const struct hfd_admission_attributes *of = &a->of;
+        const struct hf__json *old = of->old;
+        struct hf__strbuf object = {0}, old_object = {0};
+        struct hf_admission_answer answer = {.size = sizeof answer};
+        struct hfd_response response = {0};
+
+        hf__json_print(a->object, &object);
+        hf__json_print(old, &old_object);
+        if (object.error != 0 || old_object.error != 0) {
+                hf__strbuf_done(&object);
+                hf__strbuf_done(&old_object);
+                hfd_response_no_memory(&response);
+                hfd_admission_refuse(a, &response);
+                return;
+        }
+        const struct hf_admission_request request =
+                {.size = sizeof request,
+                 .operation = hfd_admission_operation_name(of->operation),
+                 .group = of->resource->group,
+                 .version = of->resource->version,
+                 .resource = of->resource->plural,
+                 .kind = of->kind->kind,
+                 .subresource = of->subresource,
+                 .ns = of->ns,
+                 .name = of->name,
+                 .user = of->user ? of->user->subject.name : SYSTEM_USER,
+                 .groups = of->user ? of->user->subject.groups : masters,
+                 .n_groups = of->user ? of->user->subject.n_groups : 1,
+                 .dry_run = of->dry_run,
+                 .object = a->object ? object.data : NULL,
+                 .old_object = old ? old_object.data : NULL,
+                 .n_object = object.n,
+                 .n_old_object = old_object.n};
+        function(plugin->of->ctx, &request, &answer);
+        hf__strbuf_done(&object);
+        hf__strbuf_done(&old_object);
+        act(a, plugin->of->name, &answer);
+}
+
+static void mutate(void *ctx, struct hfd_admission *a) {
+        struct hfd_c_plugin *plugin = ctx;
+
+        ask(plugin, a, plugin->of->mutate);
+}
+
+static void validate(void *ctx, struct hfd_admission *a) {
+        struct hfd_c_plugin *plugin = ctx;
+
+        ask(plugin, a, plugin->of->validate);
+}
+
+struct hfd_admission_plugin hfd_c_plugin_of_chain(struct hfd_c_plugin *plugin) {
+        return (struct hfd_admission_plugin){.name = plugin->of->name,
+                                             .ctx = plugin,
+                                             .wants = wants,
+                                             .mutate = plugin->of->mutate ? mutate : NULL,
+                                             .validate = plugin->of->validate ? validate : NULL};
+}

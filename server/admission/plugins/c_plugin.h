@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Admission plug-ins from shared objects (<holdfast/admission.h>). Once loaded they stay until the
+ * process ends.
+ */
+#include <holdfast/error.h>
+
+#include "server/admission/admission.h"
+
+struct hfd_c_plugin;
+
+#define HFD_C_PLUGINS_MAX 8
+
+/*
+ * Loads the file, whose path must be absolute. Blocks on files. 0, -ENOMEM, or as hfd_trusted_open:
+ * HF_E_INVALID also if it is no plug-in. reterr_status must not be NULL.
+ */
+int hfd_c_plugin_load(const char *path, struct hfd_c_plugin **ret_plugin,
+                      struct hf_status *reterr_status);
+/* Accepts NULL, returns NULL. */
+struct hfd_c_plugin *hfd_c_plugin_free(struct hfd_c_plugin *plugin);
+/* The plug-in for a chain; it borrows from plugin. */
+struct hfd_admission_plugin hfd_c_plugin_of_chain(struct hfd_c_plugin *plugin);

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Compiles policies and bindings.
+ *
+ * Invariant: what was stored by an older or a newer server may have mistakes that validation
+ * refuses today. They become errors of evaluations, and never make a policy disappear.
+ */
+#include "server/admission/policy/compiled_policy.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <holdfast/error.h>
+
+#include "base/json.h"
+#include "server/resources/object.h"
+
+static const char spaces[] = " \t\n\v\f\r";
+
+static const char *text_of(const struct hf__json *object, const char *name) {
+        const char *text = hf__json_string(object, name);
+
+        return text ? text : "";
+}
+
+static const char *without_spaces(const char *text) { return text + strspn(text, spaces); }
+
+/* What the expressions of a policy have, but for match conditions and messages. */
+static unsigned features_of(const struct hfd_policy *policy) {
+        return HFD_EXPRESSION_VARIABLES | HFD_EXPRESSION_AUTHORIZER |
+               (policy->param_kind ? HFD_EXPRESSION_PARAMS : 0);
+}
+
+static int compile_variables(struct hfd_policy *policy, const struct hf__json *spec) {
+        const struct hfd_expression *expression;
+
+        for (const struct hf__json *m = hf__json_first(hf__json_get(spec, "variables")); m;
+             m = hf__json_next(m)) {
+                int r = hfd_expressions_add_variable(policy->set, text_of(m, "name"),
+                                                     text_of(m, "expression"), &expression);
+
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+static int compile_validations(struct hfd_policy *policy, const struct hf__json *list) {
+        unsigned features = features_of(policy);
+        int r = 0;
+
+        policy->validations = calloc(hf__json_count(list) + 1, sizeof *policy->validations);
+        if (!policy->validations)
+                return -ENOMEM;
+        for (const struct hf__json *m = hf__json_first(list); m && r == 0; m = hf__json_next(m)) {
+                struct hfd_policy_validation *v = &policy->validations[policy->n_validations++];
+                const char *message = text_of(m, "messageExpression");
+
+                v->text = text_of(m, "expression");
+                v->message = text_of(m, "message");
+                v->reason = text_of(m, "reason");
+                if (!v->reason[0])
+                        v->reason = "Invalid";
+                r = hfd_expressions_compile(policy->set, v->text, features, HFD_RESULT_BOOL,
+                                            &v->expression);
+                if (r == 0 && message[0])
+                        r = hfd_expressions_compile(policy->set, message,
+                                                    features & ~HFD_EXPRESSION_AUTHORIZER,
+                                                    HFD_RESULT_STRING, &v->message_expression);
+        }
+        return r;
+}
+
+static int compile_annotations(struct hfd_policy *policy, const struct hf__json *list) {
+        int r = 0;
+
+        policy->annotations = calloc(hf__json_count(list) + 1, sizeof *policy->annotations);
+        if (!policy->annotations)
+                return -ENOMEM;
+        for (const struct hf__json *m = hf__json_first(list); m && r == 0; m = hf__json_next(m)) {
+                struct hfd_policy_annotation *a = &policy->annotations[policy->n_annotations++];
+
+                a->key = text_of(m, "key");
+                a->text = text_of(m, "valueExpression");
+                r = hfd_expressions_compile(policy->set, a->text, features_of(policy),
+                                            HFD_RESULT_STRING_OR_NULL, &a->expression);
+        }
+        return r;
+}
+
+static int compile_mutations(struct hfd_policy *policy, const struct hf__json *list) {
+        int r = 0;
+
+        policy->mutations = calloc(hf__json_count(list) + 1, sizeof *policy->mutations);
+        if (!policy->mutations)
+                return -ENOMEM;
+        for (const struct hf__json *m = hf__json_first(list); m && r == 0; m = hf__json_next(m)) {
+                struct hfd_policy_mutation *mutation = &policy->mutations[policy->n_mutations++];
+                const struct hf__json *change;
+
+                mutation->apply = hf__json_has_text(m, "patchType", "ApplyConfiguration");
+                change = hf__json_get(m, mutation->apply ? "applyConfiguration" : "jsonPatch");
+                r = hfd_expressions_compile(policy->set,
+                                            without_spaces(text_of(change, "expression")),
+                                            features_of(policy) | HFD_EXPRESSION_PATCH,
+                                            mutation->apply ? HFD_RESULT_OBJECT
+                                                            : HFD_RESULT_JSON_PATCH,
+                                            &mutation->expression);
+        }
+        return r;
+}
+
+static int compile(struct hfd_policy *policy, const struct hf__json *spec) {
+        const struct hf__json *params = hf__json_get(spec, "paramKind");
+        unsigned conditions = HFD_EXPRESSION_AUTHORIZER;
+        int r;
+
+        if (params) {
+                policy->param_api_version = text_of(params, "apiVersion");
+                policy->param_kind = text_of(params, "kind");
+                conditions |= HFD_EXPRESSION_PARAMS;
+        }
+        policy->ignores_failure = hf__json_has_text(spec, "failurePolicy", "Ignore");
+        policy->reinvoked = hf__json_has_text(spec, "reinvocationPolicy", "IfNeeded");
+        r = hfd_matcher_init(&policy->matcher, hf__json_get(spec, "matchConstraints"));
+        if (r == 0)
+                r = hfd_expressions_new(features_of(policy) |
+                                                (policy->mutating ? HFD_EXPRESSION_PATCH : 0),
+                                        NULL, NULL, &policy->set);
+        if (r == 0)
+                r = hfd_match_conditions_new(policy->set, hf__json_get(spec, "matchConditions"),
+                                             conditions, &policy->conditions);
+        if (r == 0)
+                r = compile_variables(policy, spec);
+        if (r == 0)
+                r = compile_validations(policy, hf__json_get(spec, "validations"));
+        if (r == 0)
+                r = compile_annotations(policy, hf__json_get(spec, "auditAnnotations"));
+        if (r == 0)
+                r = compile_mutations(policy, hf__json_get(spec, "mutations"));
+        return r;
+}
+
+int hfd_policy_new(const struct hfd_object *object, bool mutating, struct hfd_policy **ret_policy) {
+        struct hfd_policy *policy = calloc(1, sizeof *policy);
+        int r;
+
+        if (!policy)
+                return -ENOMEM;
+        atomic_init(&policy->refs, 1);
+        policy->revision = object->revision;
+        policy->mutating = mutating;
+        policy->json = hfd_object_parse(object);
+        /* The decoder has checked stored bytes, so that they are malformed only in odd cases. */
+        r = policy->json ? 0 : HF_E_INVALID;
+        if (r == 0) {
+                policy->name = text_of(hf__json_get(policy->json, "metadata"), "name");
+                r = compile(policy, hf__json_get(policy->json, "spec"));
+        }
+        if (r != 0) {
+                hfd_policy_unref(policy);
+                return r;
+        }
+        *ret_policy = policy;
+        return 0;
+}
+
+struct hfd_policy *hfd_policy_ref(struct hfd_policy *policy) {
+        atomic_fetch_add(&policy->refs, 1);
+        return policy;
+}
+
+struct hfd_policy *hfd_policy_unref(struct hfd_policy *policy) {
+        if (!policy || atomic_fetch_sub(&policy->refs, 1) > 1)
+                return NULL;
+        hfd_matcher_done(&policy->matcher);
+        free(policy->conditions);
+        hfd_expressions_free(policy->set);
+        free(policy->validations);
+        free(policy->annotations);
+        free(policy->mutations);
+        hf__json_free(policy->json);
+        free(policy);
+        return NULL;
+}
+
+/* ---- bindings ---- */
+
+static unsigned actions_of(const struct hf__json *list) {
+        return (hf__json_has_element(list, "Deny") ? HFD_POLICY_DENY : 0U) |
+               (hf__json_has_element(list, "Warn") ? HFD_POLICY_WARN : 0U) |
+               (hf__json_has_element(list, "Audit") ? HFD_POLICY_AUDIT : 0U);
+}
+
+int hfd_policy_binding_new(const struct hfd_object *object,
+                           struct hfd_policy_binding **ret_binding) {
+        struct hfd_policy_binding *binding = calloc(1, sizeof *binding);
+        const struct hf__json *spec;
+        int r;
+
+        if (!binding)
+                return -ENOMEM;
+        atomic_init(&binding->refs, 1);
+        binding->revision = object->revision;
+        binding->json = hfd_object_parse(object);
+        r = binding->json ? 0 : HF_E_INVALID;
+        spec = hf__json_get(binding->json, "spec");
+        if (r == 0)
+                r = hfd_matcher_init(&binding->matcher, hf__json_get(spec, "matchResources"));
+        if (r != 0) {
+                hfd_policy_binding_unref(binding);
+                return r;
+        }
+        binding->name = text_of(hf__json_get(binding->json, "metadata"), "name");
+        binding->policy_name = text_of(spec, "policyName");
+        binding->actions_json = hf__json_get(spec, "validationActions");
+        binding->actions = actions_of(binding->actions_json);
+        binding->param_ref = hf__json_get(spec, "paramRef");
+        *ret_binding = binding;
+        return 0;
+}
+
+struct hfd_policy_binding *hfd_policy_binding_ref(struct hfd_policy_binding *binding) {
+        atomic_fetch_add(&binding->refs, 1);
+        return binding;
+}
+
+struct hfd_policy_binding *hfd_policy_binding_unref(struct hfd_policy_binding *binding) {
+        if (!binding || atomic_fetch_sub(&binding->refs, 1) > 1)
+                return NULL;
+        hfd_matcher_done(&binding->matcher);
+        hf__json_free(binding->json);
+        free(binding);
+        return NULL;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finds params.
+ *
+ * Invariant: params have the version that the policy names. What does not exist yet may exist a
+ * moment later, so nothing is remembered.
+ */
+#include "server/admission/policy/params.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <holdfast/error.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "server/admission/matching/form.h"
+#include "server/cacher/cacher.h"
+#include "server/cacher/snapshot.h"
+#include "server/resources/custom/custom_kind.h"
+#include "server/resources/custom/custom_table.h"
+#include "server/resources/forms/label_selector.h"
+#include "server/resources/object.h"
+#include "server/resources/object_key.h"
+#include "server/resources/validation/names.h"
+
+static bool is_kind(const struct hfd_resource *row, const char *group, size_t n_group,
+                    const char *version, const char *kind) {
+        return strlen(row->group) == n_group && memcmp(row->group, group, n_group) == 0 &&
+               strcmp(row->version, version) == 0 && strcmp(row->kind, kind) == 0 && row->storage;
+}
+
+/* A reference to the row of a kind. NULL: it is not served. */
+static const struct hfd_resource *find_kind(struct hfd_cacher *cacher, const char *api_version,
+                                            const char *kind) {
+        const char *slash = strchr(api_version, '/');
+        const char *version = slash ? slash + 1 : api_version;
+        size_t n_group = slash ? (size_t)(slash - api_version) : 0;
+        struct hfd_custom_table *table = hfd_cacher_table(cacher);
+        struct hfd_custom_set *set = table ? hfd_custom_table_set(table) : NULL;
+        const struct hfd_resource *found = NULL;
+        size_t n;
+        const struct hfd_resource *rows = hfd_resources(&n);
+
+        for (size_t i = 0; i < n && !found; i++)
+                if (is_kind(&rows[i], api_version, n_group, version, kind))
+                        found = &rows[i];
+        for (size_t i = 0; set && i < set->n && !found; i++)
+                for (size_t k = 0; k < set->kinds[i]->n_versions && !found; k++) {
+                        const struct hfd_custom_version *v = &set->kinds[i]->versions[k];
+
+                        if (v->served && is_kind(&v->row, api_version, n_group, version, kind))
+                                found = &v->row;
+                }
+        found = hfd_resource_ref(found);
+        hfd_custom_set_unref(set);
+        return found;
+}
+
+/* The kind as Go prints it. */
+static void print_kind(struct hf__strbuf *out, const struct hfd_policy *policy) {
+        hf__strbuf_printf(out, "%s%s, Kind=%s", strchr(policy->param_api_version, '/') ? "" : "/",
+                          policy->param_api_version, policy->param_kind);
+}
+
+int hfd_policy_params_check(const struct hfd_policy *policy, struct hfd_cacher *cacher,
+                            struct hf__strbuf *reterr_message) {
+        const struct hfd_resource *row;
+
+        if (!policy->param_kind)
+                return 0;
+        row = find_kind(cacher, policy->param_api_version, policy->param_kind);
+        if (row) {
+                hfd_resource_unref(row);
+                return 0;
+        }
+        hf__strbuf_puts(reterr_message, "failed to find resource referenced by paramKind: '");
+        print_kind(reterr_message, policy);
+        hf__strbuf_putc(reterr_message, '\'');
+        return HF_E_NOT_FOUND;
+}
+
+/* ---- objects ---- */
+
+/* One search. */
+struct search {
+        const struct hfd_resource *row;
+        struct hfd_cacher *cacher;
+        const char *ns; /* "" of cluster-scoped objects */
+        struct hfd_policy_params *params;
+};
+
+/* Appends an object in the version of the row. 0 or a negative error. */
+static int add(struct search *search, const struct hfd_object *object) {
+        struct hfd_policy_params *params = search->params;
+        struct hf__json *json = hfd_object_parse(object);
+        struct hf__json *converted = NULL;
+        struct hf__json **items;
+        int r;
+
+        if (!json)
+                return -ENOMEM;
+        if (object->resource == search->row) {
+                converted = json;
+                r = 0;
+        } else {
+                r = hfd_form_convert(object->resource, search->row, json, &converted);
+                hf__json_free(json);
+        }
+        if (r != 0)
+                return r;
+        items = reallocarray(params->items, params->n + 1, sizeof *items);
+        if (!items) {
+                hf__json_free(converted);
+                return -ENOMEM;
+        }
+        params->items = items;
+        items[params->n++] = converted;
+        return 0;
+}
+
+static int find_by_name(struct search *search, const char *name) {
+        char path[HFD_PATH_MAX];
+        struct hfd_object *object;
+        int r = 0;
+
+        if (strlen(name) > HFD_DNS_SUBDOMAIN_MAX || strlen(search->ns) > HFD_DNS_LABEL_MAX)
+                return 0;
+        hfd_object_path(search->row, search->ns, name, path);
+        object = hfd_cacher_get(search->cacher, search->row, path);
+        if (object && object->bytes)
+                r = add(search, object);
+        hfd_object_unref(object);
+        return r;
+}
+
+static int find_by_labels(struct search *search, const struct hf__json *selector) {
+        struct hfd_object_iter iter;
+        struct hfd_snapshot snapshot;
+        struct hfd_object *object;
+        struct hfd_scope scope;
+        int r = 0;
+
+        if (strlen(search->ns) > HFD_DNS_LABEL_MAX)
+                return 0;
+        if (!hfd_cacher_snapshot(search->cacher, search->row, 0, &snapshot))
+                return hfd_cacher_synced(search->cacher) ? -ENOMEM : 0;
+        hfd_object_scope(search->row, search->ns, NULL, &scope);
+        hfd_object_iter_init(&iter, &snapshot.objects, &scope, "");
+        while (r == 0 && search->params->n < HFD_POLICY_PARAMS_MAX &&
+               (object = hfd_object_iter_next(&iter))) {
+                const struct hf__json *selectable = hfd_object_selectable(object);
+
+                if (!selectable)
+                        r = -ENOMEM;
+                else if (hfd_label_selector_matches(selector, hf__json_get(selectable, "labels")))
+                        r = add(search, object);
+        }
+        hfd_snapshot_done(&snapshot);
+        return r;
+}
+
+/* The namespace in which params are looked for. NULL: the binding does not fit. */
+static const char *namespace_of(const struct hfd_policy_binding *binding,
+                                const struct hfd_resource *row, const char *ns,
+                                struct hf__strbuf *reterr_message) {
+        const char *wanted = hf__json_string(binding->param_ref, "namespace");
+
+        if (wanted && !wanted[0])
+                wanted = NULL;
+        if (!row->namespaced && wanted)
+                hf__strbuf_puts(reterr_message, "paramRef.namespace must not be provided for a "
+                                                "cluster-scoped `paramKind`");
+        else if (!row->namespaced)
+                return "";
+        else if (wanted || ns[0])
+                return wanted ? wanted : ns;
+        else
+                hf__strbuf_puts(reterr_message, "cannot use namespaced paramRef in policy binding "
+                                                "that matches cluster-scoped resources");
+        return NULL;
+}
+
+static int find(struct search *search, const struct hfd_policy_binding *binding,
+                struct hf__strbuf *reterr_message) {
+        const char *name = hf__json_string(binding->param_ref, "name");
+        int r;
+
+        if (name && name[0])
+                r = find_by_name(search, name);
+        else
+                r = find_by_labels(search, hf__json_get(binding->param_ref, "selector"));
+        if (r != 0 || search->params->n > 0 ||
+            !hf__json_has_text(binding->param_ref, "parameterNotFoundAction", "Deny"))
+                return r;
+        hf__strbuf_puts(reterr_message, "no params found for policy binding with `Deny` "
+                                        "parameterNotFoundAction");
+        return HF_E_INVALID;
+}
+
+int hfd_policy_params_find(const struct hfd_policy *policy,
+                           const struct hfd_policy_binding *binding, struct hfd_cacher *cacher,
+                           const char *ns, struct hfd_policy_params *params,
+                           struct hf__strbuf *reterr_message) {
+        struct search search = {.cacher = cacher, .params = params};
+        int r;
+
+        *params = (struct hfd_policy_params){0};
+        if (!policy->param_kind || !binding->param_ref) {
+                params->items = calloc(1, sizeof *params->items);
+                params->n = params->items ? 1 : 0;
+                return params->items ? 0 : -ENOMEM;
+        }
+        search.row = find_kind(cacher, policy->param_api_version, policy->param_kind);
+        if (!search.row)
+                return hfd_policy_params_check(policy, cacher, reterr_message);
+        search.ns = namespace_of(binding, search.row, ns, reterr_message);
+        r = search.ns ? find(&search, binding, reterr_message) : HF_E_INVALID;
+        hfd_resource_unref(search.row);
+        return r;
+}
+
+void hfd_policy_params_done(struct hfd_policy_params *params) {
+        for (size_t i = 0; i < params->n; i++)
+                hf__json_free(params->items[i]);
+        free(params->items);
+        *params = (struct hfd_policy_params){0};
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The params of a policy with a binding, read from the cacher. Thread: owner only. Never blocks. */
+#include <stddef.h>
+
+#include "server/admission/policy/compiled_policy.h"
+
+struct hf__strbuf;
+struct hfd_cacher;
+
+/* A policy is evaluated once for each of its params. A selector may select many objects, and each
+ * evaluation has a budget of its own, so that there is a limit, which Kubernetes does not have. */
+#define HFD_POLICY_PARAMS_MAX 100
+
+struct hfd_policy_params {
+        size_t n;
+        struct hf__json **items; /* owned; NULL in it: params is null */
+};
+
+/*
+ * The params for a request in namespace ns ("" = none). 0; -ENOMEM; HF_E_NOT_FOUND: the kind of the
+ * params is not served, or HF_E_INVALID: the binding does not fit; then reterr_message has
+ * Kubernetes' words. The caller calls done in any case.
+ */
+int hfd_policy_params_find(const struct hfd_policy *policy,
+                           const struct hfd_policy_binding *binding, struct hfd_cacher *cacher,
+                           const char *ns, struct hfd_policy_params *params,
+                           struct hf__strbuf *reterr_message);
+void hfd_policy_params_done(struct hfd_policy_params *params);
+/* Whether the kind of the policy's params is served; true without params. */
+int hfd_policy_params_check(const struct hfd_policy *policy, struct hfd_cacher *cacher,
+                            struct hf__strbuf *reterr_message);

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What policies see of a request.
+ *
+ * Invariant: objects are converted only if a rule has matched another version (matchPolicy
+ * Equivalent); otherwise expressions read the objects of the admission themselves.
+ */
+#include "server/admission/policy/policy_case.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <holdfast/error.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "server/admission/matching/form.h"
+#include "server/resources/response.h"
+
+#define MESSAGE_MAX (16U << 10)
+
+void hfd_policy_case_init(struct hfd_policy_case *c, struct hfd_admission *a,
+                          struct hfd_cacher *cacher, struct hfd_expression_allowance *allowance) {
+        *c = (struct hfd_policy_case){.a = a, .cacher = cacher, .allowance = allowance};
+}
+
+static void forget_objects(struct hfd_policy_case *c) {
+        c->owned_object = hf__json_free(c->owned_object);
+        c->owned_old = hf__json_free(c->owned_old);
+        c->object = NULL;
+        c->old = NULL;
+        c->as = NULL;
+}
+
+void hfd_policy_case_done(struct hfd_policy_case *c) {
+        forget_objects(c);
+        c->ns = hf__json_free(c->ns);
+}
+
+static bool is_namespace(const struct hfd_admission_attributes *of) {
+        return strcmp(of->resource->plural, "namespaces") == 0 && !of->resource->group[0];
+}
+
+/* Whether the objects have to be converted to be seen as `as`. Bodies of subresources of another
+ * kind, like Scale, are seen as they are. */
+static bool is_converted(const struct hfd_policy_case *c, const struct hfd_resource *as) {
+        return as != c->a->of.resource && c->a->of.kind == c->a->of.resource;
+}
+
+static int convert(const struct hfd_policy_case *c, const struct hfd_resource *as,
+                   const struct hf__json *object, struct hf__json **ret_owned,
+                   const struct hf__json **ret_object) {
+        int r;
+
+        *ret_object = object;
+        if (!object || !is_converted(c, as))
+                return 0;
+        r = hfd_form_convert(c->a->of.resource, as, object, ret_owned);
+        if (r == 0)
+                *ret_object = *ret_owned;
+        return r < 0 ? r : 0; /* what cannot be converted is seen as it is */
+}
+
+int hfd_policy_case_see(struct hfd_policy_case *c, const struct hfd_resource *as,
+                        const struct hf__json *object) {
+        const struct hfd_admission_attributes *of = &c->a->of;
+        int r = 0;
+
+        if (!c->ns_known && !is_namespace(of))
+                r = hfd_matcher_namespace(of, c->cacher, &c->ns);
+        c->ns_known = r == 0;
+        forget_objects(c);
+        c->as = as;
+        if (r == 0)
+                r = convert(c, as, object, &c->owned_object, &c->object);
+        if (r == 0)
+                r = convert(c, as, of->old, &c->owned_old, &c->old);
+        return r;
+}
+
+struct hfd_expression_input hfd_policy_case_input(const struct hfd_policy_case *c,
+                                                  const struct hf__json *params,
+                                                  bool with_namespace) {
+        return (struct hfd_expression_input){.of = &c->a->of,
+                                             .resource = c->as,
+                                             .kind = c->a->of.kind == c->a->of.resource
+                                                             ? c->as
+                                                             : c->a->of.kind,
+                                             .object = c->object,
+                                             .old = c->old,
+                                             .options = hfd_admission_options(c->a),
+                                             .namespace_object = with_namespace ? c->ns : NULL,
+                                             .params = params};
+}
+
+enum hfd_matcher_result hfd_policy_case_match(struct hfd_policy_case *c,
+                                              const struct hfd_matcher *matcher,
+                                              const struct hf__json *object,
+                                              const struct hfd_resource **ret_as,
+                                              struct hf__strbuf *reterr_message) {
+        struct hfd_response response = {0};
+        enum hfd_matcher_result result;
+
+        *ret_as = c->a->of.resource;
+        if (!hfd_matcher_may_match(matcher, &c->a->of))
+                return HFD_MATCHER_NO;
+        result = hfd_matcher_match(matcher, &c->a->of, object, c->cacher, ret_as, &response);
+        if (result == HFD_MATCHER_ERROR) {
+                hf__strbuf_puts(reterr_message, response.status.message[0] ? response.status.message
+                                                                           : "out of memory");
+                hfd_response_done(&response);
+        }
+        return result;
+}
+
+/* The name of the object, or from what it will be made. */
+static const char *name_of(const struct hfd_admission *a) {
+        const char *name = a->of.name;
+
+        if (!name[0])
+                name = hf__json_string(a->object, "metadata.name");
+        if (!name || !name[0])
+                name = hf__json_string(a->object, "metadata.generateName");
+        return name && name[0] ? name : "Unknown";
+}
+
+void hfd_policy_case_refuse(const struct hfd_policy_case *c, int code, const char *reason,
+                            const char *message, bool bare, const struct hfd_causes *causes,
+                            struct hfd_response *response) {
+        const struct hfd_resource *resource = c->a->of.resource;
+        struct hfd_details details = {.name = name_of(c->a),
+                                      .group = resource->group,
+                                      .kind = resource->plural,
+                                      .causes = causes};
+        struct hf__strbuf text = {.max = MESSAGE_MAX};
+        char qualified[HFD_QUALIFIED_MAX];
+
+        if (bare) {
+                hf__strbuf_puts(&text, message);
+        } else {
+                hfd_resource_qualified(resource, qualified);
+                hf__strbuf_printf(&text, "%s \"%s\" is forbidden: %s", qualified, details.name,
+                                  message);
+                details.cause_reason = "";
+                details.cause_text = message;
+        }
+        hfd_response_status(response, HF_E_FORBIDDEN, code, reason,
+                            text.error == 0 ? text.data : "", &details);
+        hf__strbuf_done(&text);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * One request in the eyes of policies: what all of them need of it, made when the first one needs
+ * it. Thread: owner only. Nothing blocks.
+ */
+#include <stdbool.h>
+
+#include "server/admission/expressions/expression_input.h"
+#include "server/admission/expressions/expression_run.h"
+#include "server/admission/policy/compiled_policy.h"
+
+struct hf__strbuf;
+struct hfd_cacher;
+struct hfd_response;
+
+struct hfd_policy_case {
+        struct hfd_admission *a; /* borrowed */
+        struct hfd_cacher *cacher;
+        struct hfd_expression_allowance *allowance; /* borrowed; NULL: there is no limit */
+        struct hf__json *ns; /* owned; the Namespace of the request; NULL: it has none */
+        bool ns_known;
+        /* The objects in the version that the last rules have matched. */
+        const struct hfd_resource *as;
+        const struct hf__json *object, *old; /* these, or the next two */
+        struct hf__json *owned_object, *owned_old;
+};
+
+void hfd_policy_case_init(struct hfd_policy_case *c, struct hfd_admission *a,
+                          struct hfd_cacher *cacher, struct hfd_expression_allowance *allowance);
+void hfd_policy_case_done(struct hfd_policy_case *c);
+
+/* Makes the objects, and the Namespace, for a policy whose rules have matched the row `as`. object:
+ * the new one as it is now; NULL = a delete. 0 or -ENOMEM. */
+int hfd_policy_case_see(struct hfd_policy_case *c, const struct hfd_resource *as,
+                        const struct hf__json *object);
+/* The input of expressions, after hfd_policy_case_see. with_namespace: namespaceObject is not
+ * null. */
+struct hfd_expression_input hfd_policy_case_input(const struct hfd_policy_case *c,
+                                                  const struct hf__json *params,
+                                                  bool with_namespace);
+/* Whether the policies' rules name the request; message gets what is wrong with an ERROR. */
+enum hfd_matcher_result hfd_policy_case_match(struct hfd_policy_case *c,
+                                              const struct hfd_matcher *matcher,
+                                              const struct hf__json *object,
+                                              const struct hfd_resource **ret_as,
+                                              struct hf__strbuf *reterr_message);
+/* 403 `<resource> "<name>" is forbidden: <message>` with other code and reason. The whole text, or
+ * with `bare` the message alone, is that of the Status. causes: texts, "" reasons. */
+void hfd_policy_case_refuse(const struct hfd_policy_case *c, int code, const char *reason,
+                            const char *message, bool bare, const struct hfd_causes *causes,
+                            struct hfd_response *response);

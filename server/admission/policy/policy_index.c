@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Builds the index of policies.
+ *
+ * Invariant: an object whose revision is that in the old index has not changed, so that its
+ * compiled form is used again.
+ */
+#include "server/admission/policy/policy_index.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <holdfast/error.h>
+
+#include "server/admission/admission.h"
+#include "server/cacher/cacher.h"
+#include "server/cacher/snapshot.h"
+#include "server/resources/object.h"
+#include "server/resources/object_key.h"
+
+/* All policies, before it is known which have bindings. */
+struct builder {
+        struct hfd_cacher *cacher;
+        const struct hfd_policy_index *old;
+        bool mutating;
+        struct hfd_policy **policies; /* owned references, in the order of names */
+        size_t n_policies, policies_space;
+        struct hfd_policy_index *index;
+        size_t bindings_space;
+};
+
+/* Makes room for one more pointer. 0 or -ENOMEM. */
+static int grow(void *array_pointer, size_t n, size_t *space) {
+        void **array = array_pointer;
+        void *larger;
+
+        if (n < *space)
+                return 0;
+        larger = reallocarray(*array, *space > 0 ? 2 * *space : 8, sizeof(void *));
+        if (!larger)
+                return -ENOMEM;
+        *array = larger;
+        *space = *space > 0 ? 2 * *space : 8;
+        return 0;
+}
+
+static bool is_same(const struct hfd_object *object, const char *name, uint64_t revision) {
+        return object->revision == revision && strcmp(hfd_object_name(object), name) == 0;
+}
+
+/* The policy of the old index that was made of this very object. NULL: there is none. */
+static struct hfd_policy *find_policy(const struct hfd_policy_index *old,
+                                      const struct hfd_object *object) {
+        for (size_t i = 0; old && i < old->n_hooks; i++)
+                if (is_same(object, old->hooks[i].policy->name, old->hooks[i].policy->revision))
+                        return old->hooks[i].policy;
+        for (size_t i = 0; old && i < old->n_idle; i++)
+                if (is_same(object, old->idle[i]->name, old->idle[i]->revision))
+                        return old->idle[i];
+        return NULL;
+}
+
+static int add_policy(struct builder *b, const struct hfd_object *object) {
+        struct hfd_policy *policy = find_policy(b->old, object);
+        int r = grow(&b->policies, b->n_policies, &b->policies_space);
+
+        if (r != 0)
+                return r;
+        if (policy)
+                policy = hfd_policy_ref(policy);
+        else
+                r = hfd_policy_new(object, b->mutating, &policy);
+        if (r == 0)
+                b->policies[b->n_policies++] = policy;
+        return r > 0 ? 0 : r;
+}
+
+static int add_binding(struct builder *b, const struct hfd_object *object) {
+        struct hfd_policy_index *index = b->index;
+        struct hfd_policy_binding *binding = NULL;
+        int r = grow(&index->bindings, index->n_bindings, &b->bindings_space);
+
+        if (r != 0)
+                return r;
+        for (size_t i = 0; b->old && i < b->old->n_bindings && !binding; i++)
+                if (is_same(object, b->old->bindings[i]->name, b->old->bindings[i]->revision))
+                        binding = hfd_policy_binding_ref(b->old->bindings[i]);
+        if (!binding)
+                r = hfd_policy_binding_new(object, &binding);
+        if (r == 0)
+                index->bindings[index->n_bindings++] = binding;
+        return r > 0 ? 0 : r;
+}
+
+/* Adds all objects of a kind. */
+static int add_all(struct builder *b, const char *plural,
+                   int (*add)(struct builder *b, const struct hfd_object *object)) {
+        static const struct hfd_scope all = {.prefix = ""};
+        const struct hfd_resource *row = hfd_resource_find(HFD_ADMISSION_GROUP, "v1", plural);
+        struct hfd_object_iter iter;
+        struct hfd_snapshot snapshot;
+        struct hfd_object *object;
+        int r = 0;
+
+        if (!hfd_cacher_snapshot(b->cacher, row, 0, &snapshot))
+                return hfd_cacher_synced(b->cacher) ? -ENOMEM : -EAGAIN;
+        hfd_object_iter_init(&iter, &snapshot.objects, &all, "");
+        while (r == 0 && (object = hfd_object_iter_next(&iter)))
+                r = add(b, object);
+        hfd_snapshot_done(&snapshot);
+        return r;
+}
+
+static int compare_bindings(const void *a, const void *b) {
+        const struct hfd_policy_binding *const *x = a;
+        const struct hfd_policy_binding *const *y = b;
+        int r = strcmp((*x)->policy_name, (*y)->policy_name);
+
+        return r != 0 ? r : strcmp((*x)->name, (*y)->name);
+}
+
+/* The first binding of a policy, in the sorted list. */
+static size_t first_binding(const struct hfd_policy_index *index, const char *policy_name) {
+        size_t low = 0;
+        size_t high = index->n_bindings;
+
+        while (low < high) {
+                size_t middle = low + (high - low) / 2;
+
+                if (strcmp(index->bindings[middle]->policy_name, policy_name) < 0)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        return low;
+}
+
+/* Gives each policy its bindings. */
+static int make_hooks(struct builder *b) {
+        struct hfd_policy_index *index = b->index;
+
+        if (index->n_bindings > 0)
+                qsort(index->bindings, index->n_bindings, sizeof *index->bindings,
+                      compare_bindings);
+        index->hooks = calloc(b->n_policies + 1, sizeof *index->hooks);
+        index->idle = calloc(b->n_policies + 1, sizeof *index->idle);
+        if (!index->hooks || !index->idle)
+                return -ENOMEM;
+        for (size_t i = 0; i < b->n_policies; i++) {
+                struct hfd_policy *policy = hfd_policy_ref(b->policies[i]);
+                size_t first = first_binding(index, policy->name);
+                size_t n = 0;
+
+                while (first + n < index->n_bindings &&
+                       strcmp(index->bindings[first + n]->policy_name, policy->name) == 0)
+                        n++;
+                if (n == 0)
+                        index->idle[index->n_idle++] = policy;
+                else
+                        index->hooks[index->n_hooks++] =
+                                (struct hfd_policy_hook){policy, &index->bindings[first], n};
+        }
+        return 0;
+}
+
+int hfd_policy_index_new(struct hfd_cacher *cacher, bool mutating,
+                         const struct hfd_policy_index *old, struct hfd_policy_index **ret_index) {
+        struct builder b = {.cacher = cacher, .old = old, .mutating = mutating};
+        int r;
+
+        b.index = calloc(1, sizeof *b.index);
+        if (!b.index)
+                return -ENOMEM;
+        atomic_init(&b.index->refs, 1);
+        r = add_all(&b, mutating ? "mutatingadmissionpolicies" : "validatingadmissionpolicies",
+                    add_policy);
+        if (r == 0)
+                r = add_all(&b,
+                            mutating ? "mutatingadmissionpolicybindings"
+                                     : "validatingadmissionpolicybindings",
+                            add_binding);
+        if (r == 0)
+                r = make_hooks(&b);
+        for (size_t i = 0; i < b.n_policies; i++)
+                hfd_policy_unref(b.policies[i]);
+        free(b.policies);
+        if (r != 0)
+                b.index = hfd_policy_index_unref(b.index);
+        else
+                *ret_index = b.index;
+        return r;
+}
+
+struct hfd_policy_index *hfd_policy_index_ref(struct hfd_policy_index *index) {
+        atomic_fetch_add(&index->refs, 1);
+        return index;
+}
+
+struct hfd_policy_index *hfd_policy_index_unref(struct hfd_policy_index *index) {
+        if (!index || atomic_fetch_sub(&index->refs, 1) > 1)
+                return NULL;
+        for (size_t i = 0; i < index->n_hooks; i++)
+                hfd_policy_unref(index->hooks[i].policy);
+        for (size_t i = 0; i < index->n_idle; i++)
+                hfd_policy_unref(index->idle[i]);
+        for (size_t i = 0; i < index->n_bindings; i++)
+                hfd_policy_binding_unref(index->bindings[i]);
+        free(index->hooks);
+        free(index->idle);
+        free(index->bindings);
+        free(index);
+        return NULL;
+}
+
+bool hfd_policy_index_wants(const struct hfd_policy_index *index,
+                            const struct hfd_admission_attributes *of) {
+        for (size_t i = 0; i < index->n_hooks; i++)
+                if (hfd_matcher_may_match(&index->hooks[i].policy->matcher, of))
+                        return true;
+        return false;
+}

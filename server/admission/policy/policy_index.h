@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * All policies of one kind that have bindings, with these. Immutable and counted; a change of the
+ * configuration makes another index. Thread: any. Nothing blocks.
+ */
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "server/admission/policy/compiled_policy.h"
+
+struct hfd_cacher;
+
+/* A policy with its bindings. */
+struct hfd_policy_hook {
+        struct hfd_policy *policy;            /* owned reference */
+        struct hfd_policy_binding **bindings; /* borrowed from the index; sorted by name */
+        size_t n_bindings;
+};
+
+struct hfd_policy_index {
+        atomic_int refs;
+        struct hfd_policy_hook *hooks; /* owned; sorted by the name of the policy */
+        size_t n_hooks;
+        struct hfd_policy_binding **bindings; /* owned references, sorted by policy and name */
+        size_t n_bindings;
+        /* Policies without bindings, so that they are not compiled again. */
+        struct hfd_policy **idle; /* owned references */
+        size_t n_idle;
+};
+
+/* Makes an index of what is in the cacher. old: the one it replaces, whose parts are used again;
+ * NULL = none. 0; -ENOMEM; or -EAGAIN: the cacher is not filled yet. */
+int hfd_policy_index_new(struct hfd_cacher *cacher, bool mutating,
+                         const struct hfd_policy_index *old, struct hfd_policy_index **ret_index);
+struct hfd_policy_index *hfd_policy_index_ref(struct hfd_policy_index *index);
+struct hfd_policy_index *hfd_policy_index_unref(struct hfd_policy_index *index); /* accepts NULL */
+/* Whether some policy may apply to the request, by what `wants` of a plug-in sees. */
+bool hfd_policy_index_wants(const struct hfd_policy_index *index,
+                            const struct hfd_admission_attributes *of);

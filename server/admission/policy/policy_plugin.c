@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The plug-ins of policies.
+ *
+ * Invariants: an attempt has no effect on the admission until it is known to be complete, so that
+ * it can begin again on the pool. Once the admission was told to go on, or refused, it is not
+ * touched any more.
+ */
+#include "server/admission/policy/policy_plugin.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <holdfast/error.h>
+
+#include "server/admission/policy/mutating.h"
+#include "server/admission/policy/policy_case.h"
+#include "server/admission/policy/policy_index.h"
+#include "server/admission/policy/validating.h"
+#include "server/auth/user.h"
+#include "server/pool/work_pool.h"
+
+/* What an evaluation may cost on the thread of a connection: a few milliseconds. */
+#define INLINE_COST 50000
+
+struct hfd_policy_plugin {
+        struct hfd_cacher *cacher;
+        struct hfd_work_pool *pool;
+        bool mutating;
+        atomic_bool has_hooks; /* of the index, so that requests without policies take no lock */
+        pthread_mutex_t mu;
+        struct hfd_policy_index *index; /* owned reference, guarded by mu; NULL: not known yet */
+};
+
+/* A reference to the index; NULL: there is none. */
+static struct hfd_policy_index *get_index(struct hfd_policy_plugin *plugin) {
+        struct hfd_policy_index *index = NULL;
+
+        pthread_mutex_lock(&plugin->mu);
+        if (plugin->index)
+                index = hfd_policy_index_ref(plugin->index);
+        pthread_mutex_unlock(&plugin->mu);
+        return index;
+}
+
+/* Policies do not apply to policies, so that nobody can lock himself out. */
+static bool is_policy(const struct hfd_admission_attributes *of) {
+        static const char *const plurals[] = {"validatingadmissionpolicies",
+                                              "validatingadmissionpolicybindings",
+                                              "mutatingadmissionpolicies",
+                                              "mutatingadmissionpolicybindings"};
+
+        for (size_t i = 0; i < sizeof plurals / sizeof plurals[0]; i++)
+                if (strcmp(of->resource->plural, plurals[i]) == 0 &&
+                    strcmp(of->resource->group, HFD_ADMISSION_GROUP) == 0)
+                        return true;
+        return false;
+}
+
+static bool wants(void *ctx, const struct hfd_admission_attributes *of) {
+        struct hfd_policy_plugin *plugin = ctx;
+        struct hfd_policy_index *index;
+        bool wanted;
+
+        if (!atomic_load(&plugin->has_hooks) || is_policy(of))
+                return false;
+        index = get_index(plugin);
+        wanted = index && hfd_policy_index_wants(index, of);
+        hfd_policy_index_unref(index);
+        return wanted;
+}
+
+/* ---- one request ---- */
+
+/* The request on its way through the pool. */
+struct turn {
+        struct hfd_work_task task; /* first member: run_turn casts it back */
+        struct hfd_policy_plugin *plugin;
+        struct hfd_policy_index *index; /* owned reference */
+        struct hfd_admission *a;
+};
+
+/* Asks the policies. false: the allowance is spent, and nothing has happened. */
+static bool attempt(struct hfd_policy_plugin *plugin, const struct hfd_policy_index *index,
+                    struct hfd_admission *a, struct hfd_expression_allowance *allowance,
+                    struct hfd_response *response) {
+        struct hfd_admission_notes notes = {0};
+        struct hfd_policy_case c;
+        bool complete;
+        int r;
+
+        hfd_policy_case_init(&c, a, plugin->cacher, allowance);
+        if (plugin->mutating)
+                r = hfd_policies_mutate(&c, index, response);
+        else
+                r = hfd_policies_validate(&c, index, &notes, response);
+        complete = !allowance || !allowance->spent;
+        if (complete && a->notes)
+                hfd_admission_notes_merge(a->notes, &notes);
+        if (complete && r == -ENOMEM)
+                hfd_response_no_memory(response);
+        hfd_admission_notes_done(&notes);
+        hfd_policy_case_done(&c);
+        if (!complete)
+                hfd_response_done(response);
+        return complete;
+}
+
+/* Answers. The admission is not touched afterwards. */
+static void answer(struct hfd_admission *a, struct hfd_response *response) {
+        if (response->code != 0)
+                hfd_admission_refuse(a, response);
+        else
+                hfd_admission_next(a);
+}
+
+static enum hfd_work_result run_turn(struct hfd_work_task *task) {
+        struct turn *turn = (struct turn *)task;
+        struct hfd_admission *a = turn->a;
+        struct hfd_response response = {0};
+
+        if (hfd_work_is_cancelled(turn->plugin->pool, task))
+                hfd_response_store_error(&response, HF_E_UNAVAILABLE, NULL);
+        else
+                (void)attempt(turn->plugin, turn->index, a, NULL, &response);
+        hfd_policy_index_unref(turn->index);
+        free(turn);
+        answer(a, &response);
+        return HFD_WORK_DONE;
+}
+
+/* Begins again on the pool; consumes the reference to the index. */
+static void defer(struct hfd_policy_plugin *plugin, struct hfd_policy_index *index,
+                  struct hfd_admission *a) {
+        const char *user = a->of.user ? a->of.user->subject.name : NULL;
+        struct turn *turn = malloc(sizeof *turn);
+        struct hfd_response response = {0};
+
+        if (turn) {
+                *turn = (struct turn){.task = {.step = run_turn, .owner = hfd_work_owner(user)},
+                                      .plugin = plugin,
+                                      .index = index,
+                                      .a = a};
+                if (hfd_work_submit(plugin->pool, &turn->task))
+                        return;
+                hfd_response_store_error(&response, HF_E_UNAVAILABLE, NULL);
+        } else {
+                hfd_response_no_memory(&response);
+        }
+        free(turn);
+        hfd_policy_index_unref(index);
+        hfd_admission_refuse(a, &response);
+}
+
+static void ask(void *ctx, struct hfd_admission *a) {
+        struct hfd_expression_allowance allowance = {.left = INLINE_COST};
+        struct hfd_policy_plugin *plugin = ctx;
+        struct hfd_policy_index *index = get_index(plugin);
+        struct hfd_response response = {0};
+
+        if (!index) {
+                hfd_admission_next(a);
+                return;
+        }
+        if (!attempt(plugin, index, a, &allowance, &response)) {
+                defer(plugin, index, a);
+                return;
+        }
+        hfd_policy_index_unref(index);
+        answer(a, &response);
+}
+
+/* ---- the configuration ---- */
+
+static int refresh(void *ctx) {
+        struct hfd_policy_plugin *plugin = ctx;
+        struct hfd_policy_index *old = get_index(plugin);
+        struct hfd_policy_index *index = NULL;
+        int r = hfd_policy_index_new(plugin->cacher, plugin->mutating, old, &index);
+
+        hfd_policy_index_unref(old);
+        if (r != 0)
+                return r;
+        pthread_mutex_lock(&plugin->mu);
+        old = plugin->index;
+        plugin->index = index;
+        atomic_store(&plugin->has_hooks, index->n_hooks > 0);
+        pthread_mutex_unlock(&plugin->mu);
+        hfd_policy_index_unref(old);
+        return 0;
+}
+
+int hfd_policy_plugin_new(struct hfd_cacher *cacher, struct hfd_work_pool *pool, bool mutating,
+                          struct hfd_policy_plugin **ret_plugin) {
+        struct hfd_policy_plugin *plugin = calloc(1, sizeof *plugin);
+        int r;
+
+        if (!plugin)
+                return -ENOMEM;
+        plugin->cacher = cacher;
+        plugin->pool = pool;
+        plugin->mutating = mutating;
+        r = pthread_mutex_init(&plugin->mu, NULL);
+        if (r != 0) {
+                free(plugin);
+                return -r;
+        }
+        *ret_plugin = plugin;
+        return 0;
+}
+
+struct hfd_policy_plugin *hfd_policy_plugin_free(struct hfd_policy_plugin *plugin) {
+        if (!plugin)
+                return NULL;
+        hfd_policy_index_unref(plugin->index);
+        pthread_mutex_destroy(&plugin->mu);
+        free(plugin);
+        return NULL;
+}
+
+struct hfd_admission_plugin hfd_policy_plugin_of_chain(struct hfd_policy_plugin *plugin) {
+        return (struct hfd_admission_plugin){.name = plugin->mutating ? "MutatingAdmissionPolicy"
+                                                                      : "ValidatingAdmissionPolicy",
+                                             .ctx = plugin,
+                                             .wants = wants,
+                                             .mutate = plugin->mutating ? ask : NULL,
+                                             .validate = plugin->mutating ? NULL : ask,
+                                             .refresh = refresh};
+}

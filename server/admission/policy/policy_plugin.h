@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The plug-ins MutatingAdmissionPolicy and ValidatingAdmissionPolicy of the chain of admission.
+ *
+ * A small evaluation is done at once, on the thread that asks. If it turns out to be large, it
+ * begins again on the pool of threads, so that no policy holds a thread that serves connections.
+ *
+ * Lock: a mutex guards the pointer to the index. It is held for changes of pointers. Thread: any.
+ */
+#include <stdbool.h>
+
+#include "server/admission/admission.h"
+
+struct hfd_cacher;
+struct hfd_policy_plugin;
+struct hfd_work_pool;
+
+/* cacher and pool outlive all requests. 0 or -errno. */
+int hfd_policy_plugin_new(struct hfd_cacher *cacher, struct hfd_work_pool *pool, bool mutating,
+                          struct hfd_policy_plugin **ret_plugin);
+/* No request is under way, and nobody refreshes it. Accepts NULL, returns NULL. */
+struct hfd_policy_plugin *hfd_policy_plugin_free(struct hfd_policy_plugin *plugin);
+/* As an element of a chain. */
+struct hfd_admission_plugin hfd_policy_plugin_of_chain(struct hfd_policy_plugin *plugin);

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* JSON of values of expressions. Pure. Thread: any. */
+#include <stddef.h>
+
+#include "cel/value.h"
+
+struct hf__json;
+struct hf__strbuf;
+
+/* Values that become JSON at most: parts of a value may be shared, so that a small one can stand
+ * for a huge tree. */
+#define HFD_VALUE_PARTS_MAX 200000
+
+/* The caller owns the result. 0; -ENOMEM; or HF_E_INVALID: the value has no form in JSON, or is too
+ * large; reterr_message says why. */
+int hfd_value_to_json(struct hf__cel_value value, struct hf__json **ret_json,
+                      struct hf__strbuf *reterr_message);
+/* Whether the type of each object within the value is named after its place: Object.spec is the
+ * field spec of an Object. 0; -ENOMEM; HF_E_INVALID, with the message of Kubernetes. */
+int hfd_value_check_types(struct hf__cel_value value, struct hf__strbuf *reterr_message);

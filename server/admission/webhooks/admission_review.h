@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * AdmissionReview of admission.k8s.io/v1: what is sent to a webhook, and what it answers. Pure.
+ * Thread: owner only.
+ */
+#include <stdbool.h>
+
+#include "server/admission/admission.h"
+
+struct hf__json;
+struct hf__strbuf;
+
+/*
+ * Appends the review of a request. as: the row in whose version object and old are; either of which
+ * may be NULL. options may be NULL.
+ */
+void hfd_admission_review_print(struct hf__strbuf *out, const char *uid,
+                                const struct hfd_admission_attributes *of,
+                                const struct hfd_resource *as, const struct hf__json *object,
+                                const struct hf__json *old, const struct hf__json *options);
+
+/* An answer. Everything is borrowed from json, except patch. */
+struct hfd_admission_review_answer {
+        struct hf__json *json; /* owned */
+        bool allowed;
+        const struct hf__json *status;      /* of a refusal; NULL = none */
+        const struct hf__json *warnings;    /* a list of texts; NULL = none */
+        const struct hf__json *annotations; /* a map of texts; NULL = none */
+        struct hf__json *patch;             /* owned; a JSON patch; NULL = none */
+};
+
+#define HFD_ADMISSION_REVIEW_WHY_MAX 400
+
+/*
+ * Reads an answer to the review with the uid. 0: the caller calls hfd_admission_review_answer_done.
+ * -ENOMEM, or HF_E_INVALID: why has Kubernetes' words, such as `failed to call webhook: ...` and
+ * `received invalid webhook response: expected response.uid=...`.
+ */
+int hfd_admission_review_read(const void *body, size_t n, const char *uid, bool mutating,
+                              struct hfd_admission_review_answer *ret_answer,
+                              char why[HFD_ADMISSION_REVIEW_WHY_MAX]);
+void hfd_admission_review_answer_done(struct hfd_admission_review_answer *answer);

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A call: the review is sent, and its answer becomes an outcome.
+ *
+ * Invariant: a call counts in the load of its webhook from begin to done, and no webhook has more
+ * than max_calls.
+ */
+#include "server/admission/webhooks/call.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "server/admission/expressions/match_conditions.h"
+#include "server/admission/matching/form.h"
+#include "server/admission/webhooks/webhook_metrics.h"
+#include "server/outbound/outbound.h"
+
+static hf_nsec now(const struct hfd_webhook_call *call) {
+        return hf_now(hf_host_clock(call->webhooks->host));
+}
+
+static const char *type_of(const struct hfd_webhook_call *call) {
+        return call->webhooks->mutating ? "admit" : "validating";
+}
+
+/* ---- results ---- */
+
+static void finish(struct hfd_webhook_call *call, enum hfd_webhook_outcome outcome, int code) {
+        if (call->counted)
+                atomic_fetch_sub_explicit(&call->hook->load->n_calls, 1, memory_order_relaxed);
+        call->counted = false;
+        call->outcome = outcome;
+        call->code = code;
+        call->done(call);
+}
+
+static void fail(struct hfd_webhook_call *call, int code, const char *why) {
+        hfd_refusal_failed(&call->refusal, call->hook->name, why);
+        finish(call, HFD_WEBHOOK_FAILED, code);
+}
+
+static void fail_no_memory(struct hfd_webhook_call *call) {
+        hfd_response_no_memory(&call->refusal);
+        finish(call, HFD_WEBHOOK_INTERNAL, 0);
+}
+
+/* An answer with a code other than 2xx. */
+static void fail_by_code(struct hfd_webhook_call *call, const struct hfd_outbound_result *result) {
+        struct hf__strbuf why = {0};
+
+        hf__strbuf_puts(&why, "failed to call webhook: ");
+        hfd_refusal_http_text(&why, result->code, result->body, result->n_body);
+        if (why.error != 0)
+                fail_no_memory(call);
+        else
+                fail(call, result->code, why.data);
+        hf__strbuf_done(&why);
+}
+
+static void on_answer(struct hfd_webhook_call *call, const struct hfd_outbound_result *result) {
+        char why[HFD_ADMISSION_REVIEW_WHY_MAX];
+
+        if (result->code < 200 || result->code > 206) {
+                fail_by_code(call, result);
+                return;
+        }
+        int r = hfd_admission_review_read(result->body, result->n_body, call->uid,
+                                          call->webhooks->mutating, &call->answer, why);
+        if (r == HF_E_INVALID) {
+                fail(call, 503, why);
+        } else if (r != 0) {
+                fail_no_memory(call);
+        } else if (call->answer.allowed) {
+                finish(call, HFD_WEBHOOK_ALLOWED, 200);
+        } else {
+                hfd_refusal_denied(&call->refusal, call->hook->name, call->answer.status);
+                finish(call, HFD_WEBHOOK_REJECTED, call->refusal.code);
+        }
+}
+
+static void on_result(void *ctx, const struct hfd_outbound_result *result) {
+        struct hfd_webhook_call *call = ctx;
+        char why[700];
+
+        if (result->end == HFD_OUTBOUND_ANSWERED) {
+                on_answer(call, result);
+                return;
+        }
+        (void)snprintf(why, sizeof why, "failed to call webhook: %.660s", result->text);
+        fail(call, 503, why);
+}
+
+/* The old object in the form of call->as; *ret_old NULL = it has that form, or there is none. 0,
+ * -ENOMEM or HF_E_INVALID. */
+static int old_in_form(const struct hfd_webhook_call *call, struct hf__json **ret_old) {
+        const struct hfd_admission_attributes *of = &call->a->of;
+
+        *ret_old = NULL;
+        if (!of->old || call->as == of->resource || of->kind != of->resource)
+                return 0;
+        return hfd_form_convert(of->resource, call->as, of->old, ret_old);
+}
+
+/* ---- matchConditions ---- */
+
+static enum hfd_matcher_result check_conditions(const struct hfd_webhook_call *call,
+                                                const struct hf__json *old,
+                                                struct hfd_response *response) {
+        const struct hfd_admission_attributes *of = &call->a->of;
+        const bool is_part = of->kind != of->resource;
+        const struct hfd_expression_input input = {.of = of,
+                                                   .resource = call->as,
+                                                   .kind = is_part ? of->kind : call->as,
+                                                   .object = call->object,
+                                                   .old = old,
+                                                   .options = of->options};
+        struct hfd_expression_run run;
+        struct hf__strbuf why = {0};
+
+        hfd_expression_run_init(&run, call->hook->expressions, &input, HFD_MATCH_BUDGET);
+        enum hfd_match match = hfd_match_conditions_check(call->hook->conditions, &run, NULL, &why);
+        hfd_expression_run_done(&run);
+        if (match == HFD_MATCH_ERROR && !call->hook->ignores_failures)
+                hfd_response_forbidden(response, of->resource, of->name, why.n > 0 ? why.data : "",
+                                       NULL);
+        hf__strbuf_done(&why);
+        if (match == HFD_MATCH_ERROR && !call->hook->ignores_failures)
+                return HFD_MATCHER_ERROR;
+        return match == HFD_MATCH_YES ? HFD_MATCHER_YES : HFD_MATCHER_NO;
+}
+
+enum hfd_matcher_result hfd_webhook_call_conditions(const struct hfd_webhook_call *call,
+                                                    struct hfd_response *response) {
+        struct hf__json *old = NULL;
+
+        if (!call->hook->conditions)
+                return HFD_MATCHER_YES;
+        if (old_in_form(call, &old) != 0) {
+                hfd_response_no_memory(response);
+                return HFD_MATCHER_ERROR;
+        }
+        enum hfd_matcher_result result =
+                check_conditions(call, old ? old : call->a->of.old, response);
+        hf__json_free(old);
+        return result;
+}
+
+/* ---- the call ---- */
+
+/* Appends the review. 0, -ENOMEM, or HF_E_INVALID: the objects have no such version. */
+static int print_review(struct hfd_webhook_call *call, struct hf__strbuf *out) {
+        const struct hfd_admission_attributes *of = &call->a->of;
+        struct hf__json *old = NULL;
+        int r = old_in_form(call, &old);
+
+        if (r == 0)
+                hfd_admission_review_print(out, call->uid, of, call->as, call->object,
+                                           old ? old : of->old, of->options);
+        hf__json_free(old);
+        return r == 0 ? out->error : r;
+}
+
+/* Sends the review. 0, or as hfd_outbound_send or print_review. */
+static int send_review(struct hfd_webhook_call *call) {
+        const struct hfd_webhook *hook = call->hook;
+        hf_nsec limit = hook->timeout_s * HF_NSEC_PER_SEC;
+        struct hf__strbuf body = {0}, url = {0};
+        int r = hfd_meta_make_uid(call->uid);
+
+        if (call->a->of.deadline - call->began < limit)
+                limit = call->a->of.deadline - call->began;
+        /* As in Kubernetes, the webhook is told in whole seconds, rounded up. */
+        hf__strbuf_printf(&url, "%s?timeout=%llds", hook->url,
+                          (long long)((limit + HF_NSEC_PER_SEC - 1) / HF_NSEC_PER_SEC));
+        if (r == 0)
+                r = print_review(call, &body);
+        if (r == 0)
+                r = url.error;
+        const struct hfd_outbound_request request = {.method = "POST",
+                                                     .url = url.data,
+                                                     .connect_to = hook->connect_to,
+                                                     .ca_pem = hook->ca_pem,
+                                                     .body = body.data,
+                                                     .n_body = body.n,
+                                                     .deadline = call->began + limit,
+                                                     .may_repeat = true,
+                                                     .done = on_result,
+                                                     .ctx = call};
+        if (r == 0)
+                r = hfd_outbound_post_json(call->webhooks->config.outbound, &request, NULL);
+        hf__strbuf_done(&body);
+        hf__strbuf_done(&url);
+        return r;
+}
+
+static void refuse_busy(struct hfd_webhook_call *call) {
+        hfd_refusal_busy(&call->refusal, call->hook->name);
+        finish(call, HFD_WEBHOOK_FAILED, 429);
+}
+
+/* Takes a place in the load of the webhook. False: there is none. */
+static bool take_place(struct hfd_webhook_call *call) {
+        struct hfd_webhook_load *load = call->hook->load;
+        size_t n = atomic_fetch_add_explicit(&load->n_calls, 1, memory_order_relaxed);
+
+        call->counted = n < call->webhooks->config.max_calls;
+        if (!call->counted)
+                atomic_fetch_sub_explicit(&load->n_calls, 1, memory_order_relaxed);
+        return call->counted;
+}
+
+void hfd_webhook_call_begin(struct hfd_webhook_call *call) {
+        const struct hfd_webhook *hook = call->hook;
+
+        call->began = now(call);
+        if (call->a->of.dry_run && !hook->allows_dry_run) {
+                hfd_refusal_dry_run(&call->refusal, hook->name);
+                finish(call, HFD_WEBHOOK_REJECTED, 400);
+                return;
+        }
+        if (!hook->knows_v1) {
+                fail(call, 400,
+                     "could not create admission objects: webhook does not accept known "
+                     "AdmissionReview versions (v1)");
+                return;
+        }
+        if (!hook->url) {
+                fail(call, 500, "could not get REST client: the webhook has no address");
+                return;
+        }
+        if (call->began >= call->a->of.deadline) {
+                hfd_refusal_timeout(&call->refusal);
+                finish(call, HFD_WEBHOOK_INTERNAL, 0);
+                return;
+        }
+        if (!take_place(call)) {
+                refuse_busy(call);
+                return;
+        }
+        int r = send_review(call);
+        if (r == 0)
+                return; /* on_result is called, or was */
+        if (r == HF_E_TOO_MANY)
+                refuse_busy(call);
+        else if (r == HF_E_INVALID)
+                fail(call, 500, "the objects cannot be converted to the version of its rules");
+        else if (r == HF_E_CLOSED)
+                fail(call, 503, "failed to call webhook: context canceled");
+        else
+                fail_no_memory(call);
+}
+
+void hfd_webhook_call_done(struct hfd_webhook_call *call) {
+        hfd_admission_review_answer_done(&call->answer);
+        hfd_response_done(&call->refusal);
+}
+
+/* ---- what follows ---- */
+
+void hfd_webhook_call_note(const struct hfd_webhook_call *call) {
+        struct hfd_admission_notes *notes = call->a->notes;
+        char key[700];
+
+        for (const struct hf__json *m = hf__json_first(call->answer.warnings); m;
+             m = hf__json_next(m))
+                hfd_admission_warn(notes, hf__json_text(m));
+        for (const struct hf__json *m = hf__json_first(call->answer.annotations); m;
+             m = hf__json_next(m)) {
+                (void)snprintf(key, sizeof key, "%.300s/%.380s", call->hook->name, hf__json_key(m));
+                hfd_admission_annotate(notes, key, hf__json_text(m));
+        }
+}
+
+bool hfd_webhook_call_refuses(struct hfd_webhook_call *call) {
+        static const char *const errors[] = {[HFD_WEBHOOK_REJECTED] = "no_error",
+                                             [HFD_WEBHOOK_FAILED] = "calling_webhook_error",
+                                             [HFD_WEBHOOK_INTERNAL] = "apiserver_internal_error"};
+        const struct hfd_webhooks *webhooks = call->webhooks;
+        enum hfd_admission_operation operation = call->a->of.operation;
+        const char *name = call->hook->name;
+        bool ignored = call->outcome == HFD_WEBHOOK_FAILED && call->hook->ignores_failures,
+             refuses = call->outcome != HFD_WEBHOOK_ALLOWED && !ignored;
+
+        hfd_webhook_metrics_called(webhooks->host, name, type_of(call), operation, refuses,
+                                   call->code, now(call) - call->began);
+        if (refuses)
+                hfd_webhook_metrics_rejected(webhooks->host, name, type_of(call), operation,
+                                             errors[call->outcome], call->code);
+        if (ignored)
+                hfd_webhook_metrics_failed_open(webhooks->host, name, type_of(call));
+        /* The webhook may have used up the time of the whole request. */
+        if (ignored && now(call) >= call->a->of.deadline) {
+                hfd_response_done(&call->refusal);
+                call->refusal = (struct hfd_response){0};
+                hfd_refusal_timeout(&call->refusal);
+                return true;
+        }
+        if (call->outcome == HFD_WEBHOOK_FAILED)
+                hf_log(&webhooks->host->log, HF_LOG_WARNING, "admission",
+                       "failed calling webhook, failing %s: %s", ignored ? "open" : "closed",
+                       call->refusal.status.message);
+        return refuses;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * One call of a webhook, and private parts of the plug-ins of this folder. Thread: owner of the
+ * call; its answer comes on the thread of the outbound client, or within the call that begins it.
+ */
+#include <pthread.h>
+
+#include "server/admission/webhooks/admission_review.h"
+#include "server/admission/webhooks/refusal.h"
+#include "server/admission/webhooks/webhook.h"
+#include "server/admission/webhooks/webhooks.h"
+#include "server/resources/meta.h"
+
+struct hfd_webhooks {
+        const struct hf_host *host;
+        struct hfd_webhooks_config config;
+        bool mutating;
+        atomic_bool any; /* the index has webhooks */
+        pthread_mutex_t mu;
+        struct hfd_webhook_index *index; /* owned reference; guarded by mu; NULL = none yet */
+};
+
+/* A new reference to the current index. NULL: there are no webhooks. */
+struct hfd_webhook_index *hfd_webhooks_index(struct hfd_webhooks *webhooks);
+void hfd_webhooks_mutate(void *ctx, struct hfd_admission *a);
+void hfd_webhooks_validate(void *ctx, struct hfd_admission *a);
+
+enum hfd_webhook_outcome {
+        HFD_WEBHOOK_ALLOWED,  /* the call's answer is set */
+        HFD_WEBHOOK_REJECTED, /* the webhook has refused */
+        HFD_WEBHOOK_FAILED,   /* the call has failed; the failurePolicy decides */
+        HFD_WEBHOOK_INTERNAL  /* the server has failed */
+};
+
+struct hfd_webhook_call {
+        /* Filled by the caller, and borrowed until done. */
+        struct hfd_webhooks *webhooks;
+        const struct hfd_webhook *hook;
+        struct hfd_admission *a; /* of several calls at a time, none changes it */
+        const struct hfd_resource *as;
+        const struct hf__json *object; /* in the form of as; NULL = none */
+        void (*done)(struct hfd_webhook_call *call);
+        /* The result. Whoever owns the call frees it by hfd_webhook_call_done. */
+        enum hfd_webhook_outcome outcome;
+        struct hfd_admission_review_answer answer; /* if a whole answer came */
+        struct hfd_response refusal;               /* unless it is allowed */
+        int code;                                  /* for the metrics */
+        /* Private. */
+        char uid[HFD_UID_MAX];
+        hf_nsec began;
+        bool counted;
+};
+/* Begins the call. done is called once, perhaps before this returns. */
+void hfd_webhook_call_begin(struct hfd_webhook_call *call);
+void hfd_webhook_call_done(struct hfd_webhook_call *call);
+/*
+ * Whether the matchConditions of call->hook are true for the request, which the call describes.
+ * HFD_MATCHER_ERROR: they cannot be evaluated, and the failurePolicy is Fail; response is the
+ * error.
+ */
+enum hfd_matcher_result hfd_webhook_call_conditions(const struct hfd_webhook_call *call,
+                                                    struct hfd_response *response);
+/* Adds the answer's warnings and annotations to the admission. */
+void hfd_webhook_call_note(const struct hfd_webhook_call *call);
+/*
+ * Counts the call. True: the request ends with call->refusal. False: it goes on, because the
+ * webhook has allowed it, or the failure is ignored.
+ */
+bool hfd_webhook_call_refuses(struct hfd_webhook_call *call);

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls the mutating webhooks of a request, one after the other, in the order of their
+ * configurations. Each sees what the ones before it have made of the object.
+ *
+ *      next hook that applies -> call -> patch -> settle -> next hook ...
+ *
+ * The run is the state of the plug-in in an admission, so that the second round has the same index
+ * and knows what the first has called.
+ *
+ * Invariant: calls may end before the function that begins them returns; `calling` makes this a
+ * loop and not a recursion, which would be as deep as the list is long.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "server/admission/matching/form.h"
+#include "server/admission/webhooks/call.h"
+#include "server/admission/webhooks/reinvocation.h"
+#include "server/patch/json_patch.h"
+
+struct run {
+        struct hfd_webhook_call call; /* first member: on_called casts it back */
+        struct hfd_admission *a;
+        struct hfd_webhooks *webhooks;
+        struct hfd_webhook_index *index; /* owned reference */
+        struct hfd_reinvocation reinvocation;
+        size_t i;                   /* the webhook that is called, or the next one */
+        struct hf__json *converted; /* owned; the object in the form of call.as; NULL = as it is */
+        struct hf__json *left;      /* owned; the object as the first round has left it */
+        /* What the loop and on_called tell each other; by whom it is set last decides. */
+        atomic_int step;
+};
+enum { STEP_CALLING = 0, STEP_ANSWERED = 1, STEP_WAITING = 2 };
+
+static void run_free(void *data) {
+        struct run *run = data;
+
+        hfd_webhook_call_done(&run->call);
+        hfd_webhook_index_unref(run->index);
+        hfd_reinvocation_done(&run->reinvocation);
+        hf__json_free(run->converted);
+        hf__json_free(run->left);
+        free(run);
+}
+
+/* NULL: out of memory. */
+static struct run *run_new(struct hfd_webhooks *webhooks, struct hfd_admission *a) {
+        struct run *run = calloc(1, sizeof *run);
+
+        if (!run)
+                return NULL;
+        run->a = a;
+        run->webhooks = webhooks;
+        run->index = hfd_webhooks_index(webhooks);
+        if (hfd_reinvocation_init(&run->reinvocation, run->index ? run->index->n : 0) != 0) {
+                run_free(run);
+                return NULL;
+        }
+        return run;
+}
+
+/* ---- audit annotations ---- */
+
+static void annotate(const struct run *run, const char *prefix, const char *value) {
+        char key[120];
+
+        (void)snprintf(key, sizeof key, "%sround_%d_index_%zu", prefix, run->a->reinvoked ? 1 : 0,
+                       run->i);
+        hfd_admission_annotate(run->a->notes, key, value);
+}
+
+static void annotate_call(const struct run *run, bool changed) {
+        const struct hfd_webhook *hook = run->call.hook;
+        struct hf__strbuf value = {0};
+
+        hf__strbuf_puts(&value, "{\"configuration\":");
+        hf__strbuf_json(&value, hook->configuration, strlen(hook->configuration));
+        hf__strbuf_puts(&value, ",\"webhook\":");
+        hf__strbuf_json(&value, hook->name, strlen(hook->name));
+        size_t head = value.n;
+        hf__strbuf_printf(&value, ",\"mutated\":%s}", changed ? "true" : "false");
+        if (value.error == 0)
+                annotate(run, "mutation.webhook.admission.k8s.io/", value.data);
+        if (run->call.answer.patch && value.error == 0) {
+                value.n = head;
+                value.data[head] = '\0';
+                hf__strbuf_puts(&value, ",\"patch\":");
+                hf__json_print(run->call.answer.patch, &value);
+                hf__strbuf_puts(&value, ",\"patchType\":\"JSONPatch\"}");
+                if (value.error == 0)
+                        annotate(run, "patch.webhook.admission.k8s.io/", value.data);
+        }
+        hf__strbuf_done(&value);
+}
+
+/* ---- the patch ---- */
+
+static void refuse_patch(int r, const char *why, struct hfd_response *response) {
+        if (r == -ENOMEM)
+                hfd_response_no_memory(response);
+        else
+                hfd_refusal_internal(response, why);
+}
+
+/* Applies the answer's patch to the object. False: response is the error. */
+static bool apply_patch(struct run *run, bool *ret_changed, struct hfd_response *response) {
+        const struct hf__json *patch = run->call.answer.patch, *seen = run->call.object;
+        struct hfd_admission *a = run->a;
+        struct hfd_patch_outcome outcome = {0};
+        struct hf__json *patched, *back = NULL;
+        char why[500];
+
+        *ret_changed = false;
+        if (!hf__json_first(patch))
+                return true;
+        if (!a->object) {
+                (void)snprintf(why, sizeof why,
+                               "admission webhook \"%.300s\" attempted to modify the object, which "
+                               "is not supported for this operation",
+                               run->call.hook->name);
+                hfd_refusal_internal(response, why);
+                return false;
+        }
+        if (hf__json_count(patch) > HFD_PATCH_OPS_MAX) {
+                hfd_refusal_internal(response, "the patch of a webhook has too many operations");
+                return false;
+        }
+        patched = hf__json_dup(seen);
+        int r = patched ? hfd_json_patch_apply(&patched, patch, &outcome) : -ENOMEM;
+        if (r == 0 && !hf__json_is_object(patched))
+                r = hfd_patch_refuse(&outcome, "the patch of a webhook makes no object");
+        if (r == 0)
+                *ret_changed = !hf__json_equal(patched, seen);
+        if (r == 0 && run->converted) {
+                r = hfd_form_convert(run->call.as, a->of.resource, patched, &back);
+                hf__json_free(patched);
+                patched = back;
+        }
+        if (r != 0 || !*ret_changed) {
+                hf__json_free(patched);
+                if (r != 0)
+                        refuse_patch(r, outcome.why, response);
+                return r == 0;
+        }
+        hf__json_free(a->object);
+        a->object = patched;
+        return hfd_admission_settle(a, response);
+}
+
+/* ---- the loop ---- */
+
+static void go_on(struct run *run);
+
+/* Handles the answer to the call. False: the admission has ended. */
+static bool handle_answer(struct run *run) {
+        struct hfd_webhook_call *call = &run->call;
+        struct hfd_admission *a = run->a;
+        struct hfd_response response = {0};
+        bool changed = false;
+
+        hfd_webhook_call_note(call);
+        if (call->outcome == HFD_WEBHOOK_ALLOWED && !apply_patch(run, &changed, &response)) {
+                call->outcome = HFD_WEBHOOK_INTERNAL;
+                call->code = 0;
+                hfd_response_done(&call->refusal);
+                call->refusal = response;
+        }
+        annotate_call(run, changed);
+        bool refuses = hfd_webhook_call_refuses(call);
+        if (!refuses && call->outcome == HFD_WEBHOOK_FAILED)
+                annotate(run, "failed-open.mutation.webhook.admission.k8s.io/", call->hook->name);
+        hfd_reinvocation_called(&run->reinvocation, run->i, call->hook->is_reinvocable, changed);
+        if (changed)
+                hfd_admission_reinvoke(a);
+        response = call->refusal;
+        call->refusal = (struct hfd_response){0};
+        hfd_webhook_call_done(call);
+        run->converted = hf__json_free(run->converted);
+        run->i++;
+        if (refuses)
+                hfd_admission_refuse(a, &response);
+        else
+                hfd_response_done(&response);
+        return !refuses;
+}
+
+static void on_called(struct hfd_webhook_call *call) {
+        struct run *run = (struct run *)call;
+
+        if (atomic_exchange(&run->step, STEP_ANSWERED) == STEP_WAITING && handle_answer(run))
+                go_on(run);
+}
+
+/* Prepares the call of the webhook at run->i, if it applies. False: response is the error. */
+static bool prepare(struct run *run, bool *ret_applies, struct hfd_response *response) {
+        const struct hfd_webhook *hook = &run->index->items[run->i];
+        struct hfd_admission *a = run->a;
+        const struct hfd_resource *as;
+
+        enum hfd_matcher_result match =
+                hfd_matcher_match(&hook->matcher, &a->of, a->object, run->webhooks->config.cacher,
+                                  &as, response);
+        *ret_applies = match == HFD_MATCHER_YES &&
+                       (!a->reinvoked || hfd_reinvocation_is_due(&run->reinvocation, run->i));
+        if (match == HFD_MATCHER_ERROR || !*ret_applies)
+                return match != HFD_MATCHER_ERROR;
+        int r = hfd_admission_options(a) ? 0 : -ENOMEM;
+        if (r == 0 && as != a->of.resource && a->of.kind == a->of.resource && a->object)
+                r = hfd_form_convert(a->of.resource, as, a->object, &run->converted);
+        if (r != 0) {
+                refuse_patch(r, "unable to convert the object to the version of a webhook's rules",
+                             response);
+                return false;
+        }
+        run->call = (struct hfd_webhook_call){.webhooks = run->webhooks,
+                                              .hook = hook,
+                                              .a = a,
+                                              .as = as,
+                                              .object = run->converted ? run->converted : a->object,
+                                              .done = on_called};
+        match = hfd_webhook_call_conditions(&run->call, response);
+        *ret_applies = match == HFD_MATCHER_YES;
+        if (!*ret_applies)
+                run->converted = hf__json_free(run->converted);
+        return match != HFD_MATCHER_ERROR;
+}
+
+/* The end of the first round: remembers the object, if a later change matters. */
+static void end_round(struct run *run) {
+        struct hfd_admission *a = run->a;
+
+        run->i = 0;
+        if (!a->reinvoked && a->object && hfd_reinvocation_has_earlier(&run->reinvocation)) {
+                hf__json_free(run->left);
+                run->left = hf__json_dup(a->object);
+        }
+        hfd_admission_next(a);
+}
+
+static void go_on(struct run *run) {
+        struct hfd_response response = {0};
+        size_t n = run->index ? run->index->n : 0;
+
+        while (run->i < n) {
+                bool applies = false;
+                if (!prepare(run, &applies, &response)) {
+                        hfd_admission_refuse(run->a, &response);
+                        return;
+                }
+                if (!applies) {
+                        run->i++;
+                        continue;
+                }
+                atomic_store(&run->step, STEP_CALLING);
+                hfd_webhook_call_begin(&run->call);
+                if (atomic_exchange(&run->step, STEP_WAITING) == STEP_CALLING)
+                        return; /* on_called goes on, perhaps already on another thread */
+                if (!handle_answer(run))
+                        return;
+        }
+        end_round(run);
+}
+
+void hfd_webhooks_mutate(void *ctx, struct hfd_admission *a) {
+        struct hfd_admission_state *state = hfd_admission_state(a);
+        struct hfd_response response = {0};
+        struct run *run = state->data;
+
+        if (!run) {
+                run = run_new(ctx, a);
+                if (!run) {
+                        hfd_response_no_memory(&response);
+                        hfd_admission_refuse(a, &response);
+                        return;
+                }
+                state->data = run;
+                state->free = run_free;
+        }
+        if (a->reinvoked && run->left && !hf__json_equal(run->left, a->object))
+                hfd_reinvocation_object_changed(&run->reinvocation);
+        run->i = 0;
+        go_on(run);
+}

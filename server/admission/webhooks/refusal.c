@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Refusals. Invariant: a webhook cannot make a refusal look like a success: its code is at least
+ * 400, and its status is Failure.
+ */
+#include "server/admission/webhooks/refusal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+
+#define MESSAGE_MAX 4096 /* bytes of what a webhook says */
+#define DETAILS_MAX ((size_t)32 << 10)
+
+static int error_of(int code) {
+        switch (code) {
+        case 401: return HF_E_UNAUTHORIZED;
+        case 403: return HF_E_FORBIDDEN;
+        case 404: return HF_E_NOT_FOUND;
+        case 409: return HF_E_CONFLICT;
+        case 410: return HF_E_GONE;
+        case 413: return HF_E_TOO_LARGE;
+        case 429: return HF_E_TOO_MANY;
+        case 503: return HF_E_UNAVAILABLE;
+        case 504: return HF_E_TIMEOUT;
+        default: return HF_E_INVALID;
+        }
+}
+
+/* Puts the webhook's details into a Status. If memory runs out, they are missing. */
+static void add_details(struct hfd_response *response, const struct hf__json *details) {
+        struct hf__json *status = NULL;
+        struct hf__strbuf out = {.max = DETAILS_MAX};
+        struct hf__buf *body = NULL;
+
+        if (!hf__json_is_object(details) || !response->body ||
+            hf__json_parse(response->body->data, response->body->n, &status, NULL) != 0)
+                return;
+        if (hf__json_set(status, "details", hf__json_dup(details)) == 0) {
+                hf__json_print(status, &out);
+                hf__strbuf_putc(&out, '\n');
+                body = hf__strbuf_to_buf(&out);
+        }
+        if (body) {
+                hf__buf_unref(response->body);
+                response->body = body;
+        }
+        hf__strbuf_done(&out);
+        hf__json_free(status);
+}
+
+void hfd_refusal_denied(struct hfd_response *response, const char *webhook,
+                        const struct hf__json *status) {
+        const char *message = hf__json_string(status, "message"),
+                   *reason = hf__json_string(status, "reason"), *why = message;
+        char text[MESSAGE_MAX];
+        int64_t code = 0;
+
+        (void)hf__json_i64(status, "code", &code);
+        if (code < 400 || code > 599)
+                code = 400;
+        reason = reason ? reason : "";
+        if (!why || !*why)
+                why = reason;
+        (void)snprintf(text, sizeof text,
+                       "admission webhook \"%.300s\" denied the request%s%.3600s", webhook,
+                       *why ? ": " : " without explanation", why);
+        hfd_response_status(response, error_of((int)code), (int)code, reason, text, NULL);
+        add_details(response, hf__json_get(status, "details"));
+}
+
+void hfd_refusal_internal(struct hfd_response *response, const char *why) {
+        const struct hfd_details details = {.cause_reason = "", .cause_text = why};
+        char text[MESSAGE_MAX];
+
+        (void)snprintf(text, sizeof text, "Internal error occurred: %s", why);
+        hfd_response_status(response, HF_E_INVALID, 500, "InternalError", text, &details);
+}
+
+void hfd_refusal_failed(struct hfd_response *response, const char *webhook, const char *why) {
+        char text[MESSAGE_MAX];
+
+        (void)snprintf(text, sizeof text, "failed calling webhook \"%.300s\": %.3600s", webhook,
+                       why);
+        hfd_refusal_internal(response, text);
+}
+
+void hfd_refusal_dry_run(struct hfd_response *response, const char *webhook) {
+        hfd_response_bad_request(response, "admission webhook \"%.300s\" does not support dry run",
+                                 webhook);
+}
+
+void hfd_refusal_busy(struct hfd_response *response, const char *webhook) {
+        const struct hfd_details details = {.retry_after_s = 1};
+        char text[500];
+
+        (void)snprintf(text, sizeof text,
+                       "too many requests wait for the admission webhook \"%.300s\", please try "
+                       "again later",
+                       webhook);
+        hfd_response_status(response, HF_E_TOO_MANY, 429, "TooManyRequests", text, &details);
+}
+
+void hfd_refusal_timeout(struct hfd_response *response) {
+        hfd_response_status(response, HF_E_TIMEOUT, 504, "Timeout",
+                            "Timeout: request did not complete within requested timeout", NULL);
+}
+
+void hfd_refusal_http_text(struct hf__strbuf *out, int code, const void *body, size_t n) {
+        static const struct {
+                int code;
+                const char *text;
+        } texts[] = {{400, "the server rejected our request for an unknown reason"},
+                     {401, "the server has asked for the client to provide credentials"},
+                     {404, "the server could not find the requested resource"},
+                     {405, "the server does not allow this method on the requested resource"},
+                     {406, "the server was unable to respond with a content type that the client "
+                           "supports"},
+                     {415, "the server was unable to respond with a content type that the client "
+                           "supports"},
+                     {422, "the server rejected our request due to an error in our request"},
+                     {429, "the server has received too many requests and has asked us to try "
+                           "again later"},
+                     {503, "the server is currently unable to handle the request"},
+                     {504, "the server was unable to return a response in the time allotted, but "
+                           "may still be processing the request"}};
+        const char *message = body;
+        char shown[300];
+
+        for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+                if (texts[i].code == code) {
+                        hf__strbuf_puts(out, texts[i].text);
+                        return;
+                }
+        while (n > 0 && strchr(" \t\r\n", message[n - 1]))
+                n--;
+        (void)snprintf(shown, sizeof shown, "%.*s", (int)(n < 250 ? n : 250),
+                       n > 0 ? message : "unknown");
+        if (n == 0)
+                (void)strcpy(shown, "unknown");
+        if (code == 403) {
+                hf__strbuf_puts(out, shown);
+        } else if (code >= 500) {
+                hf__strbuf_puts(out, "an error on the server (");
+                hf__strbuf_json(out, shown, strlen(shown));
+                hf__strbuf_puts(out, ") has prevented the request from succeeding");
+        } else {
+                hf__strbuf_printf(out,
+                                  "the server responded with the status code %d but did not return "
+                                  "more information",
+                                  code);
+        }
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The responses of requests that a webhook has refused, or that have failed because of one. Texts
+ * are Kubernetes'. Thread: owner of the response. */
+#include <stdint.h>
+
+#include "server/resources/response.h"
+
+struct hf__json;
+struct hf__strbuf;
+
+/* `admission webhook "x" denied the request: ...`. status: the webhook's; NULL = none. */
+void hfd_refusal_denied(struct hfd_response *response, const char *webhook,
+                        const struct hf__json *status);
+/* 500 `Internal error occurred: failed calling webhook "x": ...`. */
+void hfd_refusal_failed(struct hfd_response *response, const char *webhook, const char *why);
+/* 500 `Internal error occurred: ...`. */
+void hfd_refusal_internal(struct hfd_response *response, const char *why);
+/* 400 `admission webhook "x" does not support dry run`. */
+void hfd_refusal_dry_run(struct hfd_response *response, const char *webhook);
+/* 429: too many requests wait for the webhook. */
+void hfd_refusal_busy(struct hfd_response *response, const char *webhook);
+/* 504: the deadline of the request has passed. */
+void hfd_refusal_timeout(struct hfd_response *response);
+/* What Kubernetes' client says about an answer with a code other than 2xx. body: of the answer. */
+void hfd_refusal_http_text(struct hf__strbuf *out, int code, const void *body, size_t n);

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rules of reinvocation. */
+#include "server/admission/webhooks/reinvocation.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+int hfd_reinvocation_init(struct hfd_reinvocation *reinvocation, size_t n) {
+        *reinvocation = (struct hfd_reinvocation){.n = n,
+                                                  .earlier = calloc(n + 1, sizeof(bool)),
+                                                  .due = calloc(n + 1, sizeof(bool))};
+        if (reinvocation->earlier && reinvocation->due)
+                return 0;
+        hfd_reinvocation_done(reinvocation);
+        return -ENOMEM;
+}
+
+void hfd_reinvocation_done(struct hfd_reinvocation *reinvocation) {
+        free(reinvocation->earlier);
+        free(reinvocation->due);
+        *reinvocation = (struct hfd_reinvocation){0};
+}
+
+void hfd_reinvocation_object_changed(struct hfd_reinvocation *reinvocation) {
+        for (size_t i = 0; i < reinvocation->n; i++) {
+                reinvocation->due[i] |= reinvocation->earlier[i];
+                reinvocation->earlier[i] = false;
+        }
+}
+
+/* A webhook is not made due by its own change. */
+void hfd_reinvocation_called(struct hfd_reinvocation *reinvocation, size_t i, bool reinvocable,
+                             bool changed) {
+        assert(i < reinvocation->n);
+        if (changed) {
+                reinvocation->changed = true;
+                hfd_reinvocation_object_changed(reinvocation);
+        }
+        reinvocation->earlier[i] |= reinvocable;
+}
+
+bool hfd_reinvocation_is_due(const struct hfd_reinvocation *reinvocation, size_t i) {
+        assert(i < reinvocation->n);
+        return reinvocation->due[i];
+}
+
+bool hfd_reinvocation_has_earlier(const struct hfd_reinvocation *reinvocation) {
+        for (size_t i = 0; i < reinvocation->n; i++)
+                if (reinvocation->earlier[i])
+                        return true;
+        return false;
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls the validating webhooks of a request, all at a time. The first refusal that arrives is the
+ * response, as in Kubernetes, but all calls are waited for.
+ *
+ * Invariant: whoever makes `pending` 0 ends the run, and nobody else touches it then. The loop that
+ * begins the calls counts as one.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "base/thread.h"
+#include "server/admission/matching/form.h"
+#include "server/admission/webhooks/call.h"
+
+struct run {
+        struct hfd_admission *a;
+        struct hfd_webhook_index *index; /* owned reference */
+        pthread_mutex_t mu;
+        /* Guarded by mu, together with the notes of a. */
+        size_t pending;
+        struct hfd_response refusal; /* owned; code 0 = none */
+        /* Immutable while calls run. */
+        size_t n;
+        struct one {
+                struct hfd_webhook_call call; /* first member: on_called casts it back */
+                struct run *run;
+                size_t i;
+                struct hf__json *converted; /* owned; NULL = the object as it is */
+        } items[];
+};
+
+static void end(struct run *run) {
+        struct hfd_admission *a = run->a;
+        struct hfd_response refusal = run->refusal;
+
+        for (size_t i = 0; i < run->n; i++) {
+                hfd_webhook_call_done(&run->items[i].call);
+                hf__json_free(run->items[i].converted);
+        }
+        hfd_webhook_index_unref(run->index);
+        pthread_mutex_destroy(&run->mu);
+        free(run);
+        if (refusal.code != 0)
+                hfd_admission_refuse(a, &refusal);
+        else
+                hfd_admission_next(a);
+}
+
+/* Keeps the first refusal. Consumes response. */
+static void refuse_locked(struct run *run, struct hfd_response *response) {
+        hf__mutex_assert_held(&run->mu);
+        if (run->refusal.code != 0)
+                hfd_response_done(response);
+        else
+                run->refusal = *response;
+        *response = (struct hfd_response){0};
+}
+
+static void drop_pending(struct run *run) {
+        pthread_mutex_lock(&run->mu);
+        bool last = --run->pending == 0;
+        pthread_mutex_unlock(&run->mu);
+        if (last)
+                end(run);
+}
+
+static void on_called(struct hfd_webhook_call *call) {
+        struct one *one = (struct one *)call;
+        struct run *run = one->run;
+        bool refuses = hfd_webhook_call_refuses(call);
+        char key[100];
+
+        pthread_mutex_lock(&run->mu);
+        hfd_webhook_call_note(call);
+        if (refuses) {
+                refuse_locked(run, &call->refusal);
+        } else if (call->outcome == HFD_WEBHOOK_FAILED) {
+                (void)snprintf(key, sizeof key,
+                               "failed-open.validating.webhook.admission.k8s.io/round_0_index_%zu",
+                               one->i);
+                hfd_admission_annotate(run->a->notes, key, call->hook->name);
+        }
+        pthread_mutex_unlock(&run->mu);
+        drop_pending(run);
+}
+
+/* Fills the object of a call in the form that its webhook sees. False: response is the error. */
+static bool set_object(struct one *one, struct hfd_response *response) {
+        struct hfd_webhook_call *call = &one->call;
+        const struct hfd_admission_attributes *of = &call->a->of;
+
+        call->object = call->a->object;
+        if (call->as == of->resource || of->kind != of->resource || !call->object)
+                return true;
+        int r = hfd_form_convert(of->resource, call->as, call->object, &one->converted);
+        if (r == -ENOMEM)
+                hfd_response_no_memory(response);
+        else if (r != 0)
+                hfd_refusal_internal(response, "unable to convert the object to the version of a "
+                                               "webhook's rules");
+        call->object = one->converted;
+        return r == 0;
+}
+
+/* Adds the webhooks that apply to the request. False: response is the error. */
+static bool select_hooks(struct run *run, struct hfd_webhooks *webhooks,
+                         struct hfd_response *response) {
+        struct hfd_admission *a = run->a;
+
+        for (size_t i = 0; i < run->index->n; i++) {
+                const struct hfd_webhook *hook = &run->index->items[i];
+                struct one *one = &run->items[run->n];
+                const struct hfd_resource *as;
+                enum hfd_matcher_result match =
+                        hfd_matcher_match(&hook->matcher, &a->of, a->object,
+                                          webhooks->config.cacher, &as, response);
+                if (match == HFD_MATCHER_NO)
+                        continue;
+                *one = (struct one){.run = run, .i = run->n};
+                one->call = (struct hfd_webhook_call){.webhooks = webhooks,
+                                                      .hook = hook,
+                                                      .a = a,
+                                                      .as = as,
+                                                      .done = on_called};
+                if (match == HFD_MATCHER_YES && !set_object(one, response))
+                        match = HFD_MATCHER_ERROR;
+                if (match == HFD_MATCHER_YES)
+                        match = hfd_webhook_call_conditions(&one->call, response);
+                if (match == HFD_MATCHER_YES)
+                        run->n++;
+                else
+                        one->converted = hf__json_free(one->converted);
+                if (match == HFD_MATCHER_ERROR)
+                        return false;
+        }
+        return true;
+}
+
+void hfd_webhooks_validate(void *ctx, struct hfd_admission *a) {
+        struct hfd_webhooks *webhooks = ctx;
+        struct hfd_webhook_index *index = hfd_webhooks_index(webhooks);
+        size_t n = index ? index->n : 0;
+        struct hfd_response response = {0};
+        struct run *run = calloc(1, sizeof *run + n * sizeof run->items[0]);
+
+        if (!run || hf__mutex_init(&run->mu) != 0) {
+                free(run);
+                hfd_webhook_index_unref(index);
+                hfd_response_no_memory(&response);
+                hfd_admission_refuse(a, &response);
+                return;
+        }
+        run->a = a;
+        run->index = index;
+        run->pending = 1;
+        bool selected = hfd_admission_options(a) != NULL;
+        if (!selected)
+                hfd_response_no_memory(&response);
+        else
+                selected = !index || select_hooks(run, webhooks, &response);
+        if (!selected) {
+                run->refusal = response;
+                end(run);
+                return;
+        }
+        run->pending += run->n;
+        for (size_t i = 0, n_calls = run->n; i < n_calls; i++)
+                hfd_webhook_call_begin(&run->items[i].call);
+        drop_pending(run);
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The index of webhooks. Invariant: all that items point to belongs to the item. */
+#include "server/admission/webhooks/webhook.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base64.h"
+#include "base/json.h"
+#include "server/admission/expressions/match_conditions.h"
+#include "server/cacher/cacher.h"
+#include "server/cacher/snapshot.h"
+#include "server/outbound/service_resolver.h"
+
+#define TIMEOUT_DEFAULT 10
+
+/* ---- loads ---- */
+
+static struct hfd_webhook_load *load_unref(struct hfd_webhook_load *load) {
+        if (load && atomic_fetch_sub_explicit(&load->refs, 1, memory_order_acq_rel) == 1)
+                free(load);
+        return NULL;
+}
+
+/* That of the same webhook in the old index, or a new one. NULL: out of memory. */
+static struct hfd_webhook_load *load_of(const struct hfd_webhook_index *old, const char *key) {
+        for (size_t i = 0; old && i < old->n; i++)
+                if (strcmp(old->items[i].load->key, key) == 0) {
+                        atomic_fetch_add_explicit(&old->items[i].load->refs, 1,
+                                                  memory_order_relaxed);
+                        return old->items[i].load;
+                }
+        struct hfd_webhook_load *load = malloc(sizeof *load + strlen(key) + 1);
+        if (!load)
+                return NULL;
+        atomic_init(&load->refs, 1);
+        atomic_init(&load->n_calls, 0);
+        (void)strcpy(load->key, key);
+        return load;
+}
+
+/* ---- one webhook ---- */
+
+static void webhook_done(struct hfd_webhook *hook) {
+        hfd_matcher_done(&hook->matcher);
+        free(hook->conditions);
+        hfd_expressions_free(hook->expressions);
+        free(hook->configuration);
+        free(hook->url);
+        free(hook->connect_to);
+        free(hook->ca_pem);
+        load_unref(hook->load);
+        hf__json_free(hook->json);
+}
+
+/* Sets url and connect_to. 0 or -ENOMEM. */
+static int set_address(struct hfd_webhook *hook, const struct hfd_service_resolver *services) {
+        const struct hf__json *client = hf__json_get(hook->json, "clientConfig"),
+                              *service = hf__json_get(client, "service");
+        const char *url = hf__json_string(client, "url"), *name = hf__json_string(service, "name"),
+                   *ns = hf__json_string(service, "namespace");
+        struct hfd_service_address address = {0};
+        int64_t port = 443;
+
+        if (url) {
+                const char *authority = strstr(url, "://");
+                bool has_path = authority && strchr(authority + 3, '/');
+                return asprintf(&hook->url, "%s%s", url, has_path ? "" : "/") < 0 ? -ENOMEM : 0;
+        }
+        if (!name || !ns)
+                return 0;
+        (void)hf__json_i64(service, "port", &port);
+        int r = hfd_service_resolve(services, ns, name, (unsigned)port,
+                                    hf__json_string(service, "path"), &address);
+        if (r == 0) {
+                hook->url = address.url;
+                hook->connect_to = address.connect_to;
+        }
+        return r;
+}
+
+/* A bundle that is no base64 is taken for one without certificates, which trusts nobody. */
+static int set_ca(struct hfd_webhook *hook) {
+        const char *bundle = hf__json_string(hook->json, "clientConfig.caBundle");
+        size_t n;
+
+        if (!bundle || !*bundle)
+                return 0;
+        int r = hf__base64_decode(bundle, strlen(bundle), &hook->ca_pem, &n);
+        if (r == HF_E_INVALID) {
+                hook->ca_pem = strdup("invalid");
+                r = hook->ca_pem ? 0 : -ENOMEM;
+        }
+        return r;
+}
+
+/* Compiles the matchConditions. 0 or -ENOMEM. */
+static int set_conditions(struct hfd_webhook *hook) {
+        const struct hf__json *conditions = hf__json_get(hook->json, "matchConditions");
+
+        if (!hf__json_first(conditions))
+                return 0;
+        int r = hfd_expressions_new(HFD_EXPRESSION_AUTHORIZER, NULL, NULL, &hook->expressions);
+        return r != 0 ? r
+                      : hfd_match_conditions_new(hook->expressions, conditions,
+                                                 HFD_EXPRESSION_AUTHORIZER, &hook->conditions);
+}
+
+static bool has_version(const struct hf__json *json, const char *version) {
+        return hf__json_has_element(hf__json_get(json, "admissionReviewVersions"), version);
+}
+
+/* Fills hook, of which webhook_done frees what there is. 0 or -ENOMEM. */
+static int webhook_init(struct hfd_webhook *hook, const struct hf__json *json,
+                        const char *configuration, const struct hfd_service_resolver *services,
+                        const struct hfd_webhook_index *old) {
+        char *key = NULL;
+
+        *hook = (struct hfd_webhook){.json = hf__json_dup(json),
+                                     .configuration = strdup(configuration),
+                                     .timeout_s = TIMEOUT_DEFAULT};
+        if (!hook->json || !hook->configuration)
+                return -ENOMEM;
+        const char *name = hf__json_string(hook->json, "name");
+        hook->name = name ? name : "";
+        (void)hf__json_i64(hook->json, "timeoutSeconds", &hook->timeout_s);
+        if (hook->timeout_s < 1 || hook->timeout_s > 30)
+                hook->timeout_s = TIMEOUT_DEFAULT;
+        hook->ignores_failures = hf__json_has_text(hook->json, "failurePolicy", "Ignore");
+        hook->allows_dry_run = hf__json_has_text(hook->json, "sideEffects", "None") ||
+                               hf__json_has_text(hook->json, "sideEffects", "NoneOnDryRun");
+        hook->is_reinvocable = hf__json_has_text(hook->json, "reinvocationPolicy", "IfNeeded");
+        hook->knows_v1 = has_version(hook->json, "v1");
+        int r = hfd_matcher_init(&hook->matcher, hook->json);
+        hook->matcher.empty_matches = false; /* a webhook without rules has no requests */
+        if (r == 0)
+                r = set_conditions(hook);
+        if (r == 0)
+                r = set_address(hook, services);
+        if (r == 0)
+                r = set_ca(hook);
+        if (r == 0 && asprintf(&key, "%s/%s", configuration, hook->name) < 0)
+                r = -ENOMEM;
+        if (r == 0) {
+                hook->load = load_of(old, key);
+                free(key);
+                r = hook->load ? 0 : -ENOMEM;
+        }
+        return r;
+}
+
+/* ---- the index ---- */
+
+struct hfd_webhook_index *hfd_webhook_index_ref(struct hfd_webhook_index *index) {
+        if (index)
+                atomic_fetch_add_explicit(&index->refs, 1, memory_order_relaxed);
+        return index;
+}
+
+struct hfd_webhook_index *hfd_webhook_index_unref(struct hfd_webhook_index *index) {
+        if (!index || atomic_fetch_sub_explicit(&index->refs, 1, memory_order_acq_rel) != 1)
+                return NULL;
+        for (size_t i = 0; i < index->n; i++)
+                webhook_done(&index->items[i]);
+        free(index);
+        return NULL;
+}
+
+bool hfd_webhook_index_wants(const struct hfd_webhook_index *index,
+                             const struct hfd_admission_attributes *of) {
+        for (size_t i = 0; index && i < index->n; i++)
+                if (hfd_matcher_may_match(&index->items[i].matcher, of))
+                        return true;
+        return false;
+}
+
+/* Adds the webhooks of a configuration. 0 or -ENOMEM. */
+static int add_configuration(struct hfd_webhook_index **index, const struct hfd_object *object,
+                             const struct hfd_service_resolver *services,
+                             const struct hfd_webhook_index *old) {
+        struct hf__json *json = NULL;
+        int r = 0;
+
+        if (!object->bytes)
+                return 0;
+        r = hf__json_parse(object->bytes->data, object->bytes->n, &json, NULL);
+        if (r != 0)
+                return r == -ENOMEM ? r : 0;
+        const struct hf__json *hooks = hf__json_get(json, "webhooks");
+        size_t n = (*index)->n + hf__json_count(hooks);
+        struct hfd_webhook_index *grown =
+                realloc(*index, sizeof **index + n * sizeof grown->items[0]);
+        if (!grown) {
+                hf__json_free(json);
+                return -ENOMEM;
+        }
+        *index = grown;
+        for (const struct hf__json *m = hf__json_first(hooks); m && r == 0; m = hf__json_next(m)) {
+                r = webhook_init(&grown->items[grown->n], m, hfd_object_name(object), services,
+                                 old);
+                grown->n++; /* so that a failed one is freed, too */
+        }
+        hf__json_free(json);
+        return r;
+}
+
+int hfd_webhook_index_new(struct hfd_cacher *cacher, const char *plural,
+                          const struct hfd_service_resolver *services,
+                          const struct hfd_webhook_index *old,
+                          struct hfd_webhook_index **ret_index) {
+        static const struct hfd_scope all = {.prefix = ""};
+        const struct hfd_resource *resource = hfd_resource_find(HFD_ADMISSION_GROUP, "v1", plural);
+        struct hfd_webhook_index *index;
+        struct hfd_object_iter iter;
+        struct hfd_snapshot snapshot;
+        struct hfd_object *object;
+        int r = 0;
+
+        assert(resource);
+        if (!hfd_cacher_snapshot(cacher, resource, 0, &snapshot))
+                return hfd_cacher_synced(cacher) ? -ENOMEM : -EAGAIN;
+        index = calloc(1, sizeof *index);
+        if (!index) {
+                hfd_snapshot_done(&snapshot);
+                return -ENOMEM;
+        }
+        atomic_init(&index->refs, 1);
+        hfd_object_iter_init(&iter, &snapshot.objects, &all, "");
+        while (r == 0 && (object = hfd_object_iter_next(&iter)))
+                r = add_configuration(&index, object, services, old);
+        hfd_snapshot_done(&snapshot);
+        if (r != 0)
+                hfd_webhook_index_unref(index);
+        else
+                *ret_index = index;
+        return r;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Webhooks as requests need them: compiled from the configurations in the cacher into an immutable,
+ * counted index. Thread: any.
+ */
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "server/admission/matching/matcher.h"
+
+struct hf__json;
+struct hfd_expressions;
+struct hfd_match_conditions;
+struct hfd_service_resolver;
+
+/* How many calls of a webhook are under way; shared by its successors in later indexes. */
+struct hfd_webhook_load {
+        atomic_int refs;
+        atomic_size_t n_calls;
+        char key[]; /* "configuration/name" */
+};
+
+struct hfd_webhook {
+        struct hf__json *json; /* owned; texts point into it */
+        const char *name;
+        char *configuration;
+        struct hfd_matcher matcher;
+        struct hfd_expressions *expressions;     /* owned */
+        struct hfd_match_conditions *conditions; /* owned; NULL = none */
+        char *url;        /* with a path, without the timeout; NULL = it has none */
+        char *connect_to; /* "host:port"; NULL = the URL's */
+        char *ca_pem;     /* NULL = the system's */
+        int64_t timeout_s;
+        bool ignores_failures;         /* failurePolicy Ignore */
+        bool allows_dry_run;           /* it has no side effects then */
+        bool is_reinvocable;           /* reinvocationPolicy IfNeeded */
+        bool knows_v1;                 /* the AdmissionReview of admission.k8s.io/v1 */
+        struct hfd_webhook_load *load; /* owned reference */
+};
+
+struct hfd_webhook_index {
+        atomic_int refs;
+        size_t n;
+        struct hfd_webhook items[]; /* by configuration, then in their order */
+};
+
+/*
+ * Makes an index of all configurations of a plural in the cacher, sorted by name. old: the index
+ * that it replaces; NULL = none. services: borrowed for the call. 0, -ENOMEM, or -EAGAIN: the
+ * cacher is not filled yet. A configuration that cannot be parsed has no webhooks.
+ */
+int hfd_webhook_index_new(struct hfd_cacher *cacher, const char *plural,
+                          const struct hfd_service_resolver *services,
+                          const struct hfd_webhook_index *old,
+                          struct hfd_webhook_index **ret_index);
+/* Accept NULL. */
+struct hfd_webhook_index *hfd_webhook_index_ref(struct hfd_webhook_index *index);
+struct hfd_webhook_index *hfd_webhook_index_unref(struct hfd_webhook_index *index);
+/* Whether any webhook may apply to the request. index NULL = none. */
+bool hfd_webhook_index_wants(const struct hfd_webhook_index *index,
+                             const struct hfd_admission_attributes *of);

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The two plug-ins that call webhooks: MutatingAdmissionWebhook and ValidatingAdmissionWebhook.
+ *
+ * A request waits for a webhook without a thread. Of one webhook at most max_calls calls are under
+ * way: so a webhook that hangs holds at most as many of the places that writing requests have
+ * (--max-mutating-requests-inflight), and others find theirs. What would wait beyond is refused
+ * with 429, or, with the failurePolicy Ignore, goes on at once.
+ */
+#include <holdfast/host.h>
+
+#include "server/admission/admission.h"
+
+struct hfd_outbound;
+struct hfd_service_resolver;
+struct hfd_webhooks;
+
+struct hfd_webhooks_config {
+        /* All are borrowed until hfd_webhooks_free. */
+        struct hfd_cacher *cacher;
+        struct hfd_outbound *outbound;
+        const struct hfd_service_resolver *services; /* NULL = none is named */
+        size_t max_calls;                            /* of one webhook; at least 1 */
+};
+
+/* host outlives the plug-in. 0 or -errno. */
+int hfd_webhooks_new(const struct hf_host *host, const struct hfd_webhooks_config *config,
+                     bool mutating, struct hfd_webhooks **ret_webhooks);
+/* No admission is under way. Accepts NULL, returns NULL. */
+struct hfd_webhooks *hfd_webhooks_free(struct hfd_webhooks *webhooks);
+/* The plug-in for a chain. Its ctx is webhooks. */
+struct hfd_admission_plugin hfd_webhooks_plugin(struct hfd_webhooks *webhooks);

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * A thread that makes something from the objects of some kinds, and makes it anew after each
+ * change: an index of roles, for example. Changes that come while it works share the next turn.
+ */
+#include <holdfast/host.h>
+
+struct hf__json;
+struct hfd_cacher;
+struct hfd_feed;
+struct hfd_resource;
+
+struct hfd_feed_config {
+        struct hfd_cacher *cacher; /* borrowed; not freed before the stop */
+        const char *thread;        /* its name; static */
+        const char *component;     /* for the log; static */
+        /* Makes the thing and hands it over. 0; -ENOMEM: it is called again after a while; -EAGAIN:
+         * the cacher is not filled yet, and will wake the feed. Thread: the feed's, no lock. */
+        int (*make)(void *ctx, struct hfd_cacher *cacher);
+        void *ctx;
+};
+
+/* Starts the thread. host outlives the feed. 0 or -errno. */
+int hfd_feed_new(const struct hf_host *host, const struct hfd_feed_config *config,
+                 struct hfd_feed **ret_feed);
+/* Joins the thread. Then the feed does not use the cacher any more, but the cacher may still wake
+ * it. Accepts NULL. Idempotent. */
+void hfd_feed_stop(struct hfd_feed *feed);
+/* Stops. Accepts NULL, returns NULL. */
+struct hfd_feed *hfd_feed_free(struct hfd_feed *feed);
+/* The cacher has changed. Thread: any. Never blocks. */
+void hfd_feed_wake(struct hfd_feed *feed);
+
+/*
+ * Calls fn for each cached object of a kind, for make. ns: "" if it has none. fn returns 0 or
+ * -ENOMEM, which ends the walk. An object that cannot be parsed is left out. 0, -ENOMEM or -EAGAIN
+ * as above.
+ */
+typedef int (*hfd_feed_object_fn)(void *ctx, const char *ns, const char *name,
+                                  const struct hf__json *object);
+int hfd_feed_each(struct hfd_cacher *cacher, const struct hfd_resource *resource,
+                  hfd_feed_object_fn fn, void *ctx);

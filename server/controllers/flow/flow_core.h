@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * What the server keeps of FlowSchemas and PriorityLevelConfigurations: which objects there are,
+ * and the condition Dangling. The rules are those of kube-apiserver. Pure. Thread: any.
+ */
+#include <stdbool.h>
+
+struct hf__json;
+
+/*
+ * Brings a stored object that the server has made up to date. wanted: the object as the server
+ * makes it. mandatory: users cannot keep changes. Otherwise a user may, if the annotation
+ * apf.kubernetes.io/autoupdate-spec says so, or if it says nothing and the spec was changed.
+ * 0 or -ENOMEM.
+ */
+int hfd_flow_revise(struct hf__json *object, const struct hf__json *wanted, bool mandatory,
+                    bool *ret_changed);
+/* Whether an object that is not one of the server's claims to be, so that it is deleted. */
+bool hfd_flow_is_leftover(const struct hf__json *object);
+/* Sets the condition that says whether the level of a FlowSchema is missing. now: a metav1.Time. 0
+ * or -ENOMEM. */
+int hfd_flow_set_dangling(struct hf__json *schema, bool level_exists, const char *now,
+                          bool *ret_changed);

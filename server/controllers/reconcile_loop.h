@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The reconcile loop that most controllers run until the term ends (holdfast/reconciler.h): over
+ * one or two informers, or over those of a set of kinds.
+ */
+#include <assert.h>
+
+#include <holdfast/reconciler.h>
+
+#include "server/controllers/kinds/kind_set.h"
+
+struct hfd_reconcile_loop {
+        const char *name; /* of the controller */
+        unsigned n_workers;
+        int (*reconcile)(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again);
+        void *ctx; /* of reconcile and the maps */
+        struct {
+                struct hf_informer *informer; /* NULL = there is no second one */
+                hf_reconciler_map_fn map;     /* NULL = the object's own key */
+        } sources[2];                         /* not used by a loop over a set */
+};
+
+/* As hf_reconciler_run. */
+int hfd_reconcile_loop_run(const struct hfd_reconcile_loop *loop, struct hf_term *term);
+
+/* The map of a kind's events; NULL = the loop does not use the kind. */
+typedef hf_reconciler_map_fn (*hfd_kind_map_fn)(void *ctx, const struct hfd_kind *kind);
+/*
+ * The same for the kinds of a set, in place of loop->sources, until `until` fires or the term ends.
+ * The set is borrowed. Returns -ENOMEM, too.
+ */
+int hfd_reconcile_loop_run_set(const struct hfd_reconcile_loop *loop, struct hf_term *term,
+                               const struct hfd_kind_set *set, hfd_kind_map_fn map_of,
+                               struct hf_cancel *until);
+
+/* The informer of a kind that controllers.c has created, because the controller needs it. */
+static inline struct hf_informer *hfd_needed_informer(const struct hfd_kind *kind) {
+        assert(kind);
+        return kind->informer;
+}

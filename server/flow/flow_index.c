@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The index: the schemas in the order in which they are tried, each with its rules and with what
+ * its requests are told.
+ *
+ * Invariant: the last schema is `catch-all`, whatever is stored, so that there is always a match.
+ */
+#include "server/flow/flow_index.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "server/flow/flow_rule.h"
+#include "server/resources/strategies/flow/flow_objects.h"
+
+static const char schema_header[] = "x-kubernetes-pf-flowschema-uid",
+                  level_header[] = "x-kubernetes-pf-prioritylevel-uid";
+
+struct level {
+        char *name, *uid; /* owned; uid "" = not stored */
+        bool is_exempt;
+};
+
+struct schema {
+        char *name, *uid, *level; /* owned */
+        int64_t precedence;
+        struct hf__json *rules; /* owned; NULL = matches nothing */
+        struct hfd_flow_match match;
+};
+
+struct hfd_flow_index {
+        atomic_size_t n_refs;
+        struct level *levels;
+        size_t n_levels;
+        struct schema *schemas; /* sorted once it is finished */
+        size_t n_schemas;
+};
+
+/* A builder is the index before it is finished. */
+struct hfd_flow_builder {
+        struct hfd_flow_index *index;
+};
+
+static void index_free(struct hfd_flow_index *index) {
+        for (size_t i = 0; i < index->n_levels; i++) {
+                free(index->levels[i].name);
+                free(index->levels[i].uid);
+        }
+        for (size_t i = 0; i < index->n_schemas; i++) {
+                free(index->schemas[i].name);
+                free(index->schemas[i].uid);
+                free(index->schemas[i].level);
+                hf__json_free(index->schemas[i].rules);
+        }
+        free(index->levels);
+        free(index->schemas);
+        free(index);
+}
+
+struct hfd_flow_index *hfd_flow_index_ref(struct hfd_flow_index *index) {
+        if (index)
+                (void)atomic_fetch_add_explicit(&index->n_refs, 1, memory_order_relaxed);
+        return index;
+}
+
+struct hfd_flow_index *hfd_flow_index_unref(struct hfd_flow_index *index) {
+        if (index && atomic_fetch_sub_explicit(&index->n_refs, 1, memory_order_acq_rel) == 1)
+                index_free(index);
+        return NULL;
+}
+
+/* ---- building ---- */
+
+struct hfd_flow_builder *hfd_flow_builder_new(void) {
+        struct hfd_flow_builder *builder = calloc(1, sizeof *builder);
+
+        if (!builder)
+                return NULL;
+        builder->index = calloc(1, sizeof *builder->index);
+        if (!builder->index) {
+                free(builder);
+                return NULL;
+        }
+        atomic_init(&builder->index->n_refs, 1);
+        return builder;
+}
+
+struct hfd_flow_builder *hfd_flow_builder_free(struct hfd_flow_builder *builder) {
+        if (builder && builder->index)
+                index_free(builder->index);
+        free(builder);
+        return NULL;
+}
+
+/* A larger array, whose new last element is zero. NULL = out of memory. */
+static void *grow(void *array, size_t *n, size_t size) {
+        char *larger = realloc(array, (*n + 1) * size);
+
+        if (larger)
+                memset(larger + (*n)++ * size, 0, size);
+        return larger;
+}
+
+static char *copy_text(const struct hf__json *object, const char *path) {
+        const char *text = hf__json_string(object, path);
+
+        return strdup(text ? text : "");
+}
+
+int hfd_flow_builder_add_level(struct hfd_flow_builder *builder, const struct hf__json *object) {
+        struct hfd_flow_index *index = builder->index;
+        struct level *levels = grow(index->levels, &index->n_levels, sizeof *levels);
+
+        if (!levels)
+                return -ENOMEM;
+        index->levels = levels;
+        struct level *level = &levels[index->n_levels - 1];
+        level->name = copy_text(object, "metadata.name");
+        level->uid = copy_text(object, "metadata.uid");
+        level->is_exempt = hf__json_has_text(object, "spec.type", "Exempt");
+        return level->name && level->uid ? 0 : -ENOMEM;
+}
+
+int hfd_flow_builder_add_schema(struct hfd_flow_builder *builder, const struct hf__json *object) {
+        struct hfd_flow_index *index = builder->index;
+        struct schema *schemas = grow(index->schemas, &index->n_schemas, sizeof *schemas);
+        const struct hf__json *spec = hf__json_get(object, "spec"),
+                              *rules = hf__json_get(spec, "rules");
+
+        if (!schemas)
+                return -ENOMEM;
+        index->schemas = schemas;
+        struct schema *schema = &schemas[index->n_schemas - 1];
+        schema->name = copy_text(object, "metadata.name");
+        schema->uid = copy_text(object, "metadata.uid");
+        schema->level = copy_text(spec, "priorityLevelConfiguration.name");
+        schema->precedence = HFD_FLOW_PRECEDENCE_NONE;
+        (void)hf__json_i64(spec, "matchingPrecedence", &schema->precedence);
+        schema->rules = rules ? hf__json_dup(rules) : NULL;
+        return schema->name && schema->uid && schema->level && (!rules || schema->rules) ? 0
+                                                                                         : -ENOMEM;
+}
+
+/* ---- finishing ---- */
+
+static const struct level *find_level(const struct hfd_flow_index *index, const char *name) {
+        for (size_t i = 0; i < index->n_levels; i++)
+                if (strcmp(index->levels[i].name, name) == 0)
+                        return &index->levels[i];
+        return NULL;
+}
+
+static bool has_schema(const struct hfd_flow_index *index, const char *name) {
+        for (size_t i = 0; i < index->n_schemas; i++)
+                if (strcmp(index->schemas[i].name, name) == 0)
+                        return true;
+        return false;
+}
+
+/* Adds what is mandatory and not stored. 0 or -ENOMEM. */
+static int add_mandatory(struct hfd_flow_builder *builder) {
+        size_t n;
+        const struct hfd_flow_object *objects = hfd_flow_objects(&n);
+        int r = 0;
+
+        for (size_t i = 0; i < n && r == 0; i++) {
+                bool is_level = strcmp(objects[i].kind, HFD_FLOW_LEVEL_KIND) == 0;
+                if (!objects[i].mandatory ||
+                    (is_level ? find_level(builder->index, objects[i].name) != NULL
+                              : has_schema(builder->index, objects[i].name)))
+                        continue;
+                struct hf__json *object = hfd_flow_object_make(&objects[i]);
+                if (!object)
+                        return -ENOMEM;
+                r = is_level ? hfd_flow_builder_add_level(builder, object)
+                             : hfd_flow_builder_add_schema(builder, object);
+                hf__json_free(object);
+        }
+        return r;
+}
+
+static bool is_catch_all(const struct schema *schema) {
+        return strcmp(schema->name, HFD_FLOW_CATCH_ALL) == 0;
+}
+
+static int compare(const void *a, const void *b) {
+        const struct schema *x = a, *y = b;
+
+        if (is_catch_all(x) || is_catch_all(y))
+                return is_catch_all(x) ? 1 : -1;
+        if (x->precedence != y->precedence)
+                return x->precedence < y->precedence ? -1 : 1;
+        return strcmp(x->name, y->name);
+}
+
+static void finish_schema(const struct hfd_flow_index *index, struct schema *schema) {
+        const struct level *level = find_level(index, schema->level);
+
+        if (!level) {
+                schema->rules = hf__json_free(schema->rules);
+                return;
+        }
+        schema->match = (struct hfd_flow_match){.schema = schema->name,
+                                                .level = level->name,
+                                                .is_exempt = level->is_exempt,
+                                                .headers = {{schema_header, schema->uid},
+                                                            {level_header, level->uid}},
+                                                .n_headers = *schema->uid && *level->uid ? 2 : 0};
+}
+
+struct hfd_flow_index *hfd_flow_builder_finish(struct hfd_flow_builder *builder) {
+        struct hfd_flow_index *index = builder->index;
+
+        if (add_mandatory(builder) != 0) {
+                hfd_flow_builder_free(builder);
+                return NULL;
+        }
+        free(builder);
+        qsort(index->schemas, index->n_schemas, sizeof *index->schemas, compare);
+        for (size_t i = 0; i < index->n_schemas; i++)
+                finish_schema(index, &index->schemas[i]);
+        assert(index->n_schemas > 0 && is_catch_all(&index->schemas[index->n_schemas - 1]));
+        return index;
+}
+
+/* ---- matching ---- */
+
+const struct hfd_flow_match *hfd_flow_index_match(const struct hfd_flow_index *index,
+                                                  const struct hfd_subject *subject,
+                                                  const struct hfd_attributes *attributes) {
+        size_t i = 0;
+
+        while (i + 1 < index->n_schemas &&
+               !hfd_flow_rules_match(index->schemas[i].rules, subject, attributes))
+                i++;
+        return &index->schemas[i].match;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * An immutable index of FlowSchemas and priority levels, which finds the schema and the level of a
+ * request as Kubernetes does: of the schemas that match, the one with the lowest precedence counts,
+ * then the one whose name comes first. A schema whose level does not exist matches nothing. The
+ * mandatory schemas and levels (flow_objects.h) match even while they are not stored.
+ *
+ * No I/O, no clock. Thread: a builder belongs to one thread. An index: any.
+ */
+#include "server/http/http.h" /* only the type of a header */
+#include "server/rbac/attributes.h"
+
+struct hf__json;
+struct hfd_flow_builder;
+struct hfd_flow_index;
+
+/* The schema of a request, and its level. Belongs to the index. */
+struct hfd_flow_match {
+        const char *schema, *level; /* their names */
+        bool is_exempt;             /* the level has no limits */
+        /* What the response says: the UIDs of both. n_headers 0: they are not stored yet. */
+        struct hfd_header headers[2];
+        size_t n_headers;
+};
+
+/* NULL: out of memory. */
+struct hfd_flow_builder *hfd_flow_builder_new(void);
+/* Accepts NULL, returns NULL. */
+struct hfd_flow_builder *hfd_flow_builder_free(struct hfd_flow_builder *builder);
+/* Add an object, which is copied. A malformed one matches nothing. 0 or -ENOMEM; then the builder
+ * can only be freed. */
+int hfd_flow_builder_add_level(struct hfd_flow_builder *builder, const struct hf__json *object);
+int hfd_flow_builder_add_schema(struct hfd_flow_builder *builder, const struct hf__json *object);
+/* Makes the index and frees the builder, also on failure. NULL: out of memory. */
+struct hfd_flow_index *hfd_flow_builder_finish(struct hfd_flow_builder *builder);
+
+/* Accepts NULL. Returns index. */
+struct hfd_flow_index *hfd_flow_index_ref(struct hfd_flow_index *index);
+/* Accepts NULL, returns NULL. */
+struct hfd_flow_index *hfd_flow_index_unref(struct hfd_flow_index *index);
+
+/* Never NULL: `catch-all` is the last to match. Takes time in proportion to the rules. */
+const struct hfd_flow_match *hfd_flow_index_match(const struct hfd_flow_index *index,
+                                                  const struct hfd_subject *subject,
+                                                  const struct hfd_attributes *attributes);

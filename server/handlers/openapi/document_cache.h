@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Keeps the OpenAPI documents that clients have asked for, compressed, because it costs much to
+ * make one: those of custom resources are made from the texts of their definitions. A document is
+ * kept until what it was made from changes, or until newer ones need its room.
+ *
+ * Lock: one mutex guards the list of documents; it is held for a search only. Thread: any. Never
+ * blocks otherwise.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+#define HFD_DOCUMENT_FINGERPRINT 32  /* bytes */
+#define HFD_DOCUMENT_NAME_MAX    340 /* bytes, with the NUL: "v3/", a group and a version */
+#define HFD_DOCUMENT_ETAG_MAX    67  /* bytes, with the quotes and the NUL */
+
+struct hfd_document {
+        struct hf__buf *packed;           /* a reference; gzip */
+        size_t n;                         /* bytes without compression */
+        char etag[HFD_DOCUMENT_ETAG_MAX]; /* with quotes */
+};
+
+struct hfd_document_cache;
+
+/* max_bytes: of the compressed documents together. 0 or -errno. */
+int hfd_document_cache_new(size_t max_bytes, struct hfd_document_cache **ret_cache);
+/* Accepts NULL; returns NULL. */
+struct hfd_document_cache *hfd_document_cache_free(struct hfd_document_cache *cache);
+
+/*
+ * Finds a document that was made from what the fingerprint stands for. The caller owns a reference
+ * to ret_document->packed. False: it is not cached.
+ */
+bool hfd_document_cache_find(struct hfd_document_cache *cache, const char *name,
+                             const uint8_t fingerprint[HFD_DOCUMENT_FINGERPRINT],
+                             struct hfd_document *ret_document);
+/* Keeps a document in place of the one with this name, unless memory is short or the document has
+ * more than max_bytes. Takes a reference of its own. */
+void hfd_document_cache_add(struct hfd_document_cache *cache, const char *name,
+                            const uint8_t fingerprint[HFD_DOCUMENT_FINGERPRINT],
+                            const struct hfd_document *document);

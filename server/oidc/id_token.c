@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ID tokens, see id_token.h. Invariants: what is missing or has another type makes the token
+ * invalid; names are never cut. A claim's name may have dots, so it is no path.
+ */
+#include "server/oidc/id_token.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/time_format.h"
+
+/* As in Kubernetes: the clock of the issuer may be ahead; an expiry has no such leeway. */
+#define LEEWAY_S 300
+
+#define REFUSE(...) hf_fail(reterr_status, HF_E_UNAUTHORIZED, __VA_ARGS__)
+
+/* The text of a claim; NULL: it is missing or no text. */
+static const char *claim_text(const struct hf__json *claims, const char *name) {
+        const struct hf__json *claim = hf__json_get(claims, name);
+
+        return hf__json_is_string(claim) ? hf__json_text(claim) : NULL;
+}
+
+static bool has_audience(const struct hf__json *claims, const char *client_id) {
+        const struct hf__json *audience = hf__json_get(claims, "aud");
+
+        if (hf__json_is_string(audience))
+                return strcmp(hf__json_text(audience), client_id) == 0;
+        return hf__json_is_array(audience) && hf__json_has_element(audience, client_id);
+}
+
+static int check_time(const struct hf__json *claims, int64_t now, struct hf_status *reterr_status) {
+        int64_t expires, not_before;
+        char text[HF__MICROTIME_MAX];
+
+        if (!hf__json_i64(claims, "exp", &expires))
+                return REFUSE("oidc: verify token: oidc: the token has no expiry");
+        hf__time_format(expires, text);
+        if (now >= expires)
+                return REFUSE("oidc: verify token: oidc: token is expired (Token Expiry: %s)",
+                              text);
+        if (!hf__json_get(claims, "nbf"))
+                return 0;
+        if (!hf__json_i64(claims, "nbf", &not_before) || now + LEEWAY_S < not_before)
+                return REFUSE("oidc: verify token: oidc: current time before the nbf (not before) "
+                              "time");
+        return 0;
+}
+
+static int check_required(const struct hfd_id_token_rules *rules, const struct hf__json *claims,
+                          struct hf_status *reterr_status) {
+        char name[256];
+
+        for (const char *const *at = rules->required; *at; at++) {
+                size_t n = strcspn(*at, "=");
+                if (n >= sizeof name)
+                        return REFUSE("oidc: a required claim has a long name");
+                memcpy(name, *at, n);
+                name[n] = '\0';
+                const char *wanted = *at + n + 1, *found = claim_text(claims, name);
+                if (!hf__json_get(claims, name))
+                        return REFUSE("oidc: required claim %s not present in ID token", name);
+                if (!found)
+                        return REFUSE("oidc: parse claim %s: it is no string", name);
+                if (strcmp(found, wanted) != 0)
+                        return REFUSE("oidc: required claim %s value does not match. Got = %.60s, "
+                                      "want = %.60s",
+                                      name, found, wanted);
+        }
+        return 0;
+}
+
+static int set_name(const struct hfd_id_token_rules *rules, const struct hf__json *claims,
+                    struct hfd_user *user, struct hf_status *reterr_status) {
+        const char *claim = rules->username_claim, *text = claim_text(claims, claim),
+                   *prefix = rules->username_prefix, *mark = "";
+        const struct hf__json *verified = hf__json_get(claims, "email_verified");
+        bool is_email = strcmp(claim, "email") == 0;
+        char name[sizeof user->name];
+
+        if (!text || !*text)
+                return REFUSE("oidc: parse username claims \"%.60s\": %s", claim,
+                              hf__json_get(claims, claim) ? "it is no text" : "claim not present");
+        if (is_email && verified && !hf__json_is_true(verified))
+                return REFUSE("oidc: email not verified");
+        if (strcmp(prefix, "-") == 0) {
+                prefix = "";
+        } else if (!*prefix && !is_email) {
+                prefix = rules->issuer;
+                mark = "#";
+        }
+        int n = snprintf(name, sizeof name, "%s%s%s", prefix, mark, text);
+        if (n < 0 || (size_t)n >= sizeof name || !hfd_user_set_name(user, name))
+                return REFUSE("oidc: the name of the user is too long");
+        return 0;
+}
+
+static bool add_group(const struct hfd_id_token_rules *rules, const struct hf__json *claim,
+                      struct hfd_user *user) {
+        char group[sizeof user->groups[0]];
+        int n = snprintf(group, sizeof group, "%s%s", rules->groups_prefix, hf__json_text(claim));
+
+        return n > 0 && (size_t)n < sizeof group && hfd_user_add_group(user, group);
+}
+
+/* A text, or a list of texts. */
+static int set_groups(const struct hfd_id_token_rules *rules, const struct hf__json *claims,
+                      struct hfd_user *user, struct hf_status *reterr_status) {
+        const char *name = rules->groups_claim;
+        const struct hf__json *claim = *name ? hf__json_get(claims, name) : NULL;
+        bool fits = true;
+
+        user->n_groups = 0;
+        if (!claim)
+                return 0;
+        if (hf__json_is_string(claim)) {
+                fits = add_group(rules, claim, user);
+        } else if (!hf__json_is_array(claim)) {
+                return REFUSE("oidc: parse groups claim \"%.60s\": it is no text and no list",
+                              name);
+        } else {
+                for (const struct hf__json *m = hf__json_first(claim); m && fits;
+                     m = hf__json_next(m)) {
+                        if (!hf__json_is_string(m))
+                                return REFUSE("oidc: parse groups claim \"%.60s\": a group is no "
+                                              "text",
+                                              name);
+                        fits = add_group(rules, m, user);
+                }
+        }
+        /* One is left for system:authenticated. */
+        if (!fits || user->n_groups >= HFD_MAX_GROUPS)
+                return REFUSE("oidc: the user has more than %d groups, or one whose name is too "
+                              "long",
+                              HFD_MAX_GROUPS - 1);
+        return 0;
+}
+
+int hfd_id_token_accept(const struct hfd_id_token_rules *rules, const struct hf__json *claims,
+                        int64_t now, struct hfd_user *ret_user, struct hf_status *reterr_status) {
+        const char *issuer = claim_text(claims, "iss");
+
+        if (!issuer || strcmp(issuer, rules->issuer) != 0)
+                return HF_E_UNAUTHORIZED; /* it is for another authenticator */
+        if (!has_audience(claims, rules->client_id))
+                return REFUSE("oidc: verify token: oidc: expected audience in [\"%.100s\"]",
+                              rules->client_id);
+        int r = check_time(claims, now, reterr_status);
+        if (r == 0)
+                r = set_name(rules, claims, ret_user, reterr_status);
+        if (r == 0)
+                r = set_groups(rules, claims, ret_user, reterr_status);
+        if (r == 0)
+                r = check_required(rules, claims, reterr_status);
+        return r;
+}

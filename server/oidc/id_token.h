@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* What the claims of an ID token (OpenID Connect) must say, and the user that they name. The rules
+ * are those of kube-apiserver's flags --oidc-*. Pure. Thread: any. */
+#include <stdint.h>
+
+#include <holdfast/error.h>
+
+#include "server/auth/user.h"
+
+struct hf__json;
+
+/* All strings are borrowed and not NULL; "" = none. */
+struct hfd_id_token_rules {
+        const char *issuer, *client_id;
+        const char *username_claim;
+        const char *username_prefix; /* as the flag has it: "" and "-" have a meaning */
+        const char *groups_claim, *groups_prefix;
+        const char *const *required; /* "claim=value"; NULL-terminated */
+};
+
+/*
+ * Checks the claims of a token whose signature is right, at the time `now` (seconds since 1970),
+ * and fills the name and the groups of the user. HF_E_UNAUTHORIZED: the token is not accepted, and
+ * the message says why; or a name or a group does not fit into a struct hfd_user.
+ */
+int hfd_id_token_accept(const struct hfd_id_token_rules *rules, const struct hf__json *claims,
+                        int64_t now, struct hfd_user *ret_user, struct hf_status *reterr_status);

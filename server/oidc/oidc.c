@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The keys of the issuer, and tokens.
+ *
+ *      discovery document -> URL of the keys -> keys
+ *
+ * The document is fetched until there is one; later only the keys are fetched again, when a token
+ * names a key that is unknown, or no key has signed it.
+ *
+ * Invariants. One fetch is under way at a time. A set of keys never changes; a fetch that succeeds
+ * replaces it, one that fails leaves it. A token of another issuer never causes a fetch, and
+ * nothing that a token says counts before its signature is verified, but the issuer and the id of
+ * the key.
+ */
+#include "server/oidc/oidc.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "base/thread.h"
+#include "server/jwt/jwt.h"
+#include "server/jwt/key_set.h"
+#include "server/outbound/outbound.h"
+#include "server/outbound/status_text.h"
+
+#define FETCH_TIMEOUT (30 * HF_NSEC_PER_SEC)
+#define ANSWER_MAX    ((size_t)1 << 20)
+#define DISCOVERY     "/.well-known/openid-configuration"
+
+struct hfd_oidc {
+        /* immutable */
+        const struct hf_host *host;
+        struct hfd_outbound *outbound;
+        struct hfd_oidc_config config;
+        char *ca_pem; /* owned; NULL = the system's CAs */
+        struct hfd_token_authenticator authenticator;
+
+        pthread_mutex_t mu;
+        /* guarded by mu */
+        struct hfd_jwt_key_set *keys; /* owned reference; NULL = none yet */
+        bool fetching;
+        hf_nsec next_fetch; /* boot time */
+
+        /* of the fetch that is under way */
+        char *keys_url; /* owned; NULL = not known yet */
+};
+
+/* ---- fetching ---- */
+
+static void end_fetch(struct hfd_oidc *oidc) {
+        pthread_mutex_lock(&oidc->mu);
+        oidc->fetching = false;
+        pthread_mutex_unlock(&oidc->mu);
+}
+
+/* Logs why the fetch has failed, and ends it. */
+static void fail_fetch(struct hfd_oidc *oidc, const char *why) {
+        hf_log(&oidc->host->log, HF_LOG_WARNING, "oidc",
+               "cannot fetch the keys of the issuer %s: %s", oidc->config.rules.issuer, why);
+        end_fetch(oidc);
+}
+
+/* The answer as JSON, which the caller frees. NULL: it has failed, which ends the fetch. */
+static struct hf__json *parse_answer(struct hfd_oidc *oidc,
+                                     const struct hfd_outbound_result *result) {
+        struct hf__strbuf why = {0};
+        struct hf__json *json = NULL;
+
+        if (result->end != HFD_OUTBOUND_ANSWERED)
+                hf__strbuf_puts(&why, result->text);
+        else if (result->code != 200)
+                hfd_outbound_status_text(result->code, result->body, result->n_body, &why);
+        else if (hf__json_parse(result->body, result->n_body, &json, NULL) != 0 ||
+                 !hf__json_is_object(json))
+                hf__strbuf_puts(&why, "the answer is no JSON object");
+        if (why.n == 0 && json)
+                return json;
+        hf__json_free(json);
+        if (result->end != HFD_OUTBOUND_CANCELED)
+                fail_fetch(oidc, why.data ? why.data : "out of memory");
+        else
+                end_fetch(oidc);
+        hf__strbuf_done(&why);
+        return NULL;
+}
+
+static void get(struct hfd_oidc *oidc, const char *url, hfd_outbound_done *done) {
+        static const char *const headers[] = {"Accept: application/json"};
+        const struct hfd_outbound_request request = {.method = "GET",
+                                                     .url = url,
+                                                     .ca_pem = oidc->ca_pem,
+                                                     .headers = headers,
+                                                     .n_headers = 1,
+                                                     .deadline = hf_now(hf_host_clock(oidc->host)) +
+                                                                 FETCH_TIMEOUT,
+                                                     .max_answer = ANSWER_MAX,
+                                                     .may_repeat = true,
+                                                     .done = done,
+                                                     .ctx = oidc};
+        int r = hfd_outbound_send(oidc->outbound, &request, NULL);
+
+        if (r == HF_E_INVALID)
+                fail_fetch(oidc, "the issuer names a URL that is not https");
+        else if (r != 0)
+                fail_fetch(oidc, hf_strerror(r));
+}
+
+static void on_keys(void *ctx, const struct hfd_outbound_result *result) {
+        struct hfd_oidc *oidc = ctx;
+        struct hf__json *json = parse_answer(oidc, result);
+        size_t n = 0;
+
+        if (!json)
+                return;
+        struct hfd_jwt_key_set *keys = hfd_jwt_key_set_new();
+        int r = keys ? hfd_jwt_key_set_add_jwks(keys, json, oidc->config.algorithms, &n) : -ENOMEM;
+        hf__json_free(json);
+        if (r != 0 || n == 0) {
+                hfd_jwt_key_set_unref(keys);
+                fail_fetch(oidc, r != 0 ? hf_strerror(r)
+                                        : "none of its keys is of an accepted algorithm");
+                return;
+        }
+        pthread_mutex_lock(&oidc->mu);
+        struct hfd_jwt_key_set *old = oidc->keys;
+        oidc->keys = keys;
+        oidc->fetching = false;
+        pthread_mutex_unlock(&oidc->mu);
+        if (!old)
+                hf_log(&oidc->host->log, HF_LOG_NOTICE, "oidc",
+                       "tokens of the issuer %s are accepted", oidc->config.rules.issuer);
+        hfd_jwt_key_set_unref(old);
+}
+
+static void on_document(void *ctx, const struct hfd_outbound_result *result) {
+        struct hfd_oidc *oidc = ctx;
+        struct hf__json *json = parse_answer(oidc, result);
+
+        if (!json)
+                return;
+        const char *issuer = hf__json_string(json, "issuer"),
+                   *url = hf__json_string(json, "jwks_uri");
+        bool same = issuer && strcmp(issuer, oidc->config.rules.issuer) == 0;
+        if (same && url)
+                oidc->keys_url = strdup(url);
+        hf__json_free(json);
+        if (!same)
+                fail_fetch(oidc, "its discovery document is that of another issuer");
+        else if (!oidc->keys_url)
+                fail_fetch(oidc, "its discovery document has no jwks_uri");
+        else
+                get(oidc, oidc->keys_url, on_keys);
+}
+
+static void get_document(struct hfd_oidc *oidc) {
+        const char *issuer = oidc->config.rules.issuer;
+        struct hf__strbuf url = {0};
+        size_t n = strlen(issuer);
+
+        while (n > 0 && issuer[n - 1] == '/')
+                n--;
+        hf__strbuf_add(&url, issuer, n);
+        hf__strbuf_puts(&url, DISCOVERY);
+        if (url.error)
+                fail_fetch(oidc, "out of memory");
+        else
+                get(oidc, url.data, on_document);
+        hf__strbuf_done(&url);
+}
+
+/* Fetches the keys, unless that was done a short time ago. Whether a fetch is under way. */
+static bool fetch(struct hfd_oidc *oidc) {
+        hf_nsec now = hf_now(hf_host_clock(oidc->host));
+
+        pthread_mutex_lock(&oidc->mu);
+        bool starts = !oidc->fetching && now >= oidc->next_fetch, under_way = oidc->fetching;
+        if (starts) {
+                oidc->fetching = true;
+                oidc->next_fetch = now + HFD_OIDC_INTERVAL;
+        }
+        pthread_mutex_unlock(&oidc->mu);
+        if (!starts)
+                return under_way;
+        if (oidc->keys_url)
+                get(oidc, oidc->keys_url, on_keys);
+        else
+                get_document(oidc);
+        return true;
+}
+
+/* ---- tokens ---- */
+
+static int verify(struct hfd_oidc *oidc, const char *token, const char *key_id,
+                  struct hf__json **ret_claims, struct hf_status *reterr_status) {
+        pthread_mutex_lock(&oidc->mu);
+        struct hfd_jwt_key_set *keys = oidc->keys ? hfd_jwt_key_set_ref(oidc->keys) : NULL;
+        pthread_mutex_unlock(&oidc->mu);
+        int r = keys ? hfd_jwt_verify(keys, token, ret_claims) : HF_E_UNAUTHORIZED;
+        bool known = keys && key_id && hfd_jwt_key_set_has(keys, key_id), has_keys = keys != NULL;
+
+        hfd_jwt_key_set_unref(keys);
+        if (r != HF_E_UNAUTHORIZED || known)
+                return r == HF_E_UNAUTHORIZED
+                               ? hf_fail(reterr_status, r,
+                                         "oidc: verify token: failed to verify signature: failed "
+                                         "to verify id token signature")
+                               : r;
+        if (fetch(oidc))
+                return hf_fail(reterr_status, HF_E_UNAVAILABLE,
+                               "oidc: the keys of the issuer are being fetched");
+        return hf_fail(reterr_status, HF_E_UNAUTHORIZED, "%s",
+                       has_keys ? "oidc: verify token: failed to verify signature: failed to "
+                                  "verify id token signature"
+                                : "oidc: authenticator not initialized");
+}
+
+static int authenticate(void *ctx, const char *token, const struct hfd_token_use *use,
+                        struct hfd_user *ret_user) {
+        struct hfd_oidc *oidc = ctx;
+        const struct hf_clock *clock = hf_host_clock(oidc->host);
+        struct hf__json *unverified = NULL, *claims = NULL;
+        struct hf_status why = {0};
+        char *key_id = NULL;
+
+        if (!hfd_jwt_is_like(token))
+                return HF_E_UNAUTHORIZED;
+        int r = hfd_jwt_peek(token, &unverified, &key_id);
+        if (r == 0 && !hf__json_has_text(unverified, "iss", oidc->config.rules.issuer))
+                r = HF_E_UNAUTHORIZED;
+        if (r == 0)
+                r = verify(oidc, token, key_id, &claims, &why);
+        if (r == 0)
+                r = hfd_id_token_accept(&oidc->config.rules, claims,
+                                        clock->real(clock->ctx) / HF_NSEC_PER_SEC, ret_user, &why);
+        if (r > 0 && why.message[0] && use->reterr_status)
+                *use->reterr_status = why;
+        hf__json_free(unverified);
+        hf__json_free(claims);
+        free(key_id);
+        return r;
+}
+
+/* ---- life ---- */
+
+int hfd_oidc_new(const struct hf_host *host, struct hfd_outbound *outbound,
+                 const struct hfd_oidc_config *config, struct hfd_oidc **ret_oidc) {
+        struct hfd_oidc *oidc = calloc(1, sizeof *oidc);
+
+        if (!oidc)
+                return -ENOMEM;
+        int r = hf__mutex_init(&oidc->mu);
+        if (r != 0) {
+                free(oidc);
+                return r;
+        }
+        oidc->host = host;
+        oidc->outbound = outbound;
+        oidc->config = *config;
+        oidc->authenticator = (struct hfd_token_authenticator){.authenticate = authenticate,
+                                                               .ctx = oidc,
+                                                               .any_audience = true};
+        if (config->ca_pem) {
+                oidc->ca_pem = strdup(config->ca_pem);
+                if (!oidc->ca_pem) {
+                        hfd_oidc_free(oidc);
+                        return -ENOMEM;
+                }
+        }
+        *ret_oidc = oidc;
+        return 0;
+}
+
+void hfd_oidc_start(struct hfd_oidc *oidc) {
+        if (oidc)
+                (void)fetch(oidc);
+}
+
+struct hfd_oidc *hfd_oidc_free(struct hfd_oidc *oidc) {
+        if (!oidc)
+                return NULL;
+        assert(!oidc->fetching);
+        hfd_jwt_key_set_unref(oidc->keys);
+        pthread_mutex_destroy(&oidc->mu);
+        free(oidc->keys_url);
+        free(oidc->ca_pem);
+        free(oidc);
+        return NULL;
+}
+
+const struct hfd_token_authenticator *hfd_oidc_authenticator(const struct hfd_oidc *oidc) {
+        return &oidc->authenticator;
+}

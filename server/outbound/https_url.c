@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Takes https URLs apart, see https_url.h. Reads no more than hosts need: the client checks the
+ * rest of the URL. */
+#include "server/outbound/https_url.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define SCHEME "https://"
+
+static bool read_port(const char *text, size_t n, char port[6]) {
+        if (n == 0 || n > 5 || strspn(text, "0123456789") < n)
+                return false;
+        memcpy(port, text, n);
+        port[n] = '\0';
+        long number = strtol(port, NULL, 10);
+        return number > 0 && number <= 65535;
+}
+
+static bool is_host_character(char c) {
+        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+               c == '.' || c == '-' || c == '_';
+}
+
+static bool is_address_character(char c) {
+        return strchr("0123456789abcdefABCDEF:.%", c) && c != '\0';
+}
+
+bool hfd_host_port_parse(const char *text, size_t n, char host[HFD_HTTPS_HOST_MAX], char port[6]) {
+        bool is_v6 = n > 0 && text[0] == '[';
+        size_t start = is_v6 ? 1 : 0, end = start;
+
+        while (end < n && (is_v6 ? is_address_character(text[end]) : is_host_character(text[end])))
+                end++;
+        if (end == start || end - start >= HFD_HTTPS_HOST_MAX)
+                return false;
+        memcpy(host, text + start, end - start);
+        host[end - start] = '\0';
+        if (is_v6) {
+                if (end == n || text[end] != ']')
+                        return false;
+                end++;
+        }
+        if (end == n) {
+                (void)strcpy(port, "443");
+                return true;
+        }
+        return text[end] == ':' && read_port(text + end + 1, n - end - 1, port);
+}
+
+bool hfd_https_url_parse(const char *url, struct hfd_https_url *ret_url) {
+        *ret_url = (struct hfd_https_url){0};
+        if (strncasecmp(url, SCHEME, strlen(SCHEME)) != 0)
+                return false;
+        ret_url->authority = url + strlen(SCHEME);
+        ret_url->n_authority = strcspn(ret_url->authority, "/?#");
+        ret_url->rest = ret_url->authority + ret_url->n_authority;
+        return hfd_host_port_parse(ret_url->authority, ret_url->n_authority, ret_url->host,
+                                   ret_url->port);
+}

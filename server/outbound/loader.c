@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Loads the module, see loader.h. Symbols of the module stay its own (RTLD_LOCAL), so that its copy
+ * of the library does not meet the program's. */
+#include "server/outbound/loader.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+#define INSTALLED HFD_LIBEXECDIR "/" HFD_OUTBOUND_MODULE_FILE
+
+/* Makes the path of the module in the directory of the running program. False: unknown. */
+static bool find_beside(char path[PATH_MAX]) {
+        ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - sizeof HFD_OUTBOUND_MODULE_FILE);
+        char *slash;
+
+        if (n <= 0)
+                return false;
+        path[n] = '\0';
+        slash = strrchr(path, '/');
+        if (!slash)
+                return false;
+        memcpy(slash + 1, HFD_OUTBOUND_MODULE_FILE, sizeof HFD_OUTBOUND_MODULE_FILE);
+        return access(path, F_OK) == 0;
+}
+
+int hfd_outbound_load(const char *path, const struct hfd_outbound_module **ret_module,
+                      struct hf_status *reterr_status) {
+        char beside[PATH_MAX];
+
+        if (!path)
+                path = find_beside(beside) ? beside : INSTALLED;
+        void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+        if (!library) {
+                const char *reason = dlerror();
+                return hf_fail(reterr_status, HF_E_NOT_FOUND,
+                               "cannot load %s, which calls webhooks: %s; it is installed together "
+                               "with holdfastd and needs libcurl",
+                               path, reason ? reason : "unknown error");
+        }
+        const struct hfd_outbound_module *module = dlsym(library, HFD_OUTBOUND_MODULE_SYMBOL);
+        if (!module || strcmp(module->version, HFD_VERSION) != 0)
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "%s is of version %s, and holdfastd of version " HFD_VERSION
+                               "; install both from one package",
+                               path, module ? module->version : "unknown");
+        *ret_module = module;
+        return 0;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The interface between holdfastd and its module holdfastd-outbound.so, which has libcurl. Both are
+ * built from one source tree and installed together; `version` tells apart what does not belong
+ * together.
+ */
+#include "server/outbound/outbound.h"
+
+#define HFD_OUTBOUND_MODULE_FILE   "holdfastd-outbound.so"
+#define HFD_OUTBOUND_MODULE_SYMBOL "hfd_outbound_module"
+
+struct hfd_outbound_engine;
+
+struct hfd_outbound_module {
+        const char *version; /* HFD_VERSION of the module */
+        /* Initialises libcurl and starts the thread. host is borrowed. Once for each process. 0 or
+         * -errno. */
+        int (*start)(const struct hf_host *host, struct hfd_outbound_engine **ret_engine);
+        /* As hfd_outbound_send, but request and all that it points to are borrowed until done
+         * returns. */
+        int (*send)(struct hfd_outbound_engine *engine, const struct hfd_outbound_request *request,
+                    uint64_t *ret_id);
+        /* As the functions of the engine (base/http/engine.h). */
+        void (*cancel)(struct hfd_outbound_engine *engine, uint64_t id);
+        void (*stop)(struct hfd_outbound_engine *engine);
+        struct hfd_outbound_engine *(*free)(struct hfd_outbound_engine *engine);
+};
+
+/* The only symbol that the module exports. */
+extern const struct hfd_outbound_module hfd_outbound_module;

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of services, see service_resolver.h. The most precise item counts: one with a port,
+ * one without, then "*". */
+#include "server/outbound/service_resolver.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/outbound/https_url.h"
+
+struct service {
+        char *key;    /* owned: "namespace/name", "namespace/name:port" or "*" */
+        char *target; /* owned: "host:port", or "host:" for the service's port */
+};
+
+struct hfd_service_resolver {
+        size_t n;
+        struct service services[];
+};
+
+struct hfd_service_resolver *hfd_service_resolver_free(struct hfd_service_resolver *resolver) {
+        for (size_t i = 0; resolver && i < resolver->n; i++) {
+                free(resolver->services[i].key);
+                free(resolver->services[i].target);
+        }
+        free(resolver);
+        return NULL;
+}
+
+static const struct service *find(const struct hfd_service_resolver *resolver, const char *key) {
+        for (size_t i = 0; i < resolver->n; i++)
+                if (strcmp(resolver->services[i].key, key) == 0)
+                        return &resolver->services[i];
+        return NULL;
+}
+
+static bool is_key(const char *key, size_t n) {
+        const char *slash = memchr(key, '/', n);
+        char name[HFD_HTTPS_HOST_MAX], port[6];
+
+        if (n == 1 && key[0] == '*')
+                return true;
+        return slash && slash > key && slash[1] != '[' &&
+               strspn(key, "abcdefghijklmnopqrstuvwxyz0123456789-") == (size_t)(slash - key) &&
+               hfd_host_port_parse(slash + 1, n - (size_t)(slash + 1 - key), name, port);
+}
+
+static bool has_port(const char *target, size_t n) {
+        const char *colon = memrchr(target, ':', n);
+
+        return colon && !memchr(colon, ']', n - (size_t)(colon - target));
+}
+
+/* Adds the item of n bytes. 0, HF_E_INVALID or -ENOMEM. */
+static int add_item(struct hfd_service_resolver *resolver, const char *item, size_t n) {
+        const char *equals = memchr(item, '=', n);
+        char host[HFD_HTTPS_HOST_MAX], port[6];
+
+        if (!equals || !is_key(item, (size_t)(equals - item)))
+                return HF_E_INVALID;
+        const char *target = equals + 1;
+        size_t n_target = n - (size_t)(target - item);
+        if (!hfd_host_port_parse(target, n_target, host, port))
+                return HF_E_INVALID;
+        struct service service = {.key = strndup(item, (size_t)(equals - item))};
+        if (!service.key)
+                return -ENOMEM;
+        bool twice = find(resolver, service.key) != NULL;
+        if (twice || asprintf(&service.target, has_port(target, n_target) ? "%.*s" : "%.*s:",
+                              (int)n_target, target) < 0) {
+                free(service.key);
+                return twice ? HF_E_INVALID : -ENOMEM;
+        }
+        resolver->services[resolver->n++] = service;
+        return 0;
+}
+
+int hfd_service_resolver_new(const char *text, struct hfd_service_resolver **ret_resolver,
+                             struct hf_status *reterr_status) {
+        size_t n_items = 1;
+
+        for (const char *at = text; *at; at++)
+                n_items += *at == ',';
+        struct hfd_service_resolver *resolver =
+                calloc(1, sizeof *resolver + n_items * sizeof(struct service));
+        if (!resolver)
+                return hf_fail(reterr_status, -ENOMEM, "out of memory");
+        while (*text) {
+                size_t n = strcspn(text, ",");
+                int r = n > 0 ? add_item(resolver, text, n) : 0;
+                if (r != 0) {
+                        hfd_service_resolver_free(resolver);
+                        return hf_fail(reterr_status, r,
+                                       "\"%.*s\" is not NAMESPACE/NAME[:PORT]=HOST[:PORT] or "
+                                       "*=HOST[:PORT], or names a service again",
+                                       (int)(n < 200 ? n : 200), text);
+                }
+                text += n;
+                text += *text == ',';
+        }
+        *ret_resolver = resolver;
+        return 0;
+}
+
+/* The item for a service; NULL = none. */
+static const struct service *match(const struct hfd_service_resolver *resolver, const char *ns,
+                                   const char *name, unsigned port) {
+        char key[1024];
+
+        (void)snprintf(key, sizeof key, "%s/%s:%u", ns, name, port);
+        const struct service *service = find(resolver, key);
+        if (!service) {
+                (void)snprintf(key, sizeof key, "%s/%s", ns, name);
+                service = find(resolver, key);
+        }
+        return service ? service : find(resolver, "*");
+}
+
+int hfd_service_resolve(const struct hfd_service_resolver *resolver, const char *ns,
+                        const char *name, unsigned port, const char *path,
+                        struct hfd_service_address *ret_address) {
+        const struct service *service = resolver ? match(resolver, ns, name, port) : NULL;
+        const char *slash = path && path[0] && path[0] != '/' ? "/" : "";
+
+        *ret_address = (struct hfd_service_address){0};
+        if (asprintf(&ret_address->url, "https://%s.%s.svc:%u%s%s", name, ns, port, slash,
+                     path ? path : "") < 0) {
+                ret_address->url = NULL;
+                return -ENOMEM;
+        }
+        if (!service)
+                return 0;
+        bool takes_port = service->target[strlen(service->target) - 1] == ':';
+        int n = takes_port ? asprintf(&ret_address->connect_to, "%s%u", service->target, port)
+                           : asprintf(&ret_address->connect_to, "%s", service->target);
+        if (n < 0) {
+                ret_address->connect_to = NULL;
+                hfd_service_address_done(ret_address);
+                return -ENOMEM;
+        }
+        return 0;
+}
+
+void hfd_service_address_done(struct hfd_service_address *address) {
+        free(address->url);
+        free(address->connect_to);
+        *address = (struct hfd_service_address){0};
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Where webhooks that are named by a service are (--webhook-service-resolver). holdfastd has no
+ * cluster network, so the flag says it:
+ *
+ *      NAMESPACE/NAME=HOST[:PORT]        one service
+ *      NAMESPACE/NAME:PORT=HOST[:PORT]   one port of it
+ *      *=HOST[:PORT]                     all others, for example an ingress that knows them by name
+ *
+ * comma separated; HOST may be a name, an IPv4 address or an IPv6 address in brackets. Without a
+ * port behind it, the service's. A service that the flag does not name is reached as in a cluster,
+ * by its name NAME.NAMESPACE.svc, which the system's resolver looks up. That name is in any case
+ * the one in the certificate and in the header Host.
+ *
+ * Immutable. Thread: any.
+ */
+#include <holdfast/error.h>
+
+struct hfd_service_resolver;
+
+/* Reads the flag's value; "" = no service is named. The caller frees it. HF_E_INVALID: malformed,
+ * with a message that shows the item; or -ENOMEM. */
+int hfd_service_resolver_new(const char *text, struct hfd_service_resolver **ret_resolver,
+                             struct hf_status *reterr_status);
+/* Accepts NULL, returns NULL. */
+struct hfd_service_resolver *hfd_service_resolver_free(struct hfd_service_resolver *resolver);
+
+/* What a call needs; both strings are owned. */
+struct hfd_service_address {
+        char *url;        /* "https://NAME.NAMESPACE.svc:443/path" */
+        char *connect_to; /* "host:port"; NULL = the URL's */
+};
+
+/* resolver may be NULL: no service is named. path may be NULL or lack its first slash. The caller
+ * calls hfd_service_address_done. 0 or -ENOMEM. Never blocks. */
+int hfd_service_resolve(const struct hfd_service_resolver *resolver, const char *ns,
+                        const char *name, unsigned port, const char *path,
+                        struct hfd_service_address *ret_address);
+void hfd_service_address_done(struct hfd_service_address *address);

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Converts objects of custom resources between versions by the webhook of their definition
+ * (strategy Webhook). A verb calls this before it shows objects in the version of a request, and
+ * before it stores one; everything behind it then finds objects that need no conversion
+ * (resources/forms/conversion.h).
+ *
+ * Nothing waits: the caller continues in a callback. A batch is one call of the webhook. Results
+ * belong to the request and live as long: nothing is cached. Of each kind, and of all, only so many
+ * calls are under way at a time. More requests are refused at once, so that a webhook that hangs
+ * never uses up the requests that the server takes; watches take turns (convert_turns.h).
+ *
+ * Thread: any. The callback runs on the thread of outbound calls, or on the pool if the answer is
+ * large.
+ */
+#include "server/registry/registry.h"
+#include "server/resources/object.h"
+#include "server/resources/response.h"
+
+/* How long one call may take, as in Kubernetes; a request's deadline may be earlier. */
+#define HFD_CONVERT_TIMEOUT (30 * HF_NSEC_PER_SEC)
+/* Calls for requests under way: of one kind, and of all. */
+#define HFD_CONVERT_MAX_OF_KIND 64
+#define HFD_CONVERT_MAX         192
+
+/* failure NULL: all objects are converted. Otherwise the response for the client (500, or 429 if
+ * there were too many calls), borrowed, and no object has changed its version. */
+typedef void hfd_convert_done(void *ctx, const struct hfd_response *failure);
+
+struct hfd_convert {
+        const struct hfd_resource
+                *row; /* the version that the client wants; a reference is taken */
+        /* Borrowed until done: n references, each of which is replaced by one to an object in the
+         * version of row. */
+        struct hfd_object **objects;
+        size_t n;
+        hf_nsec deadline; /* boot time; HF_NSEC_NEVER = only that of each call counts */
+        uint64_t owner;   /* for turns in the pool of threads */
+        bool waits;       /* for a watch: it waits for its turn, and is not refused */
+        hfd_convert_done *done;
+        void *ctx;
+};
+
+/*
+ * True: no webhook is needed. The objects have the version, and done is not called. False: done is
+ * called once, perhaps before this returns.
+ */
+bool hfd_convert_start(struct hfd_registry *registry, const struct hfd_convert *convert);

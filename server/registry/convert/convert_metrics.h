@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The metrics of conversion webhooks, with the names and labels of kube-apiserver. Thread: any. */
+#include <stdbool.h>
+
+#include <holdfast/host.h>
+
+/*
+ * A call has ended after `took`. why: NULL = with success; otherwise what the client is told, which
+ * tells the kinds of failure apart (conversion_review.h). answered: the webhook has answered, with
+ * a status code of success.
+ */
+void hfd_convert_metrics_called(const struct hf_host *host, const char *why, bool answered,
+                                hf_nsec took);

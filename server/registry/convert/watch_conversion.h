@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The events of one watch whose objects a webhook converts: a queue in their order. Events are
+ * converted in batches and delivered when the webhook has answered. Until then the watch has no
+ * room, so further changes wait in the watcher, which bounds them.
+ *
+ * Lock: a mutex guards the queue and the state. It is not held while the sink is called. Thread:
+ * any, but calls of add and end never overlap, as those of the watcher; the sink is called on the
+ * thread that adds, or on that of the webhook's answer, never twice at a time.
+ */
+#include "server/cacher/watcher.h"
+#include "server/registry/registry.h"
+#include "server/registry/request.h"
+
+struct hfd_watch_conversion;
+
+struct hfd_watch_conversion_sink {
+        /* One event, whose object has the version of the request. False: the watch must end. */
+        bool (*event)(void *ctx, struct hfd_watch_item *item);
+        /* The watch must end. failure: for the client, borrowed; NULL = memory ran out, or event
+         * has returned false. Nothing is delivered any more. */
+        void (*failed)(void *ctx, const struct hfd_response *failure);
+        /* All events were delivered, and hfd_watch_conversion_is_idle was false since the last
+         * time: there is room now. */
+        void (*idle)(void *ctx);
+        /* The last call, if hfd_watch_conversion_end has returned false. */
+        void (*ended)(void *ctx);
+};
+
+/* request: its resource and its owner are used. The caller owns one reference. NULL = out of
+ * memory.
+ */
+struct hfd_watch_conversion *hfd_watch_conversion_new(struct hfd_registry *registry,
+                                                      const struct hfd_request *request,
+                                                      const struct hfd_watch_conversion_sink *sink,
+                                                      void *ctx);
+/* Accepts NULL; returns NULL. */
+struct hfd_watch_conversion *hfd_watch_conversion_unref(struct hfd_watch_conversion *c);
+
+/* Queues n events, and takes references to their objects. May deliver them before it returns.
+ * False: out of memory; nothing was queued. */
+bool hfd_watch_conversion_add(struct hfd_watch_conversion *c, const struct hfd_watch_item *items,
+                              size_t n);
+/* Whether nothing is queued and nothing is being converted. False: sink.idle follows, unless the
+ * watch ends. */
+bool hfd_watch_conversion_is_idle(struct hfd_watch_conversion *c);
+/* Nothing more is delivered, and what the webhook answers is dropped. True: the sink is not called
+ * any more. False: an event is being delivered by another thread, or by a caller of this function,
+ * and sink.ended follows. Call it once. */
+bool hfd_watch_conversion_end(struct hfd_watch_conversion *c);

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writes cells of policies. Invariant: the texts are those of Kubernetes, which prints a selector
+ * as Go prints its struct. */
+#include "server/registry/list/cells/policy_cells.h"
+
+#include <string.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+
+static void put(struct hf__strbuf *s, const struct hf__strbuf *text) {
+        if (text->error != 0)
+                s->error = text->error;
+        else
+                hf__strbuf_json(s, text->data ? text->data : "", text->n);
+}
+
+static const char *text_of(const struct hf__json *object, const char *name) {
+        const char *text = hf__json_string(object, name);
+
+        return text ? text : "";
+}
+
+void hfd_policy_put_param_kind(struct hf__strbuf *s, const struct hf__json *policy) {
+        const struct hf__json *kind = hf__json_path(policy, "spec.paramKind");
+        struct hf__strbuf text = {0};
+
+        if (kind)
+                hf__strbuf_printf(&text, "%s/%s", text_of(kind, "apiVersion"),
+                                  text_of(kind, "kind"));
+        else
+                hf__strbuf_puts(&text, "<unset>");
+        put(s, &text);
+        hf__strbuf_done(&text);
+}
+
+static void print_selector(struct hf__strbuf *out, const struct hf__json *selector) {
+        hf__strbuf_puts(out, "&LabelSelector{MatchLabels:map[string]string{");
+        for (const struct hf__json *m = hf__json_first(hf__json_get(selector, "matchLabels")); m;
+             m = hf__json_next(m))
+                hf__strbuf_printf(out, "%s: %s,", hf__json_key(m),
+                                  hf__json_is_string(m) ? hf__json_text(m) : "");
+        hf__strbuf_puts(out, "},MatchExpressions:[]LabelSelectorRequirement{");
+        for (const struct hf__json *m = hf__json_first(hf__json_get(selector, "matchExpressions"));
+             m; m = hf__json_next(m)) {
+                const char *between = "";
+
+                hf__strbuf_printf(out, "LabelSelectorRequirement{Key:%s,Operator:%s,Values:[",
+                                  text_of(m, "key"), text_of(m, "operator"));
+                for (const struct hf__json *value = hf__json_first(hf__json_get(m, "values"));
+                     value; value = hf__json_next(value)) {
+                        hf__strbuf_printf(out, "%s%s", between,
+                                          hf__json_is_string(value) ? hf__json_text(value) : "");
+                        between = " ";
+                }
+                hf__strbuf_puts(out, "],},");
+        }
+        hf__strbuf_puts(out, "},}");
+}
+
+void hfd_policy_put_param_ref(struct hf__strbuf *s, const struct hf__json *binding) {
+        const struct hf__json *ref = hf__json_path(binding, "spec.paramRef");
+        const char *ns = text_of(ref, "namespace");
+        const char *name = text_of(ref, "name");
+        struct hf__strbuf text = {0};
+
+        if (name[0])
+                hf__strbuf_printf(&text, "%s/%s", ns[0] ? ns : "*", name);
+        else if (hf__json_get(ref, "selector"))
+                print_selector(&text, hf__json_get(ref, "selector"));
+        else
+                hf__strbuf_puts(&text, "<unset>");
+        put(s, &text);
+        hf__strbuf_done(&text);
+}

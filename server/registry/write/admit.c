@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A write and admission.
+ *
+ * Invariants: in `mutate` the object belongs to the admission, and comes back with its answer. A
+ * plug-in never changes what only the server sets: uid, creationTimestamp and managedFields are put
+ * back. As everywhere in the loop, a refusal of a version that only the cacher knows is no answer
+ * yet: the store is asked whether the version is current, and if so, nobody is asked again.
+ */
+#include "server/registry/write/admit.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "server/registry/admit.h"
+#include "server/registry/write/body.h"
+#include "server/registry/write/reply.h"
+
+struct hfd_write_admission {
+        struct hfd_admission a;
+        struct hfd_write *w;
+        void (*resume)(struct hfd_write *w);
+        struct hf__json *kept; /* owned; of metadata: what no plug-in changes; NULL = nothing */
+        bool validates_next;   /* of a delete: after mutate */
+};
+
+static const char *const kept_members[] = {"uid", "creationTimestamp", "managedFields"};
+#define N_KEPT (sizeof kept_members / sizeof kept_members[0])
+
+void hfd_write_admit_done(struct hfd_write *w) {
+        struct hfd_write_admission *admission = w->admission;
+
+        if (!admission)
+                return;
+        assert(!admission->a.object || admission->a.object == w->object);
+        hfd_admission_done(&admission->a);
+        hf__json_free(admission->kept);
+        free(admission);
+        w->admission = NULL;
+}
+
+bool hfd_write_admit_has_mutated(const struct hfd_write *w) {
+        return w->admission && w->admission->a.mutated;
+}
+
+/* ---- answers ---- */
+
+bool hfd_write_admit_refused(struct hfd_write *w, const struct hfd_object *current) {
+        struct hfd_response refusal = w->refusal;
+
+        w->refusal = (struct hfd_response){0};
+        if (refusal.code == 0)
+                return false;
+        if (current && current->revision == w->refused_revision) {
+                hfd_write_reply(w, &refusal); /* consumes it */
+                return true;
+        }
+        hfd_response_done(&refusal);
+        return false;
+}
+
+static struct hfd_response copy_response(const struct hfd_response *response) {
+        struct hfd_response copy = *response;
+
+        if (copy.body)
+                hf__buf_ref(copy.body);
+        return copy;
+}
+
+static void refuse(struct hfd_write *w, const struct hfd_response *refusal) {
+        struct hfd_response copy = copy_response(refusal);
+
+        if (!w->current || w->fresh) {
+                hfd_write_reply(w, &copy);
+                return;
+        }
+        hfd_response_done(&w->refusal);
+        w->refusal = copy;
+        w->stored = hf__buf_unref(w->stored);
+        w->refused_revision = w->current->revision;
+        hfd_write_refetch(w);
+}
+
+/* Puts back what no plug-in changes. 0 or -ENOMEM. */
+static int restore(struct hfd_write_admission *admission) {
+        struct hf__json *meta = hf__json_get(admission->w->object, "metadata");
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < N_KEPT; i++) {
+                struct hf__json *value = hf__json_get(admission->kept, kept_members[i]);
+                if (value)
+                        r = hf__json_put(meta, kept_members[i],
+                                         hf__json_detach(admission->kept, value));
+                else
+                        hf__json_drop(meta, kept_members[i]);
+        }
+        return r;
+}
+
+/* During admission the objects name their type, which clients may leave out, and have a
+ * resourceVersion, which is not stored. 0 or -ENOMEM. */
+static int complete_objects(struct hfd_write *w) {
+        char revision[HF__U64_TEXT_MAX], version[HFD_API_VERSION_MAX];
+        int r = 0;
+
+        hfd_resource_api_version(w->request->resource, version);
+        if (w->object)
+                r = hf__json_set_string(w->object, "kind", w->request->resource->kind);
+        if (r == 0 && w->object)
+                r = hf__json_set_string(w->object, "apiVersion", version);
+        if (r != 0 || !w->old)
+                return r;
+        (void)hf__u64_text(w->current->revision, revision);
+        r = hf__json_set_string(w->old, "metadata.resourceVersion", revision);
+        if (r == 0 && w->object)
+                r = hf__json_set_string(w->object, "metadata.resourceVersion", revision);
+        return r;
+}
+
+static void hide_revision(struct hfd_write *w) {
+        hf__json_remove(w->old, "metadata.resourceVersion");
+        hf__json_remove(w->object, "metadata.resourceVersion");
+}
+
+static void on_admitted(struct hfd_admission *a, const struct hfd_response *refusal) {
+        struct hfd_write_admission *admission = a->ctx;
+        struct hfd_write *w = admission->w;
+        void (*resume)(struct hfd_write *) = admission->resume;
+
+        assert(w->awaiting_store);
+        w->awaiting_store = false;
+        if (!a->validating)
+                w->object = a->object;
+        a->object = NULL;
+        hide_revision(w);
+        if (refusal) {
+                refuse(w, refusal);
+        } else if (admission->validates_next) {
+                admission->validates_next = false;
+                if (complete_objects(w) != 0) {
+                        hfd_write_reply_no_memory(w);
+                        return;
+                }
+                hfd_write_await_store(w);
+                hfd_admission_validate(w->registry->admission, a);
+        } else if (!a->validating && a->mutated && restore(admission) != 0) {
+                hfd_write_reply_no_memory(w);
+        } else {
+                resume(w);
+        }
+}
+
+/* ---- questions ---- */
+
+static bool settle(struct hfd_admission *a, struct hfd_response *response) {
+        struct hfd_write_admission *admission = a->ctx;
+
+        return hfd_write_body_settle(admission->w, a->object, response);
+}
+
+static struct hf__json *make_options(const struct hfd_admission *a) {
+        struct hfd_write_admission *admission = a->ctx;
+        const struct hfd_write *w = admission->w;
+
+        return hfd_admit_options(w->request, a->of.operation,
+                                 a->of.operation == HFD_ADMIT_DELETE ? w->body : NULL);
+}
+
+static struct hfd_admission_attributes attributes_of(const struct hfd_write *w) {
+        const struct hfd_request *request = w->request;
+        enum hfd_admission_operation operation = w->created ? HFD_ADMIT_CREATE : HFD_ADMIT_UPDATE;
+        const char *name = hfd_write_name(w);
+
+        if (request->verb == HFD_DELETE_OBJECT)
+                operation = HFD_ADMIT_DELETE;
+        if (w->name_generated || request->of_collection)
+                name = "";
+        return hfd_admit_attributes(request, operation, name, w->old);
+}
+
+/* Whether admission is asked, with *ret_of. False with *ret_ended: the response was sent. */
+static bool is_asked(struct hfd_write *w, struct hfd_admission_attributes *ret_of,
+                     bool *ret_ended) {
+        struct hfd_response response = {0};
+        enum hfd_admit admit = hfd_admit_request(w->registry, w->request, &response);
+
+        *ret_ended = admit == HFD_ADMIT_REFUSE;
+        if (admit == HFD_ADMIT_REFUSE)
+                hfd_write_reply(w, &response);
+        if (admit != HFD_ADMIT_ASK)
+                return false;
+        *ret_of = attributes_of(w);
+        return hfd_admission_wanted(w->registry->admission, ret_of);
+}
+
+bool hfd_write_admit_wants(const struct hfd_write *w) {
+        struct hfd_response response = {0};
+        enum hfd_admit admit = hfd_admit_request(w->registry, w->request, &response);
+
+        hfd_response_done(&response);
+        if (admit != HFD_ADMIT_ASK)
+                return false;
+        const struct hfd_admission_attributes of = attributes_of(w);
+        return hfd_admission_wanted(w->registry->admission, &of);
+}
+
+/* Makes w->admission, or uses that of the other phase. False: the response was sent. */
+static bool make_admission(struct hfd_write *w, struct hfd_admission_attributes *of,
+                           void (*resume)(struct hfd_write *w)) {
+        struct hfd_write_admission *admission = w->admission;
+
+        if (!admission)
+                admission = calloc(1, sizeof *admission);
+        if (!admission) {
+                hfd_write_reply_no_memory(w);
+                return false;
+        }
+        w->admission = admission;
+        if (complete_objects(w) != 0) {
+                hfd_write_reply_no_memory(w);
+                return false;
+        }
+        hfd_admit_extend_deadline(w->request);
+        of->deadline = w->request->deadline;
+        of->options = admission->a.options;
+        admission->w = w;
+        admission->resume = resume;
+        admission->a.of = *of;
+        admission->a.object = w->object;
+        admission->a.notes = &w->request->notes;
+        admission->a.settle = settle;
+        admission->a.make_options = make_options;
+        admission->a.done = on_admitted;
+        admission->a.ctx = admission;
+        return true;
+}
+
+/* Remembers what no plug-in changes. 0 or -ENOMEM. */
+static int keep(struct hfd_write_admission *admission) {
+        const struct hf__json *meta = hf__json_get(admission->w->object, "metadata");
+        int r;
+
+        hf__json_free(admission->kept);
+        admission->kept = hf__json_object();
+        r = admission->kept ? 0 : -ENOMEM;
+        for (size_t i = 0; r == 0 && i < N_KEPT; i++) {
+                const struct hf__json *value = hf__json_get(meta, kept_members[i]);
+                if (value)
+                        r = hf__json_put(admission->kept, kept_members[i], hf__json_dup(value));
+        }
+        return r;
+}
+
+bool hfd_write_admit_mutate(struct hfd_write *w, void (*resume)(struct hfd_write *w)) {
+        struct hfd_admission_attributes of;
+        bool ended;
+
+        assert(w->object && !w->admission && !w->awaiting_store);
+        if (!is_asked(w, &of, &ended))
+                return !ended;
+        if (!make_admission(w, &of, resume))
+                return false;
+        if (keep(w->admission) != 0) {
+                hfd_write_reply_no_memory(w);
+                return false;
+        }
+        struct hfd_admission *a = &w->admission->a;
+        w->object = NULL; /* the admission has it until it answers */
+        hfd_write_await_store(w);
+        hfd_admission_mutate(w->registry->admission, a);
+        return false;
+}
+
+bool hfd_write_admit_validate(struct hfd_write *w, void (*resume)(struct hfd_write *w)) {
+        struct hfd_admission_attributes of;
+        bool ended;
+
+        assert(w->object && !w->awaiting_store);
+        if (!is_asked(w, &of, &ended))
+                return !ended;
+        if (!make_admission(w, &of, resume))
+                return false;
+        struct hfd_admission *a = &w->admission->a;
+        hfd_write_await_store(w);
+        hfd_admission_validate(w->registry->admission, a);
+        return false;
+}
+
+bool hfd_write_admit_delete(struct hfd_write *w, void (*resume)(struct hfd_write *w)) {
+        struct hfd_admission_attributes of;
+        bool ended;
+
+        assert(w->old && !w->object && !w->admission && !w->awaiting_store);
+        if (!is_asked(w, &of, &ended))
+                return !ended;
+        if (!make_admission(w, &of, resume))
+                return false;
+        struct hfd_admission *a = &w->admission->a;
+        w->admission->validates_next = true;
+        hfd_write_await_store(w);
+        hfd_admission_mutate(w->registry->admission, a);
+        return false;
+}

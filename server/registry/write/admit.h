@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Asks admission (server/admission) about an attempt of a write. If no plug-in wants the request,
+ * this allocates nothing. Thread: that of the write. Nothing blocks: a write that waits for an
+ * answer goes on later, on another thread.
+ */
+#include "server/registry/write/write.h"
+
+/*
+ * w->object may be changed: it has its defaults and its owners of fields, and the server's metadata
+ * is kept. True: go on, nothing was changed. False: resume(w) was or will be called, or the
+ * response was sent; the caller must not touch w.
+ */
+bool hfd_write_admit_mutate(struct hfd_write *w, void (*resume)(struct hfd_write *w));
+/* Whether a plug-in has changed w->object in this attempt. */
+bool hfd_write_admit_has_mutated(const struct hfd_write *w);
+/* w->object is what will be stored. Results as above. */
+bool hfd_write_admit_validate(struct hfd_write *w, void (*resume)(struct hfd_write *w));
+/* Both phases of a delete of w->old; w->object is NULL. Results as above. */
+bool hfd_write_admit_delete(struct hfd_write *w, void (*resume)(struct hfd_write *w));
+/* Whether admission is asked about this write, so that it needs w->old in the version of the
+ * request even for a delete. */
+bool hfd_write_admit_wants(const struct hfd_write *w);
+/* Frees w->admission, also if it is NULL. */
+void hfd_write_admit_done(struct hfd_write *w);
+/* The store has returned a version. True: admission has refused this very version before, and the
+ * response was sent. */
+bool hfd_write_admit_refused(struct hfd_write *w, const struct hfd_object *current);

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * What the webhook of a custom resource converts during a write (registry/convert):
+ *
+ *      current                the version of the request, before an update or a patch changes it
+ *      the new object         the version in which objects are stored, before the commit
+ *      the object that was    the version of the request, for the response
+ *      stored
+ *
+ * For all other kinds these functions do nothing, at once. A delete converts
+ * `current` only if admission wants to see it.
+ */
+#include "server/registry/write/write.h"
+
+/* Before an attempt. True: go on. False: the response was sent, or the attempt begins again later.
+ */
+bool hfd_write_convert_current(struct hfd_write *w);
+/* Converts w->stored if necessary, and calls next, perhaps later. The caller must not touch the
+ * write afterwards. */
+void hfd_write_convert_stored(struct hfd_write *w, void (*next)(struct hfd_write *w));
+/* Converts an object of the store, which is borrowed, to w->to_show, and calls next, perhaps later.
+ */
+void hfd_write_convert_shown(struct hfd_write *w, struct hfd_object *object,
+                             void (*next)(struct hfd_write *w));
+/* Brings current into the form of the definition, whatever its version. False: out of memory, and
+ * the response was sent. */
+bool hfd_write_form_current(struct hfd_write *w);
+/* Whether current is stored in another version than objects are now. Then an update writes it, even
+ * if it changes nothing: this is how objects are moved to a new storage version. */
+bool hfd_write_moves_version(const struct hfd_write *w);

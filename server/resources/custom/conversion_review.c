@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writes and reads ConversionReviews, see conversion_review.h. */
+#include "server/resources/custom/conversion_review.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <holdfast/error.h>
+
+#include "base/json.h"
+#include "server/resources/causes.h"
+#include "server/resources/custom/custom_object.h"
+#include "server/resources/validation/meta_validation.h"
+
+#define API_VERSION "apiextensions.k8s.io/v1"
+#define KIND        "ConversionReview"
+
+/* One object of an answer, and what it was made of. */
+struct pair {
+        const struct hfd_resource *row;
+        const struct hfd_object *source;
+        size_t index;
+        struct hf__json *original, *converted; /* borrowed from the caller */
+};
+
+/* An object that is not stored yet has no resourceVersion. */
+static void put_object(struct hf__strbuf *s, const struct hfd_object *object) {
+        size_t end = object->splice_at;
+
+        if (object->revision != 0) {
+                hf__strbuf_add(s, object->bytes->data, object->bytes->n);
+                return;
+        }
+        hf__strbuf_add(s, object->bytes->data, end);
+        end += object->n_splice;
+        hf__strbuf_add(s, object->bytes->data + end, object->bytes->n - end);
+}
+
+void hfd_conversion_review_put(struct hf__strbuf *s, const char *uid,
+                               const struct hfd_resource *row, struct hfd_object *const *objects,
+                               size_t n) {
+        char version[HFD_API_VERSION_MAX];
+
+        hfd_resource_api_version(row, version);
+        hf__strbuf_printf(s,
+                          "{\"kind\":\"" KIND "\",\"apiVersion\":\"" API_VERSION
+                          "\",\"request\":{\"uid\":\"%s\",\"desiredAPIVersion\":\"%s\","
+                          "\"objects\":[",
+                          uid, version);
+        for (size_t i = 0; i < n; i++) {
+                if (i > 0)
+                        hf__strbuf_putc(s, ',');
+                put_object(s, objects[i]);
+        }
+        hf__strbuf_puts(s, "]}}");
+}
+
+static const char *text_of(const struct hf__json *json, const char *path) {
+        const char *text = hf__json_string(json, path);
+
+        return text ? text : "";
+}
+
+/* ---- the answer ---- */
+
+/* "group/version, Kind=Kind" of an apiVersion, as Go prints a GroupVersionKind. */
+static void put_type(struct hf__strbuf *why, const struct hf__json *json) {
+        const char *version = text_of(json, "apiVersion");
+
+        hf__strbuf_printf(why, "%s%s, Kind=%s", strchr(version, '/') ? "" : "/", version,
+                          text_of(json, "kind"));
+}
+
+/* The list of converted objects; NULL: why says what is wrong. */
+static const struct hf__json *check_answer(const struct hf__json *answer, const char *uid,
+                                           struct hf__strbuf *why) {
+        const struct hf__json *response = hf__json_get(answer, "response");
+
+        if (!hf__json_has_text(answer, "apiVersion", API_VERSION) ||
+            !hf__json_has_text(answer, "kind", KIND)) {
+                hf__strbuf_puts(why, "failed: expected webhook response of " API_VERSION
+                                     ", Kind=" KIND ", got ");
+                put_type(why, answer);
+                return NULL;
+        }
+        if (!hf__json_is_object(response)) {
+                hf__strbuf_puts(why, "failed: no response provided");
+                return NULL;
+        }
+        if (!hf__json_has_text(response, "uid", uid)) {
+                hf__strbuf_printf(why, "failed: expected response.uid=\"%s\", got ", uid);
+                hf__strbuf_json(why, text_of(response, "uid"), strlen(text_of(response, "uid")));
+                return NULL;
+        }
+        if (!hf__json_has_text(response, "result.status", "Success")) {
+                const char *message = text_of(response, "result.message");
+                if (*message)
+                        hf__strbuf_printf(why, "failed: %s", message);
+                else
+                        hf__strbuf_printf(why,
+                                          "failed: response.result.status was '%s', not "
+                                          "'Success'",
+                                          text_of(response, "result.status"));
+                return NULL;
+        }
+        const struct hf__json *objects = hf__json_get(response, "convertedObjects");
+        return objects ? objects : response; /* an object has no elements of an array */
+}
+
+/* ---- one object ---- */
+
+static bool differs(const struct pair *pair, const char *path, const char *name,
+                    struct hf__strbuf *why) {
+        const char *in = text_of(pair->original, path), *out = text_of(pair->converted, path);
+
+        if (strcmp(in, out) == 0)
+                return false;
+        hf__strbuf_printf(why, "returned invalid object: must have the same %s: %s != %s", name, in,
+                          out);
+        return true;
+}
+
+static bool is_identical(const struct pair *pair, struct hf__strbuf *why) {
+        char version[HFD_API_VERSION_MAX];
+
+        hfd_resource_api_version(pair->row, version);
+        if (!hf__json_is_object(pair->converted)) {
+                hf__strbuf_printf(why,
+                                  "returned invalid converted object at index %zu: it is no object",
+                                  pair->index);
+                return false;
+        }
+        if (!hf__json_has_text(pair->converted, "apiVersion", version)) {
+                hf__strbuf_printf(why,
+                                  "returned invalid object at index %zu: invalid groupVersion "
+                                  "(expected %s, received %s)",
+                                  pair->index, version, text_of(pair->converted, "apiVersion"));
+                return false;
+        }
+        if (!hf__json_has_text(pair->converted, "kind", pair->row->kind)) {
+                hf__strbuf_printf(why,
+                                  "returned invalid object at index %zu: invalid kind (expected "
+                                  "%s, received %s)",
+                                  pair->index, pair->row->kind, text_of(pair->converted, "kind"));
+                return false;
+        }
+        return !differs(pair, "metadata.name", "name", why) &&
+               !differs(pair, "metadata.namespace", "namespace", why) &&
+               !differs(pair, "metadata.uid", "UID", why);
+}
+
+static const char *type_name(const struct hf__json *json) {
+        if (hf__json_is_null(json))
+                return "<nil>";
+        if (hf__json_is_array(json))
+                return "[]interface {}";
+        if (hf__json_is_string(json))
+                return "string";
+        if (hf__json_is_bool(json))
+                return "bool";
+        return hf__json_is_number(json) ? "int64" : "map[string]interface {}";
+}
+
+/* Whether labels or annotations of the answer can be taken. */
+static bool check_map(const struct hf__json *map, const struct hf__json *old, const char *name,
+                      struct hf__strbuf *why) {
+        struct hfd_causes causes;
+
+        if (!hf__json_is_object(map)) {
+                hf__strbuf_printf(why,
+                                  "returned invalid metadata: invalid metadata.%s of type %s in "
+                                  "converted object",
+                                  name, type_name(map));
+                return false;
+        }
+        for (const struct hf__json *m = hf__json_first(map); m; m = hf__json_next(m))
+                if (!hf__json_is_string(m)) {
+                        hf__strbuf_printf(why,
+                                          "returned invalid metadata: metadata.%s[%s] must be a "
+                                          "string, but is %s in converted object",
+                                          name, hf__json_key(m), type_name(m));
+                        return false;
+                }
+        if (old && hf__json_equal(map, old))
+                return true;
+        causes.n = 0;
+        if (strcmp(name, "labels") == 0)
+                hfd_labels_validate(map, "metadata.labels", &causes);
+        else
+                hfd_annotations_validate(map, "metadata.annotation", &causes);
+        if (causes.n == 0)
+                return true;
+        hf__strbuf_puts(why, "returned invalid metadata: ");
+        for (size_t i = 0; i < causes.n; i++)
+                hf__strbuf_printf(why, "%s%s%s: %s%s", i == 0 && causes.n > 1 ? "[" : "",
+                                  i > 0 ? ", " : "", causes.items[i].field, causes.items[i].text,
+                                  i + 1 == causes.n && causes.n > 1 ? "]" : "");
+        return false;
+}
+
+/* Gives the converted object the metadata of the original, with its own labels and annotations.
+ * 0, HF_E_INVALID or -ENOMEM. */
+static int restore_metadata(const struct pair *pair, struct hf__strbuf *why) {
+        static const char *const own[] = {"labels", "annotations"};
+        struct hf__json *answered = hf__json_get(pair->converted, "metadata"), *meta;
+        int r = 0;
+
+        if (!hf__json_is_object(answered)) {
+                hf__strbuf_puts(why, "returned invalid metadata: missing metadata in converted "
+                                     "object");
+                return HF_E_INVALID;
+        }
+        meta = hf__json_dup(hf__json_get(pair->original, "metadata"));
+        if (!meta)
+                return -ENOMEM;
+        for (size_t i = 0; i < 2 && r == 0; i++) {
+                struct hf__json *map = hf__json_get(answered, own[i]);
+                const struct hf__json *old = hf__json_get(meta, own[i]);
+                if (map && hf__json_is_null(map))
+                        map = NULL;
+                if (map && !check_map(map, old, own[i], why))
+                        r = HF_E_INVALID;
+                else if (map)
+                        r = hf__json_put(meta, own[i], hf__json_detach(answered, map));
+                else
+                        hf__json_drop(meta, own[i]);
+        }
+        if (r == 0)
+                return hf__json_put(pair->converted, "metadata", meta);
+        hf__json_free(meta);
+        return r;
+}
+
+static int read_object(struct pair *pair, struct hfd_object **ret_object, struct hf__strbuf *why) {
+        int r = -ENOMEM;
+
+        pair->original = hfd_object_parse(pair->source);
+        if (pair->original)
+                r = is_identical(pair, why) ? restore_metadata(pair, why) : HF_E_INVALID;
+        hf__json_free(pair->original);
+        if (r != 0)
+                return r;
+        *ret_object = hfd_custom_object_converted(pair->row, pair->source, pair->converted);
+        return *ret_object ? 0 : -ENOMEM;
+}
+
+int hfd_conversion_review_read(const void *answer, size_t n_answer, const char *uid,
+                               const struct hfd_resource *row, struct hfd_object *const *objects,
+                               size_t n, struct hfd_object **converted, struct hf__strbuf *why) {
+        struct hf__json *json = NULL;
+        size_t offset = 0, i = 0;
+        int r = hf__json_parse(answer, n_answer, &json, &offset);
+
+        if (r != 0 && r != -ENOMEM) {
+                hf__strbuf_printf(why, "failed: the response is not JSON, at byte %zu", offset);
+                return HF_E_INVALID;
+        }
+        if (r != 0)
+                return r;
+        const struct hf__json *list = check_answer(json, uid, why);
+        size_t n_list = hf__json_is_array(list) ? hf__json_count(list) : 0;
+        if (!list) {
+                r = HF_E_INVALID;
+        } else if (n_list != n) {
+                hf__strbuf_printf(why, "returned %zu objects, expected %zu", n_list, n);
+                r = HF_E_INVALID;
+        }
+        for (struct hf__json *m = r == 0 ? hf__json_first(list) : NULL; m && r == 0;
+             m = hf__json_next(m)) {
+                struct pair pair = {.row = row, .source = objects[i], .index = i, .converted = m};
+                r = read_object(&pair, &converted[i], why);
+                if (r == 0)
+                        i++;
+        }
+        while (r != 0 && i > 0) {
+                i--;
+                converted[i] = hfd_object_unref(converted[i]);
+        }
+        hf__json_free(json);
+        return r;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The ConversionReview (apiextensions.k8s.io/v1) that a conversion webhook gets, and the check of
+ * its answer. Rules and texts are those of Kubernetes. Pure. Thread: any.
+ *
+ * A webhook may change everything but kind, name, namespace and uid; of the metadata, only labels
+ * and annotations are taken from the answer.
+ */
+#include "base/strbuf.h"
+#include "server/resources/object.h"
+
+/* Appends the request: uid, the desired version, the objects. */
+void hfd_conversion_review_put(struct hf__strbuf *s, const char *uid,
+                               const struct hfd_resource *row, struct hfd_object *const *objects,
+                               size_t n);
+/*
+ * Reads the answer of n_answer bytes. 0: converted[i] is a new reference, the object that the
+ * webhook has made of objects[i], in the version of row. HF_E_INVALID: the answer is not accepted,
+ * or it says that the conversion failed; `why` gets what follows "conversion webhook for ... ":
+ * "failed: ...", "returned 1 objects, expected 2". Or -ENOMEM. Takes time in proportion to the
+ * answer.
+ */
+int hfd_conversion_review_read(const void *answer, size_t n_answer, const char *uid,
+                               const struct hfd_resource *row, struct hfd_object *const *objects,
+                               size_t n, struct hfd_object **converted, struct hf__strbuf *why);

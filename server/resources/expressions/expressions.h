@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The expressions of admission: those of policies, and the matchConditions of policies and
+ * webhooks, in the Common Expression Language. A set is what one policy or one webhook has: its
+ * expressions are compiled once, and refer to the same variables. server/admission/expressions/
+ * evaluates them.
+ *
+ * Owner: the caller frees a set; its expressions live as long. Thread: owner only while it is made;
+ * then it does not change, and any thread may evaluate. Nothing blocks. Pure.
+ *
+ * Stack: as for the rules of custom resources (custom/rules/custom_rules.h), at most
+ * HFD_CUSTOM_RULES_STACK bytes.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cel/declarations.h"
+
+struct hf__cel_program;
+struct hfd_expressions;
+
+/* The variables of expressions, in the order in which an evaluation gets their values. */
+enum hfd_expression_slot {
+        HFD_SLOT_OBJECT,
+        HFD_SLOT_OLD_OBJECT,
+        HFD_SLOT_NAMESPACE_OBJECT,
+        HFD_SLOT_REQUEST,
+        HFD_SLOT_PARAMS,
+        HFD_SLOT_AUTHORIZER,
+        HFD_SLOT_REQUEST_RESOURCE, /* authorizer.requestResource */
+        HFD_SLOT_VARIABLES,
+        HFD_SLOTS_OF_EXPRESSION
+};
+
+/* What not all expressions have; a sum of bits. */
+enum {
+        HFD_EXPRESSION_PARAMS = 1,     /* the variable params */
+        HFD_EXPRESSION_AUTHORIZER = 2, /* the variables authorizer... */
+        HFD_EXPRESSION_VARIABLES = 4,  /* variables, which has those of the policy */
+        HFD_EXPRESSION_PATCH = 8       /* Object{...}, JSONPatch{...} */
+};
+
+/* The types that the result of an expression may have. */
+enum hfd_expression_result {
+        HFD_RESULT_ANY,
+        HFD_RESULT_BOOL,
+        HFD_RESULT_STRING,
+        HFD_RESULT_STRING_OR_NULL,
+        HFD_RESULT_OBJECT,    /* Object */
+        HFD_RESULT_JSON_PATCH /* list(JSONPatch) */
+};
+
+struct hfd_expression {
+        const char *text;
+        struct hf__cel_program *program; /* NULL: it does not compile */
+        /* Why, as kube-apiserver says it: "compilation failed: ERROR: <input>:1:1: ...". */
+        const char *error;
+        unsigned depth; /* levels */
+        struct hfd_expression *next;
+};
+
+/* An expression with a name, of `variables`. */
+struct hfd_expression_variable {
+        const char *name;
+        const struct hfd_expression *expression;
+};
+
+#define HFD_EXPRESSION_VARIABLES_MAX 1000
+
+/* An empty set. features: what its expressions may have. object_type: of object and oldObject, and
+ * params_type, of params: for type checks, alive as long as the set; NULL is dyn. 0 or -ENOMEM. */
+int hfd_expressions_new(unsigned features, const struct hf__cel_type *object_type,
+                        const struct hf__cel_type *params_type, struct hfd_expressions **ret_set);
+struct hfd_expressions *hfd_expressions_free(struct hfd_expressions *set); /* accepts NULL */
+
+/*
+ * Compiles an expression. features: those of the set that it has. A mistake in the expression is no
+ * failure: (*ret_expression)->error says what it is. 0 or -ENOMEM.
+ */
+int hfd_expressions_compile(struct hfd_expressions *set, const char *text, unsigned features,
+                            enum hfd_expression_result result,
+                            const struct hfd_expression **ret_expression);
+/* Compiles an expression and makes it a field of `variables` for all later ones. 0, -ENOMEM, or
+ * HF_E_TOO_LARGE: there are too many. */
+int hfd_expressions_add_variable(struct hfd_expressions *set, const char *name, const char *text,
+                                 const struct hfd_expression **ret_expression);
+const struct hfd_expression_variable *hfd_expressions_variables(const struct hfd_expressions *set,
+                                                                size_t *ret_n);
+/* A copy of a text that lives as long as the set. NULL: out of memory. */
+const char *hfd_expressions_text(struct hfd_expressions *set, const char *text);
+/* NULL: the set has no variable of this name. */
+const struct hfd_expression_variable *hfd_expressions_variable(const struct hfd_expressions *set,
+                                                               const char *name, size_t n_name);

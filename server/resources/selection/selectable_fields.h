@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Which fields selectors of a resource may name. Private to this folder. Pure. Thread: any. */
+#include <stdbool.h>
+
+#include "server/resources/resource.h"
+
+/* A selector of Events may name this field. Its value is source.component or, if that is empty, as
+ * in newer Events, reportingComponent. */
+#define HFD_FIELD_SOURCE "source"
+
+/* If Kubernetes supports the field in selectors of this resource, returns its name in the stored
+ * form, which is key itself or static. NULL: the field is not supported. */
+const char *hfd_selectable_field(const struct hfd_resource *resource, const char *key);
+/* Whether selectors of this built-in resource may name other fields than name and namespace. */
+bool hfd_has_own_selectable_fields(const struct hfd_resource *resource);

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * What webhooks and policies of admission have in common: the schemas of rules and matchConditions,
+ * their defaults and their validation. Names and texts are those of Kubernetes. Pure. Thread: any.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "server/schema/schema.h"
+
+struct hf__json;
+struct hfd_causes;
+
+#define HFD_ADMISSION_V1 "io.k8s.api.admissionregistration.v1."
+
+extern const struct hfd_schema hfd_match_condition_schema;      /* MatchCondition */
+extern const struct hfd_schema hfd_rule_with_operations_schema; /* of webhooks */
+extern const struct hfd_schema hfd_match_resources_schema;      /* of policies and bindings */
+
+/* Sets the default scope of each rule of a list. 0 or -ENOMEM. */
+int hfd_match_rules_prepare(struct hf__json *rules);
+/* Sets the defaults of MatchResources. resources NULL: nothing. 0 or -ENOMEM. */
+int hfd_match_resources_prepare(struct hf__json *resources);
+
+/* Each of these adds a cause for each mistake; field: the path of the value. */
+/* A LabelSelector. */
+void hfd_match_selector_validate(const struct hf__json *selector, const char *field,
+                                 struct hfd_causes *causes);
+/* A rule with operations. */
+void hfd_match_rule_validate(const struct hf__json *rule, const char *field,
+                             struct hfd_causes *causes);
+/* MatchResources; NULL: there are none, and nothing is wrong with that. */
+void hfd_match_resources_validate(const struct hf__json *resources, const char *field,
+                                  struct hfd_causes *causes);
+/* The operations of a mutating policy or its binding: there is nothing to change in a delete. */
+void hfd_mutating_rules_validate(const struct hf__json *resources, const char *field,
+                                 struct hfd_causes *causes);
+/* matchConditions, which are compiled. params: expressions may use params, of a policy that has a
+ * paramKind. Stack: as for expressions (expressions/expressions.h). */
+void hfd_match_conditions_validate(const struct hf__json *conditions, bool params,
+                                   const char *field, struct hfd_causes *causes);

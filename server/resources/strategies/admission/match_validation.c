@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Validates rules, selectors and MatchResources.
+ *
+ * Invariant: the work is in proportion to n log n: lists are searched by an index.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/json_index.h"
+#include "server/resources/causes.h"
+#include "server/resources/strategies/admission/match_schema.h"
+#include "server/resources/strategies/admission/rule_path.h"
+#include "server/resources/validation/meta_validation.h"
+#include "server/resources/validation/names.h"
+
+#define FIELD_MAX HFD_RULE_PATH_MAX
+#define LIST_MAX  300
+
+static const char *text_of(const struct hf__json *json) {
+        return hf__json_is_string(json) ? hf__json_text(json) : "";
+}
+
+static void invalid_list(struct hfd_causes *causes, const char *field, const struct hf__json *list,
+                         const char *detail) {
+        char value[LIST_MAX];
+
+        hfd_quote_list(list, value, sizeof value);
+        hfd_cause_invalid(causes, field, value, detail);
+}
+
+/* ---- selectors ---- */
+
+static void validate_requirement(const struct hf__json *term, const char *field,
+                                 struct hfd_causes *causes) {
+        const char *operator= hf__json_string(term, "operator");
+        const char *key = hf__json_string(term, "key");
+        const struct hf__json *values = hf__json_get(term, "values");
+        char path[FIELD_MAX];
+        size_t i = 0;
+
+        operator= operator? operator: "";
+        if (strcmp(operator, "In") == 0 || strcmp(operator, "NotIn") == 0) {
+                if (!hf__json_first(values))
+                        hfd_cause_required(causes, hfd_rule_path(path, field, "values"),
+                                           "must be specified when `operator` is 'In' or 'NotIn'");
+        } else if (strcmp(operator, "Exists") == 0 || strcmp(operator, "DoesNotExist") == 0) {
+                if (hf__json_first(values))
+                        hfd_cause_forbidden(causes, hfd_rule_path(path, field, "values"),
+                                            "may not be specified when `operator` is 'Exists' or "
+                                            "'DoesNotExist'");
+        } else {
+                hfd_cause_invalid_text(causes, hfd_rule_path(path, field, "operator"), operator,
+                                       "not a valid selector operator");
+        }
+        if (!key || !hfd_is_qualified_name(key))
+                hfd_cause_invalid_text(causes, hfd_rule_path(path, field, "key"), key ? key : "",
+                                       hfd_qualified_name_rule);
+        for (const struct hf__json *m = hf__json_first(values); m; m = hf__json_next(m), i++)
+                if (!hfd_is_label_value(text_of(m)))
+                        hfd_cause_invalid_text(causes, hfd_rule_path_at(path, field, "values", i),
+                                               text_of(m), hfd_label_value_rule);
+}
+
+void hfd_match_selector_validate(const struct hf__json *selector, const char *field,
+                                 struct hfd_causes *causes) {
+        char path[FIELD_MAX];
+        size_t i = 0;
+
+        hfd_labels_validate(hf__json_get(selector, "matchLabels"),
+                            hfd_rule_path(path, field, "matchLabels"), causes);
+        for (const struct hf__json *m = hf__json_first(hf__json_get(selector, "matchExpressions"));
+             m; m = hf__json_next(m), i++)
+                validate_requirement(m, hfd_rule_path_at(path, field, "matchExpressions", i),
+                                     causes);
+}
+
+/* ---- rules ---- */
+
+/* An element that must stand alone in its list, if it is there. */
+static void validate_alone(const struct hf__json *list, const char *alone, const char *field,
+                           const char *detail, struct hfd_causes *causes) {
+        const struct hf__json *first = hf__json_first(list);
+
+        if (first && hf__json_next(first) && hf__json_has_element(list, alone))
+                invalid_list(causes, field, list, detail);
+}
+
+/* What was seen of the resources of a rule. */
+struct seen {
+        struct hf__json_index parts; /* by their texts */
+        bool any, plain;
+};
+
+static void validate_resource(const char *text, size_t i, const char *field, struct seen *seen,
+                              struct hfd_causes *causes) {
+        const char *slash = strchr(text, '/');
+        size_t n = slash ? (size_t)(slash - text) : 0;
+        struct hf__json_index_entry *entry;
+        char wanted[FIELD_MAX + 2];
+        char path[FIELD_MAX];
+        char detail[400];
+
+        hfd_rule_path_at(path, field, NULL, i);
+        if (!text[0]) {
+                hfd_cause_required(causes, path, NULL);
+                return;
+        }
+        if (strcmp(text, "*") == 0)
+                seen->any = true;
+        if (!slash) {
+                seen->plain = strcmp(text, "*") != 0;
+                return;
+        }
+        snprintf(wanted, sizeof wanted, "%.*s/*", (int)(n < 100 ? n : 100), text);
+        entry = hf__json_index_find(&seen->parts, wanted);
+        if (entry && entry->position < i) {
+                snprintf(detail, sizeof detail, "if '%.150s' is present, must not specify %.150s",
+                         wanted, text);
+                hfd_cause_invalid_text(causes, path, text, detail);
+        }
+        snprintf(wanted, sizeof wanted, "*/%.100s", slash + 1);
+        entry = hf__json_index_find(&seen->parts, wanted);
+        if (entry && entry->position < i) {
+                snprintf(detail, sizeof detail, "if '%.150s' is present, must not specify %.150s",
+                         wanted, text);
+                hfd_cause_invalid_text(causes, path, text, detail);
+        }
+}
+
+static void validate_resources(const struct hf__json *list, const char *field,
+                               struct hfd_causes *causes) {
+        struct seen seen = {0};
+        size_t i = 0;
+
+        if (!hf__json_first(list))
+                hfd_cause_required(causes, field, NULL);
+        if (hf__json_index_init(&seen.parts, list, NULL) != 0) {
+                hfd_cause_forbidden(causes, field, "out of memory");
+                return;
+        }
+        for (const struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m), i++)
+                validate_resource(text_of(m), i, field, &seen, causes);
+        hf__json_index_done(&seen.parts);
+        validate_alone(list, "*/*", field, "if '*/*' is present, must not specify other resources",
+                       causes);
+        if (seen.any && seen.plain)
+                invalid_list(causes, field, list,
+                             "if '*' is present, must not specify other resources without "
+                             "subresources");
+}
+
+static void validate_operations(const struct hf__json *rule, const char *field,
+                                struct hfd_causes *causes) {
+        static const char *const known[] = {"*", "CREATE", "UPDATE", "DELETE", "CONNECT"};
+        const struct hf__json *list = hf__json_get(rule, "operations");
+        char path[FIELD_MAX];
+        size_t i = 0;
+
+        if (!hf__json_first(list))
+                hfd_cause_required(causes, hfd_rule_path(path, field, "operations"), NULL);
+        validate_alone(list, "*", hfd_rule_path(path, field, "operations"),
+                       "if '*' is present, must not specify other operations", causes);
+        for (const struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m), i++) {
+                bool found = false;
+
+                for (size_t k = 0; k < sizeof known / sizeof known[0]; k++)
+                        found = found || strcmp(text_of(m), known[k]) == 0;
+                if (!found)
+                        hfd_cause_unsupported_text(causes,
+                                                   hfd_rule_path_at(path, field, "operations", i),
+                                                   text_of(m),
+                                                   "\"*\", \"CONNECT\", \"CREATE\", \"DELETE\", "
+                                                   "\"UPDATE\"");
+        }
+}
+
+void hfd_match_rule_validate(const struct hf__json *rule, const char *field,
+                             struct hfd_causes *causes) {
+        const struct hf__json *groups = hf__json_get(rule, "apiGroups");
+        const struct hf__json *versions = hf__json_get(rule, "apiVersions");
+        const char *scope = hf__json_string(rule, "scope");
+        char path[FIELD_MAX];
+        size_t i = 0;
+
+        validate_operations(rule, field, causes);
+        if (!hf__json_first(groups))
+                hfd_cause_required(causes, hfd_rule_path(path, field, "apiGroups"), NULL);
+        validate_alone(groups, "*", hfd_rule_path(path, field, "apiGroups"),
+                       "if '*' is present, must not specify other API groups", causes);
+        if (!hf__json_first(versions))
+                hfd_cause_required(causes, hfd_rule_path(path, field, "apiVersions"), NULL);
+        validate_alone(versions, "*", hfd_rule_path(path, field, "apiVersions"),
+                       "if '*' is present, must not specify other API versions", causes);
+        for (const struct hf__json *m = hf__json_first(versions); m; m = hf__json_next(m), i++)
+                if (!text_of(m)[0])
+                        hfd_cause_required(causes, hfd_rule_path_at(path, field, "apiVersions", i),
+                                           NULL);
+        validate_resources(hf__json_get(rule, "resources"), hfd_rule_path(path, field, "resources"),
+                           causes);
+        if (scope && strcmp(scope, "*") != 0 && strcmp(scope, "Cluster") != 0 &&
+            strcmp(scope, "Namespaced") != 0)
+                hfd_cause_unsupported_text(causes, hfd_rule_path(path, field, "scope"), scope,
+                                           "\"*\", \"Cluster\", \"Namespaced\"");
+}
+
+/* ---- MatchResources ---- */
+
+/* A name that may be a part of a path. */
+static const char *path_segment_mistake(const char *name) {
+        if (strcmp(name, ".") == 0)
+                return "may not be '.'";
+        if (strcmp(name, "..") == 0)
+                return "may not be '..'";
+        if (strchr(name, '/'))
+                return "may not contain '/'";
+        return strchr(name, '%') ? "may not contain '%'" : NULL;
+}
+
+static void validate_names(const struct hf__json *rule, const char *field,
+                           struct hfd_causes *causes) {
+        const struct hf__json *list = hf__json_get(rule, "resourceNames");
+        struct hf__json_index names;
+        char path[FIELD_MAX];
+        size_t i = 0;
+
+        if (hf__json_index_init(&names, list, NULL) != 0) {
+                hfd_cause_forbidden(causes, field, "out of memory");
+                return;
+        }
+        for (const struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m), i++) {
+                const char *name = text_of(m);
+                const char *mistake = path_segment_mistake(name);
+                struct hf__json_index_entry *entry = hf__json_index_find(&names, name);
+
+                hfd_rule_path_at(path, field, "resourceNames", i);
+                if (mistake)
+                        hfd_cause_invalid_text(causes, path, name, mistake);
+                if (entry && entry->position < i)
+                        hfd_cause_duplicate_text(causes, path, name);
+        }
+        hf__json_index_done(&names);
+}
+
+static void validate_rules(const struct hf__json *resources, const char *name, const char *field,
+                           struct hfd_causes *causes) {
+        char path[FIELD_MAX];
+        size_t i = 0;
+
+        for (const struct hf__json *m = hf__json_first(hf__json_get(resources, name)); m;
+             m = hf__json_next(m), i++) {
+                hfd_rule_path_at(path, field, name, i);
+                validate_names(m, path, causes);
+                hfd_match_rule_validate(m, path, causes);
+        }
+}
+
+void hfd_match_resources_validate(const struct hf__json *resources, const char *field,
+                                  struct hfd_causes *causes) {
+        const char *policy = hf__json_string(resources, "matchPolicy");
+        char path[FIELD_MAX];
+
+        if (!resources)
+                return;
+        if (!policy)
+                hfd_cause_required(causes, hfd_rule_path(path, field, "matchPolicy"), NULL);
+        else if (strcmp(policy, "Exact") != 0 && strcmp(policy, "Equivalent") != 0)
+                hfd_cause_unsupported_text(causes, hfd_rule_path(path, field, "matchPolicy"),
+                                           policy, "\"Equivalent\", \"Exact\"");
+        hfd_match_selector_validate(hf__json_get(resources, "namespaceSelector"),
+                                    hfd_rule_path(path, field, "namespaceSelector"), causes);
+        hfd_match_selector_validate(hf__json_get(resources, "objectSelector"),
+                                    hfd_rule_path(path, field, "objectSelector"), causes);
+        validate_rules(resources, "resourceRules", field, causes);
+        validate_rules(resources, "excludeResourceRules", field, causes);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The paths of fields, for causes. What does not fit is "". Pure. Thread: any. */
+#include <stddef.h>
+
+#define HFD_RULE_PATH_MAX 160
+
+/* "field.name" */
+const char *hfd_rule_path(char out[HFD_RULE_PATH_MAX], const char *field, const char *name);
+/* "field.name[i]"; name NULL: "field[i]" */
+const char *hfd_rule_path_at(char out[HFD_RULE_PATH_MAX], const char *field, const char *name,
+                             size_t i);

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rules of FlowSchemas. Texts and their order are those of kube-apiserver. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "server/resources/causes.h"
+#include "server/resources/strategies/flow/flow_objects.h"
+#include "server/resources/strategies/flow/flow_rules.h"
+#include "server/resources/strategies/strategies.h"
+#include "server/resources/validation/names.h"
+
+#define FIELD_MAX 160
+
+static const char verbs_supported[] = "\"create\", \"delete\", \"deletecollection\", \"get\", "
+                                      "\"list\", \"patch\", \"proxy\", \"update\", \"watch\"";
+
+static const char *text_of(const struct hf__json *object, const char *path) {
+        const char *text = hf__json_string(object, path);
+
+        return text ? text : "";
+}
+
+static bool is_all(const char *text) { return strcmp(text, HFD_FLOW_EVERYBODY) == 0; }
+
+/* ---- subjects ---- */
+
+/* A member that does not belong to the kind of the subject. */
+static void forbid_member(const struct hf__json *subject, const char *member, const char *kind,
+                          const char *field, struct hfd_causes *causes) {
+        char path[FIELD_MAX], detail[100];
+
+        if (!hf__json_get(subject, member))
+                return;
+        (void)snprintf(path, sizeof path, "%.100s.%s", field, member);
+        (void)snprintf(detail, sizeof detail, "%s is forbidden when subject kind is not '%s'",
+                       member, kind);
+        hfd_cause_forbidden(causes, path, detail);
+}
+
+/* The member that the kind of the subject needs. NULL: it is missing. */
+static const struct hf__json *require_member(const struct hf__json *subject, const char *member,
+                                             const char *kind, const char *field,
+                                             struct hfd_causes *causes) {
+        const struct hf__json *found = hf__json_get(subject, member);
+        char path[FIELD_MAX], detail[100];
+
+        (void)snprintf(path, sizeof path, "%.100s.%s", field, member);
+        (void)snprintf(detail, sizeof detail, "%s is required when subject kind is '%s'", member,
+                       kind);
+        if (!found)
+                hfd_cause_required(causes, path, detail);
+        return found;
+}
+
+static void require_name(const struct hf__json *member, const char *name, const char *field,
+                         struct hfd_causes *causes) {
+        char path[FIELD_MAX];
+
+        (void)snprintf(path, sizeof path, "%.100s.%s.name", field, name);
+        if (member && !*text_of(member, "name"))
+                hfd_cause_required(causes, path, "");
+}
+
+static void validate_account(const struct hf__json *account, const char *field,
+                             struct hfd_causes *causes) {
+        const char *name = text_of(account, "name"), *ns = text_of(account, "namespace");
+        char path[FIELD_MAX];
+
+        require_name(account, "serviceAccount", field, causes);
+        (void)snprintf(path, sizeof path, "%.100s.serviceAccount.name", field);
+        if (*name && !is_all(name) && !hfd_is_dns_subdomain(name))
+                hfd_cause_invalid_text(causes, path, name, hfd_dns_subdomain_rule);
+        (void)snprintf(path, sizeof path, "%.100s.serviceAccount.namespace", field);
+        if (!*ns)
+                hfd_cause_required(causes, path, "must specify namespace for service account");
+        else if (!hfd_is_dns_label(ns))
+                hfd_cause_invalid_text(causes, path, ns, hfd_dns_label_rule);
+}
+
+static void validate_subject(const struct hf__json *subject, const char *field,
+                             struct hfd_causes *causes) {
+        const char *kind = text_of(subject, "kind");
+        char path[FIELD_MAX];
+
+        if (strcmp(kind, "ServiceAccount") == 0) {
+                const struct hf__json *account =
+                        require_member(subject, "serviceAccount", kind, field, causes);
+                if (account)
+                        validate_account(account, field, causes);
+                forbid_member(subject, "user", "User", field, causes);
+                forbid_member(subject, "group", "Group", field, causes);
+        } else if (strcmp(kind, "User") == 0) {
+                require_name(require_member(subject, "user", kind, field, causes), "user", field,
+                             causes);
+                forbid_member(subject, "serviceAccount", "ServiceAccount", field, causes);
+                forbid_member(subject, "group", "Group", field, causes);
+        } else if (strcmp(kind, "Group") == 0) {
+                require_name(require_member(subject, "group", kind, field, causes), "group", field,
+                             causes);
+                forbid_member(subject, "serviceAccount", "ServiceAccount", field, causes);
+                forbid_member(subject, "user", "User", field, causes);
+        } else {
+                (void)snprintf(path, sizeof path, "%.100s.kind", field);
+                hfd_cause_unsupported_text(causes, path, kind,
+                                           "\"Group\", \"ServiceAccount\", \"User\"");
+        }
+}
+
+/* ---- rules ---- */
+
+/* A list of which "*" must be the only element. what: what the message calls the others. Returns
+ * whether the elements are to be checked one by one. */
+static bool validate_list(const struct hf__json *rule, const char *member, const char *missing,
+                          const char *what, const char *field, struct hfd_causes *causes) {
+        const struct hf__json *list = hf__json_get(rule, member);
+        char path[FIELD_MAX], value[300], detail[100];
+
+        (void)snprintf(path, sizeof path, "%.100s.%s", field, member);
+        if (hf__json_count(list) == 0) {
+                if (missing)
+                        hfd_cause_required(causes, path, missing);
+                return false;
+        }
+        if (!hf__json_has_element(list, HFD_FLOW_EVERYBODY))
+                return true;
+        if (hf__json_count(list) > 1) {
+                hfd_quote_list(list, value, sizeof value);
+                (void)snprintf(detail, sizeof detail,
+                               "if '*' is present, must not specify other %s", what);
+                hfd_cause_invalid(causes, path, value, detail);
+        }
+        return false;
+}
+
+static bool is_verb(const char *verb) {
+        static const char *const all[] = {"get",    "list",   "create",
+                                          "update", "delete", "deletecollection",
+                                          "patch",  "watch",  "proxy"};
+
+        for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+                if (strcmp(verb, all[i]) == 0)
+                        return true;
+        return false;
+}
+
+static void validate_verbs(const struct hf__json *rule, const char *field,
+                           struct hfd_causes *causes) {
+        const struct hf__json *verbs = hf__json_get(rule, "verbs");
+        char path[FIELD_MAX], value[300];
+
+        if (!validate_list(rule, "verbs", "verbs must contain at least one value", "verbs", field,
+                           causes))
+                return;
+        for (const struct hf__json *m = hf__json_first(verbs); m; m = hf__json_next(m)) {
+                if (is_verb(hf__json_text(m)))
+                        continue;
+                (void)snprintf(path, sizeof path, "%.100s.verbs", field);
+                hfd_quote_list(verbs, value, sizeof value);
+                hfd_cause_unsupported(causes, path, value, verbs_supported);
+                return;
+        }
+}
+
+static void validate_path(const char *url, const char *field, struct hfd_causes *causes) {
+        const char *star = strchr(url, '*');
+        size_t n = strlen(url);
+
+        if (!*url)
+                hfd_cause_invalid_text(causes, field, url, "must not be empty");
+        else if (*url != '/')
+                hfd_cause_invalid_text(causes, field, url, "must start with slash");
+        else if (strchr(url, ' '))
+                hfd_cause_invalid_text(causes, field, url, "must not contain white-space");
+        else if (strstr(url, "//"))
+                hfd_cause_invalid_text(causes, field, url, "must not contain double slash");
+        else if (star && (star != url + n - 1 || url[n - 2] != '/'))
+                hfd_cause_invalid_text(causes, field, url, "wildcard can only do suffix matching");
+}
+
+static void validate_path_rule(const struct hf__json *rule, const char *field,
+                               struct hfd_causes *causes) {
+        char path[FIELD_MAX];
+        size_t i = 0;
+
+        validate_verbs(rule, field, causes);
+        if (!validate_list(rule, "nonResourceURLs",
+                           "nonResourceURLs must contain at least one value", "non-resource URLs",
+                           field, causes))
+                return;
+        for (const struct hf__json *m = hf__json_first(hf__json_get(rule, "nonResourceURLs")); m;
+             m = hf__json_next(m)) {
+                (void)snprintf(path, sizeof path, "%.120s.nonResourceURLs[%zu]", field, i++);
+                validate_path(hf__json_text(m), path, causes);
+        }
+}
+
+static void validate_namespaces(const struct hf__json *rule, const char *field,
+                                struct hfd_causes *causes) {
+        bool in_cluster = hf__json_bool(rule, "clusterScope", false);
+        char path[FIELD_MAX], detail[400];
+        size_t i = 0;
+
+        if (!validate_list(rule, "namespaces",
+                           in_cluster ? NULL
+                                      : "resource rules that are not cluster scoped must supply at "
+                                        "least one namespace",
+                           "namespaces", field, causes))
+                return;
+        for (const struct hf__json *m = hf__json_first(hf__json_get(rule, "namespaces")); m;
+             m = hf__json_next(m), i++) {
+                if (hfd_is_dns_label(hf__json_text(m)))
+                        continue;
+                (void)snprintf(path, sizeof path, "%.120s.namespaces[%zu]", field, i);
+                (void)snprintf(detail, sizeof detail,
+                               "each member of this list must be '*' or a DNS-1123 label; %s",
+                               hfd_dns_label_rule);
+                hfd_cause_invalid_text(causes, path, hf__json_text(m), detail);
+        }
+}
+
+static void validate_resource_rule(const struct hf__json *rule, const char *field,
+                                   struct hfd_causes *causes) {
+        validate_verbs(rule, field, causes);
+        (void)validate_list(rule, "apiGroups", "resource rules must supply at least one api group",
+                            "api groups", field, causes);
+        (void)validate_list(rule, "resources", "resource rules must supply at least one resource",
+                            "resources", field, causes);
+        validate_namespaces(rule, field, causes);
+}
+
+/* Calls a function for each element of a list. */
+static void each(const struct hf__json *object, const char *member, const char *field,
+                 void (*fn)(const struct hf__json *element, const char *field,
+                            struct hfd_causes *causes),
+                 struct hfd_causes *causes) {
+        char path[FIELD_MAX];
+        size_t i = 0;
+
+        for (const struct hf__json *m = hf__json_first(hf__json_get(object, member)); m;
+             m = hf__json_next(m)) {
+                (void)snprintf(path, sizeof path, "%.100s.%s[%zu]", field, member, i++);
+                fn(m, path, causes);
+        }
+}
+
+static void validate_rule(const struct hf__json *rule, const char *field,
+                          struct hfd_causes *causes) {
+        char path[FIELD_MAX];
+
+        (void)snprintf(path, sizeof path, "%.100s.subjects", field);
+        if (hf__json_count(hf__json_get(rule, "subjects")) == 0)
+                hfd_cause_required(causes, path, "subjects must contain at least one value");
+        each(rule, "subjects", field, validate_subject, causes);
+        if (hf__json_count(hf__json_get(rule, "resourceRules")) == 0 &&
+            hf__json_count(hf__json_get(rule, "nonResourceRules")) == 0)
+                hfd_cause_required(causes, field,
+                                   "at least one of resourceRules and nonResourceRules has to be "
+                                   "non-empty");
+        each(rule, "resourceRules", field, validate_resource_rule, causes);
+        each(rule, "nonResourceRules", field, validate_path_rule, causes);
+}
+
+/* ---- the object ---- */
+
+static void validate_precedence(const struct hf__json *object, struct hfd_causes *causes) {
+        static const char field[] = "spec.matchingPrecedence";
+        char value[32];
+        int64_t precedence = 0;
+
+        (void)hf__json_i64(object, field, &precedence);
+        (void)snprintf(value, sizeof value, "%" PRId64, precedence);
+        if (precedence <= 0)
+                hfd_cause_invalid(causes, field, value, "must be a positive value");
+        if (precedence > HFD_FLOW_PRECEDENCE_MAX)
+                hfd_cause_invalid(causes, field, value, "must not be greater than 10000");
+        if (precedence == 1 && !hf__json_has_text(object, "metadata.name", HFD_FLOW_EXEMPT))
+                hfd_cause_invalid(causes, field, value,
+                                  "only the schema named 'exempt' may have matchingPrecedence 1");
+}
+
+static void validate_distinguisher(const struct hf__json *object, struct hfd_causes *causes) {
+        const struct hf__json *method = hf__json_path(object, "spec.distinguisherMethod");
+        const char *type = text_of(method, "type");
+        char value[300], quoted[280];
+
+        if (!method || strcmp(type, "ByUser") == 0 || strcmp(type, "ByNamespace") == 0)
+                return;
+        hfd_quote(type, quoted, sizeof quoted);
+        (void)snprintf(value, sizeof value, "{\"Type\":%s}", quoted);
+        hfd_cause_unsupported(causes, "spec.distinguisherMethod.type", value,
+                              "\"ByNamespace\", \"ByUser\"");
+}
+
+void hfd_flow_validate_fixed(const struct hf__json *object, const struct hf__json *wanted,
+                             const char *detail, struct hfd_causes *causes) {
+        const struct hf__json *spec = hf__json_get(object, "spec");
+        struct hf__strbuf printed = {0};
+
+        if (!wanted || hf__json_equal(spec, wanted))
+                return;
+        hf__json_print(spec, &printed); /* a long one is shown in part, or not at all */
+        hfd_cause_invalid(causes, "spec", printed.data ? printed.data : "{}", detail);
+        hf__strbuf_done(&printed);
+}
+
+void hfd_flow_validate_status(const struct hf__json *object, const struct hf__json *old,
+                              struct hfd_causes *causes) {
+        const struct hf__json *list = hf__json_path(object, "status.conditions");
+        char field[FIELD_MAX];
+        size_t i = 0;
+
+        for (const struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m), i++) {
+                const char *type = text_of(m, "type");
+                const struct hf__json *earlier = hf__json_first(list);
+                (void)snprintf(field, sizeof field, "status.conditions[%zu].type", i);
+                while (earlier != m && strcmp(text_of(earlier, "type"), type) != 0)
+                        earlier = hf__json_next(earlier);
+                if (earlier != m)
+                        hfd_cause_duplicate_text(causes, field, type);
+                if (!*type)
+                        hfd_cause_required(causes, field, "");
+                if (causes->n == HFD_CAUSES_MAX)
+                        return; /* so that the time is not that of all pairs */
+        }
+}
+
+void hfd_flow_schema_validate(const struct hf__json *object, const struct hf__json *old,
+                              struct hfd_causes *causes) {
+        static const char field[] = "spec.priorityLevelConfiguration.name";
+        const char *name = text_of(object, "metadata.name"), *level = text_of(object, field);
+        const struct hfd_flow_object *fixed = hfd_flow_object_find(HFD_FLOW_SCHEMA_KIND, name);
+        char detail[100];
+
+        validate_precedence(object, causes);
+        validate_distinguisher(object, causes);
+        if (!*level)
+                hfd_cause_required(causes, field, "must reference a priority level");
+        else if (!hfd_is_dns_subdomain(level))
+                hfd_cause_invalid_text(causes, field, level, hfd_dns_subdomain_rule);
+        each(hf__json_get(object, "spec"), "rules", "spec", validate_rule, causes);
+        if (fixed && fixed->mandatory) {
+                struct hf__json *spec = hfd_flow_object_spec(fixed);
+                (void)snprintf(detail, sizeof detail, "spec of '%.40s' must equal the fixed value",
+                               name);
+                hfd_flow_validate_fixed(object, spec, detail, causes);
+                hf__json_free(spec);
+        }
+        hfd_flow_validate_status(object, old, causes);
+}

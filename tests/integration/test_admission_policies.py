@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Admission policies: what they refuse, warn about and change, on every instance, with the words of kube-apiserver."""
+import json
+
+import pytest
+from holdfastd import Cluster, wait_until
+from test_custom_resources import ask, define, definition
+
+API = "/apis/admissionregistration.k8s.io/v1"
+CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
+RULE = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": ["configmaps"]}
+PLURALS = {"ValidatingAdmissionPolicy": "validatingadmissionpolicies", "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings",
+           "MutatingAdmissionPolicy": "mutatingadmissionpolicies", "MutatingAdmissionPolicyBinding": "mutatingadmissionpolicybindings"}
+
+
+def make(server, kind, name, expect=201, **spec):
+    body = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": name}, "spec": spec}
+    return ask(server, "POST", f"{API}/{PLURALS[kind]}", body, expect=expect)
+
+
+def policy(server, name, *validations, rules=(RULE,), **spec):
+    """Validations are expressions, or objects."""
+    return make(server, "ValidatingAdmissionPolicy", name, matchConstraints={"resourceRules": list(rules), **spec.pop("constraints", {})},
+                validations=[{"expression": v} if isinstance(v, str) else v for v in validations], **spec)
+
+
+def bind(server, name, actions=("Deny",), **spec):
+    return make(server, "ValidatingAdmissionPolicyBinding", name, policyName=name, validationActions=list(actions), **spec)
+
+
+def mutation(server, name, *mutations, rules=(RULE,), **spec):
+    """Mutations are pairs of the patchType and the expression."""
+    key = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
+    spec = {"reinvocationPolicy": "Never", **spec}
+    make(server, "MutatingAdmissionPolicy", name, matchConstraints={"resourceRules": list(rules)},
+         mutations=[{"patchType": t, key[t]: {"expression": e}} for t, e in mutations], **spec)
+    make(server, "MutatingAdmissionPolicyBinding", name, policyName=name)
+
+
+def configmap(name, data=None, **metadata):
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, **metadata}, "data": data or {}}
+
+
+def refused(server, body, path=CONFIGMAPS):
+    """The Status of a create that is refused; None: it would be accepted."""
+    code, text = server.request("POST", path + "?dryRun=All", body)
+    return json.loads(text) if code >= 400 else None
+
+
+def wait_refused(server, body, path=CONFIGMAPS):
+    return wait_until("a refusal", lambda: refused(server, body, path))
+
+
+@pytest.fixture(scope="module", name="servers")
+def _servers():
+    """Two instances on one store, for all tests: each has a label of its own for the objects that its policies select."""
+    with Cluster() as cluster:
+        yield [cluster.instance(n).wait_ready() for n in ("a", "b")]
+
+
+def selects(label):
+    return {"objectSelector": {"matchLabels": {"test": label}}}
+
+
+def test_a_policy_refuses_on_all_instances_until_it_is_gone(servers):
+    a, b = servers
+    policy(a, "small", {"expression": "object.data.size() < 2", "message": "too many keys"}, {"expression": "!('x' in object.data)",
+           "messageExpression": "'x is ' + object.data.x", "reason": "Forbidden"}, constraints=selects("small"))
+    bad = configmap("bad", {"a": "1", "b": "2"}, labels={"test": "small"})
+    assert refused(a, bad) is None  # without a binding
+    bind(a, "small")
+    for server in servers:
+        status = wait_refused(server, bad)
+    why = "ValidatingAdmissionPolicy 'small' with binding 'small' denied request: too many keys"
+    assert status["message"] == f'configmaps "bad" is forbidden: {why}'
+    assert (status["code"], status["reason"]) == (422, "Invalid")
+    assert status["details"] == {"name": "bad", "kind": "configmaps", "causes": [{"message": why}]}
+    status = refused(b, configmap("bad", {"x": "7"}, labels={"test": "small"}))
+    assert status["message"].endswith("denied request: x is 7") and (status["code"], status["reason"]) == (403, "Forbidden")
+    assert refused(b, configmap("bad", {"a": "1", "b": "2"})) is None and refused(b, configmap("good", {"a": "1"}, labels={"test": "small"})) is None
+    found = a.kubectl("get", "validatingadmissionpolicies,validatingadmissionpolicybindings").stdout
+    assert "VALIDATIONS   PARAMKIND" in found and "POLICYNAME" in found and "<unset>" in found
+    ask(a, "DELETE", f"{API}/validatingadmissionpolicybindings/small", expect=200)
+    for server in servers:
+        wait_until("the policy to be gone", lambda s=server: refused(s, bad) is None)
+
+
+def test_failures_warn_and_are_audited(servers):
+    a, _ = servers
+    policy(a, "warned", "object.metadata.name.startsWith('ok-')", constraints=selects("warned"))
+    bind(a, "warned", ("Warn", "Audit"))
+    body = configmap("bad", labels={"test": "warned"})
+
+    def warning():
+        out = a.kubectl("create", "--dry-run=server", "-f", "-", stdin=json.dumps(body))
+        return out.stderr
+    text = wait_until("a warning", warning)
+    assert text.strip() == ("Warning: Validation failed for ValidatingAdmissionPolicy 'warned' with binding 'warned': "
+                            "failed expression: object.metadata.name.startsWith('ok-')")
+
+
+def test_expressions_see_the_request_its_namespace_and_rights(servers):
+    a, b = servers
+    ask(a, "PATCH", "/api/v1/namespaces/default", {"metadata": {"labels": {"stage": "test"}}}, expect=200, content_type="application/merge-patch+json")
+    policy(a, "seen",
+           {"expression": "variables.ok", "message": "variables"},
+           {"expression": "namespaceObject.metadata.labels.stage == 'test'", "message": "namespace"},
+           {"expression": "authorizer.group('').resource('secrets').namespace('default').check('list').allowed()", "message": "rights"},
+           {"expression": "!authorizer.serviceAccount('default', 'nobody').group('').resource('secrets').check('list').allowed()", "message": "account"},
+           {"expression": "authorizer.requestResource.check('create').allowed()", "message": "resource"},
+           {"expression": "request.options.kind == 'CreateOptions' && request.dryRun", "message": "options"},
+           {"expression": "object.data.a == 'b'", "message": "data"},
+           constraints=selects("seen"), variables=[{"name": "name", "expression": "object.metadata.name"},
+                                                   {"name": "ok", "expression": "variables.name == 'seen' && request.operation == 'CREATE'"}],
+           matchConditions=[{"name": "not-skipped", "expression": "!object.metadata.name.startsWith('skip')"}])
+    bind(a, "seen")
+    body = configmap("seen", {"a": "c"}, labels={"test": "seen"})
+    assert wait_refused(b, body)["message"].endswith("denied request: data")
+    assert refused(b, configmap("skipped", labels={"test": "seen"})) is None
+    status = refused(b, configmap("seen", labels={"test": "seen"}))
+    assert status["message"].endswith("expression 'object.data.a == 'b'' resulted in error: no such key: data") or \
+        status["message"].endswith("expression 'object.data.a == 'b'' resulted in error: no such key: a")
+
+
+def test_params_are_objects_of_any_kind(servers):
+    a, b = servers
+    define(servers, definition(plural="limits", kind="Limit", group="policies.example.com"))
+    limits = "/apis/policies.example.com/v1/namespaces/default/limits"
+    policy(a, "limited", {"expression": "object.data.size() <= params.spec.size", "messageExpression": "'more than ' + string(params.spec.size)"},
+           paramKind={"apiVersion": "policies.example.com/v1", "kind": "Limit"}, constraints=selects("limited"))
+    bind(a, "limited", paramRef={"name": "one", "parameterNotFoundAction": "Deny"})
+    body = configmap("x", {"a": "", "b": "", "c": ""}, labels={"test": "limited"})
+    status = wait_refused(b, body)
+    assert status["message"].endswith("'limited' denied request: failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction")
+    ask(a, "POST", limits, {"apiVersion": "policies.example.com/v1", "kind": "Limit", "metadata": {"name": "one", "labels": {"use": "yes"}}, "spec": {"size": 2}}, expect=201)
+    for server in servers:
+        wait_until("the limit to count", lambda s=server: (refused(s, body) or {"message": ""})["message"].endswith("denied request: more than 2"))
+    ask(a, "PATCH", f"{limits}/one", {"spec": {"size": 3}}, expect=200, content_type="application/merge-patch+json")
+    for server in servers:
+        wait_until("the new limit to count", lambda s=server: refused(s, body) is None)
+    found = ask(a, "GET", f"{API}/validatingadmissionpolicybindings/limited", expect=200)
+    found["spec"]["paramRef"] = {"selector": {"matchLabels": {"use": "yes"}}, "parameterNotFoundAction": "Allow"}
+    ask(a, "PUT", f"{API}/validatingadmissionpolicybindings/limited", found, expect=200)
+    ask(a, "POST", limits, {"apiVersion": "policies.example.com/v1", "kind": "Limit", "metadata": {"name": "two", "labels": {"use": "yes"}}, "spec": {"size": 1}}, expect=201)
+    for server in servers:
+        assert wait_refused(server, body)["message"].endswith("denied request: more than 1")
+
+
+def test_an_unknown_kind_of_params_is_a_failure_of_the_policy(servers):
+    a, _ = servers
+    policy(a, "unknown", "true", paramKind={"apiVersion": "example.com/v9", "kind": "Nothing"}, constraints=selects("unknown"))
+    bind(a, "unknown")
+    status = wait_refused(a, configmap("x", labels={"test": "unknown"}))
+    assert status["message"] == ("configmaps \"x\" is forbidden: ValidatingAdmissionPolicy 'unknown' denied request: failed to configure policy: failed to find "
+                                 "resource referenced by paramKind: 'example.com/v9, Kind=Nothing'")
+
+
+def test_a_policy_that_costs_much_ends_at_its_limit(servers):
+    a, _ = servers
+    many = "[0,1,2,3,4,5,6,7,8,9]"
+    policy(a, "costly", f"{many}.all(a, {many}.all(b, {many}.all(c, {many}.all(d, {many}.all(e, {many}.all(f, {many}.all(g, a + b + c + d + e + f + g >= 0)))))))",
+           constraints=selects("costly"))
+    bind(a, "costly")
+    status = wait_refused(a, configmap("x", labels={"test": "costly"}))
+    assert status["message"].endswith("resulted in error: operation cancelled: actual cost limit exceeded")
+
+
+def test_mistakes_in_policies_are_refused(servers):
+    a, _ = servers
+    status = make(a, "ValidatingAdmissionPolicy", "bad", expect=422, matchConstraints={"resourceRules": [RULE]},
+                  validations=[{"expression": "object.x =="}, {"expression": "request.nothing == 1"}, {"expression": "'a'"}],
+                  matchConditions=[{"name": "x", "expression": "variables.a"}], variables=[{"name": "for", "expression": "1"}])
+    causes = {c["field"]: c["message"] for c in status["details"]["causes"]}
+    assert causes["spec.validations[0].expression"].startswith('Invalid value: "object.x ==": compilation failed: ERROR: <input>:1:12: Syntax error: ')
+    assert causes["spec.validations[1].expression"] == ('Invalid value: "request.nothing == 1": compilation failed: ERROR: <input>:1:8: undefined field \'nothing\'\n'
+                                                        ' | request.nothing == 1\n | .......^')
+    assert causes["spec.validations[2].expression"] == 'Invalid value: "\'a\'": must evaluate to bool but got string'
+    assert "undeclared reference to 'variables'" in causes["spec.matchConditions[0].expression"]
+    assert causes["spec.variables[0].name"] == 'Invalid value: "for": must be a valid CEL identifier'
+    status = make(a, "ValidatingAdmissionPolicyBinding", "bad", expect=422, policyName="x", validationActions=["Deny", "Warn", "Shout"],
+                  paramRef={"name": "a", "selector": {}})
+    causes = {(c["field"], c["reason"]) for c in status["details"]["causes"]}
+    assert {("spec.validationActions[2]", "FieldValueNotSupported"), ("spec.validationActions", "FieldValueInvalid"),
+            ("spec.paramRef.name", "FieldValueForbidden"), ("spec.paramRef.parameterNotFoundAction", "FieldValueRequired")} <= causes
+    status = make(a, "MutatingAdmissionPolicy", "bad", expect=422, matchConstraints={"resourceRules": [{**RULE, "operations": ["DELETE"]}]},
+                  mutations=[{"patchType": "JSONPatch", "jsonPatch": {"expression": "Object{}"}}])
+    causes = {c["field"]: c["message"] for c in status["details"]["causes"]}
+    assert causes["spec.mutations[0].jsonPatch.expression"] == 'Invalid value: "Object{}": must evaluate to list(JSONPatch) but got Object'
+    assert "spec.reinvocationPolicy" in causes and "spec.matchConstraints.resourceRules.operations" in causes
+
+
+def test_objects_are_changed_by_both_kinds_of_patches(servers):
+    a, b = servers
+    mutation(a, "changed", ("ApplyConfiguration", "Object{metadata: Object.metadata{labels: Object.metadata.labels{made: 'yes'}}, data: {'b': object.data.a + '!'}}"),
+             ("JSONPatch", "[JSONPatch{op: 'test', path: '/data/b', value: '1!'}, JSONPatch{op: 'add', path: '/metadata/annotations', value: {'x.y/z': '1'}}, "
+                           "JSONPatch{op: 'add', path: '/metadata/annotations/' + jsonpatch.escapeKey('a/b'), value: object.data.b}]"),
+             matchConditions=[{"name": "marked", "expression": "object.metadata.?labels.test.orValue('') == 'changed'"}])
+    body = configmap("changed", {"a": "1"}, labels={"test": "changed"})
+
+    def changed(server):
+        made = ask(server, "POST", CONFIGMAPS + "?dryRun=All", body, expect=201)
+        return made if "b" in made["data"] else None
+    for server in servers:
+        made = wait_until("the change", lambda s=server: changed(s))
+        assert made["data"] == {"a": "1", "b": "1!"} and made["metadata"]["labels"] == {"test": "changed", "made": "yes"}
+        assert made["metadata"]["annotations"] == {"x.y/z": "1", "a/b": "1!"}
+    made = ask(b, "POST", CONFIGMAPS + "?dryRun=All", configmap("changed", {"a": "2"}, labels={"test": "changed"}), expect=201)
+    assert "annotations" not in made["metadata"]  # the test of the JSON patch fails
+
+
+def test_a_change_that_fails_is_refused(servers):
+    a, _ = servers
+    mutation(a, "failing", ("ApplyConfiguration", "Object{data: Object.wrong{a: 'b'}}"),
+             matchConditions=[{"name": "marked", "expression": "object.metadata.?labels.test.orValue('') == 'failing'"}])
+    status = wait_refused(a, configmap("x", labels={"test": "failing"}))
+    why = ("policy 'failing' with binding 'failing' denied request: type mismatch: unexpected type name \"Object.wrong\", expected \"Object.data\", "
+           "which matches field name path from root Object type")
+    assert status["message"] == why and status["code"] == 403 and status["reason"] == "Invalid"
+
+
+def test_policies_run_again_after_later_changes(servers):
+    a, b = servers
+    marked = [{"name": "marked", "expression": "object.metadata.?labels.test.orValue('') == 'again'"}]
+    mutation(a, "again-1", ("ApplyConfiguration", "Object{data: {'count': string(object.data.size())}}"), matchConditions=marked, reinvocationPolicy="IfNeeded")
+    mutation(a, "again-2", ("ApplyConfiguration", "Object{data: {'more': 'x'}}"), matchConditions=marked)
+
+    def made():
+        data = ask(b, "POST", CONFIGMAPS + "?dryRun=All", configmap("x", {"a": "1"}, labels={"test": "again"}), expect=201)["data"]
+        return data if {"count", "more"} <= set(data) else None
+    assert wait_until("both changes", made) == {"a": "1", "more": "x", "count": "3"}
+
+
+def test_custom_resources_are_changed_and_checked(servers):
+    a, b = servers
+    define(servers, definition(plural="widgets", kind="Widget", group="policies.example.com"))
+    widgets = "/apis/policies.example.com/v1/namespaces/default/widgets"
+    rule = {"apiGroups": ["policies.example.com"], "apiVersions": ["*"], "operations": ["*"], "resources": ["widgets"]}
+    mutation(a, "widgets", ("ApplyConfiguration", "Object{spec: Object.spec{color: 'blue'}}"), rules=[{**rule, "operations": ["CREATE"]}])
+    policy(a, "widgets", {"expression": "request.operation != 'DELETE' || oldObject.spec.size > 5", "message": "it stays"},
+           {"expression": "object == null || object.spec.size < 9"}, rules=[rule])
+    bind(a, "widgets")
+    body = {"apiVersion": "policies.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 3}}
+    assert wait_refused(b, {**body, "spec": {"size": 9}}, widgets)["code"] == 422
+    made = wait_until("the color", lambda: (m := ask(b, "POST", widgets + "?dryRun=All", body, expect=201))["spec"]["color"] == "blue" and m)
+    assert made["spec"] == {"size": 3, "color": "blue"}
+    ask(b, "POST", widgets, body, expect=201)
+    assert ask(a, "DELETE", f"{widgets}/w", expect=422)["message"].endswith("denied request: it stays")
+    ask(b, "PATCH", f"{widgets}/w", {"spec": {"size": 6}}, expect=200, content_type="application/merge-patch+json")
+    ask(a, "DELETE", f"{widgets}/w", expect=200)

@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Admission webhooks: a real HTTPS server is asked about writes, and its answers and failures count as with kube-apiserver."""
+import json
+import pathlib
+import subprocess
+import tempfile
+import threading
+
+import pytest
+
+from holdfastd import HOLDFASTD, wait_until
+from memory_server import MemoryServer
+from webhook_server import WebhookServer, make_certificate, patch
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/"
+MAPS = "/api/v1/namespaces/default/configmaps"
+RULE = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE", "DELETE"], "resources": ["configmaps"]}
+
+
+@pytest.fixture(scope="module")
+def server():
+    with MemoryServer("--max-mutating-requests-inflight=64") as it:
+        yield it
+
+
+@pytest.fixture(scope="module")
+def hooks():
+    with tempfile.TemporaryDirectory() as directory, WebhookServer(pathlib.Path(directory)) as it:
+        it.answers["/allow"] = lambda _: {}
+        yield it
+
+
+def config_map(name, **labels):
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": labels or None}}
+
+
+class Configured:
+    """A configuration with one webhook, which is in force within the block, for objects with the label on=NAME unless the test chooses others."""
+
+    def __init__(self, server, hooks, name, client, mutating=False, hook=None, **more):
+        self.server, self.hooks, self.name = server, hooks, name
+        self.path = CONFIGURATIONS + ("mutating" if mutating else "validating") + "webhookconfigurations"
+        webhook = {"name": f"{name}.example.com", "admissionReviewVersions": ["v1"], "sideEffects": "None", "clientConfig": client, "rules": [RULE],
+                   "objectSelector": {"matchLabels": {"on": name}}, **more}
+        # The last webhook shows when the configuration counts: it is asked about objects of its own.
+        probe = {**webhook, "name": f"probe.{name}.example.com", "clientConfig": hooks.client("/probe"), "failurePolicy": "Fail", "namespaceSelector": {},
+                 "objectSelector": {"matchLabels": {"probe": name}}, "rules": [RULE], "matchConditions": None}
+        self.body = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": ("Mutating" if mutating else "Validating") + "WebhookConfiguration",
+                     "metadata": {"name": name}, "webhooks": [webhook, probe]}
+
+    def in_force(self, server=None):
+        self.hooks.answers["/probe"] = lambda _: {"allowed": False}
+        return (server or self.server).ask("POST", MAPS + "?dryRun=All", config_map("probe", probe=self.name)).code == 400
+
+    def __enter__(self):
+        reply = self.server.ask("POST", self.path, self.body)
+        assert reply.code == 201, reply.text
+        wait_until(f"{self.name} to be in force", self.in_force)
+        return reply.json
+
+    def __exit__(self, *_):
+        assert self.server.ask("DELETE", f"{self.path}/{self.name}").code == 200
+        wait_until(f"{self.name} not to be in force", lambda: not self.in_force())
+
+
+def message(reply):
+    return reply.json["message"]
+
+
+def test_what_a_webhook_is_asked(server, hooks):
+    with Configured(server, hooks, "asked", hooks.client("/allow")):
+        assert server.ask("POST", MAPS + "?fieldManager=me", config_map("asked", on="asked")).code == 201
+        asked = hooks.calls("/allow")[-1]
+        assert asked["operation"] == "CREATE" and asked["name"] == "asked" and asked["namespace"] == "default" and asked["dryRun"] is False
+        assert asked["kind"] == asked["requestKind"] == {"group": "", "version": "v1", "kind": "ConfigMap"}
+        assert asked["resource"] == asked["requestResource"] == {"group": "", "version": "v1", "resource": "configmaps"}
+        assert asked["object"]["kind"] == "ConfigMap" and asked["object"]["metadata"]["name"] == "asked" and asked["oldObject"] is None
+        assert asked["options"] == {"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1", "fieldManager": "me"}
+        assert "system:masters" in asked["userInfo"]["groups"]
+        merge = {"content_type": "application/merge-patch+json"}
+        changed = server.ask("PATCH", MAPS + "/asked", {"data": {"a": "b"}}, **merge)
+        asked = hooks.calls("/allow")[-1]
+        assert asked["operation"] == "UPDATE" and asked["options"]["kind"] == "UpdateOptions"
+        assert asked["object"]["data"] == {"a": "b"} and "data" not in asked["oldObject"] and asked["oldObject"]["metadata"]["resourceVersion"]
+        assert server.ask("DELETE", MAPS + "/asked?propagationPolicy=Background").code == 200
+        asked = hooks.calls("/allow")[-1]
+        assert asked["operation"] == "DELETE" and asked["object"] is None
+        assert asked["oldObject"]["metadata"]["resourceVersion"] == changed.json["metadata"]["resourceVersion"]
+        assert asked["options"]["propagationPolicy"] == "Background"
+        before = len(hooks.reviews)
+        assert server.ask("POST", MAPS, config_map("other", on="other")).code == 201  # the objectSelector does not select it
+        assert len(hooks.reviews) == before
+        assert server.ask("DELETE", MAPS + "/other").code == 200
+
+
+def test_a_denied_request_changes_nothing(server, hooks):
+    hooks.answers["/deny"] = lambda _: {"allowed": False, "status": {"message": "not today", "reason": "Forbidden", "code": 403},
+                                        "warnings": ["think twice"], "auditAnnotations": {"why": "test"}}
+    with Configured(server, hooks, "deny", hooks.client("/deny")):
+        reply = server.ask("POST", MAPS, config_map("denied", on="deny"))
+        assert reply.code == 403 and reply.json["reason"] == "Forbidden"
+        assert message(reply) == 'admission webhook "deny.example.com" denied the request: not today'
+        assert reply.warnings == ['299 - "think twice"']
+        assert server.ask("GET", MAPS + "/denied").code == 404
+        hooks.answers["/deny"] = lambda _: {"allowed": False}
+        reply = server.ask("POST", MAPS, config_map("denied", on="deny"))
+        assert reply.code == 400 and message(reply) == 'admission webhook "deny.example.com" denied the request without explanation'
+        # A refusal never looks like a success.
+        hooks.answers["/deny"] = lambda _: {"allowed": False, "status": {"status": "Success", "code": 200, "message": "fine"}}
+        reply = server.ask("POST", MAPS, config_map("denied", on="deny"))
+        assert reply.code == 400 and reply.json["status"] == "Failure"
+        assert 'rejection_code="400"' in server.ask("GET", "/metrics").text
+
+
+def test_mutating_webhooks_change_what_is_stored(server, hooks):
+    hooks.answers["/label"] = lambda _: patch({"op": "add", "path": "/metadata/labels/added", "value": "yes"},
+                                              {"op": "add", "path": "/metadata/uid", "value": "mine"},
+                                              {"op": "add", "path": "/unknown", "value": 1})
+    with Configured(server, hooks, "label", hooks.client("/label"), mutating=True):
+        reply = server.ask("POST", MAPS, config_map("labelled", on="label"))
+        assert reply.code == 201 and reply.json["metadata"]["labels"] == {"on": "label", "added": "yes"}
+        assert reply.json["metadata"]["uid"] != "mine" and "unknown" not in reply.json
+        assert server.ask("GET", MAPS + "/labelled").json == reply.json
+        reply = server.ask("DELETE", MAPS + "/labelled")
+        assert reply.code == 500 and message(reply) == ('Internal error occurred: admission webhook "label.example.com" attempted to modify the object, '
+                                                        'which is not supported for this operation')
+        hooks.answers["/label"] = lambda _: patch({"op": "replace", "path": "/data", "value": "text"})
+        assert server.ask("POST", MAPS, config_map("spoiled", on="label")).code == 500
+        hooks.answers["/label"] = lambda _: patch({"op": "add", "path": "/data", "value": {"bad key": "x"}})
+        assert server.ask("POST", MAPS, config_map("spoiled", on="label")).code == 422  # validated like what a client sends
+        hooks.answers["/label"] = lambda _: {}
+        assert server.ask("DELETE", MAPS + "/labelled").code == 200
+
+
+def test_a_webhook_is_called_again_if_others_change_the_object(server, hooks):
+    hooks.answers["/first"] = lambda r: {}
+    hooks.answers["/second"] = lambda r: patch({"op": "add", "path": "/data", "value": {"by": "second"}}) if r["object"] and "data" not in r["object"] else {}
+    with Configured(server, hooks, "a-first", hooks.client("/first"), mutating=True, objectSelector={"matchLabels": {"on": "again"}},
+                    reinvocationPolicy="IfNeeded"), \
+            Configured(server, hooks, "b-second", hooks.client("/second"), mutating=True, objectSelector={"matchLabels": {"on": "again"}}):
+        assert server.ask("POST", MAPS, config_map("again", on="again")).code == 201
+        assert ["data" in r["object"] for r in hooks.calls("/first")] == [False, True]
+        assert len(hooks.calls("/second")) == 1
+        assert server.ask("DELETE", MAPS + "/again").code == 200
+
+
+LIES = [(lambda r: json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": {"uid": "other", "allowed": True}}).encode(),
+         "received invalid webhook response: expected response.uid="),
+        (lambda r: b"{}", "received invalid webhook response: webhook response was absent"),
+        (lambda r: b"<html>", "failed to call webhook: "),
+        (lambda r: {"allowed": "yes"}, "failed to call webhook: json: cannot unmarshal"),
+        (lambda r: (404, b"not found"), "failed to call webhook: the server could not find the requested resource"),
+        (lambda r: (500, b"boom"), 'failed to call webhook: an error on the server ("boom") has prevented the request from succeeding'),
+        (lambda r: patch({"op": "remove", "path": "/data"}), "received invalid webhook response: validating webhook may not return response.patch")]
+
+
+def test_malformed_answers_are_failures(server, hooks):
+    with Configured(server, hooks, "liar", hooks.client("/lie")):
+        for answer, expected in LIES:
+            hooks.answers["/lie"] = answer
+            reply = server.ask("POST", MAPS, config_map("lied-to", on="liar"))
+            assert reply.code == 500 and reply.json["reason"] == "InternalError"
+            assert message(reply).startswith(f'Internal error occurred: failed calling webhook "liar.example.com": {expected}')
+    with Configured(server, hooks, "ignored", hooks.client("/lie"), failurePolicy="Ignore"):
+        assert server.ask("POST", MAPS, config_map("lied-to", on="ignored")).code == 201
+        assert server.ask("DELETE", MAPS + "/lied-to").code == 200
+        assert 'fail_open_count{name="ignored.example.com"' in server.ask("GET", "/metrics").text
+
+
+def test_an_untrusted_or_missing_webhook_is_a_failure(server, hooks):
+    other, _ = make_certificate(hooks.directory, "other")
+    with Configured(server, hooks, "untrusted", hooks.client("/allow", certificate=other)):
+        reply = server.ask("POST", MAPS, config_map("a", on="untrusted"))
+        assert reply.code == 500 and f'failed to call webhook: Post "{hooks.url("/allow")}?timeout=10s": ' in message(reply)
+        assert "x509" in message(reply)
+    with Configured(server, hooks, "absent", {**hooks.client("/allow"), "url": "https://127.0.0.1:1/x"}):
+        reply = server.ask("POST", MAPS, config_map("a", on="absent"))
+        assert reply.code == 500 and "connection refused" in message(reply)
+
+
+def test_a_dry_run_reaches_only_webhooks_without_side_effects(server, hooks):
+    with Configured(server, hooks, "dry", hooks.client("/allow"), sideEffects="NoneOnDryRun"):
+        assert server.ask("POST", MAPS + "?dryRun=All", config_map("dry", on="dry")).code == 201
+        assert hooks.calls("/allow")[-1]["dryRun"] is True and hooks.calls("/allow")[-1]["options"]["dryRun"] == ["All"]
+
+
+def test_selectors_of_namespaces_and_collections(server, hooks):
+    hooks.answers["/deny"] = lambda _: {"allowed": False, "status": {"message": "no"}}
+    for name, label in (("guarded", "on"), ("free", "off")):
+        assert server.ask("POST", "/api/v1/namespaces", {"metadata": {"name": name, "labels": {"guard": label}}}).code == 201
+    with Configured(server, hooks, "guard", hooks.client("/deny"), objectSelector={}, namespaceSelector={"matchLabels": {"guard": "on"}}, rules=[RULE]):
+        for name in ("a", "b"):
+            assert server.ask("POST", "/api/v1/namespaces/free/configmaps", config_map(name)).code == 201
+        assert server.ask("POST", "/api/v1/namespaces/guarded/configmaps", config_map("a")).code == 400
+    with Configured(server, hooks, "keep", hooks.client("/deny"), objectSelector={}, namespaceSelector={"matchLabels": {"guard": "off"}},
+                    rules=[{**RULE, "operations": ["DELETE"]}]):
+        reply = server.ask("DELETE", "/api/v1/namespaces/free/configmaps")
+        assert reply.code == 400 and message(reply) == 'admission webhook "keep.example.com" denied the request: no'
+        assert len(server.ask("GET", "/api/v1/namespaces/free/configmaps").json["items"]) >= 2
+    assert server.ask("DELETE", "/api/v1/namespaces/free/configmaps").code == 200
+
+
+def test_match_conditions_choose_requests(server, hooks):
+    hooks.answers["/deny"] = lambda _: {"allowed": False}
+    condition = {"name": "by-name", "expression": "object.metadata.name.startsWith('bad') && request.operation == 'CREATE'"}
+    with Configured(server, hooks, "conditions", hooks.client("/deny"), matchConditions=[condition]):
+        assert server.ask("POST", MAPS, config_map("bad-one", on="conditions")).code == 400
+        assert server.ask("POST", MAPS, config_map("good-one", on="conditions")).code == 201
+        assert server.ask("DELETE", MAPS + "/good-one").code == 200
+    failing = {"name": "failing", "expression": "object.data.missing == 'x'"}
+    with Configured(server, hooks, "failing", hooks.client("/deny"), matchConditions=[failing]):
+        reply = server.ask("POST", MAPS, config_map("a", on="failing"))
+        assert reply.code == 403 and "no such key" in message(reply)
+
+
+def test_configurations_are_never_guarded_by_webhooks(server, hooks):
+    everything = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*/*"]}
+    hooks.answers["/deny"] = lambda _: {"allowed": False}
+    with Configured(server, hooks, "everything", hooks.client("/deny"), objectSelector={}, namespaceSelector={}, rules=[everything]):
+        assert server.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "never"}}).code == 400
+
+
+def test_others_are_unharmed_while_a_webhook_hangs(server, hooks):
+    """It holds a quarter of the places of writing requests; more requests about it are told to come again."""
+    hooks.answers["/hang"] = lambda _: {}
+    codes = []
+
+    def create(i):
+        reply = server.ask("POST", MAPS, config_map(f"hung-{i}", on="hang"))
+        codes.append((reply.code, reply.headers.get("retry-after"), message(reply)))
+    with Configured(server, hooks, "hang", hooks.client("/hang"), timeoutSeconds=3):
+        threads = [threading.Thread(target=create, args=(i,)) for i in range(40)]
+        for thread in threads:
+            thread.start()
+        wait_until("the webhook to be full", lambda: len(hooks.calls("/hang")) == 16)
+        for i in range(5):
+            assert server.ask("POST", MAPS, config_map(f"unharmed-{i}")).code == 201
+        for thread in threads:
+            thread.join()
+    # A thread that comes late, on a busy machine, may find a place that has become free.
+    assert {code for code, _, _ in codes} == {429, 500} and sum(code == 500 for code, _, _ in codes) >= 16
+    assert all(after == "1" for code, after, _ in codes if code == 429)
+    timed_out = f'Internal error occurred: failed calling webhook "hang.example.com": failed to call webhook: Post "{hooks.url("/hang")}?timeout=3s": '
+    assert all(text.startswith(timed_out) and "context deadline exceeded" in text for code, _, text in codes if code == 500)
+
+
+def test_a_change_counts_on_the_other_instance(cluster, hooks):
+    service = {"service": {"namespace": "system", "name": "hook", "path": "/elsewhere"}, "caBundle": hooks.client("/")["caBundle"]}
+    flag = f"--webhook-service-resolver=system/hook=127.0.0.1:{hooks.port}"
+    one, other = (cluster.instance(name, flag) for name in ("one", "other"))
+    for instance in (one, other):
+        instance.wait_ready()
+    hooks.answers["/elsewhere"] = lambda _: {"allowed": False, "status": {"message": "seen"}}
+    body = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration", "metadata": {"name": "both"},
+            "webhooks": [{"name": "both.example.com", "admissionReviewVersions": ["v1"], "sideEffects": "None", "clientConfig": service, "rules": [RULE]}]}
+    code, text = one.request("POST", CONFIGURATIONS + "validatingwebhookconfigurations", body)
+    assert code == 201, text
+
+    def refused(instance):
+        return instance.request("POST", MAPS + "?dryRun=All", config_map("probe"))[0] == 400
+    wait_until("the webhook on both instances", lambda: refused(one) and refused(other))
+    assert other.request("DELETE", CONFIGURATIONS + "validatingwebhookconfigurations/both")[0] == 200
+    wait_until("no webhook on both instances", lambda: not refused(one) and not refused(other))
+
+
+def test_a_plugin_in_c_changes_and_refuses_objects(tmp_path):
+    tmp_path.chmod(0o700)
+    plugin = tmp_path / "admission.so"
+    subprocess.run(["cc", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", ROOT / "examples" / "admission.c", f"-I{ROOT}/base/include",
+                    "-I/usr/include/cjson", "-lcjson", "-o", plugin], check=True)
+    with MemoryServer(f"--admission-plugin={plugin}") as server:
+        reply = server.ask("POST", MAPS, config_map("a"))
+        assert reply.code == 403 and message(reply) == 'admission plug-in "owner" denied the request: the label "owner" is missing'
+        reply = server.ask("POST", MAPS, config_map("a", owner="nobody"))
+        assert reply.code == 201 and reply.json["metadata"]["annotations"] == {"example.com/seen": "holdfast-admin"}
+        assert reply.warnings == ['299 - "nobody owns a"']
+        assert server.ask("DELETE", MAPS + "/a").code == 200
+    plugin.chmod(0o777)
+    refused = subprocess.run([HOLDFASTD, "--storage=memory", "--secure-port=0", f"--write-kubeconfig={tmp_path}/kubeconfig", f"--admission-plugin={plugin}"],
+                             capture_output=True, text=True, timeout=60, check=False)
+    assert refused.returncode == 2 and "--admission-plugin" in refused.stderr

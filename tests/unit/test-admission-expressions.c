@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The expressions of policies and webhooks: variables, budgets, rights and matchConditions. */
+#undef NDEBUG
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <holdfast/error.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "server/admission/admission.h"
+#include "server/admission/expressions/match_conditions.h"
+#include "server/auth/user.h"
+#include "server/resources/resource.h"
+
+#define ALL (HFD_EXPRESSION_PARAMS | HFD_EXPRESSION_AUTHORIZER | HFD_EXPRESSION_VARIABLES)
+
+struct fixture {
+        struct hfd_admission_attributes of;
+        struct hfd_requester user;
+        const char *groups[2];
+        struct hfd_expression_input input;
+        struct hf__json *json[4];
+        struct hfd_expressions *set;
+};
+
+static struct hf__json *parse(const char *text) {
+        struct hf__json *json = NULL;
+
+        assert_int_equal(hf__json_parse(text, strlen(text), &json, NULL), 0);
+        return json;
+}
+
+static int setup(void **state) {
+        struct fixture *f = calloc(1, sizeof *f);
+        static const char extra[] = "scope\0a\0scope\0b\0other\0c";
+
+        assert_non_null(f);
+        f->groups[0] = "system:masters";
+        f->groups[1] = "developers";
+        f->user = (struct hfd_requester){{"jane", f->groups, 2}, "u1", extra, sizeof extra};
+        f->of = (struct hfd_admission_attributes){.operation = HFD_ADMIT_CREATE,
+                                                  .resource =
+                                                          hfd_resource_find("", "v1", "configmaps"),
+                                                  .kind = hfd_resource_find("", "v1", "configmaps"),
+                                                  .subresource = "",
+                                                  .ns = "default",
+                                                  .name = "a",
+                                                  .user = &f->user};
+        f->json[0] = parse("{\"metadata\":{\"name\":\"a\",\"labels\":{\"x\":\"y\"}},"
+                           "\"data\":{\"n\":\"1\"},\"list\":[1,2.5,\"c\",null]}");
+        f->json[1] = parse("{\"metadata\":{\"name\":\"default\",\"uid\":\"7\",\"labels\":"
+                           "{\"env\":\"test\"},\"managedFields\":[]},\"spec\":{\"finalizers\":"
+                           "[\"kubernetes\"]},\"status\":{\"phase\":\"Active\"}}");
+        f->json[2] = parse("{\"data\":{\"max\":\"3\"}}");
+        f->json[3] = parse("{\"kind\":\"CreateOptions\",\"fieldManager\":\"kubectl\"}");
+        f->input = (struct hfd_expression_input){.of = &f->of,
+                                                 .resource = f->of.resource,
+                                                 .kind = f->of.kind,
+                                                 .object = f->json[0],
+                                                 .namespace_object = f->json[1],
+                                                 .params = f->json[2],
+                                                 .options = f->json[3]};
+        assert_int_equal(hfd_expressions_new(ALL | HFD_EXPRESSION_PATCH, NULL, NULL, &f->set), 0);
+        *state = f;
+        return 0;
+}
+
+static int teardown(void **state) {
+        struct fixture *f = *state;
+
+        hfd_expressions_free(f->set);
+        for (size_t i = 0; i < 4; i++)
+                hf__json_free(f->json[i]);
+        free(f);
+        return 0;
+}
+
+static const struct hfd_expression *compile(struct fixture *f, const char *text,
+                                            enum hfd_expression_result result) {
+        const struct hfd_expression *expression = NULL;
+
+        assert_int_equal(hfd_expressions_compile(f->set, text, ALL, result, &expression), 0);
+        return expression;
+}
+
+static void add_variable(struct fixture *f, const char *name, const char *text) {
+        const struct hfd_expression *expression;
+
+        assert_int_equal(hfd_expressions_add_variable(f->set, name, text, &expression), 0);
+}
+
+/* "true", "false", or the message. */
+static void assert_outcome(struct fixture *f, const char *text, const char *outcome) {
+        const struct hfd_expression *expression = compile(f, text, HFD_RESULT_ANY);
+        struct hf__strbuf message = {0};
+        struct hfd_expression_run run;
+        struct hf__cel_value value;
+        int r;
+
+        hfd_expression_run_init(&run, f->set, &f->input, HFD_EXPRESSIONS_BUDGET);
+        r = hfd_expression_eval(&run, expression, &value, &message);
+        if (r == 0)
+                hf__strbuf_puts(&message,
+                                value.kind == HF__CEL_BOOL && value.as.boolean ? "true" : "false");
+        if (strcmp(message.data, outcome) != 0)
+                print_error("%s\n  is     = %s\n  not    = %s\n", text, message.data, outcome);
+        assert_string_equal(message.data, outcome);
+        hf__strbuf_done(&message);
+        hfd_expression_run_done(&run);
+}
+
+static void test_variables_have_the_values_of_the_request(void **state) {
+        struct fixture *f = *state;
+
+        assert_outcome(f, "object.metadata.labels.x == 'y' && oldObject == null", "true");
+        assert_outcome(f,
+                       "object.list.size() == 4 && object.list[1] == 2.5 && object.list[3] == null",
+                       "true");
+        assert_outcome(f, "request.kind.kind == 'ConfigMap' && request.resource.group == ''",
+                       "true");
+        assert_outcome(f, "request.operation == 'CREATE' && request.name == 'a'", "true");
+        assert_outcome(f, "request.namespace == 'default' && !request.dryRun", "true");
+        assert_outcome(f, "has(request.subResource) || has(request.requestSubResource)", "false");
+        assert_outcome(f, "request.userInfo.username == 'jane' && request.userInfo.uid == 'u1'",
+                       "true");
+        assert_outcome(f, "'developers' in request.userInfo.groups", "true");
+        assert_outcome(f, "request.userInfo.extra == {'scope': ['a', 'b'], 'other': ['c']}",
+                       "true");
+        assert_outcome(f, "request.options.fieldManager == 'kubectl'", "true");
+        assert_outcome(f,
+                       "namespaceObject.metadata.labels.env == 'test' && "
+                       "namespaceObject.status.phase == 'Active'",
+                       "true");
+        assert_outcome(f, "int(params.data.max) > 2 && int(object.data.n) < 2", "true");
+        assert_outcome(f, "object.spec.replicas > 1",
+                       "expression 'object.spec.replicas > 1' resulted in error: no such key: "
+                       "spec");
+}
+
+static void test_mistakes_have_the_words_of_kubernetes(void **state) {
+        static const struct {
+                const char *text;
+                enum hfd_expression_result result;
+                const char *error;
+        } cases[] = {
+                {"object.", HFD_RESULT_BOOL,
+                 "compilation failed: ERROR: <input>:1:8: Syntax error:"},
+                {"request.operations == ''", HFD_RESULT_BOOL,
+                 "compilation failed: ERROR: <input>:1:8: undefined field 'operations'\n"
+                 " | request.operations == ''\n | .......^"},
+                {"nothing", HFD_RESULT_BOOL,
+                 "compilation failed: ERROR: <input>:1:1: undeclared reference to 'nothing' (in "
+                 "container '')\n | nothing\n | ^"},
+                {"'a'", HFD_RESULT_BOOL, "must evaluate to bool but got string"},
+                {"object.x", HFD_RESULT_BOOL, "must evaluate to bool but got dyn"},
+                {"1", HFD_RESULT_STRING_OR_NULL,
+                 "must evaluate to one of [string null_type] but got int"},
+                {"['a']", HFD_RESULT_STRING, "must evaluate to string but got list(string)"},
+                {"Object{}", HFD_RESULT_BOOL,
+                 "compilation failed: ERROR: <input>:1:7: undeclared reference to 'Object' (in "
+                 "container '')"},
+                {"variables.a", HFD_RESULT_BOOL,
+                 "compilation failed: ERROR: <input>:1:10: undefined field 'a'"},
+        };
+        struct fixture *f = *state;
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                const struct hfd_expression *e = compile(f, cases[i].text, cases[i].result);
+
+                assert_null(e->program);
+                if (strncmp(e->error, cases[i].error, strlen(cases[i].error)) != 0)
+                        fail_msg("%s: %s", cases[i].text, e->error);
+        }
+}
+
+static void test_composed_variables_are_lazy_and_typed(void **state) {
+        struct fixture *f = *state;
+
+        add_variable(f, "n", "int(object.data.n)");
+        add_variable(f, "twice", "variables.n * 2");
+        add_variable(f, "bad", "object.missing");
+        add_variable(f, "wrong", "variables.n + 'a'");
+        add_variable(f, "later", "variables.bad");
+        assert_outcome(f, "variables.n == 1 && variables.twice == 2", "true");
+        assert_outcome(f, "variables.n == 1 || variables.bad == 2", "true");
+        assert_outcome(f, "has(variables.twice)", "true");
+        assert_outcome(f, "variables.bad == 1",
+                       "expression 'variables.bad == 1' resulted in error: composited variable "
+                       "\"bad\" fails to evaluate: no such key: missing");
+        assert_outcome(f, "variables.later == 1",
+                       "expression 'variables.later == 1' resulted in error: composited variable "
+                       "\"later\" fails to evaluate: composited variable \"bad\" fails to "
+                       "evaluate: "
+                       "no such key: missing");
+        assert_null(compile(f, "variables.n == 'a'", HFD_RESULT_BOOL)->program);
+        assert_non_null(compile(f, "variables.wrong == 'a'", HFD_RESULT_BOOL)->program);
+}
+
+static void test_a_chain_of_variables_ends(void **state) {
+        struct fixture *f = *state;
+        char name[16];
+        char text[1600];
+
+        add_variable(f, "v0", "1");
+        for (int i = 1; i < 60; i++) {
+                size_t n = (size_t)snprintf(text, sizeof text, "variables.v%d", i - 1);
+
+                for (int k = 0; k < 20; k++)
+                        n += (size_t)snprintf(text + n, sizeof text - n, " + 1");
+                snprintf(name, sizeof name, "v%d", i);
+                add_variable(f, name, text);
+        }
+        assert_outcome(f, "variables.v5 == 101", "true");
+        /* Each of them is read once, so that reading them in order is no chain. */
+        assert_outcome(f, "[variables.v8, variables.v16, variables.v24] == [161, 321, 481]",
+                       "true");
+        assert_non_null(compile(f, "variables.v59 == 1", HFD_RESULT_BOOL)->program);
+        {
+                struct hf__strbuf message = {0};
+                struct hfd_expression_run run;
+                struct hf__cel_value value;
+
+                hfd_expression_run_init(&run, f->set, &f->input, HFD_EXPRESSIONS_BUDGET);
+                assert_int_equal(hfd_expression_eval(&run,
+                                                     compile(f, "variables.v59", HFD_RESULT_ANY),
+                                                     &value, &message),
+                                 HF_E_INVALID);
+                hf__strbuf_done(&message);
+                hfd_expression_run_done(&run);
+        }
+}
+
+static void test_all_expressions_share_a_budget(void **state) {
+        struct fixture *f = *state;
+        const struct hfd_expression *e;
+        struct hf__strbuf message = {0};
+        struct hfd_expression_run run;
+        struct hf__cel_value value;
+        int r = 0;
+        int n = 0;
+
+        add_variable(f, "sum", "[1, 2, 3, 4, 5, 6, 7, 8].map(i, i * 2)");
+        e = compile(f, "variables.sum.size() == 8 && authorizer.path('/x').check('get').allowed()",
+                    HFD_RESULT_BOOL);
+        hfd_expression_run_init(&run, f->set, &f->input, HFD_MATCH_BUDGET);
+        for (; r == 0 && n < 100; n++)
+                r = hfd_expression_eval(&run, e, &value, &message);
+        assert_int_equal(r, HF_E_TOO_LARGE);
+        assert_int_equal(n, 8); /* a check costs 350,000 */
+        assert_string_equal(message.data, "validation failed due to running out of cost budget, no "
+                                          "further validation rules will be run");
+        hf__strbuf_done(&message);
+        hfd_expression_run_done(&run);
+        assert_outcome(f, "[1, 2, 3].all(i, authorizer.path('/x').check('get').allowed())",
+                       "expression '[1, 2, 3].all(i, "
+                       "authorizer.path('/x').check('get').allowed())' "
+                       "resulted in error: operation cancelled: actual cost limit exceeded");
+}
+
+static void test_expressions_ask_for_rights(void **state) {
+        struct fixture *f = *state;
+
+        assert_outcome(f,
+                       "authorizer.group('apps').resource('deployments').subresource('scale')"
+                       ".namespace('a').name('b').check('update').allowed()",
+                       "true");
+        assert_outcome(f, "authorizer.requestResource.check('delete').allowed()", "true");
+        assert_outcome(f,
+                       "authorizer.serviceAccount('default', 'x').group('').resource('pods')"
+                       ".check('get').allowed()",
+                       "false");
+        assert_outcome(f, "authorizer.serviceAccount('default', 'x').requestResource",
+                       "compilation error: compilation failed: ERROR: <input>:1:42: type "
+                       "'kubernetes.authorization.Authorizer' does not support field selection\n | "
+                       "authorizer.serviceAccount('default', 'x').requestResource\n | "
+                       ".........................................^");
+        assert_outcome(f, "authorizer.path('/healthz').check('get').errored()", "false");
+        assert_outcome(f, "authorizer.path('/healthz').check('get').error() == ''", "true");
+        assert_outcome(f, "authorizer.serviceAccount('De', 'x').path('/a').check('get').allowed()",
+                       "expression 'authorizer.serviceAccount('De', 'x').path('/a').check('get')"
+                       ".allowed()' resulted in error: Invalid service account namespace");
+        assert_outcome(f, "authorizer.group('').resource(' ').check('get').allowed()",
+                       "expression 'authorizer.group('').resource(' ').check('get').allowed()' "
+                       "resulted in error: resource must not be empty");
+        f->groups[0] = "none";
+        assert_outcome(f, "authorizer.requestResource.check('get').allowed()", "false");
+}
+
+static enum hfd_match match(struct fixture *f, const char *conditions, char *message, size_t n) {
+        struct hf__json *json = parse(conditions);
+        struct hfd_match_conditions *compiled;
+        struct hf__strbuf text = {0};
+        struct hfd_expression_run run;
+        const char *failed = "";
+        enum hfd_match result;
+
+        assert_int_equal(hfd_match_conditions_new(f->set, json, HFD_EXPRESSION_AUTHORIZER,
+                                                  &compiled),
+                         0);
+        hf__json_free(json);
+        hfd_expression_run_init(&run, f->set, &f->input, HFD_MATCH_BUDGET);
+        result = hfd_match_conditions_check(compiled, &run, &failed, &text);
+        snprintf(message, n, "%s%s", failed, text.data ? text.data : "");
+        hf__strbuf_done(&text);
+        hfd_expression_run_done(&run);
+        free(compiled);
+        return result;
+}
+
+static void test_a_condition_that_is_false_decides(void **state) {
+        struct fixture *f = *state;
+        char message[400];
+
+        assert_int_equal(match(f, "[]", message, sizeof message), HFD_MATCH_YES);
+        assert_int_equal(match(f, "[{\"name\":\"a\",\"expression\":\"request.name == 'a'\"}]",
+                               message, sizeof message),
+                         HFD_MATCH_YES);
+        assert_int_equal(match(f,
+                               "[{\"name\":\"a\",\"expression\":\"object.q == 1\"},"
+                               "{\"name\":\"b\",\"expression\":\"false\"}]",
+                               message, sizeof message),
+                         HFD_MATCH_NO);
+        assert_string_equal(message, "b");
+        assert_int_equal(match(f,
+                               "[{\"name\":\"a\",\"expression\":\"object.q == 1\"},"
+                               "{\"name\":\"b\",\"expression\":\"true\"}]",
+                               message, sizeof message),
+                         HFD_MATCH_ERROR);
+        assert_string_equal(message,
+                            "expression 'object.q == 1' resulted in error: no such key: q");
+        assert_int_equal(match(f,
+                               "[{\"name\":\"a\",\"expression\":\"object.q == 1\"},"
+                               "{\"name\":\"b\",\"expression\":\"object.r == 1\"}]",
+                               message, sizeof message),
+                         HFD_MATCH_ERROR);
+        assert_string_equal(message,
+                            "[expression 'object.q == 1' resulted in error: no such key: q, "
+                            "expression 'object.r == 1' resulted in error: no such key: r]");
+}
+
+static void test_mutations_construct_objects(void **state) {
+        struct fixture *f = *state;
+        const struct hfd_expression *e;
+
+        assert_int_equal(hfd_expressions_compile(f->set,
+                                                 "Object{spec: Object.spec{replicas: 2, x: 'a'}}",
+                                                 ALL | HFD_EXPRESSION_PATCH, HFD_RESULT_OBJECT, &e),
+                         0);
+        assert_non_null(e->program);
+        assert_int_equal(hfd_expressions_compile(f->set,
+                                                 "[JSONPatch{op: 'add', path: '/a', value: "
+                                                 "Object.a{b: [1]}}]",
+                                                 ALL | HFD_EXPRESSION_PATCH, HFD_RESULT_JSON_PATCH,
+                                                 &e),
+                         0);
+        assert_non_null(e->program);
+        assert_int_equal(hfd_expressions_compile(f->set, "Object.spec{}",
+                                                 ALL | HFD_EXPRESSION_PATCH, HFD_RESULT_OBJECT, &e),
+                         0);
+        assert_string_equal(e->error, "must evaluate to Object but got Object.spec");
+        assert_int_equal(hfd_expressions_compile(f->set, "[JSONPatch{what: 'add'}]",
+                                                 ALL | HFD_EXPRESSION_PATCH, HFD_RESULT_JSON_PATCH,
+                                                 &e),
+                         0);
+        assert_non_null(strstr(e->error, "undefined field 'what'"));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                TEST(test_variables_have_the_values_of_the_request),
+                TEST(test_mistakes_have_the_words_of_kubernetes),
+                TEST(test_composed_variables_are_lazy_and_typed),
+                TEST(test_a_chain_of_variables_ends),
+                TEST(test_all_expressions_share_a_budget),
+                TEST(test_expressions_ask_for_rights),
+                TEST(test_a_condition_that_is_false_decides),
+                TEST(test_mutations_construct_objects),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reviews, refusals, reinvocation and notes: the parts of admission webhooks that call nobody. */
+#undef NDEBUG
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "server/admission/webhooks/admission_review.h"
+#include "server/admission/webhooks/refusal.h"
+#include "server/admission/webhooks/reinvocation.h"
+#include "server/resources/resource.h"
+
+static struct hf__json *parse(const char *text, size_t n) {
+        struct hf__json *json = NULL;
+
+        assert_int_equal(hf__json_parse(text, n, &json, NULL), 0);
+        return json;
+}
+
+/* ---- reviews ---- */
+
+static void a_review_says_what_is_asked_for(void **state) {
+        const struct hfd_resource *row = hfd_resource_find("", "v1", "configmaps");
+        const struct hfd_admission_attributes of = {.operation = HFD_ADMIT_UPDATE,
+                                                    .resource = row,
+                                                    .kind = row,
+                                                    .subresource = "",
+                                                    .ns = "default",
+                                                    .name = "a\"b",
+                                                    .dry_run = true};
+        struct hf__json *object = parse("{\"data\":{}}", 11), *review;
+        struct hf__strbuf out = {0};
+
+        hfd_admission_review_print(&out, "u", &of, row, object, NULL, NULL);
+        assert_int_equal(out.error, 0);
+        review = parse(out.data, out.n);
+        assert_true(hf__json_has_text(review, "kind", "AdmissionReview"));
+        assert_true(hf__json_has_text(review, "apiVersion", "admission.k8s.io/v1"));
+        assert_true(hf__json_has_text(review, "request.uid", "u"));
+        assert_true(hf__json_has_text(review, "request.kind.kind", "ConfigMap"));
+        assert_true(hf__json_has_text(review, "request.requestResource.resource", "configmaps"));
+        assert_true(hf__json_has_text(review, "request.name", "a\"b"));
+        assert_true(hf__json_has_text(review, "request.operation", "UPDATE"));
+        assert_true(hf__json_has_text(review, "request.userInfo.username", "system:apiserver"));
+        assert_true(hf__json_is_object(hf__json_path(review, "request.object.data")));
+        assert_true(hf__json_is_null(hf__json_path(review, "request.oldObject")));
+        assert_true(hf__json_bool(review, "request.dryRun", false));
+        assert_null(hf__json_path(review, "request.subResource"));
+        hf__json_free(review);
+        hf__json_free(object);
+        hf__strbuf_done(&out);
+}
+
+#define REVIEW(response)                                                                           \
+        "{\"apiVersion\":\"admission.k8s.io/"                                                      \
+        "v1\",\"kind\":\"AdmissionReview\",\"response\":" response "}"
+
+static int read_review(const char *text, bool mutating, struct hfd_admission_review_answer *answer,
+                       char why[HFD_ADMISSION_REVIEW_WHY_MAX]) {
+        return hfd_admission_review_read(text, strlen(text), "u", mutating, answer, why);
+}
+
+static void an_answer_is_read(void **state) {
+        struct hfd_admission_review_answer answer;
+        char why[HFD_ADMISSION_REVIEW_WHY_MAX];
+
+        /* W3sib3AiOiJyZW1vdmUiLCJwYXRoIjoiL2EifV0= is [{"op":"remove","path":"/a"}] */
+        assert_int_equal(
+                read_review(REVIEW("{\"uid\":\"u\",\"allowed\":true,\"patchType\":\"JSONPatch\","
+                                   "\"patch\":\"W3sib3AiOiJyZW1vdmUiLCJwYXRoIjoiL2EifV0=\","
+                                   "\"warnings\":[\"w\"],\"auditAnnotations\":{\"k\":\"v\"}}"),
+                            true, &answer, why),
+                0);
+        assert_true(answer.allowed);
+        assert_int_equal(hf__json_count(answer.patch), 1);
+        assert_int_equal(hf__json_count(answer.warnings), 1);
+        assert_true(hf__json_has_text(answer.annotations, "k", "v"));
+        hfd_admission_review_answer_done(&answer);
+        assert_int_equal(read_review(REVIEW("{\"uid\":\"u\"}"), false, &answer, why), 0);
+        assert_false(answer.allowed); /* what is not said is not allowed */
+        hfd_admission_review_answer_done(&answer);
+}
+
+static void a_malformed_answer_is_refused_with_its_mistake(void **state) {
+        static const struct {
+                const char *text, *why;
+                bool mutating;
+        } cases[] = {
+                {"", "failed to call webhook: unexpected end of JSON input"},
+                {"[]", "failed to call webhook: couldn't get version/kind; json parse error: "},
+                {"{", "failed to call webhook: couldn't get version/kind; json parse error: "},
+                {"{}", "received invalid webhook response: webhook response was absent"},
+                {REVIEW("null"), "received invalid webhook response: webhook response was absent"},
+                {REVIEW("7"), "failed to call webhook: json: cannot unmarshal"},
+                {REVIEW("{\"uid\":\"v\",\"allowed\":true}"),
+                 "received invalid webhook response: expected response.uid=\"u\", got \"v\""},
+                {REVIEW("{\"allowed\":true}"),
+                 "received invalid webhook response: expected response.uid=\"u\", got \"\""},
+                {"{\"response\":{\"uid\":\"u\"}}",
+                 "received invalid webhook response: expected webhook response of "
+                 "admission.k8s.io/v1, Kind=AdmissionReview, got /, Kind="},
+                {"{\"apiVersion\":\"admission.k8s.io/v1beta1\",\"kind\":\"AdmissionReview\","
+                 "\"response\":{\"uid\":\"u\"}}",
+                 "received invalid webhook response: expected webhook response of "
+                 "admission.k8s.io/v1, Kind=AdmissionReview, got admission.k8s.io/v1beta1, "
+                 "Kind=AdmissionReview"},
+                {REVIEW("{\"uid\":\"u\",\"allowed\":1}"),
+                 "failed to call webhook: json: cannot unmarshal the value of field "
+                 "AdmissionReview.response.allowed"},
+                {REVIEW("{\"uid\":\"u\",\"warnings\":[1]}"),
+                 "failed to call webhook: json: cannot unmarshal the value of field "
+                 "AdmissionReview.response.warnings"},
+                {REVIEW("{\"uid\":\"u\",\"auditAnnotations\":{\"a\":{}}}"),
+                 "failed to call webhook: json: cannot unmarshal the value of field "
+                 "AdmissionReview.response.auditAnnotations"},
+                {REVIEW("{\"uid\":\"u\",\"patch\":\"e30=\"}"),
+                 "received invalid webhook response: validating webhook may not return "
+                 "response.patch"},
+                {REVIEW("{\"uid\":\"u\",\"patch\":\"e30=\"}"),
+                 "received invalid webhook response: webhook returned response.patch but not "
+                 "response.patchType",
+                 true},
+                {REVIEW("{\"uid\":\"u\",\"patchType\":\"JSONPatch\"}"),
+                 "received invalid webhook response: webhook returned response.patchType but not "
+                 "response.patch",
+                 true},
+                {REVIEW("{\"uid\":\"u\",\"allowed\":true,\"patch\":\"e30=\",\"patchType\":\"x\"}"),
+                 "unsupported patch type \"x\"", true},
+                {REVIEW("{\"uid\":\"u\",\"allowed\":true,\"patch\":\"e30=\","
+                        "\"patchType\":\"JSONPatch\"}"),
+                 "received undecodable patch in webhook response: ", true},
+        };
+        struct hfd_admission_review_answer answer;
+        char why[HFD_ADMISSION_REVIEW_WHY_MAX];
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                assert_int_equal(read_review(cases[i].text, cases[i].mutating, &answer, why),
+                                 HF_E_INVALID);
+                if (strncmp(why, cases[i].why, strlen(cases[i].why)) != 0)
+                        fail_msg("%s: %s", cases[i].text, why);
+        }
+}
+
+/* ---- refusals ---- */
+
+static void check_denied(const char *status, int code, const char *message) {
+        struct hf__json *json = status ? parse(status, strlen(status)) : NULL;
+        struct hfd_response response = {0};
+
+        hfd_refusal_denied(&response, "x.example.com", json);
+        assert_int_equal(response.code, code);
+        assert_string_equal(response.status.message, message);
+        assert_non_null(strstr(response.body->data, "\"status\":\"Failure\""));
+        hfd_response_done(&response);
+        hf__json_free(json);
+}
+
+static void a_refusal_never_looks_like_a_success(void **state) {
+        check_denied(NULL, 400,
+                     "admission webhook \"x.example.com\" denied the request without explanation");
+        check_denied("{\"code\":200,\"status\":\"Success\",\"message\":\"m\"}", 400,
+                     "admission webhook \"x.example.com\" denied the request: m");
+        check_denied("{\"code\":409,\"reason\":\"Conflict\"}", 409,
+                     "admission webhook \"x.example.com\" denied the request: Conflict");
+        check_denied("{\"code\":99999}", 400,
+                     "admission webhook \"x.example.com\" denied the request without explanation");
+}
+
+/* ---- reinvocation ---- */
+
+static void a_change_makes_earlier_webhooks_due_but_not_its_own(void **state) {
+        struct hfd_reinvocation r;
+
+        assert_int_equal(hfd_reinvocation_init(&r, 4), 0);
+        hfd_reinvocation_called(&r, 0, true, false);
+        hfd_reinvocation_called(&r, 1, false, false); /* Never */
+        assert_true(hfd_reinvocation_has_earlier(&r));
+        hfd_reinvocation_called(&r, 2, true, true);
+        assert_true(r.changed);
+        assert_true(hfd_reinvocation_is_due(&r, 0));
+        assert_false(hfd_reinvocation_is_due(&r, 1));
+        assert_false(hfd_reinvocation_is_due(&r, 2));
+        assert_false(hfd_reinvocation_is_due(&r, 3));
+        hfd_reinvocation_object_changed(&r); /* by another plug-in */
+        assert_true(hfd_reinvocation_is_due(&r, 2));
+        assert_false(hfd_reinvocation_is_due(&r, 3)); /* was not called in the first round */
+        assert_false(hfd_reinvocation_has_earlier(&r));
+        hfd_reinvocation_done(&r);
+}
+
+/* ---- notes ---- */
+
+static void notes_are_bounded_and_without_duplicates(void **state) {
+        struct hfd_admission_notes notes = {0}, more = {0};
+        char text[200];
+
+        hfd_admission_warn(&notes, "one\ntwo");
+        hfd_admission_warn(&notes, "one two");
+        hfd_admission_warn(&notes, "");
+        assert_string_equal(notes.warnings.data, "one two\n");
+        hfd_admission_annotate(&notes, "k", "first");
+        hfd_admission_annotate(&notes, "k", "second");
+        assert_int_equal(notes.annotations.n, 8);
+        hfd_admission_warn(&more, "one two");
+        hfd_admission_warn(&more, "three");
+        hfd_admission_annotate(&more, "l", "x");
+        hfd_admission_notes_merge(&notes, &more);
+        assert_string_equal(notes.warnings.data, "one two\nthree\n");
+        assert_int_equal(notes.annotations.n, 12);
+        for (int i = 0; i < 1000; i++) {
+                (void)snprintf(text, sizeof text, "%0150d", i);
+                hfd_admission_warn(&notes, text);
+                hfd_admission_annotate(&notes, text, text);
+        }
+        assert_true(notes.warnings.n <= HFD_ADMISSION_WARNINGS_MAX);
+        assert_true(notes.annotations.n <= HFD_ADMISSION_ANNOTATIONS_MAX);
+        hfd_admission_notes_done(&notes);
+        hfd_admission_notes_done(&more);
+        hfd_admission_warn(NULL, "nobody reads it");
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_review_says_what_is_asked_for),
+                cmocka_unit_test(an_answer_is_read),
+                cmocka_unit_test(a_malformed_answer_is_refused_with_its_mistake),
+                cmocka_unit_test(a_refusal_never_looks_like_a_success),
+                cmocka_unit_test(a_change_makes_earlier_webhooks_due_but_not_its_own),
+                cmocka_unit_test(notes_are_bounded_and_without_duplicates),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
