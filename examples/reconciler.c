@@ -4,20 +4,16 @@
  * the namespace default has a copy, "<name>-copy". The original is the copy's controller. An object
  * of that name with another controller, or with none, is left alone. docs/embedding.md explains it.
  *
- * The library takes and returns JSON text; this program happens to read it with cJSON.
- *
- *      cc reconciler.c $(pkg-config --cflags --libs libholdfast libcurl libcjson) -o reconciler
+ *      cc reconciler.c $(pkg-config --cflags --libs libholdfast libcurl) -o reconciler
  *      ./reconciler IDENTITY [KUBECONFIG]
  */
-#include <cjson/cJSON.h>
 #include <curl/curl.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <holdfast/owner.h>
+#include <holdfast/owned.h>
 #include <holdfast/reconciler.h>
 #include <holdfast/recorder.h>
 #include <holdfast/selector.h>
@@ -32,160 +28,55 @@ struct copies {
         struct hf_recorder *recorder;
 };
 
-/* Copies a text of the object's metadata. HF_E_INVALID: it is missing or too long. */
-static int metadata_of(const char *object, size_t n, const char *key, char *value, size_t space) {
-        cJSON *json = cJSON_ParseWithLength(object, n);
-        const char *text = cJSON_GetStringValue(
-                cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(json, "metadata"),
-                                                 key));
-        int r = text && strlen(text) < space ? 0 : HF_E_INVALID;
-
-        if (r == 0)
-                (void)strcpy(value, text);
-        cJSON_Delete(json);
-        return r;
+static struct hf_request request_for(const char *ns, const char *name, const char *body) {
+        return (struct hf_request){.size = sizeof(struct hf_request),
+                                   .resource = configmaps,
+                                   .ns = ns,
+                                   .name = name,
+                                   .body = body,
+                                   .n_body = body ? strlen(body) : 0};
 }
 
-static int read_object(struct hf_term *term, const char *ns, const char *name, char **ret_object,
-                       size_t *ret_n) {
-        const struct hf_request request = {.size = sizeof request,
-                                           .verb = HF_VERB_GET,
-                                           .resource = configmaps,
-                                           .ns = ns,
-                                           .name = name};
-
-        return hf_client_do(hf_term_client(term), &request, hf_term_abort(term), ret_object, ret_n,
-                            NULL);
-}
-
-/* The copy that this term may change or delete: the original is its controller. */
-struct copy {
-        char uid[64], version[64];
-};
-
-/* HF_E_NOT_FOUND: there is no object of this name. HF_E_CONFLICT: it is not the original's. */
-static int find_copy(struct hf_term *term, const char *ns, const char *name, const char *original,
-                     size_t n, struct copy *ret_copy) {
-        char uid[64], *object = NULL;
-        size_t n_object = 0;
-        bool is_ours = false;
-
-        int r = metadata_of(original, n, "uid", uid, sizeof uid);
-        if (r == 0)
-                r = read_object(term, ns, name, &object, &n_object);
-        if (r == 0)
-                r = hf_owner_check(object, n_object, uid, &is_ours);
-        if (r == 0 && !is_ours)
-                r = HF_E_CONFLICT;
-        if (r == 0)
-                r = metadata_of(object, n_object, "uid", ret_copy->uid, sizeof ret_copy->uid);
-        if (r == 0)
-                r = metadata_of(object, n_object, "resourceVersion", ret_copy->version,
-                                sizeof ret_copy->version);
-        free(object);
-        return r;
-}
-
-/* Deletes the copy of what has lost its label. (If the original itself is gone, the garbage
- * collector deletes the copy, by its owner reference.) The preconditions keep an object that has
- * been changed, or has come under this name, since the copy was read. */
+/* Deletes the copy of what has lost its label. If the original itself is gone, the garbage
+ * collector deletes the copy, by its owner reference. */
 static int delete_copy(struct hf_term *term, const char *ns, const char *name,
                        const char *copy_name) {
-        char body[256], *original = NULL;
+        struct hf_request read = request_for(ns, name, NULL);
+        const struct hf_request copy = request_for(ns, copy_name, NULL);
+        char *original = NULL;
         size_t n = 0;
-        struct copy copy;
 
-        int r = read_object(term, ns, name, &original, &n);
-        if (r == 0)
-                r = find_copy(term, ns, copy_name, original, n, &copy);
-        free(original);
-        if (r == HF_E_NOT_FOUND || r == HF_E_CONFLICT)
+        read.verb = HF_VERB_GET;
+        int r = hf_client_do(hf_term_client(term), &read, hf_term_abort(term), &original, &n, NULL);
+        if (r == HF_E_NOT_FOUND)
                 return 0;
-        if (r != 0)
-                return r;
-        int n_body = snprintf(body, sizeof body,
-                              "{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\","
-                              "\"preconditions\":{\"uid\":\"%s\",\"resourceVersion\":\"%s\"}}",
-                              copy.uid, copy.version);
-        const struct hf_request request = {.size = sizeof request,
-                                           .verb = HF_VERB_DELETE,
-                                           .resource = configmaps,
-                                           .ns = ns,
-                                           .name = copy_name,
-                                           .body = body,
-                                           .n_body = (size_t)n_body};
-        r = hf_client_do(hf_term_client(term), &request, hf_term_abort(term), NULL, NULL, NULL);
-        return r == HF_E_NOT_FOUND ? 0 : r;
-}
-
-/* If another writer is first, the result is HF_E_EXISTS, and the key comes again. */
-static int create_copy(struct hf_term *term, const char *ns, const char *name,
-                       const char *copy_name, const char *original, size_t n,
-                       struct hf_status *reterr_status) {
-        char text[1024], *body = NULL;
-
-        int n_text = snprintf(text, sizeof text,
-                              "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\","
-                              "\"metadata\":{\"name\":\"%s\",\"namespace\":\"%s\"},"
-                              "\"data\":{\"of\":\"%s\"}}",
-                              copy_name, ns, name);
-        int r = hf_owner_set(text, (size_t)n_text, original, n, &body);
-        if (r != 0)
-                return r;
-        const struct hf_request request = {.size = sizeof request,
-                                           .verb = HF_VERB_CREATE,
-                                           .resource = configmaps,
-                                           .ns = ns,
-                                           .body = body,
-                                           .n_body = strlen(body)};
-        r = hf_client_do(hf_term_client(term), &request, hf_term_abort(term), NULL, NULL,
-                         reterr_status);
-        free(body);
+        if (r == 0)
+                r = hf_owned_delete(hf_term_client(term), &copy, original, n, hf_term_abort(term),
+                                    NULL);
+        free(original);
         return r;
-}
-
-/* The body names the uid that was read, so no other object is changed or created. */
-static int update_copy(struct hf_term *term, const char *ns, const char *name,
-                       const char *copy_name, const struct copy *copy,
-                       enum hf_upsert_result *ret_result, struct hf_status *reterr_status) {
-        char body[1024];
-
-        int n = snprintf(body, sizeof body,
-                         "{\"metadata\":{\"uid\":\"%s\"},\"data\":{\"of\":\"%s\"}}", copy->uid,
-                         name);
-        const struct hf_request request = {.size = sizeof request,
-                                           .resource = configmaps,
-                                           .ns = ns,
-                                           .name = copy_name,
-                                           .body = body,
-                                           .n_body = (size_t)n};
-        return hf_upsert(hf_term_client(term), &request, hf_term_abort(term), ret_result, NULL,
-                         reterr_status);
 }
 
 static int write_copy(struct copies *copies, struct hf_term *term, const char *ns, const char *name,
                       const char *copy_name, const char *original, size_t n) {
-        enum hf_upsert_result result = HF_UPSERT_CREATED;
+        enum hf_upsert_result result = HF_UPSERT_UNCHANGED;
         struct hf_status status = {0};
-        struct copy copy;
+        char body[512];
 
-        int r = find_copy(term, ns, copy_name, original, n, &copy);
-        if (r == HF_E_CONFLICT) { /* nothing to try again before the original changes */
-                hf_recorder_event(copies->recorder, original, n, HF_RECORDER_WARNING, "NotCopied",
-                                  "%s is another object", copy_name);
-                return 0;
-        }
-        if (r == 0)
-                r = update_copy(term, ns, name, copy_name, &copy, &result, &status);
-        else if (r == HF_E_NOT_FOUND)
-                r = create_copy(term, ns, name, copy_name, original, n, &status);
-        if (r == 0 && result != HF_UPSERT_UNCHANGED)
-                hf_recorder_event(copies->recorder, original, n, HF_RECORDER_NORMAL, "Copied",
-                                  "%s is up to date", copy_name);
-        else if (r == HF_E_INVALID)
+        (void)snprintf(body, sizeof body,
+                       "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"data\":{\"of\":\"%s\"}}",
+                       name);
+        const struct hf_request request = request_for(ns, copy_name, body);
+        int r = hf_owned_upsert(hf_term_client(term), &request, original, n, hf_term_abort(term),
+                                &result, &status);
+        if (r == HF_E_EXISTS || r == HF_E_INVALID)
                 hf_recorder_event(copies->recorder, original, n, HF_RECORDER_WARNING, "NotCopied",
                                   "%s", status.message);
-        return r;
+        else if (r == 0 && result != HF_UPSERT_UNCHANGED)
+                hf_recorder_event(copies->recorder, original, n, HF_RECORDER_NORMAL, "Copied",
+                                  "%s is up to date", copy_name);
+        /* Another object of that name: nothing to try again before the original changes. */
+        return r == HF_E_EXISTS ? 0 : r;
 }
 
 /* Brings one copy to its desired state. It reads the current state, because several changes of an

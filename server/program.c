@@ -37,6 +37,11 @@
  * create up to eight for each processor. With four, the threads that allocate at the same time
  * (HTTP workers, channels to etcd, informers) seldom wait for each other. */
 #define MAX_HEAPS 4
+/* The thresholds of the allocator, in bytes. If they are not set, they follow the largest block
+ * that was ever freed, and so much may remain free at the end of each heap but the first, because
+ * malloc_trim does not give that back: 20 MiB after a start with definitions of 1 MB. */
+#define FREE_TOP_MAX   (1 << 20)
+#define HEAP_BLOCK_MAX (4 << 20)
 
 static int print_help(enum hfd_command command) {
         struct hf__strbuf text = {0};
@@ -124,6 +129,8 @@ int hfd_program_main(int argc, char **argv, const struct hfd_extra *extra) {
                 return r == HF_E_INVALID ? 2 : 1;
         }
         (void)mallopt(M_ARENA_MAX, MAX_HEAPS);
+        (void)mallopt(M_TRIM_THRESHOLD, FREE_TOP_MAX);
+        (void)mallopt(M_MMAP_THRESHOLD, HEAP_BLOCK_MAX);
         hf__json_blocks_init();
         /* OpenSSL may write to a closed connection, and SIGPIPE would end the process. */
         (void)signal(SIGPIPE, SIG_IGN);

@@ -9,7 +9,7 @@
 #include "server/reload/reload_files.h"
 
 #include "server/certificates/certificates.h"
-#include "server/object_encryption.h"
+#include "server/reload/object_encryption.h"
 #include "server/server.h"
 
 static void log_reload(struct hfd_server *server, const char *what, int r,

@@ -212,6 +212,18 @@ def test_a_new_instance_serves_what_is_stored_before_it_is_ready(cluster, server
     assert ask(c, "GET", f"{GADGETS}/one", expect=200) == made
 
 
+def test_ready_means_that_all_stored_kinds_are_served(cluster, servers):
+    a, _ = servers
+    names = [f"kind{i}s" for i in range(40)]
+    for i, plural in enumerate(names):
+        ask(a, "POST", DEFINITIONS, definition(plural, f"Kind{i}"), expect=201)
+    for plural in names:
+        establish(a, f"{plural}.example.com")
+    c = cluster.instance("c")
+    wait_until("the report of readiness, which is also READY=1", lambda: "ready: " in c.log_text(), every=0.001)
+    assert [n for n in names if c.get(f"/apis/example.com/v1/{n}")[0] != 200] == []
+
+
 def update_definition(server, name, change):
     while True:
         found = ask(server, "GET", f"{DEFINITIONS}/{name}", expect=200)

@@ -196,7 +196,7 @@ def test_it_logs_only_to_the_callback(cluster, installed, embed):
 
 
 def test_the_example_with_a_reconciler_copies_while_it_leads(cluster, installed, tmp_path):
-    program = installed.build(ROOT / "examples" / "reconciler.c", tmp_path / "reconciler", flags=["-Wl,--no-as-needed", "-lcjson"])
+    program = installed.build(ROOT / "examples" / "reconciler.c", tmp_path / "reconciler")
     server = cluster.instance("server").wait_ready()
     path = "/api/v1/namespaces/default/configmaps"
 

@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 #include <holdfast/condition.h>
+#include <holdfast/definition.h>
 #include <holdfast/finalizer.h>
 #include <holdfast/informer.h>
 #include <holdfast/owned.h>
@@ -105,6 +106,12 @@ static void helpers_life(int n) {
                 owner[] = "{\"apiVersion\":\"v1\",\"kind\":\"Thing\",\"metadata\":{\"name\":"
                           "\"o\",\"namespace\":\"a\",\"uid\":\"u\"}}",
                 body[] = "{\"metadata\":{\"name\":\"x\",\"namespace\":\"a\"},\"w\":{\"b\":1}}";
+        static const char definition[] =
+                "{\"metadata\":{\"name\":\"things.g.com\"},\"spec\":{\"group\":\"g.com\",\"names\":"
+                "{"
+                "\"plural\":\"things\"},\"versions\":[{\"name\":\"v1\",\"served\":true,\"storage\":"
+                "true}]},"
+                "\"status\":{\"conditions\":[{\"type\":\"Established\",\"status\":\"True\"}]}}";
         struct fake_api *api = fake_api_new();
         struct hf_client *client = &fake_api_client_new(api)->base;
         const struct hf_condition condition = {.size = sizeof condition,
@@ -132,9 +139,10 @@ static void helpers_life(int n) {
                                          .n_body = 9};
         struct hf_recorder *recorder = NULL;
         char *texts[5] = {NULL};
-        int r[8];
+        int r[9];
 
         fake_api_put_thing(api, "a", "x", "1");
+        fake_api_put(api, "customresourcedefinitions//things.g.com", definition);
         failing_memory_arm(n);
         r[0] = hf_owner_set(body, sizeof body - 1, owner, sizeof owner - 1, &texts[0]);
         r[1] = hf_condition_set(&api->host, body, sizeof body - 1, &condition, &texts[1], NULL);
@@ -147,6 +155,8 @@ static void helpers_life(int n) {
         r[6] = hf_owned_upsert(client, &owned, owner, sizeof owner - 1, hf_cancel_never(), NULL,
                                NULL);
         r[7] = hf_owned_delete(client, &owned, owner, sizeof owner - 1, hf_cancel_never(), NULL);
+        r[8] = hf_definition_establish(client, definition, sizeof definition - 1, hf_cancel_never(),
+                                       NULL);
         failing_memory_disarm();
         for (size_t i = 0; i < sizeof r / sizeof *r; i++)
                 assert_true(r[i] == 0 || is_shortage(r[i]));

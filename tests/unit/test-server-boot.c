@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A boot that fails says why, also where the failing part gives only an error code. No controller
- * starts on an incomplete copy of a store. */
+ * starts on an incomplete copy of a store, or before the stored kinds are served. */
 #undef NDEBUG
 #include <assert.h>
 #include <errno.h>
@@ -20,6 +20,7 @@
  * the functions below. */
 static int wait_result, controllers_result;
 static bool incomplete_copy;
+static int kinds_wait; /* how often the stored kinds are not served yet */
 
 int __wrap_hfd_cacher_start(struct hfd_cacher *cacher);
 int __wrap_hfd_cacher_start(struct hfd_cacher *cacher) { return 0; }
@@ -48,8 +49,13 @@ int __wrap_hfd_copy_is_incomplete(struct hfd_store *store, const char *prefix, h
         *ret_incomplete = incomplete_copy;
         return 0;
 }
+bool __wrap_hfd_kind_feed_synced(struct hfd_kind_feed *feed);
+bool __wrap_hfd_kind_feed_synced(struct hfd_kind_feed *feed) { return kinds_wait-- <= 0; }
 int __wrap_hfd_controllers_start(struct hfd_controllers *controllers);
-int __wrap_hfd_controllers_start(struct hfd_controllers *controllers) { return controllers_result; }
+int __wrap_hfd_controllers_start(struct hfd_controllers *controllers) {
+        assert(kinds_wait < 0);
+        return controllers_result;
+}
 int __wrap_hf_hooks_start(struct hf_hooks *hooks, struct hf_status *reterr_status);
 int __wrap_hf_hooks_start(struct hf_hooks *hooks, struct hf_status *reterr_status) { return 0; }
 
@@ -101,9 +107,18 @@ static void test_no_controller_starts_on_an_incomplete_copy(void **state) {
         incomplete_copy = false;
 }
 
+static void test_controllers_start_when_the_stored_kinds_are_served(void **state) {
+        struct hf_status status;
+
+        kinds_wait = 3;
+        assert_int_equal(boot(&status), 0);
+        assert_int_equal(kinds_wait, -1);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_failed_boot_says_why),
+                cmocka_unit_test(test_controllers_start_when_the_stored_kinds_are_served),
                 cmocka_unit_test(test_no_controller_starts_on_an_incomplete_copy),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,7 +6,7 @@
  * every value in the cache was decrypted by the new keys, and it is known which objects are still
  * stored under an old key. A client can then write such an object unchanged to encrypt it anew.
  */
-#include "server/object_encryption.h"
+#include "server/reload/object_encryption.h"
 
 #include "server/encryption/encrypted_store.h"
 #include "server/encryption/encryption_config.h"
