@@ -275,12 +275,17 @@ static bool is_loop_over(void) {
         return over;
 }
 
+/* Whether the controller of each instance runs: one that is stopped before never does. */
+static atomic_bool has_begun;
+
 /* The electors have stopped, and only the controller of each instance has not returned. Before the
  * loop has ended, the stop waits for it, with the same deadline. */
 static void begin_stop(int (*local)(struct hf_term *term, void *ctx)) {
+        atomic_store(&has_begun, false);
         clocked_elector_init();
         clocked_elector_start(&(struct clocked_options){.local = local});
         clocked_await_term();
+        PATIENCE_AWAIT(atomic_load(&has_begun));
         clocked_elector_let_end();
         memset(&stopping, 0, sizeof stopping);
         assert_int_equal(pthread_create(&stopping.thread, NULL, stop_main, NULL), 0);
@@ -295,6 +300,7 @@ static void end_stop(int expected) {
 }
 
 static int return_at_abort(struct hf_term *term, void *ctx) {
+        atomic_store(&has_begun, true);
         (void)hf_cancel_wait(hf_term_abort(term), HF_NSEC_NEVER);
         return 0;
 }
@@ -315,6 +321,7 @@ static void test_controllers_of_each_instance_are_aborted_at_the_end_of_the_stop
 static atomic_bool may_return;
 
 static int return_when_it_may(struct hf_term *term, void *ctx) {
+        atomic_store(&has_begun, true);
         PATIENCE_AWAIT(atomic_load(&may_return));
         return 0;
 }
@@ -355,6 +362,7 @@ static void test_the_elector_whose_controller_does_not_return_is_named(void **st
         struct hf_elector *other = NULL;
 
         atomic_store(&may_return, false);
+        atomic_store(&has_begun, false);
         clocked_elector_init();
         config.client = &clocked.client->base;
         assert_int_equal(hf_electors_new(&clocked.host, &clocked.electors), 0);
@@ -365,6 +373,7 @@ static void test_the_elector_whose_controller_does_not_return_is_named(void **st
         config.n_controllers = 1;
         assert_int_equal(hf_electors_add(clocked.electors, &config, &other, NULL), 0);
         assert_int_equal(hf_electors_start(clocked.electors, NULL), 0);
+        PATIENCE_AWAIT(atomic_load(&has_begun));
         memset(&stopping, 0, sizeof stopping);
         assert_int_equal(pthread_create(&stopping.thread, NULL, stop_main, NULL), 0);
         while (!atomic_load(&stopping.is_over)) {
