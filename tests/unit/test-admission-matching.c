@@ -120,18 +120,16 @@ static void an_equivalent_rule_names_another_version_of_the_objects(void **state
 
 static void a_matcher_knows_excluding_rules_and_selectors_of_objects(void **state) {
         struct hfd_admission_attributes of = attributes("", "v1", "configmaps");
-        struct hf__json *json =
-                parse("{\"resourceRules\":[" RULE(
-                        "\"\"", "\"v1\"", "\"*\"",
-                        "\"*\"", "") "],\"excludeResourceRules\":[" RULE("\"\"", "\"v1\"", "\"*\"",
-                                                                         "\"*\"",
-                                                                         ",\"resourceNames\":["
-                                                                         "\"free\"]") "],"
-                                                                                      "\"objectSele"
-                                                                                      "ctor\":{"
-                                                                                      "\"matchLabel"
-                                                                                      "s\":{\"a\":"
-                                                                                      "\"b\"}}}");
+        struct hf__json *json = parse("{\"resourceRules\":[" RULE(
+                "\"\"", "\"v1\"", "\"*\"", "\"*\"",
+                "") "],\"excludeResourceRules\":[" RULE("\"\"", "\"v1\"", "\"*\"", "\"*\"",
+                                                        ",\"resourceNames\":["
+                                                        "\"free\"]") "],"
+                                                                     "\"objectSele"
+                                                                     "ctor\":{"
+                                                                     "\"matchLabel"
+                                                                     "s\":{\"a\":"
+                                                                     "\"b\"}}}");
         struct hf__json *with = parse("{\"metadata\":{\"labels\":{\"a\":\"b\"}}}"),
                         *without = parse("{\"metadata\":{}}");
         struct hfd_response response = {0};
