@@ -147,6 +147,21 @@ def test_params_are_objects_of_any_kind(servers):
         assert wait_refused(server, body)["message"].endswith("denied request: more than 1")
 
 
+def test_a_binding_that_selects_too_many_params_has_failed(servers):
+    a, _ = servers
+    for i in range(100):
+        ask(a, "POST", CONFIGMAPS, configmap(f"many-{i}", labels={"use": "many"}), expect=201)
+    policy(a, "many", "object.data.size() == 0", paramKind={"apiVersion": "v1", "kind": "ConfigMap"}, constraints=selects("many"))
+    bind(a, "many", paramRef={"selector": {"matchLabels": {"use": "many"}}, "parameterNotFoundAction": "Deny"})
+    wait_refused(a, configmap("x", {"a": ""}, labels={"test": "many"}))
+    good = configmap("x", labels={"test": "many"})
+    assert refused(a, good) is None
+    ask(a, "POST", CONFIGMAPS, configmap("many-more", labels={"use": "many"}), expect=201)
+    status = wait_refused(a, good)
+    assert status["message"].endswith("'many' denied request: failed to configure binding: paramRef selects more than 100 objects")
+    ask(a, "DELETE", f"{CONFIGMAPS}?labelSelector=use%3Dmany", expect=200)
+
+
 def test_an_unknown_kind_of_params_is_a_failure_of_the_policy(servers):
     a, _ = servers
     policy(a, "unknown", "true", paramKind={"apiVersion": "example.com/v9", "kind": "Nothing"}, constraints=selects("unknown"))

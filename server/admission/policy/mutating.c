@@ -229,8 +229,7 @@ static void run_binding(struct mutating *m, const struct hfd_policy_binding *bin
         if (match == HFD_MATCHER_ERROR)
                 fail(m, "Forbidden", "failed to configure binding: ", &message);
         if (match == HFD_MATCHER_YES) {
-                r = hfd_policy_params_find(m->policy, binding, m->c->cacher, m->c->a->of.ns,
-                                           &params, &message);
+                r = hfd_policy_params_find(m->c, m->policy, binding, &params, &message);
                 if (r < 0)
                         m->r = r;
                 else if (r > 0)

@@ -299,8 +299,7 @@ static void run_binding(struct validating *v, const struct hfd_policy_binding *b
         if (match == HFD_MATCHER_ERROR)
                 act_on_configuration(v, "binding", &message);
         if (match == HFD_MATCHER_YES) {
-                r = hfd_policy_params_find(v->policy, binding, v->c->cacher, v->c->a->of.ns,
-                                           &params, &message);
+                r = hfd_policy_params_find(v->c, v->policy, binding, &params, &message);
                 if (r < 0)
                         v->r = r;
                 else if (r > 0)
