@@ -181,6 +181,18 @@ def test_a_policy_that_costs_much_ends_at_its_limit(servers):
     assert status["message"].endswith("resulted in error: operation cancelled: actual cost limit exceeded")
 
 
+def test_policies_end_with_the_time_of_the_request(servers):
+    a, _ = servers
+    many = "[0,1,2,3,4,5,6,7,8,9]"
+    costly = f"{many}.all(a, {many}.all(b, {many}.all(c, {many}.all(d, {many}.all(e, a + b + c + d + e + object.data.size() >= 0)))))"
+    policy(a, "long", *[f"object.metadata.name != 'probe' && {costly}"] * 9, constraints=selects("long"))
+    for i in range(60):
+        make(a, "ValidatingAdmissionPolicyBinding", f"long-{i}", policyName="long", validationActions=["Deny"])
+    wait_refused(a, configmap("probe", labels={"test": "long"}))
+    code, text = a.request("POST", CONFIGMAPS + "?timeout=1s&dryRun=All", configmap("x", labels={"test": "long"}))
+    assert code == 504 and json.loads(text)["reason"] == "Timeout"
+
+
 def test_mistakes_in_policies_are_refused(servers):
     a, _ = servers
     status = make(a, "ValidatingAdmissionPolicy", "bad", expect=422, matchConstraints={"resourceRules": [RULE]},
