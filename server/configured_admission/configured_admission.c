@@ -20,11 +20,13 @@ static size_t max_webhook_calls(const struct hfd_config *config) {
 
 static int make_policies(struct hfd_server *server) {
         struct hfd_work_pool *work = server->registry->work;
-        int r = hfd_policy_plugin_new(server->cacher, work, true, &server->mutating_policies);
+        int r = hfd_policy_plugin_new(&server->host, server->cacher, work, true,
+                                      &server->mutating_policies);
 
         if (r != 0)
                 return r;
-        return hfd_policy_plugin_new(server->cacher, work, false, &server->validating_policies);
+        return hfd_policy_plugin_new(&server->host, server->cacher, work, false,
+                                     &server->validating_policies);
 }
 
 static int make_webhooks(struct hfd_server *server) {

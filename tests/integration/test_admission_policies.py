@@ -147,6 +147,21 @@ def test_params_are_objects_of_any_kind(servers):
         assert wait_refused(server, body)["message"].endswith("denied request: more than 1")
 
 
+def test_a_binding_that_selects_too_many_params_has_failed(servers):
+    a, _ = servers
+    for i in range(100):
+        ask(a, "POST", CONFIGMAPS, configmap(f"many-{i}", labels={"use": "many"}), expect=201)
+    policy(a, "many", "object.data.size() == 0", paramKind={"apiVersion": "v1", "kind": "ConfigMap"}, constraints=selects("many"))
+    bind(a, "many", paramRef={"selector": {"matchLabels": {"use": "many"}}, "parameterNotFoundAction": "Deny"})
+    wait_refused(a, configmap("x", {"a": ""}, labels={"test": "many"}))
+    good = configmap("x", labels={"test": "many"})
+    assert refused(a, good) is None
+    ask(a, "POST", CONFIGMAPS, configmap("many-more", labels={"use": "many"}), expect=201)
+    status = wait_refused(a, good)
+    assert status["message"].endswith("'many' denied request: failed to configure binding: paramRef selects more than 100 objects")
+    ask(a, "DELETE", f"{CONFIGMAPS}?labelSelector=use%3Dmany", expect=200)
+
+
 def test_an_unknown_kind_of_params_is_a_failure_of_the_policy(servers):
     a, _ = servers
     policy(a, "unknown", "true", paramKind={"apiVersion": "example.com/v9", "kind": "Nothing"}, constraints=selects("unknown"))
@@ -164,6 +179,18 @@ def test_a_policy_that_costs_much_ends_at_its_limit(servers):
     bind(a, "costly")
     status = wait_refused(a, configmap("x", labels={"test": "costly"}))
     assert status["message"].endswith("resulted in error: operation cancelled: actual cost limit exceeded")
+
+
+def test_policies_end_with_the_time_of_the_request(servers):
+    a, _ = servers
+    many = "[0,1,2,3,4,5,6,7,8,9]"
+    costly = f"{many}.all(a, {many}.all(b, {many}.all(c, {many}.all(d, {many}.all(e, a + b + c + d + e + object.data.size() >= 0)))))"
+    policy(a, "long", *[f"object.metadata.name != 'probe' && {costly}"] * 9, constraints=selects("long"))
+    for i in range(60):
+        make(a, "ValidatingAdmissionPolicyBinding", f"long-{i}", policyName="long", validationActions=["Deny"])
+    wait_refused(a, configmap("probe", labels={"test": "long"}))
+    code, text = a.request("POST", CONFIGMAPS + "?timeout=1s&dryRun=All", configmap("x", labels={"test": "long"}))
+    assert code == 504 and json.loads(text)["reason"] == "Timeout"
 
 
 def test_mistakes_in_policies_are_refused(servers):

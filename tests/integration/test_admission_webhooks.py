@@ -117,11 +117,14 @@ def test_a_denied_request_changes_nothing(server, hooks):
 def test_mutating_webhooks_change_what_is_stored(server, hooks):
     hooks.answers["/label"] = lambda _: patch({"op": "add", "path": "/metadata/labels/added", "value": "yes"},
                                               {"op": "add", "path": "/metadata/uid", "value": "mine"},
+                                              {"op": "add", "path": "/metadata/deletionTimestamp", "value": "2020-01-01T00:00:00Z"},
+                                              {"op": "add", "path": "/metadata/generation", "value": 7},
                                               {"op": "add", "path": "/unknown", "value": 1})
     with Configured(server, hooks, "label", hooks.client("/label"), mutating=True):
         reply = server.ask("POST", MAPS, config_map("labelled", on="label"))
         assert reply.code == 201 and reply.json["metadata"]["labels"] == {"on": "label", "added": "yes"}
         assert reply.json["metadata"]["uid"] != "mine" and "unknown" not in reply.json
+        assert not {"deletionTimestamp", "generation"} & reply.json["metadata"].keys()
         assert server.ask("GET", MAPS + "/labelled").json == reply.json
         reply = server.ask("DELETE", MAPS + "/labelled")
         assert reply.code == 500 and message(reply) == ('Internal error occurred: admission webhook "label.example.com" attempted to modify the object, '

@@ -16,9 +16,9 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/admission/expressions/expression_run.h"
+#include "server/admission/expressions/value_json.h"
 #include "server/admission/policy/mutation.h"
 #include "server/admission/policy/type_check.h"
-#include "server/admission/policy/value_json.h"
 #include "server/resources/causes.h"
 #include "server/resources/resource.h"
 

@@ -89,6 +89,24 @@ static void an_answer_is_read(void **state) {
         hfd_admission_review_answer_done(&answer);
 }
 
+static void of_equal_keys_the_last_counts(void **state) {
+        struct hfd_admission_review_answer answer;
+        char why[HFD_ADMISSION_REVIEW_WHY_MAX];
+
+        /* The patch is [{"op":"add","path":"/a","value":{"k":1,"k":2}}]. */
+        assert_int_equal(read_review(REVIEW("{\"uid\":\"u\",\"allowed\":false,\"allowed\":true,"
+                                            "\"patchType\":\"JSONPatch\",\"patch\":"
+                                            "\"W3sib3AiOiJhZGQiLCJwYXRoIjoiL2EiLCJ2YWx1ZSI6eyJrIjox"
+                                            "LCJrIjoyfX1d\"}"),
+                                     true, &answer, why),
+                         0);
+        assert_true(answer.allowed);
+        const struct hf__json *value = hf__json_get(hf__json_first(answer.patch), "value");
+        assert_int_equal(hf__json_count(value), 1);
+        assert_int_equal(hf__json_check_unique(answer.json, NULL), 0);
+        hfd_admission_review_answer_done(&answer);
+}
+
 static void a_malformed_answer_is_refused_with_its_mistake(void **state) {
         static const struct {
                 const char *text, *why;
@@ -136,6 +154,10 @@ static void a_malformed_answer_is_refused_with_its_mistake(void **state) {
                  "unsupported patch type \"x\"", true},
                 {REVIEW("{\"uid\":\"u\",\"allowed\":true,\"patch\":\"e30=\","
                         "\"patchType\":\"JSONPatch\"}"),
+                 "received undecodable patch in webhook response: ", true},
+                /* [{"op":"add","path":"/a","value":"?"}], in which ? is the byte 0xff */
+                {REVIEW("{\"uid\":\"u\",\"allowed\":true,\"patchType\":\"JSONPatch\",\"patch\":"
+                        "\"W3sib3AiOiJhZGQiLCJwYXRoIjoiL2EiLCJ2YWx1ZSI6Iv8ifV0=\"}"),
                  "received undecodable patch in webhook response: ", true},
         };
         struct hfd_admission_review_answer answer;
@@ -231,6 +253,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_review_says_what_is_asked_for),
                 cmocka_unit_test(an_answer_is_read),
+                cmocka_unit_test(of_equal_keys_the_last_counts),
                 cmocka_unit_test(a_malformed_answer_is_refused_with_its_mistake),
                 cmocka_unit_test(a_refusal_never_looks_like_a_success),
                 cmocka_unit_test(a_change_makes_earlier_webhooks_due_but_not_its_own),

@@ -148,9 +148,9 @@ static void test_the_request_has_the_objects(void **state) {
 #define SAME "\"name\":\"a\",\"namespace\":\"ns\",\"uid\":\"u\""
 
 static void test_the_answer_is_taken(void **state) {
-        static const char answer[] = CONVERTED(
-                GATE("{" SAME
-                     ",\"labels\":{\"c\":\"d\"},\"annotations\":null,\"finalizers\":[\"x/y\"]}"));
+        static const char answer[] =
+                CONVERTED(GATE("{" SAME ",\"labels\":{\"c\":\"b\",\"c\":\"d\"},\"annotations\":"
+                                        "null,\"finalizers\":[\"x/y\"]}"));
         struct hfd_object *converted = NULL;
         struct hf__strbuf why = {0};
 
@@ -173,6 +173,8 @@ static void test_other_answers_are_refused(void **state) {
                 const char *answer, *why;
         } cases[] = {
                 {"", "failed: the response is not JSON, at byte 0"},
+                {CONVERTED(GATE("{" SAME ",\"annotations\":{\"a\":\"\xff\"}}")),
+                 "failed: the response is not JSON, at byte 0"},
                 {"[]", "failed: expected webhook response of apiextensions.k8s.io/v1, "
                        "Kind=ConversionReview, got "
                        "/, Kind="},

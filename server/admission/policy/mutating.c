@@ -43,7 +43,7 @@ struct mutating {
         struct hfd_causes *causes;
         struct hf__strbuf first; /* the message of the first failure */
         const char *reason;      /* of it */
-        int r;                   /* 0 or -ENOMEM */
+        int r;                   /* 0, -ENOMEM, or as hfd_policy_case_may_go_on */
 };
 
 static bool is_over(const struct mutating *m) {
@@ -195,7 +195,8 @@ static void evaluate(struct mutating *m, const struct hf__json *params) {
         bool changed = m->changed;
         char *key;
 
-        if (check_conditions(m, params) != HFD_MATCH_YES || is_over(m))
+        m->r = hfd_policy_case_may_go_on(m->c);
+        if (m->r != 0 || check_conditions(m, params) != HFD_MATCH_YES || is_over(m))
                 return;
         key = key_of(m, params);
         if (!key) {
@@ -229,8 +230,7 @@ static void run_binding(struct mutating *m, const struct hfd_policy_binding *bin
         if (match == HFD_MATCHER_ERROR)
                 fail(m, "Forbidden", "failed to configure binding: ", &message);
         if (match == HFD_MATCHER_YES) {
-                r = hfd_policy_params_find(m->policy, binding, m->c->cacher, m->c->a->of.ns,
-                                           &params, &message);
+                r = hfd_policy_params_find(m->c, m->policy, binding, &params, &message);
                 if (r < 0)
                         m->r = r;
                 else if (r > 0)

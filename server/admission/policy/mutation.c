@@ -14,7 +14,7 @@
 #include "base/arena.h"
 #include "base/json.h"
 #include "base/strbuf.h"
-#include "server/admission/policy/value_json.h"
+#include "server/admission/expressions/value_json.h"
 #include "server/apply/merge.h"
 #include "server/apply/owned.h"
 #include "server/patch/json_patch.h"

@@ -25,6 +25,10 @@
 #include "server/resources/object_key.h"
 #include "server/resources/validation/names.h"
 
+/* What params cost of the allowance: many of them, or large ones, take milliseconds. */
+#define COST_OF_LOOK   8 /* at the labels of an object */
+#define BYTES_PER_COST 4 /* of an object that is parsed */
+
 static bool is_kind(const struct hfd_resource *row, const char *group, size_t n_group,
                     const char *version, const char *kind) {
         return strlen(row->group) == n_group && memcmp(row->group, group, n_group) == 0 &&
@@ -87,18 +91,43 @@ int hfd_policy_params_check(const struct hfd_policy *policy, struct hfd_cacher *
 struct search {
         const struct hfd_resource *row;
         struct hfd_cacher *cacher;
-        const char *ns; /* "" of cluster-scoped objects */
+        struct hfd_expression_allowance *allowance; /* NULL: there is no limit */
+        const char *ns;                             /* "" of cluster-scoped objects */
+        struct hf__strbuf *message;
         struct hfd_policy_params *params;
 };
 
-/* Appends an object in the version of the row. 0 or a negative error. */
+/* 0, or HF_E_TOO_LARGE: the allowance is spent. */
+static int pay(const struct search *search, uint64_t cost) {
+        struct hfd_expression_allowance *allowance = search->allowance;
+
+        if (!allowance)
+                return 0;
+        if (allowance->spent || cost > allowance->left) {
+                allowance->spent = true;
+                return HF_E_TOO_LARGE;
+        }
+        allowance->left -= cost;
+        return 0;
+}
+
+/* Appends an object in the version of the row. 0 or as hfd_policy_params_find. */
 static int add(struct search *search, const struct hfd_object *object) {
         struct hfd_policy_params *params = search->params;
-        struct hf__json *json = hfd_object_parse(object);
+        struct hf__json *json;
         struct hf__json *converted = NULL;
         struct hf__json **items;
         int r;
 
+        if (params->n == HFD_POLICY_PARAMS_MAX) {
+                hf__strbuf_printf(search->message, "paramRef selects more than %d objects",
+                                  HFD_POLICY_PARAMS_MAX);
+                return HF_E_INVALID;
+        }
+        r = pay(search, object->bytes->n / BYTES_PER_COST);
+        if (r != 0)
+                return r;
+        json = hfd_object_parse(object);
         if (!json)
                 return -ENOMEM;
         if (object->resource == search->row) {
@@ -148,13 +177,15 @@ static int find_by_labels(struct search *search, const struct hf__json *selector
                 return hfd_cacher_synced(search->cacher) ? -ENOMEM : 0;
         hfd_object_scope(search->row, search->ns, NULL, &scope);
         hfd_object_iter_init(&iter, &snapshot.objects, &scope, "");
-        while (r == 0 && search->params->n < HFD_POLICY_PARAMS_MAX &&
-               (object = hfd_object_iter_next(&iter))) {
+        while (r == 0 && (object = hfd_object_iter_next(&iter))) {
                 const struct hf__json *selectable = hfd_object_selectable(object);
 
                 if (!selectable)
                         r = -ENOMEM;
-                else if (hfd_label_selector_matches(selector, hf__json_get(selectable, "labels")))
+                if (r == 0)
+                        r = pay(search, COST_OF_LOOK);
+                if (r == 0 &&
+                    hfd_label_selector_matches(selector, hf__json_get(selectable, "labels")))
                         r = add(search, object);
         }
         hfd_snapshot_done(&snapshot);
@@ -199,11 +230,14 @@ static int find(struct search *search, const struct hfd_policy_binding *binding,
         return HF_E_INVALID;
 }
 
-int hfd_policy_params_find(const struct hfd_policy *policy,
-                           const struct hfd_policy_binding *binding, struct hfd_cacher *cacher,
-                           const char *ns, struct hfd_policy_params *params,
-                           struct hf__strbuf *reterr_message) {
-        struct search search = {.cacher = cacher, .params = params};
+int hfd_policy_params_find(const struct hfd_policy_case *c, const struct hfd_policy *policy,
+                           const struct hfd_policy_binding *binding,
+                           struct hfd_policy_params *params, struct hf__strbuf *reterr_message) {
+        struct hfd_cacher *cacher = c->cacher;
+        struct search search = {.cacher = cacher,
+                                .allowance = c->allowance,
+                                .params = params,
+                                .message = reterr_message};
         int r;
 
         *params = (struct hfd_policy_params){0};
@@ -215,7 +249,7 @@ int hfd_policy_params_find(const struct hfd_policy *policy,
         search.row = find_kind(cacher, policy->param_api_version, policy->param_kind);
         if (!search.row)
                 return hfd_policy_params_check(policy, cacher, reterr_message);
-        search.ns = namespace_of(binding, search.row, ns, reterr_message);
+        search.ns = namespace_of(binding, search.row, c->a->of.ns, reterr_message);
         r = search.ns ? find(&search, binding, reterr_message) : HF_E_INVALID;
         hfd_resource_unref(search.row);
         return r;

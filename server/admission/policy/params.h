@@ -3,13 +3,11 @@
 /* The params of a policy with a binding, read from the cacher. Thread: owner only. Never blocks. */
 #include <stddef.h>
 
-#include "server/admission/policy/compiled_policy.h"
-
-struct hf__strbuf;
-struct hfd_cacher;
+#include "server/admission/policy/policy_case.h"
 
 /* A policy is evaluated once for each of its params. A selector may select many objects, and each
- * evaluation has a budget of its own, so that there is a limit, which Kubernetes does not have. */
+ * evaluation has a budget of its own, so that there is a limit, which Kubernetes does not have.
+ * With more of them the binding has failed: none is left out in silence. */
 #define HFD_POLICY_PARAMS_MAX 100
 
 struct hfd_policy_params {
@@ -18,14 +16,13 @@ struct hfd_policy_params {
 };
 
 /*
- * The params for a request in namespace ns ("" = none). 0; -ENOMEM; HF_E_NOT_FOUND: the kind of the
- * params is not served, or HF_E_INVALID: the binding does not fit; then reterr_message has
- * Kubernetes' words. The caller calls done in any case.
+ * The params for a request. 0; -ENOMEM; HF_E_NOT_FOUND: the kind of the params is not served;
+ * HF_E_INVALID: the binding does not fit, or selects too many; then reterr_message has Kubernetes'
+ * words. HF_E_TOO_LARGE: the allowance of the case is spent. The caller calls done in any case.
  */
-int hfd_policy_params_find(const struct hfd_policy *policy,
-                           const struct hfd_policy_binding *binding, struct hfd_cacher *cacher,
-                           const char *ns, struct hfd_policy_params *params,
-                           struct hf__strbuf *reterr_message);
+int hfd_policy_params_find(const struct hfd_policy_case *c, const struct hfd_policy *policy,
+                           const struct hfd_policy_binding *binding,
+                           struct hfd_policy_params *params, struct hf__strbuf *reterr_message);
 void hfd_policy_params_done(struct hfd_policy_params *params);
 /* Whether the kind of the policy's params is served; true without params. */
 int hfd_policy_params_check(const struct hfd_policy *policy, struct hfd_cacher *cacher,

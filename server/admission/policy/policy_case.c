@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/admission/matching/form.h"
+#include "server/pool/work_pool.h"
 #include "server/resources/response.h"
 
 #define MESSAGE_MAX (16U << 10)
@@ -36,6 +37,14 @@ static void forget_objects(struct hfd_policy_case *c) {
 void hfd_policy_case_done(struct hfd_policy_case *c) {
         forget_objects(c);
         c->ns = hf__json_free(c->ns);
+}
+
+int hfd_policy_case_may_go_on(const struct hfd_policy_case *c) {
+        if (!c->task)
+                return 0;
+        if (hfd_work_is_cancelled(c->pool, c->task))
+                return HF_E_UNAVAILABLE;
+        return hf_now(hf_host_clock(c->host)) < c->a->of.deadline ? 0 : HF_E_TIMEOUT;
 }
 
 static bool is_namespace(const struct hfd_admission_attributes *of) {

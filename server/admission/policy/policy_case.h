@@ -11,13 +11,20 @@
 #include "server/admission/policy/compiled_policy.h"
 
 struct hf__strbuf;
+struct hf_host;
 struct hfd_cacher;
 struct hfd_response;
+struct hfd_work_pool;
+struct hfd_work_task;
 
 struct hfd_policy_case {
         struct hfd_admission *a; /* borrowed */
         struct hfd_cacher *cacher;
         struct hfd_expression_allowance *allowance; /* borrowed; NULL: there is no limit */
+        /* Of a case on the pool of threads: what may end it early. NULL: nothing. Borrowed. */
+        const struct hf_host *host;
+        const struct hfd_work_pool *pool;
+        const struct hfd_work_task *task;
         struct hf__json *ns; /* owned; the Namespace of the request; NULL: it has none */
         bool ns_known;
         /* The objects in the version that the last rules have matched. */
@@ -29,6 +36,9 @@ struct hfd_policy_case {
 void hfd_policy_case_init(struct hfd_policy_case *c, struct hfd_admission *a,
                           struct hfd_cacher *cacher, struct hfd_expression_allowance *allowance);
 void hfd_policy_case_done(struct hfd_policy_case *c);
+/* To be asked before each evaluation of a policy. 0; HF_E_TIMEOUT: the time of the request is over;
+ * HF_E_UNAVAILABLE: the server stops. */
+int hfd_policy_case_may_go_on(const struct hfd_policy_case *c);
 
 /* Makes the objects, and the Namespace, for a policy whose rules have matched the row `as`. object:
  * the new one as it is now; NULL = a delete. 0 or -ENOMEM. */

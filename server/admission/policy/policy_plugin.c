@@ -27,6 +27,7 @@
 #define INLINE_COST 50000
 
 struct hfd_policy_plugin {
+        const struct hf_host *host;
         struct hfd_cacher *cacher;
         struct hfd_work_pool *pool;
         bool mutating;
@@ -83,25 +84,42 @@ struct turn {
         struct hfd_admission *a;
 };
 
-/* Asks the policies. false: the allowance is spent, and nothing has happened. */
+/* The response, if the policies could not be asked. */
+static void respond(int r, struct hfd_response *response) {
+        if (r == -ENOMEM)
+                hfd_response_no_memory(response);
+        else if (r == HF_E_UNAVAILABLE)
+                hfd_response_store_error(response, HF_E_UNAVAILABLE, NULL);
+        else if (r == HF_E_TIMEOUT)
+                hfd_response_status(response, HF_E_TIMEOUT, 504, "Timeout",
+                                    "Timeout: request did not complete within requested timeout",
+                                    NULL);
+}
+
+/* Asks the policies. task: on the pool; NULL: on another thread, and the attempt has an allowance.
+ * false: that is spent, and nothing has happened. */
 static bool attempt(struct hfd_policy_plugin *plugin, const struct hfd_policy_index *index,
-                    struct hfd_admission *a, struct hfd_expression_allowance *allowance,
+                    struct hfd_admission *a, const struct hfd_work_task *task,
                     struct hfd_response *response) {
+        struct hfd_expression_allowance allowance = {.left = INLINE_COST};
         struct hfd_admission_notes notes = {0};
         struct hfd_policy_case c;
         bool complete;
         int r;
 
-        hfd_policy_case_init(&c, a, plugin->cacher, allowance);
+        hfd_policy_case_init(&c, a, plugin->cacher, task ? NULL : &allowance);
+        c.host = plugin->host;
+        c.pool = plugin->pool;
+        c.task = task;
         if (plugin->mutating)
                 r = hfd_policies_mutate(&c, index, response);
         else
                 r = hfd_policies_validate(&c, index, &notes, response);
-        complete = !allowance || !allowance->spent;
+        complete = !allowance.spent;
         if (complete && a->notes)
                 hfd_admission_notes_merge(a->notes, &notes);
-        if (complete && r == -ENOMEM)
-                hfd_response_no_memory(response);
+        if (complete)
+                respond(r, response);
         hfd_admission_notes_done(&notes);
         hfd_policy_case_done(&c);
         if (!complete)
@@ -123,9 +141,9 @@ static enum hfd_work_result run_turn(struct hfd_work_task *task) {
         struct hfd_response response = {0};
 
         if (hfd_work_is_cancelled(turn->plugin->pool, task))
-                hfd_response_store_error(&response, HF_E_UNAVAILABLE, NULL);
+                respond(HF_E_UNAVAILABLE, &response);
         else
-                (void)attempt(turn->plugin, turn->index, a, NULL, &response);
+                (void)attempt(turn->plugin, turn->index, a, task, &response);
         hfd_policy_index_unref(turn->index);
         free(turn);
         answer(a, &response);
@@ -156,7 +174,6 @@ static void defer(struct hfd_policy_plugin *plugin, struct hfd_policy_index *ind
 }
 
 static void ask(void *ctx, struct hfd_admission *a) {
-        struct hfd_expression_allowance allowance = {.left = INLINE_COST};
         struct hfd_policy_plugin *plugin = ctx;
         struct hfd_policy_index *index = get_index(plugin);
         struct hfd_response response = {0};
@@ -165,7 +182,7 @@ static void ask(void *ctx, struct hfd_admission *a) {
                 hfd_admission_next(a);
                 return;
         }
-        if (!attempt(plugin, index, a, &allowance, &response)) {
+        if (!attempt(plugin, index, a, NULL, &response)) {
                 defer(plugin, index, a);
                 return;
         }
@@ -193,13 +210,15 @@ static int refresh(void *ctx) {
         return 0;
 }
 
-int hfd_policy_plugin_new(struct hfd_cacher *cacher, struct hfd_work_pool *pool, bool mutating,
+int hfd_policy_plugin_new(const struct hf_host *host, struct hfd_cacher *cacher,
+                          struct hfd_work_pool *pool, bool mutating,
                           struct hfd_policy_plugin **ret_plugin) {
         struct hfd_policy_plugin *plugin = calloc(1, sizeof *plugin);
         int r;
 
         if (!plugin)
                 return -ENOMEM;
+        plugin->host = host;
         plugin->cacher = cacher;
         plugin->pool = pool;
         plugin->mutating = mutating;

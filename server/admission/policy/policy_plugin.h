@@ -16,8 +16,9 @@ struct hfd_cacher;
 struct hfd_policy_plugin;
 struct hfd_work_pool;
 
-/* cacher and pool outlive all requests. 0 or -errno. */
-int hfd_policy_plugin_new(struct hfd_cacher *cacher, struct hfd_work_pool *pool, bool mutating,
+/* host outlives the plug-in; cacher and pool outlive all requests. 0 or -errno. */
+int hfd_policy_plugin_new(const struct hf_host *host, struct hfd_cacher *cacher,
+                          struct hfd_work_pool *pool, bool mutating,
                           struct hfd_policy_plugin **ret_plugin);
 /* No request is under way, and nobody refreshes it. Accepts NULL, returns NULL. */
 struct hfd_policy_plugin *hfd_policy_plugin_free(struct hfd_policy_plugin *plugin);

@@ -35,7 +35,7 @@ struct validating {
         bool denied;
         struct hf__strbuf denial; /* the message of the first refusal */
         const char *reason;       /* of it; borrowed from the policy, or static */
-        int r;                    /* 0 or -ENOMEM */
+        int r;                    /* 0, -ENOMEM, or as hfd_policy_case_may_go_on */
 };
 
 static bool is_over(const struct validating *v) {
@@ -273,7 +273,8 @@ static void evaluate(struct validating *v, const struct hf__json *params) {
         struct hfd_expression_run run;
         bool goes_on = true;
 
-        if (check_conditions(v, params) != HFD_MATCH_YES || is_over(v))
+        v->r = hfd_policy_case_may_go_on(v->c);
+        if (v->r != 0 || check_conditions(v, params) != HFD_MATCH_YES || is_over(v))
                 return;
         hfd_expression_run_init(&run, v->policy->set, &input, HFD_EXPRESSIONS_BUDGET);
         run.allowance = v->c->allowance;
@@ -299,8 +300,7 @@ static void run_binding(struct validating *v, const struct hfd_policy_binding *b
         if (match == HFD_MATCHER_ERROR)
                 act_on_configuration(v, "binding", &message);
         if (match == HFD_MATCHER_YES) {
-                r = hfd_policy_params_find(v->policy, binding, v->c->cacher, v->c->a->of.ns,
-                                           &params, &message);
+                r = hfd_policy_params_find(v->c, v->policy, binding, &params, &message);
                 if (r < 0)
                         v->r = r;
                 else if (r > 0)

@@ -7,8 +7,8 @@
 
 /*
  * Asks all policies. Warnings and audit annotations go to notes. 0: nobody is against the request;
- * HF_E_FORBIDDEN: response is the refusal; or -ENOMEM. If the allowance of the case is spent, the
- * result means nothing.
+ * HF_E_FORBIDDEN: response is the refusal; -ENOMEM; or as hfd_policy_case_may_go_on. If the
+ * allowance of the case is spent, the result means nothing.
  */
 int hfd_policies_validate(struct hfd_policy_case *c, const struct hfd_policy_index *index,
                           struct hfd_admission_notes *notes, struct hfd_response *response);

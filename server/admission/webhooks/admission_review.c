@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Encodes and decodes reviews. Invariant: what a webhook sends has been checked for its type before
- * anything reads it: the members of an answer have the types that their names say.
+ * Encodes and decodes reviews. Invariants: what a webhook sends has been checked for its type
+ * before anything reads it: the members of an answer have the types that their names say. An answer
+ * and its patch are valid UTF-8 without duplicate keys, like the bodies of clients.
  */
 #include "server/admission/webhooks/admission_review.h"
 
@@ -15,6 +16,7 @@
 #include "base/strbuf.h"
 #include "base/utf8.h"
 #include "server/auth/user.h"
+#include "server/schema/strict.h"
 
 #define SYSTEM_USER "system:apiserver" /* as which the server's own requests are shown */
 
@@ -219,6 +221,14 @@ static int check_identity(const struct hf__json *json, const char *uid,
         return refuse(why, text);
 }
 
+/* Parses what a webhook has sent. 0, -ENOMEM, or another error of hf__json_parse. */
+static int parse_text(const void *text, size_t n, struct hf__json **ret_json, size_t *ret_offset) {
+        int r = hf__utf8_valid(text, n) ? hf__json_parse(text, n, ret_json, ret_offset)
+                                        : HF_E_INVALID;
+
+        return r == 0 ? hfd_strict_drop_duplicates(*ret_json, NULL) : r;
+}
+
 /* Decodes the patch, which is base64. */
 static int read_patch(const char *text, struct hf__json **ret_patch,
                       char why[HFD_ADMISSION_REVIEW_WHY_MAX]) {
@@ -229,7 +239,7 @@ static int read_patch(const char *text, struct hf__json **ret_patch,
         if (r == HF_E_INVALID)
                 return refuse_type(why, "response.patch", "[]uint8");
         if (r == 0)
-                r = hf__json_parse(data, n, ret_patch, NULL);
+                r = parse_text(data, n, ret_patch, NULL);
         free(data);
         bool good = r == 0 && hf__json_is_array(*ret_patch);
         for (const struct hf__json *m = hf__json_first(*ret_patch); good && m; m = hf__json_next(m))
@@ -275,7 +285,7 @@ static int check_patch(const struct hf__json *response, bool mutating, struct hf
 static int parse(const void *body, size_t n, struct hf__json **ret_json,
                  char why[HFD_ADMISSION_REVIEW_WHY_MAX]) {
         size_t offset = 0;
-        int r = hf__utf8_valid(body, n) ? hf__json_parse(body, n, ret_json, &offset) : HF_E_INVALID;
+        int r = parse_text(body, n, ret_json, &offset);
 
         if (r == -ENOMEM || (r == 0 && hf__json_is_object(*ret_json)))
                 return r;

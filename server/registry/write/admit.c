@@ -3,9 +3,9 @@
  * A write and admission.
  *
  * Invariants: in `mutate` the object belongs to the admission, and comes back with its answer. A
- * plug-in never changes what only the server sets: uid, creationTimestamp and managedFields are put
- * back. As everywhere in the loop, a refusal of a version that only the cacher knows is no answer
- * yet: the store is asked whether the version is current, and if so, nobody is asked again.
+ * plug-in never changes what only the server sets (kept_members): it is put back. As everywhere in
+ * the loop, a refusal of a version that only the cacher knows is no answer yet: the store is asked
+ * whether the version is current, and if so, nobody is asked again.
  */
 #include "server/registry/write/admit.h"
 
@@ -32,8 +32,15 @@ struct hfd_write_admission {
         char name[HF_NAME_MAX + 1];
 };
 
-static const char *const kept_members[] = {"uid", "creationTimestamp", "managedFields"};
-#define N_KEPT (sizeof kept_members / sizeof kept_members[0])
+/* An update computes the last ones again afterwards, or validation compares them. */
+static const char *const kept_members[] = {"uid", "creationTimestamp", "managedFields",
+                                           /* of a create: */
+                                           "deletionTimestamp", "deletionGracePeriodSeconds",
+                                           "generation", "selfLink"};
+#define N_KEPT_OF_UPDATE 3
+#define N_KEPT           (sizeof kept_members / sizeof kept_members[0])
+
+static size_t n_kept(const struct hfd_write *w) { return w->created ? N_KEPT : N_KEPT_OF_UPDATE; }
 
 void hfd_write_admit_done(struct hfd_write *w) {
         struct hfd_write_admission *admission = w->admission;
@@ -94,7 +101,7 @@ static int restore(struct hfd_write_admission *admission) {
         struct hf__json *meta = hf__json_get(admission->w->object, "metadata");
         int r = 0;
 
-        for (size_t i = 0; r == 0 && i < N_KEPT; i++) {
+        for (size_t i = 0; r == 0 && i < n_kept(admission->w); i++) {
                 struct hf__json *value = hf__json_get(admission->kept, kept_members[i]);
                 if (value)
                         r = hf__json_put(meta, kept_members[i],
@@ -255,7 +262,7 @@ static int keep(struct hfd_write_admission *admission) {
         hf__json_free(admission->kept);
         admission->kept = hf__json_object();
         r = admission->kept ? 0 : -ENOMEM;
-        for (size_t i = 0; r == 0 && i < N_KEPT; i++) {
+        for (size_t i = 0; r == 0 && i < n_kept(admission->w); i++) {
                 const struct hf__json *value = hf__json_get(meta, kept_members[i]);
                 if (value)
                         r = hf__json_put(admission->kept, kept_members[i], hf__json_dup(value));

@@ -8,9 +8,11 @@
 #include <holdfast/error.h>
 
 #include "base/json.h"
+#include "base/utf8.h"
 #include "server/resources/causes.h"
 #include "server/resources/custom/custom_object.h"
 #include "server/resources/validation/meta_validation.h"
+#include "server/schema/strict.h"
 
 #define API_VERSION "apiextensions.k8s.io/v1"
 #define KIND        "ConversionReview"
@@ -249,8 +251,15 @@ int hfd_conversion_review_read(const void *answer, size_t n_answer, const char *
                                size_t n, struct hfd_object **converted, struct hf__strbuf *why) {
         struct hf__json *json = NULL;
         size_t offset = 0, i = 0;
-        int r = hf__json_parse(answer, n_answer, &json, &offset);
+        int r = HF_E_INVALID;
 
+        /* What is stored is valid UTF-8 without duplicate keys, like the bodies of clients. */
+        if (hf__utf8_valid(answer, n_answer))
+                r = hf__json_parse(answer, n_answer, &json, &offset);
+        if (r == 0)
+                r = hfd_strict_drop_duplicates(json, NULL);
+        if (r != 0)
+                json = hf__json_free(json);
         if (r != 0 && r != -ENOMEM) {
                 hf__strbuf_printf(why, "failed: the response is not JSON, at byte %zu", offset);
                 return HF_E_INVALID;

@@ -4,7 +4,7 @@
  *
  * Invariants: every part that is visited is counted, and the depth is limited as in JSON.
  */
-#include "server/admission/policy/value_json.h"
+#include "server/admission/expressions/value_json.h"
 
 #include <errno.h>
 #include <math.h>
