@@ -337,19 +337,29 @@ static enum hfd_work_result run_waited(struct hfd_work_task *task) {
         return HFD_WORK_DONE;
 }
 
-/* Ends the turn of a job, and lets another one go on. */
-static void leave_turn(struct job *job) {
+/* Gives the turn of a job to one that waits. NULL: that one is on the pool, or none waits.
+ * Otherwise the pool has stopped, and the job that is returned has the turn. */
+static struct job *pass_turn(struct job *job) {
         struct hfd_registry *registry = job->registry;
         struct hfd_convert_turn *turn =
                 hfd_convert_turns_leave(&registry->convert_turns, kind_of(job));
 
         if (!turn)
-                return;
+                return NULL;
         struct job *next = (struct job *)(void *)((char *)turn - offsetof(struct job, turn));
         next->task = (struct hfd_work_task){.step = run_waited, .owner = next->convert.owner};
-        if (!hfd_work_submit(registry->work, &next->task)) {
-                leave_turn(next);
-                end_failed(next, "failed: the server is stopping");
+        return hfd_work_submit(registry->work, &next->task) ? NULL : next;
+}
+
+/* Ends the turn of a job, and lets another one go on. When the pool has stopped, all that wait end
+ * here, one after the other: there may be as many as watches. */
+static void leave_turn(struct job *job) {
+        struct job *next = pass_turn(job);
+
+        while (next) {
+                struct job *refused = next;
+                next = pass_turn(refused);
+                end_failed(refused, "failed: the server is stopping");
         }
 }
 
