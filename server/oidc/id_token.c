@@ -5,6 +5,7 @@
  */
 #include "server/oidc/id_token.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,11 +33,24 @@ static bool has_audience(const struct hf__json *claims, const char *client_id) {
         return hf__json_is_array(audience) && hf__json_has_element(audience, client_id);
 }
 
+/* A time in seconds, perhaps with a fraction, which is dropped. */
+static bool claim_time(const struct hf__json *claims, const char *name, int64_t *ret_time) {
+        const struct hf__json *claim = hf__json_get(claims, name);
+
+        if (hf__json_integer(claim, ret_time))
+                return true;
+        double value = hf__json_is_number(claim) ? hf__json_number(claim) : NAN;
+        if (!(fabs(value) < 0x1p53))
+                return false;
+        *ret_time = (int64_t)value;
+        return true;
+}
+
 static int check_time(const struct hf__json *claims, int64_t now, struct hf_status *reterr_status) {
         int64_t expires, not_before;
         char text[HF__MICROTIME_MAX];
 
-        if (!hf__json_i64(claims, "exp", &expires))
+        if (!claim_time(claims, "exp", &expires))
                 return REFUSE("oidc: verify token: oidc: the token has no expiry");
         hf__time_format(expires, text);
         if (now >= expires)
@@ -44,7 +58,7 @@ static int check_time(const struct hf__json *claims, int64_t now, struct hf_stat
                               text);
         if (!hf__json_get(claims, "nbf"))
                 return 0;
-        if (!hf__json_i64(claims, "nbf", &not_before) || now + LEEWAY_S < not_before)
+        if (!claim_time(claims, "nbf", &not_before) || now + LEEWAY_S < not_before)
                 return REFUSE("oidc: verify token: oidc: current time before the nbf (not before) "
                               "time");
         return 0;
@@ -106,7 +120,7 @@ static bool add_group(const struct hfd_id_token_rules *rules, const struct hf__j
         return n > 0 && (size_t)n < sizeof group && hfd_user_add_group(user, group);
 }
 
-/* A text, or a list of texts. */
+/* A text, or a list of texts; null is an empty list, as Go reads it. */
 static int set_groups(const struct hfd_id_token_rules *rules, const struct hf__json *claims,
                       struct hfd_user *user, struct hf_status *reterr_status) {
         const char *name = rules->groups_claim;
@@ -114,7 +128,7 @@ static int set_groups(const struct hfd_id_token_rules *rules, const struct hf__j
         bool fits = true;
 
         user->n_groups = 0;
-        if (!claim)
+        if (!claim || hf__json_is_null(claim))
                 return 0;
         if (hf__json_is_string(claim)) {
                 fits = add_group(rules, claim, user);

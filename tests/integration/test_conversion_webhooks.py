@@ -399,6 +399,34 @@ def test_a_hung_webhook_holds_nobody_else(server, hooks):
     good(server.ask("DELETE", "/api/v1/namespaces/default/configmaps/c"))
 
 
+def test_watches_that_end_do_not_wait_for_a_hung_webhook(server, hooks):
+    good(server.ask("POST", path("v1"), gate("v1")), 201)
+    good(server.ask("GET", path("v2", "a")))  # before it, only a few connections are made
+    hooks.hang = True
+    before, watches = len(hooks.hook.calls), []
+    try:
+        for _ in range(16):
+            watches.append(Watch(server, path("v2") + "?watch=1"))
+        wait_until("the calls to hang", lambda: len(hooks.hook.calls) == before + 16)
+        for _ in range(8):
+            watches.append(Watch(server, path("v2") + "?watch=1&timeoutSeconds=1"))
+        last = Watch(server, path("v2") + "?watch=1")
+        watches.append(last)
+        for watch in watches[16:24]:
+            assert watch.next() is None
+        hooks.hang = False
+        hooks.hook.release.set()
+        # Its turn comes after that of all before it, but those that have ended get none.
+        assert last.next()["type"] == "ADDED"
+        assert len(hooks.hook.calls) == before + 17
+    finally:
+        hooks.hang = False
+        hooks.hook.release.set()
+        for watch in watches:
+            watch.connection.close()
+        hooks.hook.release.clear()
+
+
 def test_a_server_stops_while_a_webhook_hangs(tmp_path):
     hooks = Hooks(tmp_path / "hook")
     server = MemoryServer()

@@ -30,10 +30,11 @@ static void test_a_kind_that_is_full_holds_no_other(void **state) {
         for (size_t i = 0; i < HFD_CONVERT_TURNS_OF_KIND + 2; i++) {
                 a[i].kind = &kinds[0];
                 assert_int_equal(hfd_convert_turns_enter(&turns, &a[i]),
-                                 i < HFD_CONVERT_TURNS_OF_KIND);
+                                 i < HFD_CONVERT_TURNS_OF_KIND ? HFD_CONVERT_BEGINS
+                                                               : HFD_CONVERT_WAITS);
         }
         b.kind = &kinds[1];
-        assert_true(hfd_convert_turns_enter(&turns, &b));
+        assert_int_equal(hfd_convert_turns_enter(&turns, &b), HFD_CONVERT_BEGINS);
         /* that of another kind makes no room for this one */
         assert_null(hfd_convert_turns_leave(&turns, &kinds[1]));
         assert_ptr_equal(hfd_convert_turns_leave(&turns, &kinds[0]), &a[HFD_CONVERT_TURNS_OF_KIND]);
@@ -49,11 +50,11 @@ static void test_all_kinds_together_have_a_limit(void **state) {
 
         for (size_t i = 0; i < HFD_CONVERT_TURNS; i++) {
                 some[i].kind = &kinds[i % 8];
-                assert_true(hfd_convert_turns_enter(&turns, &some[i]));
+                assert_int_equal(hfd_convert_turns_enter(&turns, &some[i]), HFD_CONVERT_BEGINS);
         }
         for (size_t i = 0; i < 2; i++) {
                 late[i].kind = &kinds[i];
-                assert_false(hfd_convert_turns_enter(&turns, &late[i]));
+                assert_int_equal(hfd_convert_turns_enter(&turns, &late[i]), HFD_CONVERT_WAITS);
         }
         /* whoever leaves, the first that waits goes on */
         assert_ptr_equal(hfd_convert_turns_leave(&turns, &kinds[7]), &late[0]);
@@ -67,12 +68,39 @@ static void test_all_kinds_together_have_a_limit(void **state) {
         assert_int_equal(turns.n, 0);
 }
 
+/* While a webhook hangs, clients begin and end watches: those that have ended leave the list. */
+static void test_a_turn_that_is_canceled_waits_no_more(void **state) {
+        static struct hfd_convert_turn some[HFD_CONVERT_TURNS_OF_KIND], late[3], again;
+
+        for (size_t i = 0; i < HFD_CONVERT_TURNS_OF_KIND; i++) {
+                some[i].kind = &kinds[0];
+                assert_int_equal(hfd_convert_turns_enter(&turns, &some[i]), HFD_CONVERT_BEGINS);
+        }
+        assert_false(hfd_convert_turns_cancel(&turns, &some[0])); /* it is called */
+        for (size_t i = 0; i < 3; i++) {
+                late[i].kind = &kinds[0];
+                assert_int_equal(hfd_convert_turns_enter(&turns, &late[i]), HFD_CONVERT_WAITS);
+        }
+        assert_true(hfd_convert_turns_cancel(&turns, &late[2])); /* the last */
+        assert_true(hfd_convert_turns_cancel(&turns, &late[0])); /* the first */
+        assert_false(hfd_convert_turns_cancel(&turns, &late[0]));
+        assert_int_equal(hfd_convert_turns_enter(&turns, &late[0]), HFD_CONVERT_CANCELED);
+        again.kind = &kinds[0];
+        assert_int_equal(hfd_convert_turns_enter(&turns, &again), HFD_CONVERT_WAITS);
+        assert_ptr_equal(hfd_convert_turns_leave(&turns, &kinds[0]), &late[1]);
+        assert_ptr_equal(hfd_convert_turns_leave(&turns, &kinds[0]), &again);
+        for (size_t i = 0; i < HFD_CONVERT_TURNS_OF_KIND; i++)
+                assert_null(hfd_convert_turns_leave(&turns, &kinds[0]));
+        assert_int_equal(turns.n, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(test_a_kind_that_is_full_holds_no_other),
                 TEST(test_all_kinds_together_have_a_limit),
+                TEST(test_a_turn_that_is_canceled_waits_no_more),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

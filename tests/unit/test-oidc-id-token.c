@@ -93,6 +93,8 @@ static void test_groups_are_a_text_or_a_list(void **state) {
         rules.groups_prefix = "g:";
         expect(&rules, CLAIMS(""), ISSUER "#jane");
         assert_int_equal(user.n_groups, 0);
+        expect(&rules, CLAIMS(",\"groups\":null"), ISSUER "#jane");
+        assert_int_equal(user.n_groups, 0);
         expect(&rules, CLAIMS(",\"groups\":\"a\""), ISSUER "#jane");
         assert_string_equal(user.groups[0], "g:a");
         expect(&rules, CLAIMS(",\"groups\":[\"a\",\"b\"]"), ISSUER "#jane");
@@ -123,6 +125,15 @@ static void test_the_token_must_be_for_this_client_and_now(void **state) {
         refuse(&defaults, "{\"iss\":\"" ISSUER "\",\"aud\":\"me\",\"sub\":\"j\",\"exp\":1000000}",
                "oidc: verify token: oidc: token is expired (Token Expiry: 1970-01-12T13:46:40Z)");
         refuse(&defaults, "{\"iss\":\"" ISSUER "\",\"aud\":\"me\",\"sub\":\"j\"}", "no expiry");
+        /* a fraction of a second is dropped */
+        expect(&defaults,
+               "{\"iss\":\"" ISSUER
+               "\",\"aud\":\"me\",\"sub\":\"j\",\"exp\":1000001.5,\"nbf\":1000300.9}",
+               ISSUER "#j");
+        refuse(&defaults, "{\"iss\":\"" ISSUER "\",\"aud\":\"me\",\"sub\":\"j\",\"exp\":1000000.9}",
+               "token is expired");
+        refuse(&defaults, "{\"iss\":\"" ISSUER "\",\"aud\":\"me\",\"sub\":\"j\",\"exp\":1e300}",
+               "no expiry");
         refuse(&defaults,
                "{\"iss\":\"" ISSUER
                "\",\"aud\":\"me\",\"sub\":\"j\",\"exp\":1000001,\"nbf\":1000301}",

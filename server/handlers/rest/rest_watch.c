@@ -330,11 +330,11 @@ static void on_end(void *ctx, int error, const struct hfd_response *response) {
         struct stream *stream = ctx;
 
         /* What was not delivered is not lost: the client watches again from its last event. */
-        bool over = !stream->conversion || hfd_watch_conversion_end(stream->conversion);
+        if (stream->conversion && !hfd_watch_conversion_end(stream->conversion))
+                return; /* end_stream follows, perhaps has already, and may free the stream */
         if (error != 0 && error != HF_E_CANCELED && response->body)
                 push_error(stream, response->body);
-        if (over)
-                end_stream(stream);
+        end_stream(stream);
 }
 
 static const struct hfd_watcher_sink sink = {.ready = on_ready,

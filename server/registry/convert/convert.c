@@ -14,7 +14,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,8 +37,7 @@
 #define ANSWER_BYTES ((size_t)16 << 20)
 
 struct job {
-        struct hfd_work_task task;    /* first member; its turn after it has waited */
-        struct hfd_convert_turn turn; /* of a watch */
+        struct hfd_work_task task; /* first member; its turn after it has waited */
         struct hfd_registry *registry;
         struct hfd_convert convert;
         char uid[HFD_UID_MAX]; /* of the call */
@@ -107,6 +105,13 @@ static void end_failed(struct job *job, const char *why) {
                 hfd_response_status(&response, HF_E_UNAVAILABLE, 500, "", text.data, NULL);
         hf__strbuf_done(&text);
         end_job(job, &response);
+}
+
+/* Nobody waits for it any more. */
+static void end_canceled(struct job *job) {
+        struct hfd_response none = {0};
+
+        end_job(job, &none);
 }
 
 static void end_too_many(struct job *job) {
@@ -198,7 +203,7 @@ static void end_call_failed(struct job *job, const struct hfd_outbound_result *r
 static void leave_turn(struct job *job);
 
 static void leave_call(struct job *job) {
-        if (job->convert.waits) {
+        if (job->convert.turn) {
                 leave_turn(job);
                 return;
         }
@@ -223,7 +228,7 @@ static void on_answer(void *ctx, const struct hfd_outbound_result *result) {
 
 /* False: too many calls are under way. A watch has had its turn. */
 static bool enter_call(struct job *job) {
-        if (job->convert.waits)
+        if (job->convert.turn)
                 return true;
         bool of_kind = atomic_fetch_add(&kind_of(job)->n_conversions, 1) < HFD_CONVERT_MAX_OF_KIND,
              of_all = atomic_fetch_add(&job->registry->n_conversions, 1) < HFD_CONVERT_MAX;
@@ -300,7 +305,7 @@ static void send_in_turn(struct job *job) {
 
         if (fault) {
                 free(config.ca_pem);
-                if (job->convert.waits)
+                if (job->convert.turn)
                         leave_turn(job);
                 end_failed(job, fault);
                 return;
@@ -317,7 +322,7 @@ static void send_in_turn(struct job *job) {
         job->began = hfd_registry_now(job->registry);
         if (r == 0)
                 r = call_webhook(job, &config, &body);
-        if (r != 0 && (entered || job->convert.waits))
+        if (r != 0 && (entered || job->convert.turn))
                 leave_call(job);
         hf__strbuf_done(&body);
         free(config.ca_pem);
@@ -337,28 +342,51 @@ static enum hfd_work_result run_waited(struct hfd_work_task *task) {
         return HFD_WORK_DONE;
 }
 
-/* Ends the turn of a job, and lets another one go on. */
-static void leave_turn(struct job *job) {
+/* Gives the turn of a job to one that waits. NULL: that one is on the pool, or none waits.
+ * Otherwise the pool has stopped, and the job that is returned has the turn. */
+static struct job *pass_turn(struct job *job) {
         struct hfd_registry *registry = job->registry;
         struct hfd_convert_turn *turn =
                 hfd_convert_turns_leave(&registry->convert_turns, kind_of(job));
 
         if (!turn)
-                return;
-        struct job *next = (struct job *)(void *)((char *)turn - offsetof(struct job, turn));
+                return NULL;
+        struct job *next = turn->job;
         next->task = (struct hfd_work_task){.step = run_waited, .owner = next->convert.owner};
-        if (!hfd_work_submit(registry->work, &next->task)) {
-                leave_turn(next);
-                end_failed(next, "failed: the server is stopping");
+        return hfd_work_submit(registry->work, &next->task) ? NULL : next;
+}
+
+/* Ends the turn of a job, and lets another one go on. When the pool has stopped, all that wait end
+ * here, one after the other: there may be as many as watches. */
+static void leave_turn(struct job *job) {
+        struct job *next = pass_turn(job);
+
+        while (next) {
+                struct job *refused = next;
+                next = pass_turn(refused);
+                end_failed(refused, "failed: the server is stopping");
         }
 }
 
 /* As send_in_turn. */
 static void send_batch(struct job *job) {
-        job->turn.kind = kind_of(job);
-        if (!job->convert.waits ||
-            hfd_convert_turns_enter(&job->registry->convert_turns, &job->turn))
+        struct hfd_convert_turn *turn = job->convert.turn;
+        enum hfd_convert_enter enter = HFD_CONVERT_BEGINS;
+
+        if (turn) {
+                turn->kind = kind_of(job);
+                turn->job = job;
+                enter = hfd_convert_turns_enter(&job->registry->convert_turns, turn);
+        }
+        if (enter == HFD_CONVERT_BEGINS)
                 send_in_turn(job);
+        else if (enter == HFD_CONVERT_CANCELED)
+                end_canceled(job);
+}
+
+void hfd_convert_cancel(struct hfd_registry *registry, struct hfd_convert_turn *turn) {
+        if (hfd_convert_turns_cancel(&registry->convert_turns, turn))
+                end_canceled(turn->job);
 }
 
 /* ---- the start ---- */

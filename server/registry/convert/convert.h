@@ -37,7 +37,9 @@ struct hfd_convert {
         size_t n;
         hf_nsec deadline; /* boot time; HF_NSEC_NEVER = only that of each call counts */
         uint64_t owner;   /* for turns in the pool of threads */
-        bool waits;       /* for a watch: it waits for its turn, and is not refused */
+        /* For a watch: it waits for its turn, and is not refused. Zero at first, and used by one
+         * conversion at a time; lives until done. NULL: a request. */
+        struct hfd_convert_turn *turn;
         hfd_convert_done *done;
         void *ctx;
 };
@@ -47,3 +49,6 @@ struct hfd_convert {
  * called once, perhaps before this returns.
  */
 bool hfd_convert_start(struct hfd_registry *registry, const struct hfd_convert *convert);
+/* The watch has ended. If its conversion waits, or begins to, it ends with a failure that has no
+ * response; one that is called is not stopped. The turn must live until this returns. */
+void hfd_convert_cancel(struct hfd_registry *registry, struct hfd_convert_turn *turn);

@@ -9,7 +9,7 @@
 #include "server/resources/custom/custom_kind.h"
 
 int hfd_convert_turns_init(struct hfd_convert_turns *turns) {
-        *turns = (struct hfd_convert_turns){0};
+        *turns = (struct hfd_convert_turns){.end = &turns->first};
         return hf__mutex_init(&turns->mu);
 }
 
@@ -24,37 +24,61 @@ static bool has_room_locked(const struct hfd_convert_turns *turns,
                kind->n_watch_conversions < HFD_CONVERT_TURNS_OF_KIND;
 }
 
-bool hfd_convert_turns_enter(struct hfd_convert_turns *turns, struct hfd_convert_turn *turn) {
-        struct hfd_convert_turn **end = &turns->first;
+static void append_locked(struct hfd_convert_turns *turns, struct hfd_convert_turn *turn) {
+        turn->next = NULL;
+        turn->link = turns->end;
+        *turns->end = turn;
+        turns->end = &turn->next;
+}
+
+static void remove_locked(struct hfd_convert_turns *turns, struct hfd_convert_turn *turn) {
+        *turn->link = turn->next;
+        if (turn->next)
+                turn->next->link = turn->link;
+        else
+                turns->end = turn->link;
+        turn->link = NULL;
+}
+
+enum hfd_convert_enter hfd_convert_turns_enter(struct hfd_convert_turns *turns,
+                                               struct hfd_convert_turn *turn) {
+        enum hfd_convert_enter result = HFD_CONVERT_WAITS;
 
         pthread_mutex_lock(&turns->mu);
-        bool enters = has_room_locked(turns, turn->kind);
-        if (enters) {
+        if (turn->canceled) {
+                result = HFD_CONVERT_CANCELED;
+        } else if (has_room_locked(turns, turn->kind)) {
                 turns->n++;
                 turn->kind->n_watch_conversions++;
+                result = HFD_CONVERT_BEGINS;
         } else {
-                while (*end)
-                        end = &(*end)->next;
-                turn->next = NULL;
-                *end = turn;
+                append_locked(turns, turn);
         }
         pthread_mutex_unlock(&turns->mu);
-        return enters;
+        return result;
+}
+
+bool hfd_convert_turns_cancel(struct hfd_convert_turns *turns, struct hfd_convert_turn *turn) {
+        pthread_mutex_lock(&turns->mu);
+        bool waited = turn->link != NULL;
+        if (waited)
+                remove_locked(turns, turn);
+        turn->canceled = true;
+        pthread_mutex_unlock(&turns->mu);
+        return waited;
 }
 
 struct hfd_convert_turn *hfd_convert_turns_leave(struct hfd_convert_turns *turns,
                                                  struct hfd_custom_kind *kind) {
-        struct hfd_convert_turn **link = &turns->first;
-
         pthread_mutex_lock(&turns->mu);
         assert(turns->n > 0 && kind->n_watch_conversions > 0);
         turns->n--;
         kind->n_watch_conversions--;
-        while (*link && !has_room_locked(turns, (*link)->kind))
-                link = &(*link)->next;
-        struct hfd_convert_turn *turn = *link;
+        struct hfd_convert_turn *turn = turns->first;
+        while (turn && !has_room_locked(turns, turn->kind))
+                turn = turn->next;
         if (turn) {
-                *link = turn->next;
+                remove_locked(turns, turn);
                 turns->n++;
                 turn->kind->n_watch_conversions++;
         }

@@ -39,6 +39,8 @@ struct hfd_watch_conversion {
         bool ended, failed;
         bool wanted; /* somebody has found it not idle, and waits for sink.idle */
 
+        struct hfd_convert_turn turn; /* of the conversion, see convert.h */
+
         /* of the thread that runs the queue */
         struct hfd_watch_item batch[BATCH];
         struct hfd_object *objects[BATCH]; /* those of the batch that are not NULL; owned */
@@ -192,7 +194,7 @@ static void run(struct hfd_watch_conversion *c) {
                                                     .n = c->n_objects,
                                                     .deadline = HF_NSEC_NEVER,
                                                     .owner = c->owner,
-                                                    .waits = true,
+                                                    .turn = &c->turn,
                                                     .done = on_converted,
                                                     .ctx = c};
                 if (!hfd_convert_start(c->registry, &convert) || !deliver(c))
@@ -250,5 +252,8 @@ bool hfd_watch_conversion_end(struct hfd_watch_conversion *c) {
         c->ended = true;
         drop_items(c);
         pthread_mutex_unlock(&c->mu);
+        /* While an event is delivered, no conversion waits, and none begins any more. */
+        if (over)
+                hfd_convert_cancel(c->registry, &c->turn);
         return over;
 }
