@@ -39,8 +39,8 @@ struct hfd_request_context {
         struct hfd_credential *credential;
         /* Owned; the user after impersonation; NULL = nothing needs it (filters.c). */
         struct hfd_requester *requester;
-        /* Owned reference; the index that the response's headers about priority belong to; NULL =
-         * there are none. */
+        /* Owned reference to the index that has the response's headers about priority; NULL = no
+         * such headers. */
         struct hfd_flow_index *flow_index;
         char *selected_name;  /* owned; what a list or watch selects by name; NULL = nothing */
         bool is_admin;        /* the user, after impersonation, may do everything */

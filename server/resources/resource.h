@@ -80,7 +80,8 @@ struct hfd_conversion {
         /* What else differs: they bring an object from one form into the other. 0 or -ENOMEM. NULL
          * = nothing. */
         int (*from_stored)(struct hf__json *object), (*to_stored)(struct hf__json *object);
-        /* With those: members of spec and status that stand for each other, in managedFields. */
+        /* For from_stored and to_stored: the corresponding members of spec and status, to translate
+         * managedFields. */
         const struct hfd_renamed *spec_fields, *status_fields;
         size_t n_spec_fields, n_status_fields;
 };

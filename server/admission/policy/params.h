@@ -9,12 +9,12 @@ struct hf__strbuf;
 struct hfd_cacher;
 
 /* A policy is evaluated once for each of its params. A selector may select many objects, and each
- * evaluation has a budget of its own, so that there is a limit, which Kubernetes does not have. */
+ * evaluation has a budget of its own. So there is a limit, which Kubernetes does not have. */
 #define HFD_POLICY_PARAMS_MAX 100
 
 struct hfd_policy_params {
         size_t n;
-        struct hf__json **items; /* owned; NULL in it: params is null */
+        struct hf__json **items; /* owned; an item that is NULL stands for params = null */
 };
 
 /*

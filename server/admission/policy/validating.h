@@ -6,9 +6,9 @@
 #include "server/admission/policy/policy_index.h"
 
 /*
- * Asks all policies. Warnings and audit annotations go to notes. 0: nobody is against the request;
- * HF_E_FORBIDDEN: response is the refusal; or -ENOMEM. If the allowance of the case is spent, the
- * result means nothing.
+ * Evaluates all policies. Warnings and audit annotations go to the notes. 0: the request is
+ * allowed; HF_E_FORBIDDEN: response is the refusal; or -ENOMEM. If the allowance of the case is
+ * spent, the result means nothing.
  */
 int hfd_policies_validate(struct hfd_policy_case *c, const struct hfd_policy_index *index,
                           struct hfd_admission_notes *notes, struct hfd_response *response);

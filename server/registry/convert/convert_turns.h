@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Turns of watches in calling conversion webhooks. One event of a kind may concern hundreds of
- * watches, so they take turns instead of being refused: of each kind, and of all, only so many call
- * at a time, and the others wait in the order in which they came. A watch that waits has no room
- * (watch_conversion.h), and costs one entry here.
+ * The turns in which watches call conversion webhooks. One event may concern hundreds of watches of
+ * its kind. They are not refused, but take turns: the number of calls at a time is limited, for
+ * each kind and in total, and the other watches wait in the order in which they came. A watch that
+ * waits accepts no further events (watch_conversion.h), and costs one entry here.
  *
  * Lock: a mutex guards the counts and the list. Thread: any.
  */
@@ -17,7 +17,7 @@ struct hfd_custom_kind;
 #define HFD_CONVERT_TURNS_OF_KIND 16
 #define HFD_CONVERT_TURNS         64
 
-/* A member of the caller's struct, which lives while it waits. */
+/* A member of the caller's struct, which must live while the turn waits. */
 struct hfd_convert_turn {
         struct hfd_custom_kind *kind; /* set by the caller, who has a reference */
         struct hfd_convert_turn *next;
@@ -25,7 +25,7 @@ struct hfd_convert_turn {
 
 struct hfd_convert_turns {
         pthread_mutex_t mu;
-        /* guarded by mu, as is the number of each kind */
+        /* calls under way; guarded by mu, like the number of each kind */
         size_t n;
         struct hfd_convert_turn *first; /* those that wait */
 };

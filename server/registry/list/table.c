@@ -359,7 +359,7 @@ static void put_columns(struct hf__strbuf *s, const struct hfd_resource *resourc
         hf__strbuf_putc(s, ']');
 }
 
-/* json is the parsed form of object; object NULL = it is nothing that is stored. */
+/* json is the parsed form of object; object NULL = json is not stored, like a Scale. */
 static void put_row(struct hf__strbuf *s, const struct hfd_request *request,
                     const struct hfd_object *object, const struct hf__json *json, int64_t now_s) {
         size_t n;

@@ -337,7 +337,7 @@ void hfd_custom_kind_update(struct hfd_custom_kind *kind, const struct hf__json 
         kind->bytes = bytes;
         pthread_mutex_unlock(&kind->mu);
         hf__buf_unref(old);
-        /* In this order: who reads the new revision finds the new mark. */
+        /* In this order, so that a thread that reads the new revision also sees the new mark. */
         atomic_store(&kind->terminating, is_terminating(definition));
         atomic_store(&kind->revision, revision);
 }
