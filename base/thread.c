@@ -38,9 +38,9 @@
 #endif
 
 /*
- * What a thread was started with, and what it leaves. It lies above the stack in the same mapping,
- * so a thread that is never joined, because it is stuck, holds no memory of the heap. Its result
- * for pthread_join is this struct; hf__thread_join unmaps it.
+ * The arguments of a thread, and its result. It lies above the stack in the same mapping, so a
+ * thread that is never joined, because it is stuck, holds no memory of the heap. Its result for
+ * pthread_join is this struct; hf__thread_join unmaps it.
  */
 struct started {
         void *(*fn)(void *ctx);

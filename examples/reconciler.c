@@ -23,7 +23,7 @@ static const struct hf_resource configmaps = {"", "v1", "configmaps"};
 static struct hf_informer *informer;
 static const char *identity;
 
-/* What one term has. */
+/* The state of one term. */
 struct copies {
         struct hf_recorder *recorder;
 };

@@ -153,7 +153,7 @@ static int make_outbound(struct hfd_server *server, struct hf_status *reterr_sta
 
 /* ---- the API ---- */
 
-/* Who is told of changes in the cacher. */
+/* The observers of changes in the cacher. */
 enum {
         OBSERVER_AUTHORIZER = 1,
         OBSERVER_ACCOUNTS = 2,

@@ -129,7 +129,8 @@ struct hfd_server {
          * only once the boot is done. The boot also writes kubeconfig_peers. ---- */
         struct hfd_pki pki;
         char *server_cert_pem, *server_key_pem, *client_ca_pem; /* owned */
-        struct hfd_peer_list kubeconfig_peers; /* those in the kubeconfig that was written last */
+        /* The peers in the kubeconfig that was written last. */
+        struct hfd_peer_list kubeconfig_peers;
 
         /* ---- shared: any thread ---- */
         struct hfd_lifecycle lifecycle;

@@ -220,7 +220,7 @@ static void put_scientific(struct format *f, char *text) {
                 hf__strbuf_puts(&f->out, digits[*exponent - '0']);
 }
 
-/* What %f and %e take: a double, or the text of one that is not a number. */
+/* Reads the argument of %f or %e: a double, or the text of NaN or an infinity. */
 static bool take_double(struct hf__cel_value value, double *ret_value) {
         static const struct {
                 const char *text;

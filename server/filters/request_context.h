@@ -31,7 +31,7 @@ struct hfd_request_context {
         struct hfd_http_request *request;              /* borrowed: the request owns this */
         struct hfd_request_info info;                  /* its strings are in text */
         struct hfd_request_labels labels;              /* for the metrics */
-        struct hfd_inflight_place place;               /* what it occupies; inflight.h */
+        struct hfd_inflight_place place;               /* the place that it occupies; inflight.h */
         struct hfd_auth *auth;                         /* borrowed */
         struct hfd_authorizer *authorizer;             /* borrowed; NULL = only fixed rules */
         struct hfd_service_accounts *service_accounts; /* borrowed; NULL = none have tokens */

@@ -42,7 +42,7 @@ struct hfd_list_body;
 
 struct hfd_request {
         enum hfd_verb verb;
-        const struct hfd_resource *resource; /* whoever fills the request has a reference */
+        const struct hfd_resource *resource; /* the creator of the request holds a reference */
         /* For a subresource whose bodies are of another kind (hfd_resource_of_part), which is
          * `resource`: the resource of the object. */
         const struct hfd_resource *part_of;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Encodes and decodes reviews. Invariant: what a webhook sends has been checked for its type before
- * anything reads it: the members of an answer have the types that their names say.
- */
+/* Encodes and decodes reviews. Invariant: the type of each member of a webhook's response is
+ * checked before the member is used. */
 #include "server/admission/webhooks/admission_review.h"
 
 #include <errno.h>

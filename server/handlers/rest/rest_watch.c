@@ -79,7 +79,7 @@ struct stream {
         /* A reference; NULL = the objects need no webhook. */
         struct hfd_watch_conversion *conversion;
         struct initial *initial;          /* owned; NULL = all were sent, or there are none */
-        struct hfd_unsent_watch unsent;   /* what is charged for it */
+        struct hfd_unsent_watch unsent;   /* the bytes that are charged for the watch */
         struct hfd_watch_right right;     /* tracked while rest is in use */
         struct hfd_account_watch account; /* likewise; for a user by token */
         atomic_int n_users;               /* of rest */

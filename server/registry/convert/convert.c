@@ -31,10 +31,10 @@
 #include "server/resources/forms/conversion.h"
 #include "server/resources/meta.h"
 
-/* The most that one call sends. */
+/* The limits of one request to the webhook. */
 #define BATCH_OBJECTS 500
 #define BATCH_BYTES   ((size_t)2 << 20)
-/* The most that it may answer. */
+/* The limit of its response. */
 #define ANSWER_BYTES ((size_t)16 << 20)
 
 struct job {
@@ -94,7 +94,7 @@ static void end_no_memory(struct job *job) {
         end_job(job, &response);
 }
 
-/* 500; why: what follows the kind. */
+/* Ends the job with a 500. why: the rest of the message, after the kind. */
 static void end_failed(struct job *job, const char *why) {
         const struct hfd_resource *row = job->sources[job->at]->resource;
         struct hfd_response response = {0};

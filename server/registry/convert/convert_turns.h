@@ -27,7 +27,7 @@ struct hfd_convert_turns {
         pthread_mutex_t mu;
         /* calls under way; guarded by mu, like the number of each kind */
         size_t n;
-        struct hfd_convert_turn *first; /* those that wait */
+        struct hfd_convert_turn *first; /* the turns that wait, the oldest first */
 };
 
 int hfd_convert_turns_init(struct hfd_convert_turns *turns); /* 0 or -errno */

@@ -34,7 +34,7 @@ struct hfd_watch_conversion {
         pthread_mutex_t mu;
         /* guarded by mu */
         struct hfd_watch_item *items; /* owned, with references */
-        size_t n, at, space;          /* at: the first that is in no batch */
+        size_t n, at, space;          /* at: the first item that is not in a batch yet */
         enum state state;
         bool ended, failed;
         bool wanted; /* hfd_watch_conversion_is_idle has returned false, so sink.idle is due */

@@ -73,7 +73,7 @@ struct hfd_write {
         /* owned; the version that this attempt is based on; NULL = there is no such object */
         struct hfd_object *current;
         bool fresh; /* current came from the store; false: from the cacher */
-        /* Of a kind that a webhook converts (convert.c). */
+        /* Only for a kind that a webhook converts (convert.c). */
         struct hfd_object *converted; /* owned; current in the version of the request */
         struct hfd_object *to_store;  /* owned; `stored`, while it is converted */
         struct hfd_object *to_show;   /* owned; the object of the response, likewise */

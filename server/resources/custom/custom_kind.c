@@ -264,7 +264,8 @@ static int make_versions(struct hfd_custom_kind *kind, const struct hfd_resource
         return r == 0 && !kind->storage ? HF_E_INVALID : r;
 }
 
-/* What objects in memory depend on: their bytes, and what selectors can read of them. */
+/* Hashes the parts of the definition that objects in memory depend on: their bytes, and the fields
+ * that selectors can read. */
 static int hash_form(struct hfd_custom_kind *kind) {
         const struct hfd_custom_version *stored = kind->storage;
         struct hf__strbuf s = {0};
