@@ -236,9 +236,9 @@ static void put_quota(struct hf__strbuf *s, const struct hf__json *object, bool 
  *      @dangling           whether the level of a FlowSchema is missing
  *      @labels:<path>      labels
  *      @quota:<part>       what a quota uses of its "limits", or of all others ("requests")
- *      @certificate        what became of a certificate request: "Approved,Issued"
+ *      @certificate        the state of a certificate request: "Approved,Issued"
  *      @duration:<path>    a number of seconds as a duration; "<none>" if there is none
- *      @params:<what>      of an admission policy the "kind" of its params, of a binding the "ref"
+ *      @params:<what>      "kind": the kind of params of a policy; "ref": the params of a binding
  *      @role               the role of a binding
  *      @service            the service of an APIService
  *      @subjects:<kind>    the subjects of a binding
