@@ -173,7 +173,8 @@ static size_t find_excess_depth(const char *data, size_t n) {
         return n;
 }
 
-/* The careful checks: the offset of the first thing that cJSON must not get; n = there is none. */
+/* The careful checks. Returns the offset of the first character that cJSON must not get; n = the
+ * text has none. */
 static size_t find_bad(const char *data, size_t n) {
         if (n >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0)
                 return 0; /* cJSON would skip the byte order mark */

@@ -2,9 +2,9 @@
 /*
  * Keeps the small blocks of freed JSON values. json_blocks.h says for whom.
  *
- * A block comes from malloc, and its size is malloc's. So it can be freed anywhere, and nothing but
- * the lists below tells a block that was kept from a new one. Each list has blocks of one size, and
- * a block is linked through its own first bytes.
+ * A block comes from malloc, and its size is malloc's. So any thread may free it with free(), and a
+ * block has no header that says where it came from. Each list has blocks of one size, and a block
+ * is linked through its own first bytes.
  *
  * Invariant: a list has at most KEPT_MAX blocks, so that a large value leaves no more than a small
  * one.
@@ -36,7 +36,7 @@ struct kept {
         unsigned n;
 };
 
-/* One variable, so that a function finds it once. */
+/* One struct, so that each function looks up the thread's storage only once. */
 static _Thread_local struct {
         bool is_active; /* between begin and end */
         struct kept lists[N_SIZES];

@@ -4,8 +4,8 @@
  * Small blocks of memory that JSON values leave when they are freed, kept by a thread for the next
  * values. For threads that parse a value, use it and free it, request after request.
  *
- * A value consists of a block for each node and each text, which are more than the C library keeps
- * for a thread without locks and searches. What a thread keeps here is at most 28 KiB.
+ * A value consists of one block for each node and each text. The C library keeps fewer free blocks
+ * for a thread, and takes further ones under a lock. What a thread keeps here is at most 28 KiB.
  */
 
 /*

@@ -25,8 +25,8 @@ static inline size_t hf__json_key_length(const char *path) {
 /* The member whose key is the n bytes at key. NULL: there is none, or `object` is another type. */
 cJSON *hf__json_find_member(const cJSON *object, const char *key, size_t n);
 
-/* Whether c is of a type. Inline and without a call of cJSON, because a write asks this a thousand
- * times. */
+/* Whether c is of a type. Inline and without a call of cJSON, because a write does this check a
+ * thousand times. */
 static inline bool hf__json_item_is(const cJSON *c, int type) {
         return c && (c->type & 0xff) == type;
 }

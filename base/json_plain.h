@@ -6,7 +6,7 @@
 
 /*
  * Whether the text has no escape, no character that is not allowed where it is, is nested at most
- * depth_max deep, and has only whole numbers that a double holds exactly. Most texts are
- * plain. It may still not be JSON: true means that what cJSON accepts of it, it reads correctly.
+ * depth_max deep, and has only whole numbers that a double holds exactly. Most texts are plain. A
+ * plain text may still be invalid JSON; but if cJSON accepts it, cJSON reads it correctly.
  */
 bool hf__json_is_plain(const char *data, size_t n, size_t depth_max);

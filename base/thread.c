@@ -24,7 +24,8 @@
 #define DEFAULT_STACK ((size_t)256 * 1024)
 #define MIN_STACK     ((size_t)64 * 1024)
 
-/* What the thread sanitizer keeps on each stack; it cannot enlarge one that it is given. */
+/* The thread sanitizer needs so much of each stack. It enlarges its own stacks, but not one that a
+ * program has made. */
 #if defined(__SANITIZE_THREAD__)
 #define SANITIZER_STACK ((size_t)2 << 20)
 #elif defined(__has_feature)
@@ -36,9 +37,11 @@
 #define SANITIZER_STACK ((size_t)0)
 #endif
 
-/* What a thread was started with, and what it leaves. It lies above the stack in the same mapping,
- * so a thread that is never joined, because it is stuck, has nothing of the heap. Its result for
- * pthread_join is this struct; hf__thread_join unmaps it. */
+/*
+ * The arguments of a thread, and its result. It lies above the stack in the same mapping, so a
+ * thread that is never joined, because it is stuck, holds no memory of the heap. Its result for
+ * pthread_join is this struct; hf__thread_join unmaps it.
+ */
 struct started {
         void *(*fn)(void *ctx);
         void *ctx, *result;

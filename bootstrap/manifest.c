@@ -129,7 +129,7 @@ static int fill_step(const struct place *place, struct hf__json *object, struct 
         const char *ns = hf__json_string(object, "metadata.namespace");
         const struct hf__kind *kind = step->kind;
         struct hf__strbuf text = {.max = MAX_JSON};
-        char where[160]; /* what fits into messages about the step */
+        char where[160]; /* the step's place for messages; cut if long */
 
         assert(kind);
         hf__content_strip(object);

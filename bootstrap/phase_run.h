@@ -17,7 +17,7 @@ struct hf__phase_run {
 
         /* the phase was complete in this term, and then its ledger was deleted */
         bool is_restoring;
-        /* what was read may have been outdated, so that only consistent reads follow */
+        /* the last read may have been outdated, so only consistent reads follow */
         bool needs_consistent_read;
 
         /* the known state; discarded after a failure */

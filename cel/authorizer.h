@@ -12,7 +12,8 @@
 struct hf__cel_run;
 struct hf__cel_authorizer;
 
-/* What is asked; the texts are borrowed, end with a NUL, and are "" where they do not apply. */
+/* The right that an expression asks about. The texts are borrowed, end with a NUL, and are "" where
+ * they do not apply. */
 struct hf__cel_right {
         const char *verb;
         const char *path; /* NULL: the right to a resource */
@@ -36,9 +37,12 @@ struct hf__cel_authorizer {
         const void *data; /* of decide */
 };
 
-/* A value of `authorizer`, and one of `authorizer.requestResource`, which begins with the group,
- * the resource, the subresource, the namespace and the name of `right`. An error: the run has
- * failed, or memory is exhausted. The arena and the authorizer live as long as the values. */
+/*
+ * The first makes a value of `authorizer`. The second makes one of `authorizer.requestResource`,
+ * which begins with the group, the resource, the subresource, the namespace and the name of
+ * `right`. An error: the run has failed, or memory is exhausted. The arena and the authorizer live
+ * as long as the values.
+ */
 struct hf__arena;
 struct hf__cel_value hf__cel_authorizer_value(struct hf__arena *arena,
                                               const struct hf__cel_authorizer *authorizer);

@@ -118,8 +118,8 @@ static void check_name(struct checker *c, struct hf__cel_node *node) {
         }
 }
 
-/* Writes the name of a chain of fields, "a.b.c", with a NUL. 0: it is none, or it begins with a
- * local variable, or it is too long. */
+/* Writes the name of a chain of fields, "a.b.c", with a NUL. 0: the node is not such a chain, or
+ * the chain begins with a local variable or is too long. */
 static size_t chain_name(const struct checker *c, const struct hf__cel_node *node, char *out) {
         const struct hf__cel_name *name;
         size_t n = 0;

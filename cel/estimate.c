@@ -246,7 +246,8 @@ static void enter(struct estimator *e, const struct hf__cel_node *node,
         }
 }
 
-/* What a macro costs besides its range: once, and in each round besides its test and result. */
+/* The costs of a macro, without those of its range: once, and in each round without its test and
+ * result. */
 static void loop_costs(enum hf__cel_fold fold, uint64_t *ret_once, uint64_t *ret_round) {
         static const struct {
                 uint64_t once;

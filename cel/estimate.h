@@ -23,7 +23,7 @@ enum hf__cel_path_state {
         HF__CEL_PATH_AT,
 };
 
-/* Where in the declared types a value comes from. */
+/* The path in the declared types from which a value comes. */
 struct hf__cel_path {
         enum hf__cel_path_state state;
         const struct hf__cel_type *type; /* AT */

@@ -58,7 +58,7 @@ static uint64_t second_text(const struct hf__cel_overload *o, const struct hf__c
         return o->n_args > 1 ? text_cost(size_of(&args[1]), 1) : 1;
 }
 
-/* A text that a pattern of 128 bytes is searched in. */
+/* Assumes that the text is matched with a pattern of 128 bytes. */
 static uint64_t validate(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
                          struct hf__cel_estimate *result) {
         return hf__cel_cost_product(text_cost(size_of(&args[1]), 1), 128 / 4);
@@ -259,7 +259,7 @@ static uint64_t sets(const struct hf__cel_overload *o, const struct hf__cel_esti
         return hf__cel_cost_sum(1, hf__cel_cost_product(product, twice ? 2 : 1));
 }
 
-/* Two checks of a right in one expression are allowed, not three. */
+/* The cost of a check is such that the limit of an expression allows two checks, but not three. */
 static uint64_t authorization(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
                               struct hf__cel_estimate *result) {
         return HF__CEL_AUTHORIZATION_COST;

@@ -145,7 +145,7 @@ static size_t without_repeated(struct hf__cel_run *run, const struct hf__cel_ent
         return n_kept;
 }
 
-/* What sorting the keys takes, in steps. */
+/* The number of steps that sorting the keys takes. */
 static uint64_t sorting_work(const struct hf__cel_entry *entries, size_t n) {
         uint64_t bytes = 0;
         uint64_t rounds = 1;
@@ -205,7 +205,8 @@ static struct hf__cel_value by_key(struct hf__cel_run *run, const struct hf__cel
         struct hf__cel_entry *entries = hf__cel_alloc(run, list->n * sizeof *entries);
         const struct hf__cel_map *map;
 
-        /* Of equal keys the last entry counts, so they are written backwards. */
+        /* If several entries have the same key, the last one counts, so the entries are stored in
+         * reverse order. */
         for (size_t i = 0; entries && i < list->n; i++) {
                 struct hf__cel_entry *entry = &entries[list->n - 1 - i];
 

@@ -17,7 +17,7 @@ struct hf__cel_run {
         struct hf__arena *arena;
         const struct hf__cel_value *inputs; /* of the declared variables */
         struct hf__cel_value *locals;       /* of macros */
-        /* What Kubernetes calls cost: about one for each step. */
+        /* The cost as Kubernetes counts it: about one for each step. */
         uint64_t cost;
         uint64_t cost_limit;
         /* Steps of work inside of single operations, for example elements that == compares. */

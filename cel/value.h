@@ -30,8 +30,8 @@ struct hf__cel_value {
 
 struct hf__cel_run;
 
-/* What belongs to the caller may have errors as elements and values: what reads one ends with
- * it. */
+/* A list or map of the caller may contain errors. An expression that reads one of them ends with
+ * that error. */
 struct hf__cel_list {
         size_t n;
         /* NULL: `at` makes each element. It must be pure: several evaluations may call it at

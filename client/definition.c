@@ -2,7 +2,7 @@
 /*
  * Writes a CustomResourceDefinition and waits until its kind is served.
  *
- * Invariant: waits for the server's answers only, with a growing pause, and ends with the token.
+ * Invariant: every request and every pause between two requests ends when the token fires.
  */
 #include <holdfast/definition.h>
 
@@ -28,7 +28,7 @@ struct wait {
         struct hf_status *reterr_status;
 };
 
-/* The kind in the version that is stored. false: the text is no definition. */
+/* The kind of the definition, in its storage version. false: the object is not a definition. */
 static bool read_kind(const struct hf__json *definition, struct hf_resource *ret_kind) {
         const struct hf__json *m = hf__json_first(hf__json_path(definition, "spec.versions"));
 
@@ -77,7 +77,7 @@ static int check(const struct wait *wait) {
         size_t n = 0;
 
         int r = hf_client_do(wait->client, &read, wait->token, &text, &n, wait->reterr_status);
-        if (r != 0) /* deleted: nothing to wait for */
+        if (r != 0) /* it was deleted, so no wait can succeed */
                 return r == HF_E_NOT_FOUND ? HF_E_CONFLICT : r;
         r = hf__json_parse(text, n, &definition, NULL);
         if (r == 0)

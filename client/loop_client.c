@@ -35,7 +35,7 @@ struct loop_client {
         struct op *ops;
         struct op *canceled; /* the operations that loop_free has canceled */
         size_t n_inner;      /* operations that the inner client has not ended */
-        bool closing;        /* no further operation is started */
+        bool closing;        /* no operation may be started any more */
 };
 
 struct op {

@@ -2,8 +2,8 @@
 /*
  * Writes and deletes objects of a controller.
  *
- * Invariant: a write of an existing object names the uid that was read, so it changes that
- * incarnation, whose controller was compared, or nothing.
+ * Invariant: a write of an existing object names the uid that was read. So it changes the very
+ * object whose controller was compared, or it changes nothing.
  */
 #include <holdfast/owned.h>
 
@@ -32,7 +32,7 @@ struct owned {
         struct hf_status *status;
 };
 
-/* What is there under the name. */
+/* The object that exists under the name. */
 struct found {
         struct hf__json *object; /* NULL: nothing */
         bool is_ours;
@@ -161,7 +161,8 @@ static int attempt(const struct owned *owned, enum hf_upsert_result *ret_result,
         return r;
 }
 
-/* Passes on the status of a failure: one that was overcome leaves none. */
+/* Copies the status to the caller if the operation failed. A failure that a retry has overcome
+ * leaves no status. */
 static int report(int r, const struct owned *owned, const struct hf_status *status,
                   struct hf_status *reterr_status) {
         if (r == 0 || !reterr_status)

@@ -165,7 +165,7 @@ static int put_finalizer(struct notice *notice, bool present) {
         return r;
 }
 
-/* The last thing that is done for a Notice. */
+/* Archives the text of a deleted Notice, and then removes the finalizer. */
 static int archive(struct notice *notice) {
         char *body = configmap("archive", "archive", notice->name, notice->text);
         const struct hf_request request = request_for(notice, configmaps, "archive", body);
@@ -186,7 +186,7 @@ static int do_copies(struct notice *notice) {
 
         for (int i = 0; i < COPIES_MAX && r == 0; i++)
                 r = do_copy(notice, i);
-        if (r != 0 && r != HF_E_EXISTS) /* the key comes again */
+        if (r != 0 && r != HF_E_EXISTS) /* the reconciler retries the key */
                 return r;
         if (r == HF_E_EXISTS)
                 hf_recorder_event(notice->recorder, notice->object, notice->n, HF_RECORDER_WARNING,
@@ -252,7 +252,8 @@ static int run(struct hf_term *term, void *ctx) {
         struct hf_recorder *recorder = NULL;
         char text[sizeof definition];
 
-        for (size_t i = 0; i < sizeof text; i++) /* readable C, JSON on the wire */
+        /* The text above has ' for ", to be readable in C. */
+        for (size_t i = 0; i < sizeof text; i++)
                 text[i] = (char)(definition[i] == '\'' ? '"' : definition[i]);
         int r = hf_definition_establish(hf_term_client(term), text, strlen(text),
                                         hf_term_drain(term), &status);
@@ -316,7 +317,7 @@ static int lead(const struct hf_host *host, struct hf_client *client, const sigs
                 (void)sigwait(mask, &number);
                 r = hf_electors_stop(electors, status);
         }
-        if (r != HF_E_STUCK) /* a controller that is stuck still uses them */
+        if (r != HF_E_STUCK) /* a stuck controller still uses them */
                 hf_electors_free(electors);
         return r;
 }

@@ -23,7 +23,7 @@ static const struct hf_resource configmaps = {"", "v1", "configmaps"};
 static struct hf_informer *informer;
 static const char *identity;
 
-/* What one term has. */
+/* The state of one term. */
 struct copies {
         struct hf_recorder *recorder;
 };
@@ -37,8 +37,8 @@ static struct hf_request request_for(const char *ns, const char *name, const cha
                                    .n_body = body ? strlen(body) : 0};
 }
 
-/* Deletes the copy of what has lost its label. If the original itself is gone, the garbage
- * collector deletes the copy, by its owner reference. */
+/* Deletes the copy of an original that is gone or has lost its label. If the original itself is
+ * gone, the garbage collector deletes the copy, by its owner reference. */
 static int delete_copy(struct hf_term *term, const char *ns, const char *name,
                        const char *copy_name) {
         struct hf_request read = request_for(ns, name, NULL);
@@ -75,7 +75,7 @@ static int write_copy(struct copies *copies, struct hf_term *term, const char *n
         else if (r == 0 && result != HF_UPSERT_UNCHANGED)
                 hf_recorder_event(copies->recorder, original, n, HF_RECORDER_NORMAL, "Copied",
                                   "%s is up to date", copy_name);
-        /* Another object of that name: nothing to try again before the original changes. */
+        /* If another object has that name, a retry makes no sense before the original changes. */
         return r == HF_E_EXISTS ? 0 : r;
 }
 

@@ -59,7 +59,7 @@ struct hf_shards {
         struct runner *runners; /* owned */
 
         pthread_mutex_t mu;
-        struct hf__shards_core core; /* what was seen is guarded by mu */
+        struct hf__shards_core core; /* its observations are guarded by mu */
 };
 
 static const struct hf_resource leases = {"coordination.k8s.io", "v1", "leases"};
@@ -169,7 +169,7 @@ static int apply_decision(struct hf_shards *shards, unsigned i) {
                 shard->contends = decided->contends;
         if (r == 0 && decided->hand_over_to[0])
                 r = hf_elector_hand_over(shard->elector, decided->hand_over_to);
-        /* What was seen may be older than the end of our term. */
+        /* The observation may be older than the end of our term. */
         return r == HF_E_NOT_LEADER ? 0 : r;
 }
 

@@ -31,7 +31,7 @@
 struct hf__shards_member {
         uint64_t key; /* hf__shards_key of its identity */
         char identity[HF_IDENTITY_MAX + 1];
-        int64_t renew_us; /* what the record says; only compared for equality */
+        int64_t renew_us; /* the renewTime in the record; only compared for equality */
         hf_nsec seen_at;  /* boot time at which the record last changed */
         bool held;        /* the Lease was not released */
         bool live;        /* rule 1 */

@@ -139,7 +139,7 @@ static int make_auth(struct hfd_server *server, struct hf_status *reterr_status)
                       : 0;
 }
 
-/* What calls others: webhooks. Nothing is loaded before the first call. */
+/* Makes the client for calls of webhooks. Its library is loaded at the first call. */
 static int make_outbound(struct hfd_server *server, struct hf_status *reterr_status) {
         int r = hfd_outbound_new(&server->host, NULL, &server->outbound);
 
@@ -153,7 +153,7 @@ static int make_outbound(struct hfd_server *server, struct hf_status *reterr_sta
 
 /* ---- the API ---- */
 
-/* Who is told of changes in the cacher. */
+/* The observers of changes in the cacher. */
 enum {
         OBSERVER_AUTHORIZER = 1,
         OBSERVER_ACCOUNTS = 2,
@@ -212,7 +212,8 @@ static int make_service_accounts(struct hfd_server *server, struct hf_status *re
         return note_mistake(server, hfd_certificates_read_account_keys(server, reterr_status));
 }
 
-/* The tokens of --oidc-issuer-url, which are asked after those of service accounts. */
+/* Makes the authenticator of --oidc-issuer-url. It is asked after the one for tokens of service
+ * accounts. */
 static int make_oidc(struct hfd_server *server, struct hf_status *reterr_status) {
         const struct hfd_config *config = server->config;
         const struct hfd_flag_pem file = {.flag = "oidc-ca-file",
@@ -472,8 +473,8 @@ int hfd_assembly_make(struct hfd_server *server, struct hf_status *reterr_status
 }
 
 void hfd_assembly_free(struct hfd_server *server) {
-        /* Ends requests that wait for a store or a webhook which does not respond. Otherwise the
-         * objects that wait for these requests could not be freed. */
+        /* Ends the requests that wait for an unresponsive store or webhook. Otherwise the objects
+         * that wait for these requests could not be freed. */
         if (server->store)
                 server->store->ops->stop(server->store);
         hfd_outbound_stop(server->outbound);

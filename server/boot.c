@@ -154,8 +154,8 @@ static int refuse_incomplete_copy(struct hfd_server *server, struct hf_status *r
         return r;
 }
 
-/* Until the kinds of all stored definitions are served: their clients and the informers of the
- * controllers find them from the beginning. */
+/* Waits until the kinds of all stored definitions are served, so that clients and the informers of
+ * the controllers find them from the start. */
 static int wait_for_kinds(struct hfd_server *server, struct hf_status *reterr_status) {
         hf_nsec until = hfd_server_now(server) + STORE_TIMEOUT;
 

@@ -86,7 +86,7 @@ static size_t list_api_versions(struct hfd_api_version versions[HFD_KINDS_MAX]) 
         return n;
 }
 
-/* For the controller of policies. ctx is the table of custom resources. */
+/* The type check for the controller of policies. ctx is the table of custom resources. */
 static int check_policy(void *ctx, const struct hf__json *policy, struct hf__json **ret_checking) {
         return hfd_policy_type_check(policy, ctx, ret_checking);
 }

@@ -93,10 +93,11 @@ struct hfd_server {
         struct hfd_runfile *data_lock; /* one process per data directory */
         struct hfd_runfile *runfile; /* one process per instance; records what this process leads */
         struct hfd_store *store;
-        struct hfd_outbound *outbound;         /* calls of webhooks and of the issuer of tokens */
-        struct hfd_service_resolver *services; /* where webhooks that are services are */
+        struct hfd_outbound *outbound; /* calls of webhooks and of the issuer of tokens */
+        /* The addresses of webhooks that are given as services. */
+        struct hfd_service_resolver *services;
         struct hfd_auth *auth;
-        struct hfd_oidc *oidc; /* tokens of an issuer; NULL = none is accepted */
+        struct hfd_oidc *oidc; /* authenticates tokens of an issuer; NULL = there is no issuer */
         struct hfd_authorizer *authorizer;
         struct hfd_flow_control *flow;
         struct hfd_custom_table *custom_table; /* the custom resources */
@@ -105,7 +106,7 @@ struct hfd_server {
         struct hfd_service_accounts *service_accounts;
         struct hfd_openid openid; /* the handler of the documents about tokens */
         struct hfd_registry *registry;
-        struct hfd_admission_chain admission; /* who is asked about writes */
+        struct hfd_admission_chain admission; /* the admission plug-ins */
         struct hfd_admission_feed *admission_feed;
         struct hfd_c_plugin *c_plugins[HFD_C_PLUGINS_MAX]; /* of --admission-plugin */
         struct hfd_webhooks *mutating_webhooks, *validating_webhooks;
@@ -128,7 +129,8 @@ struct hfd_server {
          * only once the boot is done. The boot also writes kubeconfig_peers. ---- */
         struct hfd_pki pki;
         char *server_cert_pem, *server_key_pem, *client_ca_pem; /* owned */
-        struct hfd_peer_list kubeconfig_peers; /* those in the kubeconfig that was written last */
+        /* The peers in the kubeconfig that was written last. */
+        struct hfd_peer_list kubeconfig_peers;
 
         /* ---- shared: any thread ---- */
         struct hfd_lifecycle lifecycle;

@@ -2,10 +2,10 @@
 /*
  * The second and later tries of a request to a host name that has several addresses.
  *
- * The kernel may accept a connection for a server that is being stopped, and that is gone before
- * the TLS handshake. Nothing was sent then, so the request begins again. This time it refuses the
- * sockets that curl opens for the address that failed. When all addresses have been refused, the
- * request ends with the error of its first connection.
+ * The kernel may accept a connection for a server that is being stopped and exits before the TLS
+ * handshake. Nothing was sent then, so the request begins again. This time it refuses the sockets
+ * that curl opens for the address that failed. When all addresses have been refused, the request
+ * ends with the error of its first connection.
  *
  * Invariant: a request begins again only if nothing of it was sent.
  */

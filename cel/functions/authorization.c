@@ -229,8 +229,8 @@ static struct hf__cel_value name(struct hf__cel_run *run, const struct hf__cel_v
         return made(run, check);
 }
 
-/* A selector narrows what is asked about. The authorizers that there are do not look at it, as
- * Kubernetes' RBAC does not. */
+/* A selector narrows the set of objects that the check is about. The server's authorizers ignore
+ * it, as Kubernetes' RBAC does. */
 static struct hf__cel_value selector(struct hf__cel_run *run, const struct hf__cel_value *args,
                                      unsigned n) {
         return args[0];

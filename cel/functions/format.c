@@ -23,13 +23,14 @@
 
 #define PRECISION_DEFAULT 6
 #define PRECISION_MAX     1000
-#define NUMBER_MAX        (PRECISION_MAX + 350) /* digits of the largest double and the rest */
-#define DEPTH_MAX         100
+/* Bytes: the digits of the largest double, its sign, point and exponent. */
+#define NUMBER_MAX (PRECISION_MAX + 350)
+#define DEPTH_MAX  100
 
 struct format {
         struct hf__cel_run *run;
         struct hf__strbuf out;
-        struct hf__cel_value error; /* null: there is none */
+        struct hf__cel_value error; /* null = no error so far */
 };
 
 static void fail(struct format *f, const char *message, const char *detail) {
@@ -219,7 +220,7 @@ static void put_scientific(struct format *f, char *text) {
                 hf__strbuf_puts(&f->out, digits[*exponent - '0']);
 }
 
-/* What %f and %e take: a double, or the text of one that is not a number. */
+/* Reads the argument of %f or %e: a double, or the text of NaN or an infinity. */
 static bool take_double(struct hf__cel_value value, double *ret_value) {
         static const struct {
                 const char *text;

@@ -36,7 +36,8 @@ static const char *take_number(const char *at, const char *end, bool zeros, uint
         return at;
 }
 
-/* Whether the text is a list of identifiers; numbers: those of digits have no leading zeros. */
+/* Whether the text is a list of identifiers. numbers: an identifier of digits alone must not have
+ * leading zeros. */
 static bool is_list(const char *at, const char *end, bool numbers) {
         for (;;) {
                 const char *start = at;
@@ -114,7 +115,7 @@ static int compare_identifiers(const char *a, size_t n_a, const char *b, size_t 
         return r != 0 ? r : (n_a > n_b) - (n_a < n_b);
 }
 
-/* A version without a list comes after those with one. */
+/* A version without a pre-release list is newer than those with one. */
 static int compare_lists(const struct version *a, const struct version *b) {
         size_t i = 0;
         size_t k = 0;
@@ -187,7 +188,7 @@ static struct hf__cel_value patch_number(struct hf__cel_run *run, const struct h
         return hf__cel_int((int64_t)version_of(args[0])->numbers[2]);
 }
 
-/* The lists may be as long as the texts, so that the comparison counts them. */
+/* The lists may be as long as the texts, so the comparison is charged for their length. */
 static bool order(struct hf__cel_run *run, const struct hf__cel_value *args, int *ret_order) {
         const struct version *a = version_of(args[0]);
         const struct version *b = version_of(args[1]);

@@ -128,7 +128,7 @@ static bool step(struct search *s, uint32_t c, bool at_end, size_t at, size_t af
                 if (instruction->kind == HF__CEL_DO_MATCH) {
                         *ret_start = way.start;
                         *ret_end = at;
-                        return true; /* what is preferred less does not count */
+                        return true; /* alternatives with less preference are ignored */
                 }
                 if (!at_end && hf__cel_set_has(instruction->set, c))
                         add(s, &s->next, way.at + 1, way.start, after);

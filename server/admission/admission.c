@@ -2,9 +2,10 @@
 /*
  * Runs the phases of an admission.
  *
- * Invariants: of one admission at most one plug-in runs at a time, in the order of the chain. After
- * a call of a plug-in, or of done, the chain does not touch the admission: another thread may have
- * it. So the walk goes on in hfd_admission_next, and its depth is at most that of two rounds.
+ * Invariants: for one admission, the plug-ins run one at a time, in the order of the chain. After
+ * the chain has called a plug-in or done, it does not touch the admission, because another thread
+ * may own it by then. So the walk goes on in hfd_admission_next, and its depth is at most that of
+ * two rounds.
  */
 #include "server/admission/admission.h"
 

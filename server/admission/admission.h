@@ -17,12 +17,11 @@
  * change, but both phases see it.
  *
  * A plug-in never blocks: it answers at once, or later from any thread (hfd_admission_next,
- * hfd_admission_refuse). Meanwhile nobody waits but the write itself, which holds no lock and no
- * thread. A plug-in that waits for somebody else has a deadline of its own, which is not after that
- * of the admission.
+ * hfd_admission_refuse). Meanwhile the write holds no lock and no thread. A plug-in that waits for
+ * something has a deadline of its own, which is not later than the admission's.
  *
  * If no plug-in wants a request, it costs one call of each `wants`, which must not allocate and
- * should not lock: with no configuration at all it is one look at an atomic.
+ * should not lock. Without any configuration, `wants` only reads an atomic.
  *
  * Thread: an admission belongs to one thread at a time, as its write (registry/write/write.h).
  */
@@ -49,25 +48,27 @@ enum hfd_admission_operation {
         HFD_ADMIT_CONNECT = 8
 };
 
-/* What is asked for. Everything is borrowed while a phase runs, and does not change in it. */
+/* The attributes of a request. Everything is borrowed while a phase runs, and does not change
+ * meanwhile. */
 struct hfd_admission_attributes {
         enum hfd_admission_operation operation;
-        /* The row of the path, in the version of the request. */
+        /* The row of the resource that the path names, in the version of the request. */
         const struct hfd_resource *resource;
         /* The kind of the object: the same row, or that of a subresource's bodies (Scale). */
         const struct hfd_resource *kind;
         const char *subresource; /* "" = none */
-        /* Of a Namespace: its own name. "" = cluster scope. */
+        /* The namespace; in a request for a Namespace, that Namespace's own name. "" = cluster
+         * scope. */
         const char *ns;
         const char *name;           /* "" = not known yet (generateName), or of a collection */
         const struct hf__json *old; /* the stored object; NULL = a create */
-        /* CreateOptions, UpdateOptions, PatchOptions or DeleteOptions; NULL = nobody has asked for
-         * them: hfd_admission_options. */
+        /* CreateOptions, UpdateOptions or DeleteOptions; NULL = not made yet (hfd_admission_options
+         * makes them). */
         const struct hf__json *options;
         bool dry_run;
         const struct hfd_requester *user;  /* NULL = the server itself (loopback) */
-        struct hfd_authorizer *authorizer; /* NULL = there are only the fixed rules */
-        hf_nsec deadline;                  /* boot time; nothing may wait longer */
+        struct hfd_authorizer *authorizer; /* NULL = only the fixed rules apply */
+        hf_nsec deadline;                  /* boot time; no plug-in may wait longer */
 };
 
 /* The group of the configuration of webhooks and policies. */
@@ -98,8 +99,8 @@ struct hfd_admission_plugin {
 struct hfd_admission_chain {
         struct hfd_admission_plugin plugins[HFD_ADMISSION_PLUGINS_MAX]; /* in the order of calls */
         size_t n_plugins;
-        /* Every plug-in has been refreshed since the cacher was filled. Before, nobody can know
-         * who wants a request. */
+        /* True once every plug-in has been refreshed after the cacher was filled. Before that,
+         * nobody knows which plug-ins want a request. */
         atomic_bool ready;
 };
 
@@ -119,10 +120,8 @@ struct hfd_admission {
          * change or replace it, and then calls hfd_admission_settle. In `validate` nobody may. */
         struct hf__json *object;
         struct hfd_admission_notes *notes; /* borrowed; for the response and the audit log */
-        /*
-         * Makes of a changed object one that the kind's schema accepts: decodes, prunes, sets
-         * defaults. False: response is the error. ctx is the write's.
-         */
+        /* Brings a changed object into the form of its kind: decodes, prunes, sets defaults. False:
+         * response is the error. ctx is the write's. */
         bool (*settle)(struct hfd_admission *a, struct hfd_response *response);
         /* Makes of.options; NULL: out of memory. The caller owns the result. */
         struct hf__json *(*make_options)(const struct hfd_admission *a);
@@ -160,25 +159,23 @@ void hfd_admission_done(struct hfd_admission *a);
 
 /* ---- for plug-ins ---- */
 
-/* The plug-in has nothing against the request. The caller must not touch a afterwards. */
+/* The plug-in allows the request. The caller must not touch a afterwards. */
 void hfd_admission_next(struct hfd_admission *a);
 /* The request ends with this response, which is consumed. The caller must not touch a
  * afterwards. */
 void hfd_admission_refuse(struct hfd_admission *a, struct hfd_response *response);
-/*
- * To be called after a plug-in has changed a->object in mutate. False: the object is not one of its
- * kind any more; response is the error, with which the plug-in refuses the request.
- */
+/* A plug-in calls it after it has changed a->object in mutate. False: the object is no longer valid
+ * for its kind. response is the error, and the plug-in must refuse the request with it. */
 bool hfd_admission_settle(struct hfd_admission *a, struct hfd_response *response);
 /* Asks for a second round of mutate, in which a->reinvoked is true. */
 void hfd_admission_reinvoke(struct hfd_admission *a);
-/* What this plug-in keeps until the admission ends. Zero at first. */
+/* The state that the current plug-in keeps until the admission ends. Zero at first. */
 struct hfd_admission_state *hfd_admission_state(struct hfd_admission *a);
 /* The options of the request as an object of meta.k8s.io/v1; made at the first call, and borrowed.
  * NULL: out of memory. */
 const struct hf__json *hfd_admission_options(struct hfd_admission *a);
 /* "CREATE", "UPDATE", "DELETE" or "CONNECT". */
 const char *hfd_admission_operation_name(enum hfd_admission_operation operation);
-/* Whether the object is itself the configuration of webhooks or policies. Nothing that is
- * configured by such objects may hinder their change. */
+/* Whether the object itself configures webhooks or policies. Webhooks and policies are never asked
+ * about such objects, so that nobody can lock himself out. */
 bool hfd_admission_is_configuration(const struct hfd_admission_attributes *of);

@@ -5,7 +5,7 @@
  * Invariants: the thread sleeps without a time limit while nothing changes. A change while it
  * refreshes makes it refresh again, so the last refresh sees the last state. After a refresh it
  * pauses PAUSE_FACTOR times as long as that took, at most PAUSE_MAX, so that frequent changes do
- * not cost a processor. chain->ready becomes true after the first refresh of all plug-ins that
+ * not keep a processor busy. chain->ready becomes true after the first refresh of all plug-ins that
  * succeeds, and stays.
  */
 #include "server/admission/feed.h"

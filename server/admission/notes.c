@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Warnings and annotations. Invariant: both texts are whole: a warning or an annotation that does
- * not fit is not there at all.
- */
+/* Warnings and annotations. Invariant: a warning or an annotation that does not fit is dropped as a
+ * whole, never cut. */
 #include "server/admission/notes.h"
 
 #include <string.h>
@@ -12,7 +10,7 @@ void hfd_admission_notes_done(struct hfd_admission_notes *notes) {
         hf__strbuf_done(&notes->annotations);
 }
 
-/* Whether lines has the line, of n bytes, in which control characters are spaces. */
+/* Whether lines contains the line of n bytes, after its control characters have become spaces. */
 static bool has_line(const struct hf__strbuf *lines, const char *text, size_t n) {
         const char *at = lines->n ? lines->data : "";
 

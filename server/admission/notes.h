@@ -2,7 +2,7 @@
 #pragma once
 /*
  * What admission adds to a response and to the audit log: warnings, and annotations of the event.
- * Both are bounded. What memory has no room for is left out. Thread: owner only.
+ * Both are bounded. If memory runs out, warnings and annotations are dropped. Thread: owner only.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -41,7 +41,7 @@ struct apply {
         const struct hfd_fields *last; /* the fields that self owned before */
         const struct hfd_fields *set;  /* the fields in config */
         struct hf__json *object;       /* owned; the new object */
-        struct hfd_emptied *emptied;   /* what is removed from object at the end */
+        struct hfd_emptied *emptied;   /* containers that are removed from object at the end */
         struct hfd_changes changes;    /* between live and object */
         struct hf__json *last_applied; /* owned; the parsed annotation of kubectl */
 };

@@ -80,7 +80,8 @@ struct place {
 /* The report of all conflicts while it is being written. */
 struct report {
         struct hfd_apply_failure *failure;
-        const char *manager; /* whose conflicts are listed now; as put_manager writes a manager */
+        /* The manager whose conflicts are being listed, as put_manager writes it. */
+        const char *manager;
         size_t n_listed;
         bool one; /* there is only one conflict, so the message is one line */
         int error;

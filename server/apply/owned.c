@@ -16,7 +16,7 @@
 #include "server/apply/shape.h"
 #include "server/schema/schema.h"
 
-/* Where the walk is, for messages. */
+/* The place of the walk, for messages. */
 struct place {
         const struct place *up;
         const struct hfd_step *step;

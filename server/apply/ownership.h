@@ -9,7 +9,7 @@
 struct hf__json;
 struct hfd_schema;
 
-/* Who writes, and how. */
+/* The manager and the operation of a write. */
 struct hfd_writer {
         const char *manager;     /* "" = "unknown" */
         const char *subresource; /* "" = none */

@@ -240,7 +240,8 @@ static void put_annotations(struct hf__strbuf *out, const struct hfd_audit_event
         for (size_t i = 0; added && i < added->n;) {
                 const char *key = added->data + i, *value = key + strlen(key) + 1;
                 i += strlen(key) + strlen(value) + 2;
-                /* It has what bodies have. */
+                /* A patch may contain secrets, so it is left out where the policy leaves out
+                 * bodies. */
                 if (strncmp(key, PATCH_KEYS, strlen(PATCH_KEYS)) == 0 &&
                     record->decision.level < HFD_AUDIT_REQUEST)
                         continue;

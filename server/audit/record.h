@@ -89,8 +89,8 @@ struct hfd_audit_record *hfd_audit_record_unref(struct hfd_audit_record *record)
 /* Keeps a copy of the body of the request, at the first call. Never fails: a body that cannot be
  * kept is left out of the event, which then says so. Thread: any. */
 void hfd_audit_record_request(struct hfd_audit_record *record, const char *data, size_t n);
-/* Keeps a copy of annotations, at the first call. Never fails: what cannot be kept is left out.
- * Thread: any. */
+/* Keeps a copy of annotations, at the first call. Never fails: if memory runs out, the annotations
+ * are left out. Thread: any. */
 void hfd_audit_record_annotate(struct hfd_audit_record *record, const char *texts, size_t n);
 /* Keeps a reference to the next piece of the response's body, likewise. Thread: any. */
 void hfd_audit_record_response(struct hfd_audit_record *record, struct hf__buf *piece);

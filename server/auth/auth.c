@@ -135,7 +135,8 @@ int hfd_audiences_intersect(const struct hf__json *wanted, const struct hf__json
         return r;
 }
 
-/* For a token that is for all audiences of this server and for no other audience. */
+/* Checks the audiences that the request asks for, for a token that has exactly the audiences of
+ * this server. */
 static int accept_audiences(const struct hfd_auth *auth, const struct hfd_token_use *use) {
         const struct hf__json *own = auth->audiences;
         struct hf__json *both = NULL;
@@ -152,7 +153,8 @@ static int accept_audiences(const struct hfd_auth *auth, const struct hfd_token_
         return r;
 }
 
-/* The first that accepts the token decides, or one that cannot tell yet. */
+/* Asks the other authenticators in turn. The first one that accepts the token, or cannot tell yet,
+ * decides. */
 static int ask_others(const struct hfd_auth *auth, const char *token,
                       const struct hfd_token_use *use, struct hfd_user *ret_user) {
         int r = HF_E_UNAUTHORIZED;

@@ -39,17 +39,18 @@ struct hfd_token_use {
 
 /* Another authenticator of tokens. */
 struct hfd_token_authenticator {
-        /* 0: *ret_user is filled, without the group system:authenticated. HF_E_UNAUTHORIZED: the
-         * token is not accepted; HF_E_UNAVAILABLE: that is not known yet, and the client is to try
-         * again; or -ENOMEM. Thread: any; must not block. */
+        /*
+         * 0: *ret_user is filled, without the group system:authenticated. HF_E_UNAUTHORIZED: the
+         * token is not accepted; HF_E_UNAVAILABLE: it cannot tell yet, and the client should try
+         * again; or -ENOMEM. Thread: any; must not block.
+         */
         int (*authenticate)(void *ctx, const char *token, const struct hfd_token_use *use,
                             struct hfd_user *ret_user);
         void *ctx;
-        /* Of this server: an array of texts, borrowed. NULL: those of the first authenticator that
-         * has some. */
+        /* The audiences of this server: an array of texts, borrowed. NULL: the audiences of the
+         * first authenticator that has some. */
         const struct hf__json *audiences;
-        /* Its tokens are for all audiences of this server, and for no other one, as those of the
-         * file. */
+        /* Its tokens have exactly the audiences of this server, like those of the token file. */
         bool any_audience;
 };
 
@@ -67,11 +68,13 @@ void hfd_auth_use(struct hfd_auth *auth, const struct hfd_token_authenticator *o
  * table stays. */
 int hfd_auth_reload(struct hfd_auth *auth, struct hf_status *reterr_status);
 
-/* Finds the user of a request by its certificate or, if it has none with a common name, by its
+/*
+ * Finds the user of a request by its certificate or, if it has none with a common name, by its
  * token. A request without credentials succeeds as system:anonymous. 0; -ENOMEM; HF_E_UNAVAILABLE:
- * a token that may be known soon; or HF_E_UNAUTHORIZED: a bad certificate, an unknown token, or a
- * name or groups that do not fit into a struct hfd_user. *ret_credential: what the token depends
- * on, which the caller frees with free; NULL = nothing. */
+ * no authenticator can tell yet whether it accepts the token; or HF_E_UNAUTHORIZED: a bad
+ * certificate, an unknown token, or a name or groups that do not fit into a struct hfd_user.
+ * *ret_credential: what the token depends on, which the caller frees with free; NULL = nothing.
+ */
 int hfd_auth_authenticate(struct hfd_auth *auth, struct hfd_http_request *request,
                           struct hfd_user *ret_user, struct hfd_credential **ret_credential);
 

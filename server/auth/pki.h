@@ -59,7 +59,8 @@ int hfd_pki_ca_init(const char *cert_dir, struct hf_cancel *token, struct hfd_pk
 /* Reads the CA of cert_dir. HF_E_NOT_FOUND: there is none. Other errors as hfd_pki_check. */
 int hfd_pki_ca_read(const char *cert_dir, struct hfd_pki_ca *ret_ca,
                     struct hf_status *reterr_status);
-/* Installs ca, which must have its key, as the CA of cert_dir. The directory need not exist.
+/*
+ * Installs ca, together with its key, as the CA of cert_dir. The directory need not exist.
  * *ret_joined: false = it had this CA and its key already, and nothing was written. HF_E_EXISTS:
  * another CA is there, and the message says what to remove. Other errors as hfd_pki_load_or_make.
  */

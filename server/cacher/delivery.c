@@ -31,7 +31,8 @@ static void free_queued(struct hfd_queued_change *queued) {
         hfd_object_unref(queued->change.before);
 }
 
-/* What a queued change keeps in memory, if nobody else does: both versions, and its place. */
+/* The memory that a queued change keeps in use, if no other reference does: both versions, and its
+ * place in the queue. */
 static size_t queued_bytes(const struct hfd_queued_change *queued) {
         const struct hfd_object *object = queued->change.object, *before = queued->change.before;
         size_t n = sizeof *queued;
@@ -328,7 +329,8 @@ bool hfd_delivery_run_locked(struct hfd_delivery *delivery) {
         while (runs && delivery->behind && delivery->n_queue == 0) {
                 delivery->behind = false;
                 tell_waiting_locked(delivery);
-                deliver_events_locked(delivery); /* what was added meanwhile */
+                /* Delivers the changes that were added meanwhile. */
+                deliver_events_locked(delivery);
         }
         delivery->delivering = false;
         delivery->ended = runs && delivery->end_requested;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The thread of a feed. A change between two turns wakes the thread again, so what it has made last
+ * The thread of a feed. A change while the thread works wakes it again, so its last result always
  * has the last state.
  *
- * Invariants: the thread sleeps without a time limit while nothing changes. After a turn it pauses
- * PAUSE_FACTOR times as long as that took, so that frequent changes do not cost a processor, but at
- * most PAUSE_MAX, so that no change is delayed for long.
+ * Invariants: the thread sleeps without a time limit while nothing changes. After each run it
+ * pauses PAUSE_FACTOR times as long as the run took, so that frequent changes do not keep a
+ * processor busy; but at most PAUSE_MAX, so that no change is delayed for long.
  */
 #include "server/cacher/feed.h"
 

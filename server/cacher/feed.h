@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/*
- * A thread that makes something from the objects of some kinds, and makes it anew after each
- * change: an index of roles, for example. Changes that come while it works share the next turn.
- */
+/* A thread that builds something from the objects of some kinds, for example an index of roles, and
+ * builds it again after each change. Changes that come while it works share the next run. */
 #include <holdfast/host.h>
 
 struct hf__json;
@@ -15,8 +13,11 @@ struct hfd_feed_config {
         struct hfd_cacher *cacher; /* borrowed; not freed before the stop */
         const char *thread;        /* its name; static */
         const char *component;     /* for the log; static */
-        /* Makes the thing and hands it over. 0; -ENOMEM: it is called again after a while; -EAGAIN:
-         * the cacher is not filled yet, and will wake the feed. Thread: the feed's, no lock. */
+        /*
+         * Builds the index from the cacher and puts it in use. 0; -ENOMEM: it is called again after
+         * a while; -EAGAIN: the cacher is not filled yet, and will wake the feed. Thread: the
+         * feed's, no lock.
+         */
         int (*make)(void *ctx, struct hfd_cacher *cacher);
         void *ctx;
 };

@@ -99,11 +99,11 @@ struct hfd_config {
         char *oidc_required[HFD_MAX_REQUIRED_CLAIMS + 1]; /* NULL-terminated */
         size_t n_oidc_required;
         char *oidc_ca_file;
-        char *oidc_algorithms;  /* comma separated: RS256, ES256 */
-        char *runtime_config;   /* as given: name=value, comma separated */
-        bool serves_workloads;  /* pods, services, Deployments and so on (resources/workloads) */
-        char *service_resolver; /* where services with webhooks are, see outbound/service_resolver.h
-                                 */
+        char *oidc_algorithms; /* comma separated: RS256, ES256 */
+        char *runtime_config;  /* as given: name=value, comma separated */
+        bool serves_workloads; /* pods, services, Deployments and so on (resources/workloads) */
+        /* Addresses of services with webhooks, see outbound/service_resolver.h. */
+        char *service_resolver;
         char *admission_plugins; /* paths of shared objects, comma separated */
         int64_t max_requests_inflight, max_mutating_requests_inflight;
 

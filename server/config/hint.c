@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define MAX_DISTANCE 2
-#define MAX_NAME     64 /* bytes; no longer name is near another one */
+#define MAX_NAME     64 /* bytes; a longer name is never suggested */
 
 static bool same_letter(char a, char b) { return a == b || (a == '_' && b == '-'); }
 

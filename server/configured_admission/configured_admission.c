@@ -11,7 +11,7 @@
 
 #define WEBHOOK_CALLS_MIN 16
 
-/* One webhook may hold a quarter of the places that writing requests have. */
+/* Calls of one webhook may hold a quarter of the places for writing requests. */
 static size_t max_webhook_calls(const struct hfd_config *config) {
         size_t n = (size_t)config->max_mutating_requests_inflight / 4;
 

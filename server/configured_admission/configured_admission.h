@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The plug-ins of admission that the command line and the kinds of this server give. Thread: main,
- * before the sequence thread starts and after it has ended. */
+/* Builds the chain of admission plug-ins: those of the command line, then policies and webhooks.
+ * Thread: main, before the sequence thread starts and after it has ended. */
 #include <holdfast/error.h>
 
 struct hfd_server;
@@ -11,5 +11,5 @@ struct hfd_server;
 int hfd_configured_admission_load(struct hfd_server *server, struct hf_status *reterr_status);
 /* Adds policies and webhooks, gives the chain to the registry and starts the feed. 0 or -errno. */
 int hfd_configured_admission_make(struct hfd_server *server);
-/* The feed is stopped, and no admission is under way. */
+/* Call it when the feed is stopped and no admission is under way. */
 void hfd_configured_admission_free(struct hfd_server *server);

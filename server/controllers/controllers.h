@@ -32,8 +32,8 @@
  * come or go (kinds/kinds.h).
  *
  * The informers run on every instance, leading or not, so that a new leader begins with caches that
- * are already filled. That of the identity Leases also tells each instance of the others (peers.h).
- * The elector gets the whole table as one set (holdfast/leader.h).
+ * are already filled. The informer of the identity Leases also tells each instance which others
+ * exist (peers.h). The elector gets the whole table as one set (holdfast/leader.h).
  *
  * Thread: any, but only one thread at a time may call these functions.
  */

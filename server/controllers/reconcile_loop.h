@@ -21,7 +21,7 @@ struct hfd_reconcile_loop {
         } sources[2];                         /* not used by a loop over a set */
 };
 
-/* As hf_reconciler_run. */
+/* Runs the loop; blocks and returns as hf_reconciler_run. */
 int hfd_reconcile_loop_run(const struct hfd_reconcile_loop *loop, struct hf_term *term);
 
 /* The map of a kind's events; NULL = the loop does not use the kind. */

@@ -21,8 +21,8 @@ const struct hfd_encryption_rule *hfd_covered_rule(const struct hfd_covered *cov
 
         if (resource)
                 return hfd_encryption_rule(covered->encryption, resource);
-        /* A custom resource is covered whether its definition is known or not: objects may be read
-         * before it, and after its deletion. */
+        /* A custom resource is covered even without its definition, because objects may be read
+         * before the definition is known and after it was deleted. */
         return hfd_object_key_custom(covered->prefix, key, &custom)
                        ? hfd_encryption_rule_of(covered->encryption, custom.plural, custom.group)
                        : NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What the code that serves a request adds to its record in the audit log (audit.h). Each function
- * returns at once if the request is not recorded. The caller owns a reference to the request.
- * Thread: any.
+ * Functions by which the code that serves a request adds to its record in the audit log (audit.h).
+ * Each function returns at once if the request is not recorded. The caller owns a reference to the
+ * request. Thread: any.
  */
 #include <stddef.h>
 

@@ -221,10 +221,11 @@ static bool run_chain(struct hfd_request_context *context, struct hfd_user *user
                (is_exempt(hfd_http_request_path(context->request)) || admit_request(context));
 }
 
-/* A watch needs its user again when rights change, and every write when it is carried out, for
- * admission and for what depends on rights. Other requests do not, and so cost no memory for it. An
- * administrator has all rights for ever, so its watches do not need the user either. False: out of
- * memory. */
+/*
+ * Keeps the user for later. A watch needs it when rights change, and a write needs it for admission
+ * and for the checks of what its user may grant. Other requests do not need it, and save the
+ * memory. Nor does a watch of an administrator, who always has all rights. False: out of memory.
+ */
 static bool keep_requester(struct hfd_request_context *context, const struct hfd_user *user) {
         const struct hfd_request_info *info = &context->info;
 

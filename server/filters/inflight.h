@@ -23,9 +23,8 @@
 struct hfd_inflight;
 struct hfd_request_metrics;
 
-/*
- * What one request occupies. Only the request's worker uses it. Initially {.lane = HFD_LANE_NONE}.
- */
+/* The place that one request occupies. Only the request's worker uses it. Initially {.lane =
+ * HFD_LANE_NONE}. */
 struct hfd_inflight_place {
         bool admitted;      /* the server admitted the request */
         bool counted;       /* a shutdown waits for it */

@@ -31,7 +31,7 @@ struct hfd_request_context {
         struct hfd_http_request *request;              /* borrowed: the request owns this */
         struct hfd_request_info info;                  /* its strings are in text */
         struct hfd_request_labels labels;              /* for the metrics */
-        struct hfd_inflight_place place;               /* what it occupies; inflight.h */
+        struct hfd_inflight_place place;               /* the place that it occupies; inflight.h */
         struct hfd_auth *auth;                         /* borrowed */
         struct hfd_authorizer *authorizer;             /* borrowed; NULL = only fixed rules */
         struct hfd_service_accounts *service_accounts; /* borrowed; NULL = none have tokens */
@@ -39,8 +39,8 @@ struct hfd_request_context {
         struct hfd_credential *credential;
         /* Owned; the user after impersonation; NULL = nothing needs it (filters.c). */
         struct hfd_requester *requester;
-        /* Owned reference; the index that the response's headers about priority belong to; NULL =
-         * there are none. */
+        /* Owned reference to the index that has the response's headers about priority; NULL = no
+         * such headers. */
         struct hfd_flow_index *flow_index;
         char *selected_name;  /* owned; what a list or watch selects by name; NULL = nothing */
         bool is_admin;        /* the user, after impersonation, may do everything */

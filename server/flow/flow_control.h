@@ -2,8 +2,8 @@
 #pragma once
 /*
  * Priority and fairness: finds the FlowSchema and the priority level of each request. It keeps an
- * index of those objects (flow_index.h); after each change a thread builds another one and replaces
- * it, so a request never waits.
+ * index of those objects (flow_index.h). After each change a thread builds a new index and replaces
+ * the old one, so a request never waits.
  *
  * Threads: any, except for new, start, stop and free. Lock: one mutex guards the pointer to the
  * current index.
@@ -30,7 +30,7 @@ struct hfd_flow_control *hfd_flow_control_free(struct hfd_flow_control *flow);
 
 /* The objects in the cacher may have changed. Never blocks. Accepts NULL. */
 void hfd_flow_control_changed(struct hfd_flow_control *flow);
-/* Whether they are FlowSchemas or priority levels. */
+/* Whether the objects of the resource are FlowSchemas or priority levels. */
 bool hfd_flow_control_observes(const struct hfd_resource *resource);
 /* A reference to the current index. NULL: there is none yet. */
 struct hfd_flow_index *hfd_flow_control_index(struct hfd_flow_control *flow);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The index: the schemas in the order in which they are tried, each with its rules and with what
- * its requests are told.
+ * The index: the schemas in the order in which they are tried, each with its rules and the headers
+ * that its requests get.
  *
  * Invariant: the last schema is `catch-all`, whatever is stored, so that there is always a match.
  */
@@ -161,7 +161,7 @@ static bool has_schema(const struct hfd_flow_index *index, const char *name) {
         return false;
 }
 
-/* Adds what is mandatory and not stored. 0 or -ENOMEM. */
+/* Adds the mandatory schemas and levels that are not stored. 0 or -ENOMEM. */
 static int add_mandatory(struct hfd_flow_builder *builder) {
         size_t n;
         const struct hfd_flow_object *objects = hfd_flow_objects(&n);

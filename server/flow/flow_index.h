@@ -19,7 +19,7 @@ struct hfd_flow_index;
 struct hfd_flow_match {
         const char *schema, *level; /* their names */
         bool is_exempt;             /* the level has no limits */
-        /* What the response says: the UIDs of both. n_headers 0: they are not stored yet. */
+        /* The headers of the response: the UIDs of both. n_headers 0: they are not stored yet. */
         struct hfd_header headers[2];
         size_t n_headers;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules of FlowSchemas. What matches is what matches in kube-apiserver. */
+/* The rules of FlowSchemas. Invariant: the same requests match as in kube-apiserver. */
 #include "server/flow/flow_rule.h"
 
 #include <string.h>

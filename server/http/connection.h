@@ -45,8 +45,9 @@ struct hfd_connection {
         struct hfd_origin *origin;           /* owned reference */
         char *unsent; /* owned; output that TLS has not accepted yet; NULL = none */
         size_t unsent_at, unsent_n;
-        struct hfd_account_share share; /* what its requests hold; also: is the sender known? */
-        struct hfd_stranger stranger;   /* in one of the worker's sets until the sender is known */
+        /* The memory of its requests; also whether the sender is known. */
+        struct hfd_account_share share;
+        struct hfd_stranger stranger; /* in one of the worker's sets until the sender is known */
         /* HANDSHAKE and LINGER: when the state began. OPEN: when it began, or when the socket last
          * accepted any byte. */
         hf_nsec since;

@@ -43,7 +43,7 @@ struct hfd_http {
         unsigned next_worker; /* the worker that gets the next socket */
         int spare_fd;         /* owned; given up to accept and close when no descriptor is left */
 
-        uint64_t iterations; /* what hfd_http_iterations returned last; its caller only */
+        uint64_t iterations; /* the last result of hfd_http_iterations; its caller only */
 
         pthread_mutex_t mu;
         pthread_cond_t all_closed; /* n_connections became 0 while draining */

@@ -20,9 +20,11 @@ bool hfd_jwt_is_like(const char *token);
  * more than HFD_JWT_MAX bytes), -ENOMEM or -EIO. key must be private. */
 int hfd_jwt_sign(const struct hfd_jwt_key *key, const char *claims, size_t n,
                  struct hf__strbuf *out);
-/* What a token says of itself, which nobody has checked: the claims, an object that the caller
- * frees, and the kid, which is owned, and NULL if there is none. For choosing keys only.
- * HF_E_UNAUTHORIZED: it is malformed or too long; or -ENOMEM. */
+/*
+ * Reads the claims and the kid of a token without verifying it; use them only to choose a key. The
+ * caller frees both; *ret_key_id is NULL if there is no kid. HF_E_UNAUTHORIZED: it is malformed or
+ * too long; or -ENOMEM.
+ */
 int hfd_jwt_peek(const char *token, struct hf__json **ret_claims, char **ret_key_id);
 /*
  * Checks the signature, and parses the claims, an object that the caller frees. A token without a

@@ -80,7 +80,7 @@ static EVP_PKEY *read_ec(const struct hf__json *jwk) {
         return make_pkey("EC", build);
 }
 
-/* Whether the JWK is for signatures, with an algorithm that is known here. */
+/* Whether the JWK is for signatures with this algorithm. */
 static bool is_for_signatures(const struct hf__json *jwk, const char *algorithm) {
         const char *use = hf__json_string(jwk, "use"), *alg = hf__json_string(jwk, "alg");
 

@@ -3,8 +3,8 @@
  * A table of digests. A digest belongs to one row, by its first byte, and a new one replaces the
  * oldest of its row.
  *
- * Invariant: a digest is added only after the signature of its token was found right by the keys
- * that this belongs to. Those keys never change; other keys have a table of their own.
+ * Invariant: a digest is added only after the signature of its token was verified with the set of
+ * keys that owns the table. A set of keys never changes; each has a table of its own.
  */
 #include "server/jwt/verified.h"
 
@@ -21,7 +21,7 @@
 
 struct hfd_jwt_verified {
         pthread_mutex_t mu;
-        /* Guarded by mu. All-zero = empty: nobody knows a text with that digest. */
+        /* Guarded by mu. All-zero = empty: no known text has that digest. */
         struct hfd_jwt_digest rows[N_ROWS][N_WAYS];
         uint64_t n_added;
 };

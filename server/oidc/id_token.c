@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ID tokens, see id_token.h. Invariants: what is missing or has another type makes the token
- * invalid; names are never cut. A claim's name may have dots, so it is no path.
+ * ID tokens, see id_token.h. Invariants: a claim that is missing or has the wrong type makes the
+ * token invalid, and names are never cut. The name of a claim may contain dots, so it is never used
+ * as a path.
  */
 #include "server/oidc/id_token.h"
 
@@ -13,7 +14,8 @@
 #include "base/json.h"
 #include "base/time_format.h"
 
-/* As in Kubernetes: the clock of the issuer may be ahead; an expiry has no such leeway. */
+/* As in Kubernetes, `nbf` may be this far in the future, because the issuer's clock may be ahead;
+ * `exp` has no leeway. */
 #define LEEWAY_S 300
 
 #define REFUSE(...) hf_fail(reterr_status, HF_E_UNAUTHORIZED, __VA_ARGS__)
@@ -145,7 +147,7 @@ static int set_groups(const struct hfd_id_token_rules *rules, const struct hf__j
                         fits = add_group(rules, m, user);
                 }
         }
-        /* One is left for system:authenticated. */
+        /* One place is left for the group system:authenticated. */
         if (!fits || user->n_groups >= HFD_MAX_GROUPS)
                 return REFUSE("oidc: the user has more than %d groups, or one whose name is too "
                               "long",
@@ -158,7 +160,7 @@ int hfd_id_token_accept(const struct hfd_id_token_rules *rules, const struct hf_
         const char *issuer = claim_text(claims, "iss");
 
         if (!issuer || strcmp(issuer, rules->issuer) != 0)
-                return HF_E_UNAUTHORIZED; /* it is for another authenticator */
+                return HF_E_UNAUTHORIZED; /* another authenticator may accept it */
         if (!has_audience(claims, rules->client_id))
                 return REFUSE("oidc: verify token: oidc: expected audience in [\"%.100s\"]",
                               rules->client_id);

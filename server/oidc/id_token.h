@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What the claims of an ID token (OpenID Connect) must say, and the user that they name. The rules
+/* Checks the claims of an ID token (OpenID Connect), and reads the user that they name. The rules
  * are those of kube-apiserver's flags --oidc-*. Pure. Thread: any. */
 #include <stdint.h>
 

@@ -7,10 +7,9 @@
  * The document is fetched until there is one; later only the keys are fetched again, when a token
  * names a key that is unknown, or no key has signed it.
  *
- * Invariants. One fetch is under way at a time. A set of keys never changes; a fetch that succeeds
- * replaces it, one that fails leaves it. A token of another issuer never causes a fetch, and
- * nothing that a token says counts before its signature is verified, but the issuer and the id of
- * the key.
+ * Invariants. At most one fetch is under way at a time. A set of keys never changes; a fetch that
+ * succeeds replaces it, one that fails leaves it. A token of another issuer never causes a fetch,
+ * and before a token's signature is verified, only its issuer and the id of its key are used.
  */
 #include "server/oidc/oidc.h"
 
@@ -64,7 +63,8 @@ static void fail_fetch(struct hfd_oidc *oidc, const char *why) {
         end_fetch(oidc);
 }
 
-/* The answer as JSON, which the caller frees. NULL: it has failed, which ends the fetch. */
+/* The response as JSON, which the caller frees. NULL: the request has failed, and the fetch has
+ * ended. */
 static struct hf__json *parse_answer(struct hfd_oidc *oidc,
                                      const struct hfd_outbound_result *result) {
         struct hf__strbuf why = {0};
@@ -172,7 +172,8 @@ static void get_document(struct hfd_oidc *oidc) {
         hf__strbuf_done(&url);
 }
 
-/* Fetches the keys, unless that was done a short time ago. Whether a fetch is under way. */
+/* Starts to fetch the keys, unless the last fetch was a short time ago. Returns whether a fetch is
+ * under way. */
 static bool fetch(struct hfd_oidc *oidc) {
         hf_nsec now = hf_now(hf_host_clock(oidc->host));
 

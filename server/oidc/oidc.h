@@ -4,9 +4,10 @@
  * Authenticates requests by the ID tokens of an issuer (OpenID Connect, --oidc-issuer-url).
  *
  * The issuer's discovery document and its keys are fetched through server/outbound, when the server
- * starts and when a token needs it; nothing here waits. While they are being fetched for a token,
- * its request gets 503 with Retry-After, which clients repeat: a 401 would make them throw away a
- * token that may be good. Fetches are at least HFD_OIDC_INTERVAL apart, whatever tokens come.
+ * starts and when a token needs it; nothing here waits. While the keys are being fetched for a
+ * token, its request gets 503 with Retry-After, and clients repeat it; after a 401 they would
+ * discard a token that may be valid. Fetches are at least HFD_OIDC_INTERVAL apart, however many
+ * tokens name unknown keys.
  *
  * Threads: any, except for new and free. Lock: one mutex guards the keys and the state of the
  * fetch; it is not held while something is sent or verified.
@@ -35,5 +36,6 @@ void hfd_oidc_start(struct hfd_oidc *oidc);
 /* Accepts NULL, returns NULL. */
 struct hfd_oidc *hfd_oidc_free(struct hfd_oidc *oidc);
 
-/* For hfd_auth_use. It is part of oidc. HF_E_UNAVAILABLE: see above. */
+/* For hfd_auth_use; it lives as long as oidc. It returns HF_E_UNAVAILABLE while keys are being
+ * fetched for the token. */
 const struct hfd_token_authenticator *hfd_oidc_authenticator(const struct hfd_oidc *oidc);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/*
- * Says why a call failed, in the words that Kubernetes' client (Go's) has for it: messages of the
- * API contain them, and people search for them. Pure. Thread: any.
- */
+/* Says why a call failed, in the words of Kubernetes' client, which is written in Go. Messages of
+ * the API contain these words, and people search for them. Pure. Thread: any. */
 #include <stdbool.h>
 
 #include "base/strbuf.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Takes https URLs apart, see https_url.h. Reads no more than hosts need: the client checks the
- * rest of the URL. */
+/* Parses https URLs, see https_url.h. It checks only the host and the port; libcurl checks the rest
+ * of the URL. */
 #include "server/outbound/https_url.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loads the module, see loader.h. Symbols of the module stay its own (RTLD_LOCAL), so that its copy
- * of the library does not meet the program's. */
+/* Loads the module, see loader.h. Symbols of the module stay its own (RTLD_LOCAL), so that the
+ * module's copy of libholdfast and the program's copy stay apart. */
 #include "server/outbound/loader.h"
 
 #include <dlfcn.h>

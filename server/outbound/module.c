@@ -2,10 +2,10 @@
 /*
  * The module: calls as requests of the HTTP engine, and the engine's outcomes as results.
  *
- * A call has an exchange from its start until its callback has returned. The request belongs to
- * the caller, and lives as long. If a kept connection turns out to be dead, which shows as a broken
- * connection without a byte of an answer, a call that may be repeated is sent once more: otherwise
- * each restart of a webhook would fail one call for each idle connection.
+ * A call has an exchange from its start until its callback has returned. The request belongs to the
+ * caller, and lives as long as the exchange. A kept connection may turn out to be dead: it breaks
+ * before a byte of the response arrives. Then a call that may be repeated is sent once more.
+ * Otherwise each restart of a webhook would fail one call for each idle connection.
  */
 #include "server/outbound/module.h"
 
@@ -75,7 +75,7 @@ static enum hfd_outbound_end end_of(const struct exchange *x, const struct hf__h
         switch (http->outcome) {
         case 0: return HFD_OUTBOUND_ANSWERED;
         case HF_E_UNAVAILABLE:
-                /* the deadline has ended the attempt to connect */
+                /* curl reports the attempt to connect that the deadline has ended as failed */
                 if (http->os_error == 0 && !http->no_such_host &&
                     hf_now(x->engine->clock) >= x->request.deadline - HF_NSEC_PER_MSEC)
                         return HFD_OUTBOUND_TIMED_OUT;
@@ -108,7 +108,7 @@ static void on_done(void *ctx, const struct hf__http_result *http) {
 
 /* ---- the start ---- */
 
-/* id: of the request that this one repeats; 0 = it is the first. */
+/* id: the number of the request that this one repeats; 0 = it is the first. */
 static int submit(struct exchange *x, uint64_t id, uint64_t *ret_id) {
         const struct hfd_outbound_request *request = &x->request;
         const char *headers[MAX_HEADERS + 1];

@@ -2,8 +2,7 @@
 #pragma once
 /*
  * The interface between holdfastd and its module holdfastd-outbound.so, which has libcurl. Both are
- * built from one source tree and installed together; `version` tells apart what does not belong
- * together.
+ * built from one source tree and installed together; `version` detects a module of another version.
  */
 #include "server/outbound/outbound.h"
 

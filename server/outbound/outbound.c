@@ -10,8 +10,8 @@
  * again: the next call tries once more, so that installing the module is enough.
  *
  * Invariants. A call is in its bucket from hfd_outbound_send until just before its callback. The
- * lock is not held in callbacks and while the module is called. A call that is canceled before it
- * has the module's number is canceled by the thread that sends it, once the number is known.
+ * lock is not held in callbacks and while the module is called. If a call is canceled before the
+ * module has given it a number, the thread that sends it cancels it as soon as the number is known.
  */
 #include "server/outbound/outbound.h"
 
@@ -125,8 +125,8 @@ static struct hfd_outbound_call *take_waiting(struct hfd_outbound *outbound) {
         return call;
 }
 
-/* Sends, or ends, what has waited for the module. The state changes when none is left, so that no
- * call is overtaken or forgotten. */
+/* Sends the calls that have waited for the module, or ends them if it cannot be loaded. The state
+ * changes only when no call is left, so that no call is overtaken or forgotten. */
 static void serve_waiting(struct hfd_outbound *outbound, bool loaded, const char *reason) {
         pthread_mutex_lock(&outbound->mu);
         for (struct hfd_outbound_call *call; (call = take_waiting(outbound)) != NULL;) {
@@ -143,7 +143,7 @@ static void serve_waiting(struct hfd_outbound *outbound, bool loaded, const char
         outbound->state = loaded ? READY : IDLE;
         bool stopped = outbound->stopped;
         pthread_mutex_unlock(&outbound->mu);
-        /* hfd_outbound_stop does it for a module that is ready */
+        /* hfd_outbound_stop ends the calls only if the module was ready */
         if (loaded && stopped)
                 outbound->module->stop(outbound->engine);
 }
@@ -161,7 +161,7 @@ static void *load(void *ctx) {
         }
         if (r != 0 && !outbound->reported)
                 hf_log(&outbound->host->log, HF_LOG_ERROR, "outbound", "%s", status.message);
-        outbound->reported = r != 0; /* not once for each call */
+        outbound->reported = r != 0; /* so the log has one message, not one for each call */
         serve_waiting(outbound, r == 0, status.message);
         return NULL;
 }
@@ -180,7 +180,8 @@ static int start_loader_locked(struct hfd_outbound *outbound) {
         return r;
 }
 
-/* Lists the call, and lets it wait if there is no module yet. *ret_ready: the caller sends it. */
+/* Adds the call to its bucket and, if the module is not loaded, to the waiting calls. *ret_ready:
+ * the module is loaded, and the caller must send the call. */
 static int list_call(struct hfd_outbound *outbound, struct hfd_outbound_call *call,
                      bool *ret_ready) {
         int r = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Calls of the server to others over HTTPS: webhooks, the issuer of OpenID Connect.
+ * The server's own HTTPS requests: to webhooks, and to the issuer of OpenID Connect.
  *
  * Nothing here blocks. A call returns at once, and its callback comes later, on the client's
  * thread. The client is libcurl, which costs 4 MB and some 30 libraries. So it is not part of
@@ -9,8 +9,8 @@
  * server that never calls anybody never loads it.
  *
  * Connections are kept and shared by calls to one origin: HTTP/2 if the server offers it, else
- * HTTP/1.1. TLS 1.2 or later; http:// is refused. A redirect is an answer like any other, and
- * proxies from the environment are ignored. A server that hangs holds only the calls to itself.
+ * HTTP/1.1. TLS 1.2 or later; http:// is refused. Redirects are not followed, and proxies from the
+ * environment are ignored. A server that hangs holds only the calls to itself.
  *
  * The object may be used by any thread; its lock guards the list of calls, and is held neither in
  * callbacks nor while a call is handed over.

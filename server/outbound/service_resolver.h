@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Where webhooks that are named by a service are (--webhook-service-resolver). holdfastd has no
- * cluster network, so the flag says it:
+ * Finds the address of a webhook that is given as a service. holdfastd has no cluster network, so
+ * the flag --webhook-service-resolver lists the addresses:
  *
  *      NAMESPACE/NAME=HOST[:PORT]        one service
  *      NAMESPACE/NAME:PORT=HOST[:PORT]   one port of it
  *      *=HOST[:PORT]                     all others, for example an ingress that knows them by name
  *
- * comma separated; HOST may be a name, an IPv4 address or an IPv6 address in brackets. Without a
- * port behind it, the service's. A service that the flag does not name is reached as in a cluster,
- * by its name NAME.NAMESPACE.svc, which the system's resolver looks up. That name is in any case
- * the one in the certificate and in the header Host.
+ * comma separated; HOST may be a name, an IPv4 address or an IPv6 address in brackets. If the item
+ * has no port after HOST, the service's port is used. A service that the flag does not name is
+ * reached as in a cluster, by its name NAME.NAMESPACE.svc, which the system's resolver looks up.
+ * That name is in any case the one in the certificate and in the header Host.
  *
  * Immutable. Thread: any.
  */

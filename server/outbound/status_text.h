@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What Kubernetes' client says about an answer whose status code is not one of success. Pure.
- * Thread: any. */
+/* The texts of Kubernetes' client for a response whose status code is not a success. Pure. Thread:
+ * any. */
 #include "base/strbuf.h"
 
 /* Appends "the server could not find the requested resource" for 404, and so on. code: not 200 to

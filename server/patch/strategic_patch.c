@@ -97,7 +97,7 @@ static bool has_order(const struct hf__json *patch, const char *key) {
         return hf__json_get(patch, directive) != NULL;
 }
 
-/* What merge_element gets. */
+/* The context of merge_element. */
 struct list_context {
         struct merging *p;
         struct spot element;

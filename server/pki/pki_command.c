@@ -39,7 +39,7 @@ static int finish_output(const char *action) {
         return 1;
 }
 
-/* Prints what identifies a CA. */
+/* Prints the directory of a CA, its fingerprint, and until when it is valid. */
 static void print_ca(const char *before, const char *cert_dir, const struct hfd_pki_ca *ca) {
         char fingerprint[HFD_PKI_FINGERPRINT_MAX] = "", until[HF__MICROTIME_MAX];
 

@@ -136,7 +136,7 @@ static void put_unknown(const struct hf__json *quota, const struct limit *limits
                 hf__strbuf_printf(why, "%s%s", i ? "," : "", limits[i].name);
 }
 
-/* What a part of the message shows of the limits that are exceeded. */
+/* The parts of the message about exceeded limits. */
 enum part { REQUESTED, USED, LIMITED };
 
 static void put_part(const struct limit *limits, size_t n, enum part part, struct hf__strbuf *why) {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Requests as admission sees them. Invariant: a request of a client is never taken for one of the
- * server: it has a requester.
- */
+/* The attributes of requests for admission. Invariant: a client's request always has a requester,
+ * so it is never taken for one of the server's own. */
 #include "server/registry/admit.h"
 
 #include <assert.h>

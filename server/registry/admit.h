@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What a request tells admission (server/admission). Shared by the writes of objects
- * (write/admit.h) and of subresources whose bodies are of another kind (parts/). Thread: owner of
- * the request. Nothing here blocks.
+ * The attributes and options of a request, for admission (server/admission). Shared by the writes
+ * of objects (write/admit.h) and of subresources whose bodies are of another kind (parts/). Thread:
+ * owner of the request. Nothing here blocks.
  */
 #include "server/admission/admission.h"
 #include "server/registry/registry.h"
 #include "server/registry/request.h"
 
 /*
- * Who may be asked about a request. SKIP: nobody. REFUSE: the configuration of admission is not
- * known yet, and response is a 503.
+ * Whether admission is asked about a request. SKIP: it is not. REFUSE: the configuration of
+ * admission is not known yet, and response is a 503.
  *
- * Of the requests from inside the process, only those of the elector skip admission, and those of
- * the bootstrap: so a webhook that hangs or refuses everything costs no leader its Lease. Until the
- * configuration is known, all requests from inside skip it, and so do writes of Leases: elections
- * do not wait for the cache.
+ * Of the requests from inside the process, only those of the elector and of the bootstrap always
+ * skip admission. So no leader loses its Lease because a webhook hangs or refuses everything. Until
+ * the configuration is known, all requests from inside skip it, and so do writes of Leases:
+ * elections do not wait for the cache.
  */
 enum hfd_admit { HFD_ADMIT_ASK, HFD_ADMIT_SKIP, HFD_ADMIT_REFUSE };
 enum hfd_admit hfd_admit_request(const struct hfd_registry *registry,

@@ -106,7 +106,8 @@ bool hfd_registry_watch(struct hfd_registry *registry, struct hfd_request *reque
                                               .name = request->name,
                                               .labels = &options->labels,
                                               .fields = &options->fields,
-                                              /* The initial events are all objects. */
+                                              /* With initial events the watch begins with all
+                                               * current objects, so at no revision. */
                                               .revision = initial ? 0 : options->revision,
                                               .from_now = options->has_send_initial && !initial,
                                               .timeout_s = options->timeout_s,

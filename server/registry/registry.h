@@ -10,10 +10,10 @@
  * follows. The differences between kinds are in the resource table and in the strategies
  * (resources/).
  *
- * Thread: apart from the turns of quotas and a number, the registry is immutable after new. It owns
- * a pool of threads (work_pool.h) for large work. A request belongs to one thread at a time: the
- * caller's, and later a thread of the store, of the cacher or of the pool that runs a callback of
- * the request. Nothing here blocks, except freeing a loopback client or the registry.
+ * Thread: apart from the turns and the counts of calls, the registry is immutable after new. It
+ * owns a pool of threads (work_pool.h) for large work. A request belongs to one thread at a time:
+ * the caller's, and later a thread of the store, of the cacher or of the pool that runs a callback
+ * of the request. Nothing here blocks, except freeing a loopback client or the registry.
  *
  * Invariants: every request except a watch gets exactly one response. If the response to a write is
  * a success, the store has committed the write, under the fence of the request if it has one. A dry
@@ -31,7 +31,7 @@
 /* Default time limits: of a request, and of a deletecollection. */
 #define HFD_REGISTRY_DEADLINE                   (10 * HF_NSEC_PER_SEC)
 #define HFD_REGISTRY_DELETE_COLLECTION_DEADLINE (60 * HF_NSEC_PER_SEC)
-/* Of a write that waits for webhooks, as in Kubernetes. */
+/* The deadline of a write that waits for webhooks, as in Kubernetes. */
 #define HFD_REGISTRY_ADMISSION_DEADLINE (34 * HF_NSEC_PER_SEC)
 
 struct hfd_admission_chain;
@@ -51,9 +51,10 @@ struct hfd_registry {
         struct hfd_renderings *renderings; /* owned; lists and initial events that are being read */
         struct hfd_quota_turns turns;      /* of creates that the same quotas count */
         const char *prefix;                /* of all keys: "/registry"; borrowed from the cacher */
-        /* Borrowed; set before requests are served; NULL = nobody is asked about writes. */
+        /* Borrowed; set before requests are served; NULL = there is no admission. */
         struct hfd_admission_chain *admission;
-        /* Borrowed; how webhooks are called. NULL = they cannot be, or no service is named. */
+        /* Borrowed; for calls of webhooks. outbound NULL = webhooks cannot be called; services NULL
+         * = no service has an address of its own. */
         struct hfd_outbound *outbound;
         const struct hfd_service_resolver *services;
         atomic_uint

@@ -42,7 +42,7 @@ struct hfd_list_body;
 
 struct hfd_request {
         enum hfd_verb verb;
-        const struct hfd_resource *resource; /* whoever fills the request has a reference */
+        const struct hfd_resource *resource; /* the creator of the request holds a reference */
         /* For a subresource whose bodies are of another kind (hfd_resource_of_part), which is
          * `resource`: the resource of the object. */
         const struct hfd_resource *part_of;
@@ -67,11 +67,12 @@ struct hfd_request {
         struct hfd_authorizer *authorizer;
         const struct hfd_requester *requester;
         bool in_process; /* it is from the loopback client */
-        /* Of a write: admission is not asked. It was asked about the request that this one is a
-         * step of, or nobody may hinder it (admit.h). */
+        /* For a write: admission is not asked, because it was asked about the outer request that
+         * this one is a step of, or because no webhook may hinder the write (admit.h). */
         bool skips_admission;
-        /* For a delete that is a step of a deletecollection: admission sees no name, as in
-         * Kubernetes. */
+        /*
+         * The delete is a step of a deletecollection, so admission sees no name, as in Kubernetes.
+         */
         bool of_collection;
         /* A read takes objects in the version in which they are stored, if a webhook would have to
          * convert them: the server's own controllers must not wait for it, and read only metadata.
@@ -81,14 +82,15 @@ struct hfd_request {
          * for the watch that brings everybody's objects. */
         bool from_store;
         hf_nsec deadline;             /* boot time */
-        hf_nsec longest_deadline;     /* the deadline, if webhooks are called; 0 = the same */
+        hf_nsec longest_deadline;     /* the deadline if webhooks are called; 0 = `deadline` */
         uint64_t owner;               /* for turns in the pool of threads; hfd_work_owner */
         const atomic_bool *abandoned; /* borrowed until done; nobody waits any more; NULL = never */
         bool on_pool;                 /* the caller is a thread of the pool of threads */
         /* A large list sets list_body instead of the response's body, and done owns it. */
         bool takes_list_body;
         struct hfd_list_body *list_body;
-        /* Of a write: what admission adds to the response. Whoever fills the request frees it. */
+        /* For a write: the warnings and annotations of admission. The creator of the request frees
+         * them. */
         struct hfd_admission_notes notes;
         void (*done)(struct hfd_request *request, const struct hfd_response *response);
 };

@@ -3,8 +3,8 @@
  * The work of a reload: reads the files again, and puts their contents into use.
  *
  * Invariant: certificates, tokens, keys and the audit policy are reloaded independently, because a
- * mistake in one file must not keep a revoked token or an old certificate in use. Only if the
- * process ends does a failure of one of them end the reload.
+ * mistake in one file must not keep a revoked token or an old certificate in use. A failure of one
+ * of them ends the reload only if the process is ending.
  */
 #include "server/reload/reload_files.h"
 

@@ -81,7 +81,7 @@ const struct hfd_resource *hfd_object_key_parse(const char *prefix, struct hfd_c
                 return NULL;
         const char *below = key + n_prefix + 1;
         for (size_t i = 0; i < n; i++) {
-                /* Of several versions of a kind, only one row stores the objects. */
+                /* If a kind has several versions, only one of their rows stores the objects. */
                 bool stores = rows[i].storage && !rows[i].conversion;
                 size_t n_storage = stores ? strlen(rows[i].storage) : 0;
                 if (n_storage == 0 || strncmp(below, rows[i].storage, n_storage) != 0 ||

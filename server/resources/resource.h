@@ -50,7 +50,7 @@ enum hfd_subresource {
         HFD_SUB_EVICTION = 64
 };
 
-/* Where an object keeps what its Scale shows: paths of members. */
+/* The paths of the members of an object that its Scale shows. */
 struct hfd_scale_paths {
         const char *replicas, *current_replicas;
         const char *selector;    /* a text, a LabelSelector or a map of labels; NULL = none */
@@ -77,10 +77,11 @@ struct hfd_conversion {
         const char *group, *version; /* of the row that stores the objects */
         const struct hfd_renamed *renamed;
         size_t n_renamed;
-        /* What else differs: they bring an object from one form into the other. 0 or -ENOMEM. NULL
-         * = nothing. */
+        /* For other differences between the forms: functions that bring an object from one form
+         * into the other. 0 or -ENOMEM. NULL = nothing. */
         int (*from_stored)(struct hf__json *object), (*to_stored)(struct hf__json *object);
-        /* With those: members of spec and status that stand for each other, in managedFields. */
+        /* For from_stored and to_stored: the corresponding members of spec and status, to translate
+         * managedFields. */
         const struct hfd_renamed *spec_fields, *status_fields;
         size_t n_spec_fields, n_status_fields;
 };
@@ -92,7 +93,7 @@ struct hfd_resource {
         const char *other_short_name; /* a second one; NULL = none */
         const char *list_kind;        /* of a custom resource; NULL = kind and "List" */
         const char *category;         /* `kubectl get` lists several kinds by it; NULL = none */
-        const char *storage; /* what follows the prefix in the store's keys; NULL = a review */
+        const char *storage; /* the part after the prefix in the store's keys; NULL = a review */
         const struct hfd_conversion *conversion; /* NULL = the row stores its objects */
         bool namespaced;
 

@@ -65,7 +65,8 @@ static const struct hfd_schema_field meta_fields[] = {
          "When the deletion of the object was requested. Set by the server.", .protobuf_tag = 9,
          .flags = HFD_FIELD_POINTER},
         {"finalizers", &hfd_schema_set_of_texts,
-         "Names of those that must act before the object is removed. Each removes its own.",
+         "Names of controllers that must act before the object is removed. Each removes its own "
+         "name.",
          .protobuf_tag = 14, .flags = HFD_FIELD_MERGE},
         {"generateName", &hfd_schema_text,
          "A prefix from which the server makes a name, if the object has none.", .protobuf_tag = 2},

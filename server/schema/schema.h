@@ -65,9 +65,11 @@ struct hfd_schema_field {
         const char *merge_key;       /* with HFD_FIELD_MERGE; NULL = a list of scalars */
         unsigned short protobuf_tag; /* the field's number in protobuf; 0 = not in protobuf */
         unsigned char flags;
-        /* In protobuf the field is not in the message of the struct, but in an inner message with
-         * this number, below 16: Go's embedded struct. 0 = it is in the message itself. In an inner
-         * message of an inner message: HFD_EMBEDDED_IN. */
+        /*
+         * For Go's embedded structs: in protobuf the field is in an inner message with this number,
+         * below 16. 0 = it is in the message of the struct itself. HFD_EMBEDDED_IN gives the number
+         * for an inner message of an inner message.
+         */
         unsigned char embedded_tag;
         /* If the field is a key of a list (HFD_LIST_MAP): the value that the key has in an element
          * that omits it; NULL = none. A container's port without a protocol has "TCP". */

@@ -2,7 +2,7 @@
 /*
  * A thread and a list. In each round the thread takes the watches from the beginning of the list, a
  * few at a time, asks the cacher about them, and puts those that are still valid at the end. So a
- * round is over at the first watch that it has seen.
+ * round ends when the first watch of the list was already checked in this round.
  *
  * Invariants. A watch is in the list before its token is checked for the first time, so no change
  * is missed in between. While the thread asks about a watch, the watch is not in the list, and a
@@ -23,8 +23,10 @@
 #define CHECKS       32 /* watches that are asked about at a time */
 #define PAUSE_FACTOR 4
 #define PAUSE_MAX    (500 * HF_NSEC_PER_MSEC)
-/* All are checked again after this, because the wall clock may be set, and because an account stops
- * counting a minute after its deletion began, which is no change in the cacher. */
+/*
+ * All are checked again after this, because the wall clock may be set, and because an account
+ * becomes invalid a minute after its deletion began, which the cacher does not report as a change.
+ */
 #define ROUND_MAX (60 * HF_NSEC_PER_SEC)
 
 struct hfd_account_watches {

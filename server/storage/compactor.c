@@ -118,7 +118,7 @@ static void on_key_written(void *ctx, const struct hfd_store_reply *reply) {
                 end_attempt(compactor);
 }
 
-/* What the key says. */
+/* The content of the key. */
 struct record {
         uint64_t target; /* 0: there is none, or it is useless */
         unsigned n_steps;

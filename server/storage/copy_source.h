@@ -30,7 +30,7 @@ int hfd_copy_source_read(struct hfd_copy_source *source, struct hfd_store *store
                          const char *prefix, struct hf_status *reterr_status);
 void hfd_copy_source_deinit(struct hfd_copy_source *source);
 
-/* A look at the keys of a store that a copy includes: how to look, and what was found. */
+/* A survey of the keys of a store that a copy includes: its parameters and its results. */
 struct hfd_survey {
         const char *name;  /* of the store, for messages */
         uint64_t revision; /* the revision to read at; 0 = the current one, which is then set */

@@ -28,7 +28,7 @@ bool hfd_patient_may_repeat(struct hfd_patient *patient, int error, hf_nsec *giv
 int hfd_patient_fail(struct hfd_patient *patient, const char *name, int error,
                      const struct hfd_result *result);
 
-/* What to list. */
+/* The range to list. */
 struct hfd_patient_range {
         struct hfd_store *store;
         const char *name; /* of the store, for messages: "the source" */
@@ -44,6 +44,6 @@ int hfd_patient_start_list(struct hfd_patient *patient, const struct hfd_patient
 /* Ends a list that was started, and repeats it if necessary. 0, or the store's error. */
 int hfd_patient_end_list(struct hfd_patient *patient, const struct hfd_patient_range *range,
                          struct hfd_result *result, int started);
-/* Both. */
+/* Starts a list and ends it. */
 int hfd_patient_list(struct hfd_patient *patient, const struct hfd_patient_range *range,
                      struct hfd_result *result);

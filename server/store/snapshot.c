@@ -38,7 +38,7 @@
 struct stamping {
         char directory[PATH_MAX]; /* the temporary one */
         sigset_t signals;         /* blocked: SIGCHLD, and those that end the command */
-        sigset_t before;          /* what was blocked before */
+        sigset_t before;          /* the signals that were blocked before */
         pid_t etcd;               /* 0: not running */
         bool canceled;            /* a signal has ended the command */
         struct hf_status *status;

@@ -2,8 +2,8 @@
 /*
  * Fuzzes what a request asks for: a method, a path and a query, each ended by a NUL. A segment that
  * is accepted may become part of a key of the store, so it must not look like a separator or climb.
- * A walk over the values of a parameter must get ahead with each, stay within the query, and agree
- * with the lookup of the first.
+ * A walk over the values of a parameter must advance with each value, stay within the query, and
+ * agree with the lookup of the first value.
  */
 #undef NDEBUG
 #include <assert.h>

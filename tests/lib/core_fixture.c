@@ -14,8 +14,8 @@ static struct hf__core_time time_of(const struct core_fixture *f) {
         return (struct hf__core_time){.boot = f->now, .real_us = f->now / 1000};
 }
 
-/* Asserts that the core keeps all of a write's record: it makes a write that has to wait again from
- * what it keeps. */
+/* Asserts that the core keeps the whole record of a write. A write that has to wait is later made
+ * again from the kept record. */
 static void assert_is_kept(const struct hf__core *core, const struct hf__record *record) {
         struct hf__record kept;
 

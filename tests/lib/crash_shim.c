@@ -32,7 +32,7 @@
 
 enum { N_DESCRIPTORS = 4096 };
 
-/* What a descriptor is. */
+/* The kind of a descriptor. */
 enum kind {
         OTHER,
         STORE,     /* one of the files whose changes count */

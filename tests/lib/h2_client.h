@@ -19,7 +19,7 @@ struct h2_client_stream {
         int code; /* the status of the response */
         char *body;
         size_t n;
-        const char *upload; /* what of the request's body is still to be sent */
+        const char *upload; /* the rest of the request's body, which is still to be sent */
         size_t n_upload;
         bool upload_stalls; /* the body is never sent */
         bool closed;

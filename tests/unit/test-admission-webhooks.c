@@ -85,7 +85,7 @@ static void an_answer_is_read(void **state) {
         assert_true(hf__json_has_text(answer.annotations, "k", "v"));
         hfd_admission_review_answer_done(&answer);
         assert_int_equal(read_review(REVIEW("{\"uid\":\"u\"}"), false, &answer, why), 0);
-        assert_false(answer.allowed); /* what is not said is not allowed */
+        assert_false(answer.allowed); /* without `allowed` the request is refused */
         hfd_admission_review_answer_done(&answer);
 }
 

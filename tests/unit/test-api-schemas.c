@@ -39,7 +39,7 @@ static bool check_definition(const struct hfd_schema *schema) {
         return true;
 }
 
-/* Whoever meets such a value must know its type by its form. */
+/* The form of such a value must show its type. */
 static void check_either(const struct hfd_schema *either) {
         assert_non_null(either->definition);
         assert_int_equal(either->items->type, HFD_SCHEMA_STRUCT);
@@ -75,7 +75,7 @@ static void check_protobuf(const struct hfd_schema_field *field) {
         assert_true(value->type != HFD_SCHEMA_LIST && value->type != HFD_SCHEMA_MAP);
 }
 
-/* Those of the workload kinds have none. */
+/* The schemas of the workload kinds have no descriptions. */
 static bool with_descriptions = true;
 
 static void check_field(const struct hfd_schema *schema, size_t i, int depth) {

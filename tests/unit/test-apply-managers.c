@@ -201,7 +201,7 @@ static void test_a_client_can_clear_and_change_the_owners(void **state) {
         /* A valid list of the client replaces the stored one. */
         update_as("m1", "", ",'data':{'a':'1'}", "[" ENTRY("x", "{'f:data':{'f:a':{}}}") "]");
         assert_string_equal(managers(), "x Update 59 {'f:data':{'f:a':{}}}\n");
-        /* Of several entries of one manager the last one counts. */
+        /* If a manager has several entries, the last one counts. */
         update_as("m1", "", ",'data':{'a':'1'}",
                   "[" ENTRY("x", "{'f:data':{}}") "," ENTRY("y", "{'f:data':{}}") "," ENTRY(
                           "x", "{'f:data':{'f:a':{}}}") "]");

@@ -85,7 +85,7 @@ static struct {
         struct hf_client base;
         struct hf_request request;
         struct hf_watch_spec spec;
-        struct hf_response *response; /* what it answers */
+        struct hf_response *response; /* the response that the client gives */
         size_t n_requests, n_watches;
 } old;
 
@@ -187,7 +187,7 @@ static void test_an_older_client_answers_in_a_loop(void **state) {
         assert_int_equal(hf_client_request(client, old_get(), on_reply, &error, NULL), 0);
         (void)hf_loop_dispatch(loop);
         assert_int_equal(error, HF_E_NOT_FOUND);
-        old.response->size = 0; /* forgotten */
+        old.response->size = 0; /* the program has not set the size */
         assert_int_equal(hf_client_request(client, old_get(), on_reply, &error, NULL), 0);
         (void)hf_loop_dispatch(loop);
         assert_int_equal(error, -EINVAL);
@@ -319,7 +319,7 @@ static void test_an_older_program_bootstraps(void **state) {
 
 /* ---- sizes that are refused ---- */
 
-/* A size that is forgotten, too small, or of no release. */
+/* Sizes that are not set, too small, or not those of a release. */
 static const size_t wrong_sizes[] = {0, 8, 100000, SIZE_MAX};
 #define N_WRONG (sizeof wrong_sizes / sizeof *wrong_sizes)
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which changes the sink of a watch gets as which events, and in which batches, and how changes
- * wait for room. test-cacher-delivery-end.c has the snapshot and the end of a watch;
- * test-cacher-watcher.c has watches in the cacher.
+ * Delivery of changes to the sink of a watch: the type of each event, the batches, and the wait for
+ * room. test-cacher-delivery-end.c has the snapshot and the end of a watch; test-cacher-watcher.c
+ * has watches in the cacher.
  */
 #undef NDEBUG
 #include <setjmp.h>
@@ -60,7 +60,7 @@ static void test_a_namespace_and_a_name_are_watched(void **state) {
         hfd_object_unref(object);
 }
 
-/* What begins to match is added, and what no longer does is deleted. */
+/* An object that begins to match is ADDED, and one that no longer matches is DELETED. */
 static void test_a_selector_changes_the_type(void **state) {
         static const struct {
                 const char *after, *before, *text;
@@ -234,12 +234,13 @@ static void test_the_sink_is_told_what_waits(void **state) {
         assert_int_equal(one_watch_seen.told, 2 * one);
         one_watch_seen.n_room = SIZE_MAX;
         assert_false(one_watch_run());
-        assert_int_equal(one_watch_seen.n_waiting, 3); /* now nothing waits */
+        assert_int_equal(one_watch_seen.n_waiting, 3); /* the third report: nothing waits */
         assert_int_equal(one_watch_seen.told, 0);
         assert_int_equal(one_watch_seen.n_events, 2);
         one_watch_queue("ns/a", "", "", 13);
         assert_false(one_watch_run());
-        assert_int_equal(one_watch_seen.n_waiting, 3); /* with room it is not asked */
+        /* While there is room, nothing is reported. */
+        assert_int_equal(one_watch_seen.n_waiting, 3);
 }
 
 static void test_the_sink_is_told_what_waits_for_the_start(void **state) {

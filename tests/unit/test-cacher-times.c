@@ -30,7 +30,7 @@ static struct {
         struct hf_host host;
         struct faulty_store store;
         struct hfd_cacher *cacher;
-        uint64_t revision; /* what the cache has */
+        uint64_t revision; /* the revision of the cache */
 } f;
 
 struct read {

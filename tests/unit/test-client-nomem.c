@@ -91,7 +91,7 @@ static void key_index_life(int n) {
                 assert_true(r >= 0 || is_shortage(r));
                 n_failed += r < 0;
                 n_in += r >= 0;
-                /* what is in stays in, also when the index could not grow */
+                /* an added key stays in the index, even if the index could not grow */
                 assert_true((hf__key_index_find(&index, items[i].key) != NULL) == (r >= 0));
         }
         failing_memory_disarm();

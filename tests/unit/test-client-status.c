@@ -20,7 +20,7 @@ struct answer {
         int code;
         const char *body;
         bool is_write;
-        int error; /* what it becomes */
+        int error; /* the error that the client reports */
 };
 
 static void expect_errors(const struct answer *answers, size_t n) {

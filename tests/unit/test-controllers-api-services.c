@@ -58,7 +58,7 @@ static void test_what_the_server_keeps_is_restored(void **state) {
                 {"{" MANAGED "," LEASES_SPEC "}", NULL},
                 {"{" MANAGED "}", "{" MANAGED "," LEASES_SPEC "}"},
                 {"{" MANAGED ",'spec':{'service':{'name':'s'}}}", "{" MANAGED "," LEASES_SPEC "}"},
-                {"{'spec':{'service':{'name':'s'}}}", NULL}, /* a user's */
+                {"{'spec':{'service':{'name':'s'}}}", NULL}, /* made by a user */
         };
 
         for (size_t i = 0; i < N(rows); i++) {

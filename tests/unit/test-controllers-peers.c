@@ -42,7 +42,7 @@ static int tear_down(void **state) {
         return 0;
 }
 
-/* What the next Leases have as their renewTime. */
+/* The renewTime of the next Leases. */
 static int renew_time;
 
 static void lease(enum hf_event_type type, const char *name, const char *url, const char *instance,

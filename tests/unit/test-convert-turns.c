@@ -56,7 +56,7 @@ static void test_all_kinds_together_have_a_limit(void **state) {
                 late[i].kind = &kinds[i];
                 assert_int_equal(hfd_convert_turns_enter(&turns, &late[i]), HFD_CONVERT_WAITS);
         }
-        /* whoever leaves, the first that waits goes on */
+        /* each leave lets the first waiting turn go on */
         assert_ptr_equal(hfd_convert_turns_leave(&turns, &kinds[7]), &late[0]);
         assert_ptr_equal(hfd_convert_turns_leave(&turns, &kinds[7]), &late[1]);
         for (size_t i = 0; i < HFD_CONVERT_TURNS; i++)

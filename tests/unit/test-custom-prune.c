@@ -19,7 +19,7 @@
 struct row {
         const char *schema; /* of spec */
         const char *object, *expected;
-        const char *unknown; /* what is reported */
+        const char *unknown; /* the fields that are reported */
 };
 
 static const struct row pruned[] = {

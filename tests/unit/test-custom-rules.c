@@ -422,7 +422,7 @@ static void test_transition_rules_need_an_old_value(void **state) {
                 {KEYED_RULE, "{\"f\":[{\"k\":\"b\",\"v\":1},{\"k\":\"a\",\"v\":3}]}",
                  "{\"f\":[{\"k\":\"a\",\"v\":3},{\"k\":\"b\",\"v\":2}]}",
                  "f[0].v: Invalid value: 1: failed rule: self >= oldSelf"},
-                /* Whatever the schema does not declare takes part in comparisons. */
+                /* Fields that the schema does not declare are compared, too. */
                 {FIELD("\"type\":\"object\",\"x-kubernetes-preserve-unknown-fields\":true",
                        "{\"rule\":\"self == oldSelf\"}"),
                  "{\"f\":{\"x\":[1,{\"y\":2}]}}", "{\"f\":{\"x\":[1,{\"y\":3}]}}",
@@ -438,14 +438,16 @@ static void test_unchanged_values_are_forgiven(void **state) {
                  "{\"f\":1,\"g\":1}", ""},
                 {FIELD("\"type\":\"integer\"", "{\"rule\":\"self > 5\"}"), "{\"f\":1}", "{\"f\":2}",
                  "f: Invalid value: 1: failed rule: self > 5"},
-                /* An element of an atomic list is forgiven if the whole list is unchanged. */
+                /*
+                 * An invalid element of an atomic list is allowed if the whole list is unchanged.
+                 */
                 {"{\"type\":\"object\",\"properties\":{\"f\":{\"type\":\"array\",\"items\":{"
                  "\"type\":\"integer\",\"x-kubernetes-validations\":[{\"rule\":\"self > 5\"}]}}}}",
                  "{\"f\":[1,9],\"g\":1}", "{\"f\":[1,9]}", ""},
                 {"{\"type\":\"object\",\"properties\":{\"f\":{\"type\":\"array\",\"items\":{"
                  "\"type\":\"integer\",\"x-kubernetes-validations\":[{\"rule\":\"self > 5\"}]}}}}",
                  "{\"f\":[1,8]}", "{\"f\":[1,9]}", "f[0]: Invalid value: 1: failed rule: self > 5"},
-                /* A transition rule is checked all the same. */
+                /* A transition rule is checked even if the value is unchanged. */
                 {FIELD("\"type\":\"integer\"", "{\"rule\":\"self > oldSelf\"}"), "{\"f\":1}",
                  "{\"f\":1}", "f: Invalid value: 1: failed rule: self > oldSelf"},
         };

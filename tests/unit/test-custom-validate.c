@@ -318,7 +318,7 @@ static void test_unchanged_parts_may_stay_invalid(void **state) {
                 {"{'l':['xx'],'b':'y'}", "{'l':['xx']}", ""},
                 {"{'l':['xx','y']}", "{'l':['xx']}",
                  "spec.l[0]: Too long: may not be more than 1 byte"},
-                /* Those of a map are found by their keys. */
+                /* The elements of a list of type map are found by their keys. */
                 {"{'m':[{'name':'q','v':'y'},{'name':'p','v':'xx'}]}",
                  "{'m':[{'name':'p','v':'xx'}]}", ""},
                 {"{'m':[{'name':'q','v':'xx'}]}", "{'m':[{'name':'p','v':'xx'}]}",

@@ -83,7 +83,7 @@ static void test_a_key_has_one_of_three_lengths(void **state) {
         }
 }
 
-/* Of GCM, every changed bit and every cut is noticed. */
+/* GCM detects every changed bit and every truncation. */
 static void test_a_changed_value_is_refused(void **state) {
         struct hf__buf *plain = hf__buf_copy(PLAIN, strlen(PLAIN)), *sealed = NULL, *opened = NULL;
         struct hfd_cipher *cipher = NULL;

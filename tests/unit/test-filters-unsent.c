@@ -180,7 +180,7 @@ static void test_an_account_goes_with_its_last_answer(void **state) {
 
 struct watcher {
         struct hfd_unsent_watch watch; /* first member: the callbacks cast it back */
-        size_t bytes;                  /* what waits */
+        size_t bytes;                  /* the bytes that wait */
         unsigned n_ends;
 };
 

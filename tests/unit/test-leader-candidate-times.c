@@ -171,7 +171,7 @@ static void test_a_ping_is_answered_at_once_and_once(void **state) {
         finish();
 }
 
-/* What is not an object is replaced. */
+/* A member that is not an object is replaced. */
 static void test_an_object_without_metadata_or_spec_is_completed(void **state) {
         start();
         fake_api_put(f.api, KEY, "{\"spec\":7}");

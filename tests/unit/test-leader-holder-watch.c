@@ -127,7 +127,7 @@ static void test_a_dead_process_stays_dead(void **state) {
         assert_true(is_dead(3 * SEC));
 }
 
-/* What is known is about a holder and its term. */
+/* The knowledge is about one holder and one term. */
 static void test_another_term_is_looked_at_anew(void **state) {
         kill_holder();
         assert_true(is_dead(SEC));

@@ -25,7 +25,7 @@
 
 #define GUARD (60 * HF_NSEC_PER_SEC)
 
-/* The members belong to the loop's thread, which is the test's. */
+/* The members belong to the loop's thread, which is the thread of the test. */
 struct guest {
         struct hf_host host;
         struct fake_api *api;
@@ -47,7 +47,7 @@ static void assert_thread(const struct guest *g) {
         assert_true(pthread_equal(g->thread, pthread_self()));
 }
 
-/* The host's loop: until the condition holds. */
+/* Runs the host's loop until the condition holds. */
 #define RUN_UNTIL(g, condition)                                                                    \
         do {                                                                                       \
                 hf_nsec until_ = hf_now(hf_clock_system()) + GUARD;                                \

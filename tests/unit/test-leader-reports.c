@@ -85,7 +85,7 @@ static void test_a_take_over_is_measured(void **state) {
 static void test_renewals_keep_the_term_and_are_measured(void **state) {
         start_leading(&plain);
         assert_true(clocked_info().valid_until == hand_clock_now() + 60 * SEC);
-        for (int i = 0; i < 9; i++) /* longer than one write is good for */
+        for (int i = 0; i < 9; i++) /* longer than one write keeps the term valid */
                 clocked_move(10 * SEC);
         assert_true(hf_elector_may_act(clocked.elector));
         assert_int_equal(clocked_info().n_terms, 1);

@@ -484,7 +484,7 @@ static void test_old_members_are_garbage(void **state) {
         assert_true(hf__shards_core_find_garbage(&core, now, &found));
         assert_true(found == dead);
         now += LEASE;
-        /* Of two live members one deletes. */
+        /* If two members are live, one of them deletes. */
         uint64_t other = hf__shards_key("c");
         (void)hf__shards_core_saw_member(&core, other, "c", 1, now);
         (void)hf__shards_core_saw_member(&core, other, "c", 2, now);

@@ -45,7 +45,7 @@ struct store {
 struct writer {
         bool deciding;
         struct version base;     /* the version that it compares */
-        struct hf__json *result; /* what it puts; the same as base if it was pending */
+        struct hf__json *result; /* the object that it writes; the same as base if it was pending */
 };
 
 static uint64_t random_state;

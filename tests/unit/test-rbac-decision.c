@@ -132,7 +132,7 @@ static const struct question questions[] = {
         {"dora", "watch", "", "secrets", "", "ns1", "", false},
         /* everything */
         {"zed,x,roots", "frobnicate", "any.group", "things", "part", "ns", "x", true},
-        /* what is malformed grants nothing */
+        /* a malformed role or binding grants nothing */
         {"gina", "get", "", "configmaps", "", "ns1", "x", false},
         {"gina", "get", "", "events", "", "ns1", "x", true},
         {"hal", "get", "", "events", "", "ns1", "x", false},

@@ -253,7 +253,7 @@ static void test_the_end_of_a_prefix_range_is_computed(void **state) {
         assert_string_equal(end, "");
         assert_int_equal(hfd_key_prefix_end(end, ""), 0);
         assert_string_equal(end, "");
-        char room[HFD_KEY_MAX + 1] = "\xff"; /* what stands before the key is not looked at */
+        char room[HFD_KEY_MAX + 1] = "\xff"; /* the bytes before the key are ignored */
         assert_int_equal(hfd_key_prefix_end(room + 1, ""), 0);
         assert_string_equal(room, "\xff");
         char longest[HFD_KEY_MAX + 1];

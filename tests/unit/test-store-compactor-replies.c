@@ -262,7 +262,7 @@ static void test_a_key_that_cannot_be_written_compacts_nothing(void **state) {
         answer_error(f, HF_E_CONFLICT);
 }
 
-/* What somebody else has written counts as seen. */
+/* A value that another instance has written counts as seen. */
 static void test_a_conflict_shows_the_key(void **state) {
         struct fixture *f = *state;
         struct hfd_kv kv = {.key = KEY, .mod_revision = 50};

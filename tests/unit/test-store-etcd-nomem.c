@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Each allocation of the etcd store fails once: what was asked for is refused, or it ends with one
- * callback, and nothing is left behind.
- */
+/* Each allocation of the etcd store fails once: the operation is refused, or it ends with one
+ * callback, and no memory leaks. */
 #undef NDEBUG
 #include <assert.h>
 #include <errno.h>

@@ -178,7 +178,8 @@ static void count_batch(void *ctx, const struct hfd_watch_event *events, size_t 
         on_events(ctx, events, n);
 }
 
-/* A watch from the past gets at most 256 events at once, but for those of one revision. */
+/* A watch from the past gets at most 256 events at once. More come together only if they have one
+ * revision. */
 static void test_events_come_in_batches_of_whole_revisions(void **state) {
         static const struct hfd_watch_handler counting = {.event = count_batch, .end = on_end};
         static const struct {
@@ -295,7 +296,7 @@ static void test_a_slow_watch_loses_nothing_by_a_compaction(void **state) {
         for (size_t i = 0; i < 6; i++)
                 assert_int_equal(slow.revisions[i], 2 + i);
         store->ops->free(store);
-        assert_int_equal(n_events, 1); /* the newer watch: the last write */
+        assert_int_equal(n_events, 1); /* the watch from the later revision gets the last write */
         assert_int_equal(n_ends, 3);
         assert_int_equal(last_error, HF_E_CANCELED);
 }

@@ -35,9 +35,10 @@ struct hf_admission_request {
         size_t size;           /* sizeof(struct hf_admission_request) of the server */
         const char *operation; /* "CREATE", "UPDATE" or "DELETE" */
         const char *group;     /* "" = the core group */
-        const char *version;   /* in which the object is */
+        const char *version;   /* the version of the object */
         const char *resource;  /* the plural: "configmaps" */
-        const char *kind;      /* of the object: "ConfigMap"; with a subresource perhaps "Scale" */
+        /* Of the object: "ConfigMap"; a subresource may have a kind of its own, "Scale". */
+        const char *kind;
         const char *subresource; /* "" = the object itself */
         const char *ns;          /* "" = cluster scope */
         const char *name;        /* "" = not known yet, or a delete of a collection */
@@ -45,7 +46,7 @@ struct hf_admission_request {
         const char *const *groups; /* of the user */
         size_t n_groups;
         bool dry_run; /* nothing will be stored */
-        /* JSON, NUL-terminated. NULL = a delete; for old_object a create. */
+        /* JSON, NUL-terminated. object is NULL in a delete, old_object in a create. */
         const char *object, *old_object;
         size_t n_object, n_old_object; /* bytes */
 };
@@ -55,10 +56,14 @@ struct hf_admission_answer {
         size_t size; /* sizeof(struct hf_admission_answer) of the server */
         bool refused;
         int code;          /* HTTP status of a refusal, 400 to 599; 0 = 403 */
-        char message[512]; /* why; NUL-terminated; also when the object is too strange to decide */
-        char warning[256]; /* the client sees it in any case; "" = none */
-        /* For mutate: the changed object as a whole, JSON, which the server frees with free(). NULL
-         * = unchanged. kind, apiVersion, uid and what else the server sets cannot be changed. */
+        char message[512]; /* the reason of a refusal; NUL-terminated */
+        /* For the client, whether the request is allowed or refused; "" = none. */
+        char warning[256];
+        /*
+         * Set by mutate: the whole changed object as JSON, which the server frees with free(). NULL
+         * = unchanged. A plug-in cannot change kind, apiVersion, uid and the other fields that the
+         * server sets.
+         */
         char *object;
         size_t n_object; /* bytes */
 };
@@ -68,8 +73,8 @@ struct hf_admission {
         size_t size;      /* sizeof(struct hf_admission) */
         const char *name; /* for messages: `admission plug-in "x" denied the request: ...` */
         void *ctx;
-        /* Whether the plug-in wants such writes; NULL = all. Cheap: it is asked about every write.
-         */
+        /* Whether the plug-in wants such writes; NULL = all. Must be cheap, because the server
+         * calls it for every write. */
         bool (*wants)(void *ctx, const char *group, const char *resource, const char *subresource,
                       const char *operation);
         void (*mutate)(void *ctx, const struct hf_admission_request *request,

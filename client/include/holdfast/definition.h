@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/*
- * CustomResourceDefinitions: a program that brings a kind of its own to an API server. Blocks; made
- * for controllers. Thread: any.
- */
+/* CustomResourceDefinitions: for a program that adds its own kind to an API server. Blocks; made
+ * for controllers. Thread: any. */
 #include <stddef.h>
 
 #include <holdfast/api.h>

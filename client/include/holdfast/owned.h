@@ -3,8 +3,8 @@
 /*
  * Objects that belong to another one: a controller's object and what it makes for it. A name proves
  * nothing, because another user may have created an object of that name. So these functions read
- * the object, compare its controller (<holdfast/owner.h>) and write that incarnation or none. They
- * block; made for controllers. Thread: any.
+ * the object, compare its controller (<holdfast/owner.h>), and write only if the object still has
+ * the uid that was read. They block; made for controllers. Thread: any.
  */
 #include <stddef.h>
 

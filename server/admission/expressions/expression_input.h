@@ -5,7 +5,7 @@ struct hf__json;
 struct hfd_admission_attributes;
 struct hfd_resource;
 
-/* What the variables stand for. JSON that is NULL is null. */
+/* The values of the variables. NULL JSON is the value null. */
 struct hfd_expression_input {
         const struct hfd_admission_attributes *of;
         /* The resource in the version that the rules have matched, and its kind. */

@@ -77,7 +77,9 @@ static struct hf__cel_value eval_variable(struct hfd_expression_run *run,
 
 static bool find_variable(const struct hf__cel_map *map, struct hf__cel_value key,
                           struct hf__cel_value *ret_value) {
-        /* The map belongs to one run, and one thread has it, so that it may remember. */
+        /*
+         * The map belongs to one run, which one thread uses, so the cast from const is safe here.
+         */
         struct hfd_expression_run *run = (struct hfd_expression_run *)(uintptr_t)map->data;
         const struct hfd_expression_variable *variable;
         const struct hfd_expression_variable *all;
@@ -178,7 +180,7 @@ static int evaluate(struct hfd_expression_run *run, const struct hfd_expression 
 
         if (!is_allowed(run, 0))
                 return -EDQUOT;
-        /* 0 would be the default. */
+        /* A limit of 0 would mean the default limit. */
         if (run->allowance && run->allowance->left < limits.cost)
                 limits.cost = run->allowance->left + 1;
 
@@ -196,7 +198,7 @@ static int evaluate(struct hfd_expression_run *run, const struct hfd_expression 
                 return -ENOMEM;
         if (!is_allowed(run, cost))
                 return -EDQUOT;
-        /* Of a variable, the expression that reads it pays in the end. */
+        /* The cost of a variable is charged to the expression that reads it. */
         if (run->depth > 0) {
                 run->variables_cost += cost;
                 return r;

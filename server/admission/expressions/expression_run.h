@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Evaluates expressions of admission for one request. A run has the values of the variables, which
- * are made when an expression first needs them, and the budget, which its expressions share.
+ * Evaluates expressions of admission for one request. A run keeps the values of the variables,
+ * which are evaluated at their first use, and the budget that its expressions share.
  *
- * Owner: the caller keeps all that the input points to, the set and the run itself alive, and at
- * one place. Thread: owner only; it may move from thread to thread. Blocks: never. Stack: at most
- * HFD_CUSTOM_RULES_STACK bytes.
+ * Owner: the caller keeps the run, the set and everything that the input points to alive, and does
+ * not move them. Thread: owner only; it may move from thread to thread. Blocks: never. Stack: at
+ * most HFD_CUSTOM_RULES_STACK bytes.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,8 +19,8 @@
 
 struct hf__strbuf;
 
-/* What an evaluation of one expression may cost, one of all expressions of a policy with a
- * binding, and of all matchConditions; as in Kubernetes. */
+/* The limits of the cost of one expression, of all expressions of a policy with one binding, and of
+ * all matchConditions, as in Kubernetes. */
 #define HFD_EXPRESSION_COST      UINT64_C(1000000)
 #define HFD_EXPRESSIONS_BUDGET   UINT64_C(10000000)
 #define HFD_MATCH_BUDGET         UINT64_C(2500000)
@@ -28,8 +28,11 @@ struct hf__strbuf;
 
 struct hfd_expression_memo;
 
-/* What all runs of a request may cost on a thread that serves other requests, too. More: all
- * further evaluations fail, `spent` is set, and the caller begins again on another thread. */
+/*
+ * The cost that all runs of a request may have together on a thread that also serves other
+ * requests. Beyond it all further evaluations fail, `spent` is set, and the caller begins again on
+ * another thread.
+ */
 struct hfd_expression_allowance {
         uint64_t left;
         bool spent;
@@ -46,8 +49,8 @@ struct hfd_expression_run {
         struct hf__cel_authorizer authorizer;
         struct hf__cel_map variables;
         struct hfd_expression_memo *memos; /* of each variable; of the arena */
-        uint64_t variables_cost;           /* of variables since the last expression began */
-        unsigned depth;                    /* of the expressions that are being evaluated */
+        uint64_t variables_cost; /* the cost of variables since the last expression began */
+        unsigned depth;          /* levels of the expressions that are being evaluated */
 };
 
 void hfd_expression_run_init(struct hfd_expression_run *run, const struct hfd_expressions *set,

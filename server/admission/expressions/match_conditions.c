@@ -2,7 +2,7 @@
 /*
  * Evaluates matchConditions.
  *
- * Invariant: a condition that is false decides, also against errors of conditions before it.
+ * Invariant: if any condition is false, the result is NO, even if conditions before it have failed.
  */
 #include "server/admission/expressions/match_conditions.h"
 
@@ -66,7 +66,7 @@ enum hfd_match hfd_match_conditions_check(const struct hfd_match_conditions *con
                         continue;
                 }
                 if (r != 0) {
-                        /* The budget is spent, or memory: nothing else is evaluated. */
+                        /* The budget is spent or memory ran out: nothing else is evaluated. */
                         if (r == HF_E_TOO_LARGE && errors.error == 0)
                                 hf__strbuf_add(reterr_message, errors.data + start,
                                                errors.n - start);

@@ -7,8 +7,10 @@ struct hf__arena;
 struct hf__json;
 struct hfd_expression_input;
 
-/* What a request is, as the AdmissionRequest of a webhook has it. Lives as long as the arena and
- * the input; the same holds for the other function. If memory is exhausted, the arena has failed.
+/*
+ * The variable `request`, with the fields of the AdmissionRequest that a webhook gets. Lives as
+ * long as the arena and the input; the same holds for the other function. If memory is exhausted,
+ * the arena has failed.
  */
 struct hf__cel_value hfd_request_value(struct hf__arena *arena,
                                        const struct hfd_expression_input *input);

@@ -6,11 +6,11 @@
 struct hf__arena;
 struct hfd_expression_input;
 
-/* authorizer: the caller's, for the time of the values; it is filled here. */
+/* authorizer: filled here; the caller keeps it alive as long as the values. */
 struct hf__cel_value hfd_rights_value(struct hf__arena *arena,
                                       struct hf__cel_authorizer *authorizer,
                                       const struct hfd_expression_input *input);
-/* For the resource of the request. */
+/* The same for authorizer.requestResource. */
 struct hf__cel_value hfd_rights_resource_value(struct hf__arena *arena,
                                                struct hf__cel_authorizer *authorizer,
                                                const struct hfd_expression_input *input);

@@ -185,7 +185,7 @@ int hfd_value_to_json(struct hf__cel_value value, struct hf__json **ret_json,
 
 /* ---- the names of types ---- */
 
-/* path: the name that an object at this place must have. */
+/* path: the type name that an object at this place must have. */
 static int check(struct walk *walk, struct hf__cel_value value, struct hf__strbuf *path);
 
 static int check_map(struct walk *walk, const struct hf__cel_map *map, bool object,

@@ -8,8 +8,8 @@
 struct hf__json;
 struct hf__strbuf;
 
-/* Values that become JSON at most: parts of a value may be shared, so that a small one can stand
- * for a huge tree. */
+/* The largest number of values in one conversion. Parts of a value may be shared, so a small value
+ * can stand for a huge tree. */
 #define HFD_VALUE_PARTS_MAX 200000
 
 /* The caller owns the result. 0; -ENOMEM; or HF_E_INVALID: the value has no form in JSON, or is too

@@ -9,7 +9,7 @@
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/forms/conversion.h"
 
-/* Through the form in which the objects are stored. */
+/* Converts through the form in which the objects are stored. */
 static int convert_built_in(const struct hfd_resource *from, const struct hfd_resource *to,
                             const struct hf__json *object, struct hf__json **ret_object) {
         const char *text = hf__json_string(object, "metadata.resourceVersion");

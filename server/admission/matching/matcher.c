@@ -108,7 +108,7 @@ static enum hfd_matcher_result match_namespace(const struct hfd_matcher *matcher
 
         if (!matcher->ns_selector || (!*of->ns && !is_namespace(of)))
                 return HFD_MATCHER_YES;
-        /* Of a Namespace that is written, its new labels count. */
+        /* If the request writes a Namespace, the selector sees the new labels. */
         if (is_namespace(of) && !*of->subresource && object)
                 return select_labels(matcher->ns_selector, object);
         if (hfd_matcher_namespace(of, cacher, &ns) != 0) {

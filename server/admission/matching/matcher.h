@@ -13,7 +13,7 @@ struct hfd_matcher {
         struct hfd_rules *rules, *excluded;
         const struct hf__json *ns_selector, *object_selector; /* NULL = empty */
         bool equivalent;
-        bool empty_matches; /* no rules: everything, as for policies */
+        bool empty_matches; /* without rules it matches everything, as for policies */
 };
 
 /*
@@ -23,15 +23,15 @@ struct hfd_matcher {
 int hfd_matcher_init(struct hfd_matcher *matcher, const struct hf__json *json);
 void hfd_matcher_done(struct hfd_matcher *matcher);
 
-/* Whether it may apply, by operation, group, resource and subresource: for `wants`. */
+/* For `wants`: whether it may apply, judged by operation, group, resource and subresource alone. */
 bool hfd_matcher_may_match(const struct hfd_matcher *matcher,
                            const struct hfd_admission_attributes *of);
 
 enum hfd_matcher_result {
         HFD_MATCHER_NO,
         HFD_MATCHER_YES,
-        HFD_MATCHER_ERROR /* response is the error: its namespace does not exist, or memory ran out
-                           */
+        HFD_MATCHER_ERROR /* response is the error: the request's namespace does not exist, or
+                             memory ran out */
 };
 /*
  * object: the new object; NULL = a delete. *ret_as: the row that a rule has matched, in whose

@@ -141,7 +141,9 @@ bool hfd_rules_may_match(const struct hfd_rules *rules, const struct hfd_admissi
                 const struct hfd_rule *rule = &rules->items[i];
                 if (!(rule->operations & (unsigned)of->operation))
                         continue;
-                /* Another version may be in another group, whose name is not looked up here. */
+                /*
+                 * Another version may be in another group, so only the resource is compared here.
+                 */
                 if (names_resource(rule->resources, of->resource->plural, of->subresource) &&
                     (equivalent || is_among(rule->groups, of->resource->group)))
                         return true;

@@ -26,16 +26,12 @@ struct hfd_rules {
 /* json: the list, which must live as long as the rules; NULL = none. The caller frees the result
  * with free. 0 or -ENOMEM. */
 int hfd_rules_new(const struct hf__json *json, struct hfd_rules **ret_rules);
-/*
- * Whether a rule names the request, if its resource were the row `as`: its own, or another version
- * of the same.
- */
+/* Whether a rule would name the request if the request's resource were the row `as`, which is its
+ * own row or another version of it. */
 bool hfd_rule_matches(const struct hfd_rule *rule, const struct hfd_admission_attributes *of,
                       const struct hfd_resource *as);
-/*
- * Whether some rule may name the request, by operation, group, resource and subresource. Cheap; for
- * `wants`.
- */
+/* For `wants`: whether some rule may name the request, judged by operation, group, resource and
+ * subresource alone. Cheap. */
 bool hfd_rules_may_match(const struct hfd_rules *rules, const struct hfd_admission_attributes *of,
                          bool equivalent);
 /*

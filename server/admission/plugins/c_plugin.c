@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The server's side of <holdfast/admission.h>. Invariant: what a plug-in returns is checked like
- * what a webhook sends: its code, its texts and its object.
- */
+/* The server's side of <holdfast/admission.h>. Invariant: the code, the texts and the object that a
+ * plug-in returns are checked like a webhook's response. */
 #include "server/admission/plugins/c_plugin.h"
 
 #include <dlfcn.h>
@@ -28,7 +26,8 @@ struct hfd_c_plugin {
 
 /* ---- loading ---- */
 
-/* The members of the structs that a plug-in of an older server has must be there. */
+/* A plug-in for a newer server may have a larger struct; the members that this server knows must be
+ * there. */
 static int check_plugin(const struct hf_admission *of, const char *path,
                         struct hf_status *reterr_status) {
         if (!of)
@@ -53,7 +52,7 @@ int hfd_c_plugin_load(const char *path, struct hfd_c_plugin **ret_plugin,
         int r = hfd_trusted_open(path, HFD_TRUSTED_FILE, &fd, reterr_status);
         if (r != 0)
                 return r;
-        /* The file that was checked, whatever the path leads to meanwhile. */
+        /* Loads the very file that was checked, even if the path names another file by now. */
         (void)snprintf(by_fd, sizeof by_fd, "/proc/self/fd/%d", fd);
         void *library = dlopen(by_fd, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
         const char *reason = library ? NULL : dlerror();

@@ -2,8 +2,9 @@
 /*
  * Compiles policies and bindings.
  *
- * Invariant: what was stored by an older or a newer server may have mistakes that validation
- * refuses today. They become errors of evaluations, and never make a policy disappear.
+ * Invariant: a policy that an older or a newer server has stored may have mistakes that today's
+ * validation refuses. Such a mistake becomes an error of the evaluation; it never makes the policy
+ * disappear.
  */
 #include "server/admission/policy/compiled_policy.h"
 
@@ -26,7 +27,7 @@ static const char *text_of(const struct hf__json *object, const char *name) {
 
 static const char *without_spaces(const char *text) { return text + strspn(text, spaces); }
 
-/* What the expressions of a policy have, but for match conditions and messages. */
+/* The features of a policy's expressions, except those of match conditions and messages. */
 static unsigned features_of(const struct hfd_policy *policy) {
         return HFD_EXPRESSION_VARIABLES | HFD_EXPRESSION_AUTHORIZER |
                (policy->param_kind ? HFD_EXPRESSION_PARAMS : 0);
@@ -152,7 +153,7 @@ int hfd_policy_new(const struct hfd_object *object, bool mutating, struct hfd_po
         policy->revision = object->revision;
         policy->mutating = mutating;
         policy->json = hfd_object_parse(object);
-        /* The decoder has checked stored bytes, so that they are malformed only in odd cases. */
+        /* The decoder checks stored bytes, so a failure here is rare. */
         r = policy->json ? 0 : HF_E_INVALID;
         if (r == 0) {
                 policy->name = text_of(hf__json_get(policy->json, "metadata"), "name");

@@ -2,8 +2,8 @@
 #pragma once
 /*
  * A ValidatingAdmissionPolicy or a MutatingAdmissionPolicy, compiled once from the stored object,
- * and a binding of one. Both are immutable and counted: an index of policies that replaces another
- * one keeps those that have not changed. Thread: any. Nothing blocks.
+ * and a binding of one. Both are immutable and have a reference count, so that a new index of
+ * policies can share those that have not changed with the old one. Thread: any. Nothing blocks.
  *
  * Stack of the functions that make one: as for expressions (expressions.h).
  */
@@ -20,8 +20,9 @@ struct hfd_object;
 
 struct hfd_policy_validation {
         const char *text;
-        const struct hfd_expression *expression, *message_expression; /* the latter may be NULL */
-        const char *message, *reason;                                 /* "" and "Invalid" */
+        /* message_expression may be NULL. */
+        const struct hfd_expression *expression, *message_expression;
+        const char *message, *reason; /* "" and "Invalid" */
 };
 struct hfd_policy_annotation {
         const char *key, *text;
@@ -40,7 +41,7 @@ struct hfd_policy {
         const char *name;
         bool ignores_failure; /* failurePolicy Ignore */
         bool reinvoked;       /* reinvocationPolicy IfNeeded */
-        /* Of the params; NULL: the policy has none. */
+        /* The kind of the params; NULL: the policy has none. */
         const char *param_api_version, *param_kind;
         struct hfd_matcher matcher;
         struct hfd_expressions *set;
@@ -67,7 +68,7 @@ struct hfd_policy_binding {
         uint64_t revision;
         struct hf__json *json; /* owned */
         const char *name, *policy_name;
-        struct hfd_matcher matcher; /* of matchResources; without these it matches everything */
+        struct hfd_matcher matcher; /* from matchResources; without them it matches everything */
         unsigned actions;
         const struct hf__json *actions_json;
         const struct hf__json *param_ref; /* NULL: there is none */

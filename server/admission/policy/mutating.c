@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * MutatingAdmissionPolicies: each policy whose rules name the request is evaluated for each of its
- * bindings that do too, and for each of the binding's params. Its changes are made one after the
- * other, and the next policy sees them.
+ * MutatingAdmissionPolicies: each policy whose rules match the request is evaluated once for each
+ * the reason of the first failures bindings that also match, and for each of the binding's params.
+ * Its mutations are applied one after the other, and the next policy sees them.
  *
  * Invariants: the object of the admission is replaced at the end, once, and only if something has
- * changed. In the second round only those evaluations run again whose policy wants it
- * (reinvocationPolicy) and that ran before a change of somebody else.
+ * changed. In the second round an evaluation runs again only if its policy wants it
+ * (reinvocationPolicy) and something else has changed the object since its first run.
  */
 #include "server/admission/policy/mutating.h"
 
@@ -25,11 +25,11 @@
 
 #define MESSAGE_MAX (16U << 10)
 
-/* What is kept for the second round. */
+/* The state that is kept for the second round. */
 struct rounds {
         struct hf__json
                 *invoked;        /* owned; an object: its keys are evaluations that may run again */
-        struct hf__json *again;  /* owned; those that must */
+        struct hf__json *again;  /* owned; its keys are evaluations that must run again */
         struct hf__json *output; /* owned; the object as this plug-in left it */
 };
 
@@ -84,7 +84,7 @@ static void fail(struct mutating *m, const char *reason, const char *before,
 
 /* ---- rounds ---- */
 
-/* Those that have run and want to run again must do so. */
+/* The object has changed: the evaluations that may run again must do so. */
 static void require_others(struct mutating *m) {
         struct rounds *rounds = &m->rounds;
 
@@ -106,7 +106,7 @@ static void add_invoked(struct mutating *m, const char *key) {
                 m->r = -ENOMEM;
 }
 
-/* A name of one evaluation of a policy. */
+/* A key for one evaluation of a policy: policy, binding and params. */
 static char *key_of(const struct mutating *m, const struct hf__json *params) {
         const char *ns = hf__json_string(params, "metadata.namespace");
         const char *name = hf__json_string(params, "metadata.name");
@@ -139,7 +139,9 @@ static enum hfd_match check_conditions(struct mutating *m, const struct hf__json
         return match;
 }
 
-/* Puts the object that was changed in the version of the rules into its place. */
+/*
+ * Replaces the object by the changed one, which has the version of the rules and is converted back.
+ */
 static int take_back(struct mutating *m, struct hf__json *changed) {
         struct hf__json *back = changed;
         int r = 0;
@@ -155,7 +157,7 @@ static int take_back(struct mutating *m, struct hf__json *changed) {
         return 0;
 }
 
-/* Makes one change. */
+/* Applies one mutation. */
 static void mutate_once(struct mutating *m, const struct hfd_policy_mutation *mutation,
                         const struct hf__json *params) {
         struct hfd_expression_input input = hfd_policy_case_input(m->c, params, true);
@@ -274,7 +276,7 @@ static void free_rounds(void *data) {
         free(rounds);
 }
 
-/* A copy of what the first round has kept. */
+/* Copies the state that the first round has kept. */
 static int load_rounds(struct mutating *m) {
         const struct rounds *kept = hfd_admission_state(m->c->a)->data;
 
@@ -312,7 +314,7 @@ static int save_rounds(struct mutating *m) {
         return kept->output ? 0 : -ENOMEM;
 }
 
-/* Gives the admission the changed object. 0, -ENOMEM or HF_E_FORBIDDEN. */
+/* Passes the changed object to the admission. 0, -ENOMEM or HF_E_FORBIDDEN. */
 static int finish(struct mutating *m, struct hfd_response *response) {
         struct hfd_admission *a = m->c->a;
 

@@ -24,7 +24,7 @@
 
 /* ---- ApplyConfiguration ---- */
 
-/* Appends the paths of values that apply treats as one. */
+/* Appends the paths of atomic values, which apply replaces as a whole. */
 static void find_atomic(const struct hfd_schema *schema, const struct hf__json *json,
                         struct hf__strbuf *path, struct hf__strbuf *found) {
         size_t n = path->n;

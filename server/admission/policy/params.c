@@ -2,8 +2,8 @@
 /*
  * Finds params.
  *
- * Invariant: params have the version that the policy names. What does not exist yet may exist a
- * moment later, so nothing is remembered.
+ * Invariant: params have the version that the policy names. Nothing is remembered between requests,
+ * because params that do not exist yet may be created at any time.
  */
 #include "server/admission/policy/params.h"
 
@@ -35,7 +35,7 @@ static bool is_kind(const struct hfd_resource *row, const char *group, size_t n_
                strcmp(row->version, version) == 0 && strcmp(row->kind, kind) == 0 && row->storage;
 }
 
-/* A reference to the row of a kind. NULL: it is not served. */
+/* A reference to the row of a kind. NULL: the kind is not served. */
 static const struct hfd_resource *find_kind(struct hfd_cacher *cacher, const char *api_version,
                                             const char *kind) {
         const char *slash = strchr(api_version, '/');

@@ -12,7 +12,7 @@
 
 struct hfd_policy_params {
         size_t n;
-        struct hf__json **items; /* owned; NULL in it: params is null */
+        struct hf__json **items; /* owned; an item that is NULL stands for params = null */
 };
 
 /*

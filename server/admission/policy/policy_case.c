@@ -68,7 +68,7 @@ static int convert(const struct hfd_policy_case *c, const struct hfd_resource *a
         r = hfd_form_convert(c->a->of.resource, as, object, ret_owned);
         if (r == 0)
                 *ret_object = *ret_owned;
-        return r < 0 ? r : 0; /* what cannot be converted is seen as it is */
+        return r < 0 ? r : 0; /* an object that cannot be converted is seen as it is */
 }
 
 int hfd_policy_case_see(struct hfd_policy_case *c, const struct hfd_resource *as,
@@ -123,7 +123,7 @@ enum hfd_matcher_result hfd_policy_case_match(struct hfd_policy_case *c,
         return result;
 }
 
-/* The name of the object, or from what it will be made. */
+/* The name of the object, or its generateName. */
 static const char *name_of(const struct hfd_admission *a) {
         const char *name = a->of.name;
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/*
- * One request in the eyes of policies: what all of them need of it, made when the first one needs
- * it. Thread: owner only. Nothing blocks.
- */
+/* One request as policies see it. The parts that they share are made when the first policy needs
+ * them. Thread: owner only. Nothing blocks. */
 #include <stdbool.h>
 
 #include "server/admission/expressions/expression_input.h"
@@ -29,7 +27,7 @@ struct hfd_policy_case {
         bool ns_known;
         /* The objects in the version that the last rules have matched. */
         const struct hfd_resource *as;
-        const struct hf__json *object, *old; /* these, or the next two */
+        const struct hf__json *object, *old; /* the objects that expressions read */
         struct hf__json *owned_object, *owned_old;
 };
 
@@ -55,8 +53,8 @@ enum hfd_matcher_result hfd_policy_case_match(struct hfd_policy_case *c,
                                               const struct hf__json *object,
                                               const struct hfd_resource **ret_as,
                                               struct hf__strbuf *reterr_message);
-/* 403 `<resource> "<name>" is forbidden: <message>` with other code and reason. The whole text, or
- * with `bare` the message alone, is that of the Status. causes: texts, "" reasons. */
+/* 403 `<resource> "<name>" is forbidden: <message>` with other code and reason. The Status has this
+ * whole text, or with `bare` the message alone. causes may be NULL. */
 void hfd_policy_case_refuse(const struct hfd_policy_case *c, int code, const char *reason,
                             const char *message, bool bare, const struct hfd_causes *causes,
                             struct hfd_response *response);

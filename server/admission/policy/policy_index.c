@@ -2,8 +2,8 @@
 /*
  * Builds the index of policies.
  *
- * Invariant: an object whose revision is that in the old index has not changed, so that its
- * compiled form is used again.
+ * Invariant: an object with the same revision as in the old index has not changed, so its compiled
+ * form is used again.
  */
 #include "server/admission/policy/policy_index.h"
 
@@ -49,7 +49,8 @@ static bool is_same(const struct hfd_object *object, const char *name, uint64_t 
         return object->revision == revision && strcmp(hfd_object_name(object), name) == 0;
 }
 
-/* The policy of the old index that was made of this very object. NULL: there is none. */
+/* The policy in the old index that was compiled from this revision of the object. NULL: there is
+ * none. */
 static struct hfd_policy *find_policy(const struct hfd_policy_index *old,
                                       const struct hfd_object *object) {
         for (size_t i = 0; old && i < old->n_hooks; i++)

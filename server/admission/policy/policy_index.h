@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/*
- * All policies of one kind that have bindings, with these. Immutable and counted; a change of the
- * configuration makes another index. Thread: any. Nothing blocks.
- */
+/* All policies of one kind that have bindings, and these bindings. Immutable, with a reference
+ * count; a change of the configuration makes another index. Thread: any. Nothing blocks. */
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,12 +28,15 @@ struct hfd_policy_index {
         size_t n_idle;
 };
 
-/* Makes an index of what is in the cacher. old: the one it replaces, whose parts are used again;
- * NULL = none. 0; -ENOMEM; or -EAGAIN: the cacher is not filled yet. */
+/*
+ * Makes an index of the policies and bindings in the cacher. old: the index that it replaces, whose
+ * unchanged parts are used again; NULL = none. 0; -ENOMEM; or -EAGAIN: the cacher is not filled
+ * yet.
+ */
 int hfd_policy_index_new(struct hfd_cacher *cacher, bool mutating,
                          const struct hfd_policy_index *old, struct hfd_policy_index **ret_index);
 struct hfd_policy_index *hfd_policy_index_ref(struct hfd_policy_index *index);
 struct hfd_policy_index *hfd_policy_index_unref(struct hfd_policy_index *index); /* accepts NULL */
-/* Whether some policy may apply to the request, by what `wants` of a plug-in sees. */
+/* Whether some policy may apply to the request, judged by the attributes that `wants` may use. */
 bool hfd_policy_index_wants(const struct hfd_policy_index *index,
                             const struct hfd_admission_attributes *of);

@@ -3,8 +3,8 @@
  * The plug-ins of policies.
  *
  * Invariants: an attempt has no effect on the admission until it is known to be complete, so that
- * it can begin again on the pool. Once the admission was told to go on, or refused, it is not
- * touched any more.
+ * it can begin again on the pool. After the plug-in has let the admission go on or has refused it,
+ * it does not touch the admission any more.
  */
 #include "server/admission/policy/policy_plugin.h"
 
@@ -23,7 +23,7 @@
 #include "server/auth/user.h"
 #include "server/pool/work_pool.h"
 
-/* What an evaluation may cost on the thread of a connection: a few milliseconds. */
+/* The cost that an evaluation may have on the thread of a connection: a few milliseconds. */
 #define INLINE_COST 50000
 
 struct hfd_policy_plugin {
@@ -31,7 +31,7 @@ struct hfd_policy_plugin {
         struct hfd_cacher *cacher;
         struct hfd_work_pool *pool;
         bool mutating;
-        atomic_bool has_hooks; /* of the index, so that requests without policies take no lock */
+        atomic_bool has_hooks; /* whether the index has hooks; without, requests take no lock */
         pthread_mutex_t mu;
         struct hfd_policy_index *index; /* owned reference, guarded by mu; NULL: not known yet */
 };
@@ -47,7 +47,7 @@ static struct hfd_policy_index *get_index(struct hfd_policy_plugin *plugin) {
         return index;
 }
 
-/* Policies do not apply to policies, so that nobody can lock himself out. */
+/* Policies do not apply to policies, so that no policy can prevent its own removal. */
 static bool is_policy(const struct hfd_admission_attributes *of) {
         static const char *const plurals[] = {"validatingadmissionpolicies",
                                               "validatingadmissionpolicybindings",
@@ -76,7 +76,7 @@ static bool wants(void *ctx, const struct hfd_admission_attributes *of) {
 
 /* ---- one request ---- */
 
-/* The request on its way through the pool. */
+/* A request that is evaluated again on the pool. */
 struct turn {
         struct hfd_work_task task; /* first member: run_turn casts it back */
         struct hfd_policy_plugin *plugin;
@@ -127,7 +127,7 @@ static bool attempt(struct hfd_policy_plugin *plugin, const struct hfd_policy_in
         return complete;
 }
 
-/* Answers. The admission is not touched afterwards. */
+/* Lets the admission go on, or refuses it. The admission is not touched afterwards. */
 static void answer(struct hfd_admission *a, struct hfd_response *response) {
         if (response->code != 0)
                 hfd_admission_refuse(a, response);

@@ -3,10 +3,11 @@
 /*
  * The plug-ins MutatingAdmissionPolicy and ValidatingAdmissionPolicy of the chain of admission.
  *
- * A small evaluation is done at once, on the thread that asks. If it turns out to be large, it
- * begins again on the pool of threads, so that no policy holds a thread that serves connections.
+ * A small evaluation is done at once, on the calling thread. If it turns out to be large, it begins
+ * again on the pool of threads, so that no policy blocks a thread that serves connections.
  *
- * Lock: a mutex guards the pointer to the index. It is held for changes of pointers. Thread: any.
+ * Lock: a mutex guards the pointer to the index. It is held only to read or replace the pointer.
+ * Thread: any.
  */
 #include <stdbool.h>
 
@@ -20,7 +21,7 @@ struct hfd_work_pool;
 int hfd_policy_plugin_new(const struct hf_host *host, struct hfd_cacher *cacher,
                           struct hfd_work_pool *pool, bool mutating,
                           struct hfd_policy_plugin **ret_plugin);
-/* No request is under way, and nobody refreshes it. Accepts NULL, returns NULL. */
+/* Call it when no request is under way and the feed is stopped. Accepts NULL, returns NULL. */
 struct hfd_policy_plugin *hfd_policy_plugin_free(struct hfd_policy_plugin *plugin);
 /* As an element of a chain. */
 struct hfd_admission_plugin hfd_policy_plugin_of_chain(struct hfd_policy_plugin *plugin);

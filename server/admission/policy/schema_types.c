@@ -3,7 +3,7 @@
  * Makes types of schemas.
  *
  * Invariants: the types are a tree whose depth is limited, and a schema that contains itself ends
- * there. What is uncertain becomes dyn, so that a check of types warns of mistakes only.
+ * there. An uncertain type becomes dyn, so that a type check warns only of real mistakes.
  */
 #include "server/admission/policy/schema_types.h"
 
@@ -31,7 +31,8 @@ static const struct hf__cel_type *dyn(void) { return hf__cel_type_of(HF__CEL_DYN
 
 static const struct hf__cel_type *make(struct maker *maker, const struct hfd_schema *schema);
 
-/* Adds a field under its name as expressions write it; a word of the language also as it is. */
+/* Adds a field under the name that expressions use for it. A reserved word is added under its own
+ * name, too. */
 static void add_field(struct maker *maker, struct hf__cel_type *type, struct hf__cel_field *fields,
                       const struct hfd_schema_field *field) {
         const char *name = hfd_rule_name(maker->arena, field->name);

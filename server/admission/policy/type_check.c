@@ -87,7 +87,7 @@ static unsigned features_of(const struct checking *c) {
                (c->has_params ? HFD_EXPRESSION_PARAMS : 0);
 }
 
-/* Makes the sets, in which object has the type of each kind. */
+/* Makes one set of expressions for each kind, in which `object` has the type of that kind. */
 static int make_sets(struct checking *c) {
         for (size_t i = 0; i < c->n_rows; i++) {
                 const struct hf__cel_type *type =

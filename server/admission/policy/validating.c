@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ValidatingAdmissionPolicies: each policy whose rules name the request is evaluated for each of
- * its bindings that do too, and for each of the binding's params.
+ * ValidatingAdmissionPolicies: each policy whose rules match the request is evaluated once for each
+ * of its bindings that also match, and for each of the binding's params.
  *
  * Invariants: texts are those of kube-apiserver. Only the first refusal counts; the others still
  * warn and audit. Match conditions, validations and annotations have budgets of their own for each
@@ -29,9 +29,9 @@ static const char spaces[] = " \t\n\v\f\r";
 struct validating {
         struct hfd_policy_case *c;
         struct hfd_admission_notes *notes;
-        const struct hfd_policy *policy;          /* the current one */
+        const struct hfd_policy *policy;          /* the policy that is being evaluated */
         const struct hfd_policy_binding *binding; /* NULL: none yet */
-        struct hf__json *annotations;             /* owned; of the policy: lists of values by key */
+        struct hf__json *annotations; /* owned; the policy's annotations: lists of values by key */
         bool denied;
         struct hf__strbuf denial; /* the message of the first refusal */
         const char *reason;       /* of it; borrowed from the policy, or static */
@@ -124,8 +124,8 @@ static void trim(const char **text, size_t *n) {
         }
 }
 
-/* Appends what the messageExpression says. false: it says nothing that can be shown. An evaluation
- * that exceeds the budget is an error of the validation: *ret_failed. */
+/* Appends what the messageExpression says. false: its result cannot be shown. An evaluation that
+ * exceeds the budget is an error of the validation: *ret_failed. */
 static bool put_message_of_expression(struct hfd_expression_run *run,
                                       const struct hfd_policy_validation *validation,
                                       struct hf__strbuf *message, bool *ret_failed) {
@@ -202,7 +202,7 @@ static bool run_validation(struct validating *v, struct hfd_expression_run *run,
         return r != HF_E_TOO_LARGE && !is_over(v);
 }
 
-/* Remembers the value of an annotation, unless another binding has made the same. */
+/* Remembers the value of an annotation, unless another binding has already made the same value. */
 static void add_annotation(struct validating *v, const char *key, const char *text, size_t n) {
         struct hf__strbuf value = {.max = ANNOTATION_MAX + 1};
         struct hf__json *list;
@@ -313,7 +313,7 @@ static void run_binding(struct validating *v, const struct hfd_policy_binding *b
         hf__strbuf_done(&message);
 }
 
-/* Adds the annotations of the policy to the notes: of several values, a list. */
+/* Adds the annotations of the policy to the notes. Several values of one key become a list. */
 static void publish_annotations(struct validating *v) {
         for (const struct hf__json *m = hf__json_first(v->annotations); m; m = hf__json_next(m)) {
                 struct hf__strbuf key = {.max = 600};

@@ -18,7 +18,7 @@
 #include "server/auth/user.h"
 #include "server/schema/strict.h"
 
-#define SYSTEM_USER "system:apiserver" /* as which the server's own requests are shown */
+#define SYSTEM_USER "system:apiserver" /* the user of the server's own requests */
 
 /* ---- the question ---- */
 
@@ -53,7 +53,7 @@ static void put_json(struct hf__strbuf *out, const char *key, const struct hf__j
                 hf__strbuf_puts(out, "null");
 }
 
-/* A key may occur more than once; it is printed where it occurs first, with all its values. */
+/* A key may occur more than once; it is printed at its first place, with all its values. */
 static void put_extra(struct hf__strbuf *out, const struct hfd_requester *user) {
         const char *end = user->extra + user->n_extra, *comma = "";
 
@@ -273,7 +273,7 @@ static int check_patch(const struct hf__json *response, bool mutating, struct hf
         if (!*type)
                 return refuse(why, "webhook returned invalid response.patchType of \"\"");
         if (!hf__json_bool(response, "allowed", false))
-                return 0; /* nobody applies it */
+                return 0; /* a validating webhook's patch is not applied */
         if (strcmp(type, "JSONPatch") == 0)
                 return read_patch(patch, ret_patch, why);
         hfd_quote(type, quoted, sizeof quoted);

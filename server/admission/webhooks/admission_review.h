@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/*
- * AdmissionReview of admission.k8s.io/v1: what is sent to a webhook, and what it answers. Pure.
- * Thread: owner only.
- */
+/* AdmissionReview of admission.k8s.io/v1: the request to a webhook, and its response. Pure. Thread:
+ * owner only. */
 #include <stdbool.h>
 
 #include "server/admission/admission.h"
@@ -11,10 +9,8 @@
 struct hf__json;
 struct hf__strbuf;
 
-/*
- * Appends the review of a request. as: the row in whose version object and old are; either of which
- * may be NULL. options may be NULL.
- */
+/* Appends the review of a request. as: the row of the version that object and old have; either
+ * object may be NULL. options may be NULL. */
 void hfd_admission_review_print(struct hf__strbuf *out, const char *uid,
                                 const struct hfd_admission_attributes *of,
                                 const struct hfd_resource *as, const struct hf__json *object,

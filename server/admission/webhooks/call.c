@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A call: the review is sent, and its answer becomes an outcome.
+ * A call of a webhook: sends the review, and turns the response into an outcome.
  *
  * Invariant: a call counts in the load of its webhook from begin to done, and no webhook has more
  * than max_calls.
@@ -201,7 +201,7 @@ static void refuse_busy(struct hfd_webhook_call *call) {
         finish(call, HFD_WEBHOOK_FAILED, 429);
 }
 
-/* Takes a place in the load of the webhook. False: there is none. */
+/* Counts the call in the load of the webhook. False: the webhook has max_calls already. */
 static bool take_place(struct hfd_webhook_call *call) {
         struct hfd_webhook_load *load = call->hook->load;
         size_t n = atomic_fetch_add_explicit(&load->n_calls, 1, memory_order_relaxed);
@@ -242,7 +242,7 @@ void hfd_webhook_call_begin(struct hfd_webhook_call *call) {
         }
         int r = send_review(call);
         if (r == 0)
-                return; /* on_result is called, or was */
+                return; /* on_result will be called, or was */
         if (r == HF_E_TOO_MANY)
                 refuse_busy(call);
         else if (r == HF_E_INVALID)

@@ -37,9 +37,9 @@ struct hfd_webhook_call {
         /* Filled by the caller, and borrowed until done. */
         struct hfd_webhooks *webhooks;
         const struct hfd_webhook *hook;
-        struct hfd_admission *a; /* of several calls at a time, none changes it */
+        struct hfd_admission *a; /* calls that run at the same time do not change it */
         const struct hfd_resource *as;
-        const struct hf__json *object; /* in the form of as; NULL = none */
+        const struct hf__json *object; /* in the version of `as`; NULL = none */
         void (*done)(struct hfd_webhook_call *call);
         /* The result. Whoever owns the call frees it by hfd_webhook_call_done. */
         enum hfd_webhook_outcome outcome;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Calls the mutating webhooks of a request, one after the other, in the order of their
- * configurations. Each sees what the ones before it have made of the object.
+ * configurations. Each webhook sees the object with the changes of those before it.
  *
  *      next hook that applies -> call -> patch -> settle -> next hook ...
  *
- * The run is the state of the plug-in in an admission, so that the second round has the same index
- * and knows what the first has called.
+ * The run is the state of the plug-in in an admission, so the second round has the same index and
+ * knows which webhooks the first round has called.
  *
  * Invariant: calls may end before the function that begins them returns; `calling` makes this a
  * loop and not a recursion, which would be as deep as the list is long.
@@ -33,7 +33,9 @@ struct run {
         size_t i;                   /* the webhook that is called, or the next one */
         struct hf__json *converted; /* owned; the object in the form of call.as; NULL = as it is */
         struct hf__json *left;      /* owned; the object as the first round has left it */
-        /* What the loop and on_called tell each other; by whom it is set last decides. */
+        /*
+         * The loop and on_called both set it; whichever of them comes second goes on with the run.
+         */
         atomic_int step;
 };
 enum { STEP_CALLING = 0, STEP_ANSWERED = 1, STEP_WAITING = 2 };

@@ -29,7 +29,9 @@ void hfd_reinvocation_object_changed(struct hfd_reinvocation *reinvocation) {
         }
 }
 
-/* A webhook is not made due by its own change. */
+/*
+ * A webhook's own change does not make it due, so `earlier` is set after the change has been noted.
+ */
 void hfd_reinvocation_called(struct hfd_reinvocation *reinvocation, size_t i, bool reinvocable,
                              bool changed) {
         assert(i < reinvocation->n);

@@ -10,9 +10,10 @@
 
 struct hfd_reinvocation {
         size_t n;
-        bool changed;  /* a webhook has changed the object in the first round */
-        bool *earlier; /* owned; was called, is reinvocable, and the object is as it left it */
-        bool *due;     /* owned */
+        bool changed; /* a webhook has changed the object in the first round */
+        /* Owned; it was called, is reinvocable, and the object has not changed since. */
+        bool *earlier;
+        bool *due; /* owned */
 };
 /* n: webhooks. 0 or -ENOMEM. */
 int hfd_reinvocation_init(struct hfd_reinvocation *reinvocation, size_t n);

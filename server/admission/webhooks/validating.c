@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls the validating webhooks of a request, all at a time. The first refusal that arrives is the
- * response, as in Kubernetes, but all calls are waited for.
+ * Calls all validating webhooks of a request at the same time. The first refusal that arrives is
+ * the response, as in Kubernetes, but the run waits for all calls.
  *
- * Invariant: whoever makes `pending` 0 ends the run, and nobody else touches it then. The loop that
- * begins the calls counts as one.
+ * Invariant: the thread that makes `pending` 0 ends the run, and no other thread touches the run
+ * after that. The loop that begins the calls counts as one.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -25,7 +25,7 @@ static struct hfd_webhook_load *load_unref(struct hfd_webhook_load *load) {
         return NULL;
 }
 
-/* That of the same webhook in the old index, or a new one. NULL: out of memory. */
+/* The load of the same webhook in the old index, or a new load. NULL: out of memory. */
 static struct hfd_webhook_load *load_of(const struct hfd_webhook_index *old, const char *key) {
         for (size_t i = 0; old && i < old->n; i++)
                 if (strcmp(old->items[i].load->key, key) == 0) {
@@ -108,7 +108,8 @@ static int set_address(struct hfd_webhook *hook, const struct hfd_service_resolv
         return r;
 }
 
-/* A bundle that is no base64 is taken for one without certificates, which trusts nobody. */
+/* A bundle that is not valid base64 counts as a bundle without certificates, so no server is
+ * trusted. */
 static int set_ca(struct hfd_webhook *hook) {
         const char *bundle = hf__json_string(hook->json, "clientConfig.caBundle");
         size_t n;
@@ -139,7 +140,7 @@ static bool has_version(const struct hf__json *json, const char *version) {
         return hf__json_has_element(hf__json_get(json, "admissionReviewVersions"), version);
 }
 
-/* Fills hook, of which webhook_done frees what there is. 0 or -ENOMEM. */
+/* Fills hook. After a failure, too, webhook_done frees what was made. 0 or -ENOMEM. */
 static int webhook_init(struct hfd_webhook *hook, const struct hf__json *json,
                         const char *configuration, const struct hfd_service_resolver *services,
                         const struct hfd_webhook_index *old) {

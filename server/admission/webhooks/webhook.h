@@ -16,7 +16,7 @@ struct hfd_expressions;
 struct hfd_match_conditions;
 struct hfd_service_resolver;
 
-/* How many calls of a webhook are under way; shared by its successors in later indexes. */
+/* How many calls of a webhook are under way. Later indexes share it for the same webhook. */
 struct hfd_webhook_load {
         atomic_int refs;
         atomic_size_t n_calls;
@@ -35,9 +35,9 @@ struct hfd_webhook {
         char *ca_pem;     /* NULL = the system's */
         int64_t timeout_s;
         bool ignores_failures;         /* failurePolicy Ignore */
-        bool allows_dry_run;           /* it has no side effects then */
+        bool allows_dry_run;           /* it has no side effects in a dry run */
         bool is_reinvocable;           /* reinvocationPolicy IfNeeded */
-        bool knows_v1;                 /* the AdmissionReview of admission.k8s.io/v1 */
+        bool knows_v1;                 /* it accepts AdmissionReviews of admission.k8s.io/v1 */
         struct hfd_webhook_load *load; /* owned reference */
 };
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Metrics. Their number is that of webhooks times a few labels; the registry of metrics has a
- * limit, beyond which new ones are not counted.
- */
+/* The metrics of webhooks. Each webhook has a few of them, one for each set of labels. The registry
+ * of metrics has a limit, and drops new metrics beyond it. */
 #include "server/admission/webhooks/webhook_metrics.h"
 
 #include <stdio.h>

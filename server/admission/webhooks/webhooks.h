@@ -3,10 +3,10 @@
 /*
  * The two plug-ins that call webhooks: MutatingAdmissionWebhook and ValidatingAdmissionWebhook.
  *
- * A request waits for a webhook without a thread. Of one webhook at most max_calls calls are under
- * way: so a webhook that hangs holds at most as many of the places that writing requests have
- * (--max-mutating-requests-inflight), and others find theirs. What would wait beyond is refused
- * with 429, or, with the failurePolicy Ignore, goes on at once.
+ * A request that waits for a webhook holds no thread. At most max_calls calls of one webhook are
+ * under way. So a webhook that hangs holds at most that many of the places for writing requests
+ * (--max-mutating-requests-inflight), and other requests still find a place. A request beyond that
+ * is refused with 429, or, with the failurePolicy Ignore, goes on at once.
  */
 #include <holdfast/host.h>
 

@@ -164,7 +164,8 @@ static void forget_newer_locked(struct hfd_object_tree *newer, const char *path,
         struct hfd_object *old = NULL;
 
         if (object && object->revision <= revision)
-                (void)hfd_object_tree_remove(newer, path, &old); /* it is in no snapshot */
+                /* Cannot fail, because `newer` has no snapshots. */
+                (void)hfd_object_tree_remove(newer, path, &old);
         hfd_object_unref(old);
 }
 
@@ -198,7 +199,7 @@ static bool apply_event_locked(struct hfd_cacher *cacher, const struct hfd_watch
                 good = seal_locked(cacher, prepared, event->kv.mod_revision, dirty);
         else
                 good = remove_locked(tree, prepared->path, event->kv.mod_revision, &change);
-        /* The states so far lack the object that was sealed, so no list may get one of them. */
+        /* Earlier states lack the sealed object, so no list may be served from them. */
         if (was_sealed)
                 hfd_event_history_interrupt(hfd_event_history_of(&cacher->histories, index),
                                             event->kv.mod_revision);
@@ -232,7 +233,7 @@ static bool apply_revision(struct hfd_cacher *cacher, const struct hfd_watch_eve
         if (good && events[0].revision > cacher->revision)
                 cacher->revision = events[0].revision;
         if (cacher->histories.due < due)
-                pthread_cond_broadcast(&cacher->cond); /* the timer may be waiting for longer */
+                pthread_cond_broadcast(&cacher->cond); /* the timer waits for a later time */
         while (!trimmed) {
                 trimmed = hfd_event_histories_trim(&cacher->histories, now, &garbage);
                 pthread_mutex_unlock(&cacher->mu);

@@ -116,7 +116,7 @@ static int fill_secret(struct hfd_controller_context *context, struct hf_term *t
                 hfd_object_client_update(term, &secrets, wanted->ns, wanted->secret, NULL, secret));
         if (r != HF_E_INVALID)
                 return r;
-        /* It is immutable, and was created without a token. */
+        /* The Secret is immutable, and was created without a token. */
         hf_log(&context->host->log, HF_LOG_WARNING, HFD_TOKEN_SECRETS,
                "the Secret %s/%s gets no token: its update is refused", wanted->ns, wanted->secret);
         return 0;

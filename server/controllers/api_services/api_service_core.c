@@ -13,7 +13,8 @@
 
 #define AVAILABLE "Available"
 #define MANAGED   "kube-aggregator.kubernetes.io/automanaged"
-/* The values of that label: made at the start, or made and deleted as definitions come and go. */
+/* The values of that label: the APIService is made at the start, or it comes and goes with
+ * definitions. */
 #define ON_START "onstart"
 #define CUSTOM   "true"
 /* Low, so that a client that finds a kind in several groups takes a built-in one. */

@@ -10,8 +10,8 @@
  *  - An APIService is written or deleted with the resourceVersion that the decision was computed
  *    from. If another client has changed it, the event of that change leads to another reconcile.
  *  - Whether definitions serve a version is decided by their informer's index when the key is
- *    reconciled. If the informer of APIServices does not have a new one yet when its definition
- *    goes, the event of its creation enqueues it once more.
+ *    reconciled. If a definition goes before the informer of APIServices knows its new
+ *    APIService, the event of that APIService's creation enqueues the key once more.
  */
 #include "server/controllers/api_services/api_services.h"
 

@@ -105,9 +105,9 @@ static int delete_page(struct hf_term *term, const struct hfd_kind_row *row,
         return r;
 }
 
-/* What a look at the objects has found. */
+/* The result of a look at the objects. */
 struct objects {
-        size_t n; /* those that remain */
+        size_t n; /* the objects that remain */
         bool failed_delete, failed_list;
         struct hf_status status; /* of the failure */
 };

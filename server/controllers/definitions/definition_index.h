@@ -16,7 +16,7 @@ int hfd_definition_prepare_informer(struct hf_informer *informer);
 bool hfd_definition_uses_resource(struct hf_informer *informer, const char *group,
                                   const char *name);
 bool hfd_definition_uses_kind(struct hf_informer *informer, const char *group, const char *name);
-/* Whether a definition of the group has the version, and it is to be served. Thread: any. */
+/* Whether a definition of the group has the version, with `served` set. Thread: any. */
 bool hfd_definition_serves(struct hf_informer *informer, const char *group, const char *version);
 
 /* Adds the names of the definitions of the group that wait for a name in use. 0, or -ENOMEM: some

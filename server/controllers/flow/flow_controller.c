@@ -34,7 +34,7 @@ static const struct hf_resource schemas = {GROUP, "v1", SCHEMAS}, levels = {GROU
 
 static bool is_of_levels(const char *plural) { return strcmp(plural, LEVELS) == 0; }
 
-/* The index of the default of this name; n = it is none. */
+/* The index of the default object with this name; n = there is none. */
 static size_t find_default(const struct hfd_flow_defaults *defaults, bool of_levels,
                            const char *name) {
         size_t i = 0;
@@ -59,7 +59,8 @@ static int create(struct hf_term *term, const struct hfd_flow_defaults *defaults
         return r == HF_E_EXISTS ? 0 : r;
 }
 
-/* Brings an object of the server's up to date, or deletes one that an earlier version has left. */
+/* Brings one of the server's own objects up to date, or deletes one that an earlier version has
+ * left. */
 static int keep(struct hf_term *term, const struct hfd_flow_defaults *defaults, bool of_levels,
                 struct hf__json *object, bool *ret_written) {
         const struct hf_resource *resource = of_levels ? &levels : &schemas;
@@ -106,7 +107,7 @@ static int set_condition(struct hf_term *term, const struct hfd_controller_conte
 
 /* ---- reconciling ---- */
 
-/* Writes what differs: the object, and otherwise the condition. The event of the first write leads
+/* Updates the object if it differs, and otherwise its condition. The event of the first write leads
  * to the second one. */
 static int reconcile_object(struct hf_term *term, const struct hfd_controller_context *context,
                             bool of_levels, const char *name) {
@@ -174,7 +175,7 @@ static int map_level(void *ctx, struct hf_workqueue *queue, enum hf_event_type t
         return r != 0 || type == HF_EVENT_MODIFIED ? r : hf_workqueue_add(queue, ALL_SCHEMAS);
 }
 
-/* Creates what is missing. */
+/* Creates the default objects that are missing. */
 static int create_all(struct hf_term *term, const struct hfd_flow_defaults *defaults) {
         int r = 0;
 

@@ -14,7 +14,7 @@
 #define AUTO_UPDATE "apf.kubernetes.io/autoupdate-spec"
 #define DANGLING    "Dangling"
 
-/* The values that Go reads as booleans. False: it is none. */
+/* Reads the texts that Go's ParseBool accepts. False: the text is not one of them. */
 static bool read_boolean(const char *text, bool *ret_value) {
         static const char *const yes[] = {"1", "t", "T", "true", "TRUE", "True"},
                                  *const no[] = {"0", "f", "F", "false", "FALSE", "False"};
@@ -38,7 +38,7 @@ static bool should_update(const struct hf__json *object) {
 
         if (read_boolean(annotation_of(object), &value))
                 return value;
-        /* The first generation is the server's own. */
+        /* In generation 1 no user has changed the spec yet. */
         return hf__json_i64(object, "metadata.generation", &generation) && generation == 1;
 }
 

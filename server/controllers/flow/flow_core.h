@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/*
- * What the server keeps of FlowSchemas and PriorityLevelConfigurations: which objects there are,
- * and the condition Dangling. The rules are those of kube-apiserver. Pure. Thread: any.
- */
+/* How the server maintains FlowSchemas and PriorityLevelConfigurations: its own objects, and the
+ * condition Dangling. The rules are those of kube-apiserver. Pure. Thread: any. */
 #include <stdbool.h>
 
 struct hf__json;
 
 /*
  * Brings a stored object that the server has made up to date. wanted: the object as the server
- * makes it. mandatory: users cannot keep changes. Otherwise a user may, if the annotation
- * apf.kubernetes.io/autoupdate-spec says so, or if it says nothing and the spec was changed.
- * 0 or -ENOMEM.
+ * makes it. mandatory: changes of users are undone. Otherwise a user's change stays if the
+ * annotation apf.kubernetes.io/autoupdate-spec is false, or if it is absent and the spec was
+ * changed. 0 or -ENOMEM.
  */
 int hfd_flow_revise(struct hf__json *object, const struct hf__json *wanted, bool mandatory,
                     bool *ret_changed);
-/* Whether an object that is not one of the server's claims to be, so that it is deleted. */
+/* Whether an object that this server does not make has the annotation of the server's own objects.
+ * An earlier version has made it, so it is deleted. */
 bool hfd_flow_is_leftover(const struct hf__json *object);
 /* Sets the condition that says whether the level of a FlowSchema is missing. now: a metav1.Time. 0
  * or -ENOMEM. */

@@ -14,7 +14,7 @@ struct hfd_flow_default {
 };
 struct hfd_flow_defaults {
         size_t n;
-        /* The i-th of them. */
+        /* The i-th default. */
         struct hfd_flow_default (*get)(size_t i);
         /* The i-th as an object, which the caller frees. NULL = out of memory. */
         struct hf__json *(*make)(size_t i);

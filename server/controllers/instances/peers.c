@@ -223,7 +223,7 @@ static int compare_names(const struct hfd_peer *left, const struct hfd_peer *rig
         return order != 0 ? order : strcmp(left->host, right->host);
 }
 
-/* Who is in the list: live ones first. */
+/* Sorts the list: live instances first. */
 static int compare_states(const void *a, const void *b) {
         const struct candidate *left = a, *right = b;
 

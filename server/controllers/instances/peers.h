@@ -5,7 +5,7 @@
  * can use them too. An identity Lease has the address of its instance, and the fingerprint of the
  * CA that its certificates come from in the annotation HFD_PEERS_ANNOTATION.
  *
- * Threads: any. There is a lock, which is not held while `changed` is called.
+ * Threads: any. A lock guards the list; it is not held while `changed` is called.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -268,7 +268,7 @@ static int scan(struct hfd_custom_kinds *custom) {
 
 /* ---- sets ---- */
 
-/* What the thread knows after a look at the entries. */
+/* The result of a look at the entries. */
 struct outlook {
         struct hfd_kind **kinds; /* owned; those of the next set, by id */
         size_t n;

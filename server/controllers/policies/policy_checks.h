@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/*
- * What the controller of policies needs of the server, which knows expressions and the schemas of
- * kinds: controllers are clients of the API and know neither. Thread: any.
- */
+/* The type check that the server lends to the controller of policies. Controllers are clients of
+ * the API, and know neither expressions nor the schemas of kinds. Thread: any. */
 struct hf__json;
 
 struct hfd_policy_check_functions {

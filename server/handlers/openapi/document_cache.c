@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The documents are in a list, the one that was used last in front. A search goes through the
- * list, which is short compared with what a document costs.
+ * The documents are in a list, the most recently used one in front. A search goes through the list,
+ * which takes little time compared with making a document.
  *
  * Invariant: there is at most one document of each name, and n_bytes is the sum of their sizes,
  * which is at most max_bytes.
@@ -71,7 +71,7 @@ struct hfd_document_cache *hfd_document_cache_free(struct hfd_document_cache *ca
         return NULL;
 }
 
-/* The pointer to the entry of this name; to NULL, there is none. */
+/* The pointer to the entry of this name; it points to NULL if there is none. */
 static struct entry **find_locked(struct hfd_document_cache *cache, const char *name) {
         struct entry **place = &cache->first;
 

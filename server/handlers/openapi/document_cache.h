@@ -31,10 +31,8 @@ int hfd_document_cache_new(size_t max_bytes, struct hfd_document_cache **ret_cac
 /* Accepts NULL; returns NULL. */
 struct hfd_document_cache *hfd_document_cache_free(struct hfd_document_cache *cache);
 
-/*
- * Finds a document that was made from what the fingerprint stands for. The caller owns a reference
- * to ret_document->packed. False: it is not cached.
- */
+/* Finds the document of this name, if it was made from the state that the fingerprint stands for.
+ * The caller owns a reference to ret_document->packed. False: it is not cached. */
 bool hfd_document_cache_find(struct hfd_document_cache *cache, const char *name,
                              const uint8_t fingerprint[HFD_DOCUMENT_FINGERPRINT],
                              struct hfd_document *ret_document);

@@ -12,7 +12,7 @@ struct hf__strbuf;
 struct hfd_served_rows;
 
 #define HFD_OPENAPI_V2_TYPE "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
-/* Whether it is that type, or its older name. */
+/* Whether type is that media type, or its older name. */
 bool hfd_openapi_v2_is_protobuf(const char *type);
 
 enum hfd_openapi_kind {

@@ -3,8 +3,8 @@
  * Finds, makes and sends OpenAPI documents.
  *
  * Invariant: a document is cached under a fingerprint of everything in it that can change while the
- * process runs, which is the definitions of custom resources. So a document from the cache is never
- * older than the rows that the request has found.
+ * process runs, which is the definitions of custom resources. So a document from the cache always
+ * fits the rows that the request has found.
  */
 #include "server/handlers/openapi/openapi_handler.h"
 
@@ -40,7 +40,7 @@ struct hfd_openapi_handler {
         struct hfd_document_cache *cache; /* owned */
 };
 
-/* Under what a document is cached. */
+/* The key of a document in the cache. */
 struct key {
         char name[HFD_DOCUMENT_NAME_MAX];
         uint8_t fingerprint[HFD_DOCUMENT_FINGERPRINT];
@@ -176,7 +176,7 @@ static void send_no_memory(struct request *request) {
         send_status(request, &response);
 }
 
-/* Whether the query names a hash: which of the document's states the client has a URL of. */
+/* Whether the query names a hash, which says for which state of the document the URL was made. */
 static bool names_hash(const char *query, const char **ret_hash, size_t *ret_n) {
         while (query && strncmp(query, "hash=", 5) != 0) {
                 query = strchr(query, '&');
@@ -189,7 +189,7 @@ static bool names_hash(const char *query, const char **ret_hash, size_t *ret_n) 
         return *ret_n > 0;
 }
 
-/* Sends the client to the URL of the document's present state. */
+/* Redirects the client to the URL with the document's current hash. */
 static void redirect(struct request *request, const struct hfd_document *document) {
         struct hf__strbuf url = {0};
 

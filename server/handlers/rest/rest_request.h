@@ -32,8 +32,10 @@ struct hfd_rest_request {
         struct hfd_http_request *http_request; /* owned reference; the HTTP request owns the body */
         struct hfd_unsent *unsent;             /* borrowed; NULL = a watch is not charged */
         const char *user;                      /* borrowed from the HTTP request; for unsent */
-        /* What the user must have the right to. While a watch runs, the authorizer tracks whether
-         * the user still has it; if request.requester is NULL, nobody can lose it. */
+        /*
+         * The attributes that the user must be authorized for. While a watch runs, the authorizer
+         * tracks whether the user still has it; if request.requester is NULL, nobody can lose it.
+         */
         struct hfd_attributes attributes; /* borrowed from the HTTP request */
         /* What the token of the user of a watch depends on; both are borrowed; NULL = nothing. */
         const struct hfd_credential *credential;

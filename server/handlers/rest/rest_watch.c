@@ -12,7 +12,8 @@
  * client that does not read costs a cursor and a few chunks.
  *
  * Objects that a webhook converts (registry/convert/watch_conversion.h) wait for it in a queue, in
- * their order. While it has some, the stream has no room. Initial events go through the same queue.
+ * their order. While the queue is not empty, the stream accepts no further events. Initial events
+ * go through the same queue.
  *
  * Live events. If WINDOW or more bytes wait to be sent, the stream is not ready, and the changes
  * wait in the watcher, which ends the watch if there are too many. Once the worker has sent enough,
@@ -64,7 +65,8 @@ struct initial {
         /* Of objects that a webhook converts. */
         struct hfd_snapshot snapshot; /* owned */
         struct hfd_scope scope;       /* of the watched objects */
-        const struct hfd_object *at;  /* the last that was queued, borrowed; NULL = none yet */
+        /* The last object that was queued, borrowed; NULL = none yet. */
+        const struct hfd_object *at;
         bool all_queued;
 };
 
@@ -77,7 +79,7 @@ struct stream {
         /* A reference; NULL = the objects need no webhook. */
         struct hfd_watch_conversion *conversion;
         struct initial *initial;          /* owned; NULL = all were sent, or there are none */
-        struct hfd_unsent_watch unsent;   /* what is charged for it */
+        struct hfd_unsent_watch unsent;   /* the bytes that are charged for the watch */
         struct hfd_watch_right right;     /* tracked while rest is in use */
         struct hfd_account_watch account; /* likewise; for a user by token */
         atomic_int n_users;               /* of rest */
@@ -283,7 +285,7 @@ static bool on_ready(void *ctx) {
         return true;
 }
 
-/* Looks whether the watcher, or the initial events, can go on. */
+/* Continues the watcher or the initial events, if they can go on. */
 static void continue_paused(struct stream *stream) {
         if (atomic_load(&stream->paused) && atomic_exchange(&stream->paused, false))
                 (void)hfd_work_submit(stream->work, &stream->task);

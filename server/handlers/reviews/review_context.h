@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What the files of this folder know about the request of a review. */
+/* The context of a review's request, for the files of this folder. */
 #include "server/auth/auth.h"
 #include "server/authorization/authorizer.h"
 #include "server/resources/response.h"
 
-/* The client, and whom to ask. Everything is borrowed. */
+/* The client, and the components that decide about it. Everything is borrowed. */
 struct hfd_review_context {
         struct hfd_authorizer *authorizer; /* NULL = only the fixed rules */
         struct hfd_auth *auth;

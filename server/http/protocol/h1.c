@@ -104,8 +104,8 @@ static void on_head(struct hfd_connection *connection, struct h1 *h1, bool waiti
 
         h1->request->head_done = true;
         if (!hfd_connection_decide(connection, h1->request)) {
-                /* The response does not wait for the body. The next request would begin behind it,
-                 * so there is none. */
+                /* The response does not wait for the body. A next request could begin only after
+                 * the body, so the connection ends with this response. */
                 h1->closing = h1->responding = true;
                 return;
         }

@@ -30,10 +30,10 @@
 #include "server/resources/forms/conversion.h"
 #include "server/resources/meta.h"
 
-/* The most that one call sends. */
+/* The limits of one request to the webhook. */
 #define BATCH_OBJECTS 500
 #define BATCH_BYTES   ((size_t)2 << 20)
-/* The most that it may answer. */
+/* The limit of its response. */
 #define ANSWER_BYTES ((size_t)16 << 20)
 
 struct job {
@@ -42,9 +42,9 @@ struct job {
         struct hfd_convert convert;
         char uid[HFD_UID_MAX]; /* of the call */
         hf_nsec began, took;   /* boot time; how long the webhook took to answer */
-        /* Owned references: what is to be converted, and what was made of it. */
+        /* Owned references: the objects to convert, and the converted ones. */
         struct hfd_object **sources, **results;
-        size_t *index;          /* of each in convert.objects */
+        size_t *index;          /* the place of each in convert.objects */
         size_t n, at, n_batch;  /* at: the first of the current batch */
         struct hf__buf *answer; /* owned; waits for the pool */
 };
@@ -91,7 +91,7 @@ static void end_no_memory(struct job *job) {
         end_job(job, &response);
 }
 
-/* 500; why: what follows the kind. */
+/* Ends the job with a 500. why: the rest of the message, after the kind. */
 static void end_failed(struct job *job, const char *why) {
         const struct hfd_resource *row = job->sources[job->at]->resource;
         struct hfd_response response = {0};
@@ -152,7 +152,8 @@ static void read_answer(struct job *job, const void *answer, size_t n_answer) {
         hf__strbuf_done(&why);
 }
 
-/* The turn of a large answer. A turn has memory of its own, since the job may be freed. */
+/* The task that reads a large response on the pool. It has memory of its own, because the job may
+ * be freed while the task is running. */
 struct turn {
         struct hfd_work_task task; /* first member */
         struct job *job;
@@ -169,7 +170,7 @@ static enum hfd_work_result run_turn(struct hfd_work_task *task) {
         return HFD_WORK_DONE;
 }
 
-/* Reading a large answer must not delay those to others. */
+/* Reading a large response here would delay the responses to other calls. */
 static void defer_answer(struct job *job, const struct hfd_outbound_result *result) {
         struct turn *turn = malloc(sizeof *turn);
 
@@ -226,7 +227,8 @@ static void on_answer(void *ctx, const struct hfd_outbound_result *result) {
 
 /* ---- the call ---- */
 
-/* False: too many calls are under way. A watch has had its turn. */
+/* Counts a call. False: too many calls are under way. A watch is not counted here, because it has a
+ * turn. */
 static bool enter_call(struct job *job) {
         if (job->convert.turn)
                 return true;
@@ -247,14 +249,14 @@ static size_t measure_batch(const struct job *job) {
         return n;
 }
 
-/* Appends the time limit to the URL, as Kubernetes does: it is what the server would allow. */
+/* Appends the time limit to the URL, as Kubernetes does. */
 static void put_url(struct hf__strbuf *s, const char *url) {
         hf__strbuf_puts(s, url);
         hf__strbuf_printf(s, "%stimeout=%ds", strchr(url, '?') ? "&" : "?",
                           (int)(HFD_CONVERT_TIMEOUT / HF_NSEC_PER_SEC));
 }
 
-/* 0, or why there is no call: an error of hfd_outbound_send. */
+/* Calls the webhook for the batch. 0, or an error of hfd_outbound_send: then there is no call. */
 static int call_webhook(struct job *job, const struct hfd_webhook_config *config,
                         const struct hf__strbuf *body) {
         struct hfd_service_address address = {0};
@@ -297,7 +299,8 @@ static const char *read_config(const struct job *job, struct hfd_webhook_config 
         return config->takes_v1 ? NULL : "failed: no supported conversion review versions";
 }
 
-/* From here on the job may be freed at any time, or belong to another thread. */
+/* Calls the webhook for the next batch. The caller must not touch the job afterwards: it may be
+ * freed, or belong to another thread. */
 static void send_in_turn(struct job *job) {
         struct hfd_webhook_config config = {0};
         struct hf__strbuf body = {0};
@@ -336,7 +339,8 @@ static void send_in_turn(struct job *job) {
                 end_no_memory(job);
 }
 
-/* On the pool, because a chain of jobs that fail at once would fill the stack. */
+/* Runs on the pool: if each job that fails started the next one directly, many failures would
+ * overflow the stack. */
 static enum hfd_work_result run_waited(struct hfd_work_task *task) {
         send_in_turn((struct job *)task);
         return HFD_WORK_DONE;
@@ -368,7 +372,7 @@ static void leave_turn(struct job *job) {
         }
 }
 
-/* As send_in_turn. */
+/* The same, but a watch first waits for its turn. */
 static void send_batch(struct job *job) {
         struct hfd_convert_turn *turn = job->convert.turn;
         enum hfd_convert_enter enter = HFD_CONVERT_BEGINS;
@@ -391,8 +395,11 @@ void hfd_convert_cancel(struct hfd_registry *registry, struct hfd_convert_turn *
 
 /* ---- the start ---- */
 
-/* Lists what must be converted. An object of another definition gets the form of this one first,
- * and may then need no conversion: it replaces that of the caller. 0 or -ENOMEM. */
+/*
+ * Lists the objects that must be converted. An object of an older definition is first brought into
+ * the form of the current one. If it then needs no conversion, it replaces the caller's object. 0
+ * or -ENOMEM.
+ */
 static int list_sources(struct job *job) {
         const struct hfd_convert *convert = &job->convert;
 

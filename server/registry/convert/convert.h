@@ -6,10 +6,10 @@
  * before it stores one; everything behind it then finds objects that need no conversion
  * (resources/forms/conversion.h).
  *
- * Nothing waits: the caller continues in a callback. A batch is one call of the webhook. Results
- * belong to the request and live as long: nothing is cached. Of each kind, and of all, only so many
- * calls are under way at a time. More requests are refused at once, so that a webhook that hangs
- * never uses up the requests that the server takes; watches take turns (convert_turns.h).
+ * Nothing waits: the caller continues in a callback. A batch is one call of the webhook. The
+ * results belong to the request; nothing is cached. The number of calls under way is limited, for
+ * each kind and in total. Requests beyond the limit are refused at once, so that a webhook that
+ * hangs cannot occupy all places for requests; watches take turns (convert_turns.h).
  *
  * Thread: any. The callback runs on the thread of outbound calls, or on the pool if the answer is
  * large.
@@ -20,7 +20,7 @@
 
 /* How long one call may take, as in Kubernetes; a request's deadline may be earlier. */
 #define HFD_CONVERT_TIMEOUT (30 * HF_NSEC_PER_SEC)
-/* Calls for requests under way: of one kind, and of all. */
+/* The largest number of calls under way for requests: of one kind, and of all kinds. */
 #define HFD_CONVERT_MAX_OF_KIND 64
 #define HFD_CONVERT_MAX         192
 

@@ -6,9 +6,9 @@
 #include <holdfast/host.h>
 
 /*
- * A call has ended after `took`. why: NULL = with success; otherwise what the client is told, which
- * tells the kinds of failure apart (conversion_review.h). answered: the webhook has answered, with
- * a status code of success.
+ * A call has ended after `took`. why: NULL = success; otherwise the message for the client
+ * (conversion_review.h), which identifies the type of failure. answered: the webhook has answered,
+ * with a status code of success.
  */
 void hfd_convert_metrics_called(const struct hf_host *host, const char *why, bool answered,
                                 hf_nsec took);

@@ -18,7 +18,7 @@ struct hfd_custom_kind;
 #define HFD_CONVERT_TURNS_OF_KIND 16
 #define HFD_CONVERT_TURNS         64
 
-/* A member of the caller's struct, which lives while it waits. */
+/* A member of the caller's struct, which must live while the turn waits. */
 struct hfd_convert_turn {
         /* set by the caller, who has a reference */
         struct hfd_custom_kind *kind;
@@ -33,7 +33,7 @@ enum hfd_convert_enter { HFD_CONVERT_BEGINS, HFD_CONVERT_WAITS, HFD_CONVERT_CANC
 
 struct hfd_convert_turns {
         pthread_mutex_t mu;
-        /* guarded by mu, as is the number of each kind */
+        /* calls under way; guarded by mu, like the number of each kind */
         size_t n;
         struct hfd_convert_turn *first, **end; /* those that wait */
 };

@@ -4,10 +4,10 @@
  *
  *      IDLE --add--> CALLING --answer--> DELIVERING --> CALLING (more) or IDLE
  *
- * Invariants: whoever has left IDLE runs the queue: this thread, or the callback of the webhook's
- * call. It has a reference of its own until the state is IDLE again. While the state is CALLING,
- * the owner of the watch may end it and go: the callback then finds `ended` and does not use the
- * sink.
+ * Invariants: the thread that changes the state from IDLE runs the queue, and later the callback of
+ * the webhook's call continues it. The queue has a reference of its own until the state is IDLE
+ * again. While the state is CALLING, the owner may end the watch and free its sink: the callback
+ * then sees `ended` and does not use the sink.
  */
 #include "server/registry/convert/watch_conversion.h"
 
@@ -34,10 +34,10 @@ struct hfd_watch_conversion {
         pthread_mutex_t mu;
         /* guarded by mu */
         struct hfd_watch_item *items; /* owned, with references */
-        size_t n, at, space;          /* at: the first that is in no batch */
+        size_t n, at, space;          /* at: the first item that is not in a batch yet */
         enum state state;
         bool ended, failed;
-        bool wanted; /* somebody has found it not idle, and waits for sink.idle */
+        bool wanted; /* hfd_watch_conversion_is_idle has returned false, so sink.idle is due */
 
         struct hfd_convert_turn turn; /* of the conversion, see convert.h */
 
@@ -134,7 +134,7 @@ static bool take_batch(struct hfd_watch_conversion *c) {
                 c->sink->idle(c->ctx);
                 pthread_mutex_lock(&c->mu);
         }
-        /* The owner of a watch that ended in DELIVERING waits for this. */
+        /* If the watch was ended in DELIVERING, its owner waits for sink.ended. */
         bool owes_end = c->ended && c->state == DELIVERING;
         if (!c->ended)
                 take_items_locked(c);
@@ -148,7 +148,8 @@ static bool take_batch(struct hfd_watch_conversion *c) {
         return more;
 }
 
-/* Before the sink is called. False: the watch has ended; the caller must not use c any more. */
+/* Call it before the sink is called. False: the watch has ended; the caller must not use c any
+ * more. */
 static bool begin_delivery(struct hfd_watch_conversion *c) {
         pthread_mutex_lock(&c->mu);
         bool ended = c->ended;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The events of one watch whose objects a webhook converts: a queue in their order. Events are
- * converted in batches and delivered when the webhook has answered. Until then the watch has no
- * room, so further changes wait in the watcher, which bounds them.
+ * A queue of the events of one watch whose objects a webhook converts. Events are converted in
+ * batches and delivered when the webhook has answered. Until then the watch accepts no further
+ * events: they wait in the watcher, which limits their number.
  *
  * Lock: a mutex guards the queue and the state. It is not held while the sink is called. Thread:
  * any, but calls of add and end never overlap, as those of the watcher; the sink is called on the

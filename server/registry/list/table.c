@@ -236,9 +236,9 @@ static void put_quota(struct hf__strbuf *s, const struct hf__json *object, bool 
  *      @dangling           whether the level of a FlowSchema is missing
  *      @labels:<path>      labels
  *      @quota:<part>       what a quota uses of its "limits", or of all others ("requests")
- *      @certificate        what became of a certificate request: "Approved,Issued"
+ *      @certificate        the state of a certificate request: "Approved,Issued"
  *      @duration:<path>    a number of seconds as a duration; "<none>" if there is none
- *      @params:<what>      of an admission policy the "kind" of its params, of a binding the "ref"
+ *      @params:<what>      "kind": the kind of params of a policy; "ref": the params of a binding
  *      @role               the role of a binding
  *      @service            the service of an APIService
  *      @subjects:<kind>    the subjects of a binding
@@ -359,7 +359,7 @@ static void put_columns(struct hf__strbuf *s, const struct hfd_resource *resourc
         hf__strbuf_putc(s, ']');
 }
 
-/* json is the parsed form of object; object NULL = it is nothing that is stored. */
+/* json is the parsed form of object; object NULL = json is not stored, like a Scale. */
 static void put_row(struct hf__strbuf *s, const struct hfd_request *request,
                     const struct hfd_object *object, const struct hf__json *json, int64_t now_s) {
         size_t n;

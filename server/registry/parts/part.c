@@ -110,7 +110,7 @@ static struct hf__json *make_options(const struct hfd_admission *a) {
 static void on_validated(struct hfd_admission *a, const struct hfd_response *refusal) {
         struct hfd_part *part = a->ctx;
 
-        a->object = NULL; /* it is still the part's */
+        a->object = NULL; /* the part still owns it */
         if (refusal)
                 hfd_part_finish(part, refusal);
         else

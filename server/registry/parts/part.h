@@ -46,8 +46,8 @@ void hfd_part_finish_no_memory(struct hfd_part *part);
 void hfd_part_finish_json(struct hfd_part *part, int code, struct hf__json *json);
 /*
  * Asks admission about *object, a member of part that it may change, and old: a create if that is
- * NULL. Then calls admitted, perhaps before this returns, or responds. It is not asked about the
- * request to the object.
+ * NULL. Then calls admitted, perhaps before this returns, or responds. Admission is not asked again
+ * about the inner request that writes the object.
  */
 void hfd_part_admit(struct hfd_part *part, struct hf__json **object, const struct hf__json *old,
                     void (*admitted)(struct hfd_part *part));

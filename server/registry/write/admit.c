@@ -25,10 +25,11 @@ struct hfd_write_admission {
         struct hfd_admission a;
         struct hfd_write *w;
         void (*resume)(struct hfd_write *w);
-        struct hf__json *kept; /* owned; of metadata: what no plug-in changes; NULL = nothing */
-        bool validates_next;   /* of a delete: after mutate */
-        /* The object's; a copy, because plug-ins change the object. Cut if it is too long to be
-         * valid. */
+        /* Owned; the members of metadata that no plug-in changes; NULL = nothing. */
+        struct hf__json *kept;
+        bool validates_next; /* a delete has passed mutate, and validate comes next */
+        /* The object's name; a copy, because plug-ins change the object. A name that is too long to
+         * be valid is cut. */
         char name[HF_NAME_MAX + 1];
 };
 
@@ -96,7 +97,7 @@ static void refuse(struct hfd_write *w, const struct hfd_response *refusal) {
         hfd_write_refetch(w);
 }
 
-/* Puts back what no plug-in changes. 0 or -ENOMEM. */
+/* Restores the metadata that no plug-in may change. 0 or -ENOMEM. */
 static int restore(struct hfd_write_admission *admission) {
         struct hf__json *meta = hf__json_get(admission->w->object, "metadata");
         int r = 0;
@@ -193,7 +194,8 @@ static struct hfd_admission_attributes attributes_of(const struct hfd_write *w) 
         return hfd_admit_attributes(request, operation, name, w->old);
 }
 
-/* Whether admission is asked, with *ret_of. False with *ret_ended: the response was sent. */
+/* Whether admission must be asked; *ret_of are the attributes. False with *ret_ended: the response
+ * was sent. */
 static bool is_asked(struct hfd_write *w, struct hfd_admission_attributes *ret_of,
                      bool *ret_ended) {
         struct hfd_response response = {0};
@@ -254,7 +256,7 @@ static bool make_admission(struct hfd_write *w, struct hfd_admission_attributes 
         return true;
 }
 
-/* Remembers what no plug-in changes. 0 or -ENOMEM. */
+/* Keeps the metadata that no plug-in may change. 0 or -ENOMEM. */
 static int keep(struct hfd_write_admission *admission) {
         const struct hf__json *meta = hf__json_get(admission->w->object, "metadata");
         int r;

@@ -8,14 +8,14 @@
 #include "server/registry/write/write.h"
 
 /*
- * w->object may be changed: it has its defaults and its owners of fields, and the server's metadata
- * is kept. True: go on, nothing was changed. False: resume(w) was or will be called, or the
- * response was sent; the caller must not touch w.
+ * The phase mutate. w->object already has its defaults and managedFields; plug-ins may change it,
+ * except the metadata that the server sets. True: go on, nothing was changed. False: resume(w) was
+ * or will be called, or the response was sent; the caller must not touch w.
  */
 bool hfd_write_admit_mutate(struct hfd_write *w, void (*resume)(struct hfd_write *w));
 /* Whether a plug-in has changed w->object in this attempt. */
 bool hfd_write_admit_has_mutated(const struct hfd_write *w);
-/* w->object is what will be stored. Results as above. */
+/* The phase validate. w->object is complete and will be stored. Results as above. */
 bool hfd_write_admit_validate(struct hfd_write *w, void (*resume)(struct hfd_write *w));
 /* Both phases of a delete of w->old; w->object is NULL. Results as above. */
 bool hfd_write_admit_delete(struct hfd_write *w, void (*resume)(struct hfd_write *w));

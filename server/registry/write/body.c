@@ -25,8 +25,8 @@
 #include "server/resources/meta.h"
 #include "server/schema/decode.h"
 
-/* Where mistakes of the body are collected; NULL = the client does not want to know them. A
- * configuration that is applied must have none. */
+/* The collector for mistakes in the body; NULL = the client did not ask for them. An applied
+ * configuration must not have any. */
 static struct hfd_strict *strict_of(struct hfd_write *w) {
         struct hfd_options *o = &w->request->options;
 

@@ -75,7 +75,7 @@ bool hfd_write_form_current(struct hfd_write *w) {
 
         if (!hfd_conversion_is_pending(row, w->current))
                 return true;
-        /* It only gets the form of its version. */
+        /* No conversion is needed; the object only gets the form of its version. */
         struct hfd_object *formed = hfd_conversion_object(row, w->current);
         if (!formed) {
                 hfd_write_reply_no_memory(w);
@@ -94,7 +94,7 @@ bool hfd_write_moves_version(const struct hfd_write *w) {
 
 /* ---- before the commit ---- */
 
-/* Whether an update has made what the store has already. */
+/* Whether the update leaves the object as it is in the store. */
 static bool is_unchanged(const struct hfd_write *w) {
         const struct hfd_object *current = w->current;
 
@@ -106,7 +106,7 @@ static bool is_unchanged(const struct hfd_write *w) {
 static void finish_stored(struct hfd_write *w) {
         const struct hfd_resource *row = hfd_resource_stored(w->request->resource);
 
-        /* The object is parsed. */
+        /* A large object must not be parsed on this thread. */
         if (hfd_write_must_defer(w)) {
                 hfd_write_defer(w, finish_stored);
                 return;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What the webhook of a custom resource converts during a write (registry/convert):
+ * The conversions of a write by the webhook of a custom resource (registry/convert):
  *
  *      current                the version of the request, before an update or a patch changes it
  *      the new object         the version in which objects are stored, before the commit
  *      the object that was    the version of the request, for the response
  *      stored
  *
- * For all other kinds these functions do nothing, at once. A delete converts
- * `current` only if admission wants to see it.
+ * For all other kinds these functions do nothing, at once. A delete converts `current` only if
+ * admission wants to see it.
  */
 #include "server/registry/write/write.h"
 
@@ -23,8 +23,8 @@ void hfd_write_convert_stored(struct hfd_write *w, void (*next)(struct hfd_write
  */
 void hfd_write_convert_shown(struct hfd_write *w, struct hfd_object *object,
                              void (*next)(struct hfd_write *w));
-/* Brings current into the form of the definition, whatever its version. False: out of memory, and
- * the response was sent. */
+/* Brings w->current into the form that its definition has now, in the version that it has. False:
+ * out of memory, and the response was sent. */
 bool hfd_write_form_current(struct hfd_write *w);
 /* Whether current is stored in another version than objects are now. Then an update writes it, even
  * if it changes nothing: this is how objects are moved to a new storage version. */

@@ -141,8 +141,8 @@ static int mark_deleted(struct hfd_write *w) {
         return r;
 }
 
-/* The row in whose version w->old is: a delete changes metadata only, so a webhook need not convert
- * the object, unless admission was to see it. */
+/* The row of the version that w->old has. A delete changes metadata only, so the object was
+ * converted only if admission wanted to see it. */
 static const struct hfd_resource *row_of_old(const struct hfd_write *w) {
         return w->converted ? w->request->resource
                             : hfd_conversion_row(w->request->resource, w->current);
@@ -161,7 +161,7 @@ static int store_marked(struct hfd_write *w, const struct hf__json *old) {
         return w->stored ? 0 : -ENOMEM;
 }
 
-/* Admission has nothing against it, or was not asked. */
+/* Continues after admission has allowed the delete or was not asked. */
 static void delete_admitted(struct hfd_write *w) {
         struct hf__json *old = w->old;
         int r = 0;

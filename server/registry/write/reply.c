@@ -150,13 +150,13 @@ static void reply_not_stored(struct hfd_write *w) {
         hfd_write_reply(w, &response);
 }
 
-/* The object as it is now, or was at last. NULL = out of memory. */
+/* The object as it was written or, after a delete, as it was last. NULL = out of memory. */
 static struct hfd_object *make_written(struct hfd_write *w, uint64_t revision) {
         const struct hfd_resource *stored = hfd_resource_stored(w->request->resource);
         struct hf__buf *bytes = w->stored ? w->stored : w->last;
 
         const struct hfd_resource *form = hfd_slot_form_of(w->registry->cacher, stored);
-        /* If a webhook converts the kind, the bytes tell the version. */
+        /* If a webhook converts the kind, the version is read from the bytes. */
         struct hfd_object *object = hfd_conversion_is_elsewhere(form)
                                             ? hfd_custom_object_new(form, w->path, revision, bytes)
                                             : hfd_object_new(form, w->path, revision, bytes);

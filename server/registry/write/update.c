@@ -64,8 +64,8 @@ static bool prepare_object(struct hfd_write *w) {
         return hfd_write_custom_prepare(w);
 }
 
-/* The same, and notes who owns what this write changes. Admission comes later, so nobody owns what
- * it changes, as in Kubernetes. False: the response was sent. */
+/* The same, and records the owners of the fields that this write changes. Admission comes later, so
+ * its changes have no owner in managedFields, as in Kubernetes. False: the response was sent. */
 static bool prepare_and_track(struct hfd_write *w) {
         if (!prepare_object(w))
                 return false;
@@ -420,7 +420,7 @@ static void update_existing(struct hfd_write *w) {
 
 /* ---- after the object is computed ---- */
 
-/* Admission has nothing against it, or was not asked. */
+/* Continues after admission has allowed the write or was not asked. */
 static void finish_object(struct hfd_write *w) {
         hfd_write_admit_done(w);
         if (w->request->verb == HFD_CREATE && w->names_revision && !w->request->options.dry_run)
@@ -431,7 +431,7 @@ static void finish_object(struct hfd_write *w) {
                 finish_update(w);
 }
 
-/* The object is complete, and is stored unless somebody refuses it. */
+/* The object is complete: it is validated, passes admission and is stored. */
 static void store_object(struct hfd_write *w) {
         if (make_stored(w) && hfd_write_admit_validate(w, finish_object))
                 finish_object(w);
@@ -450,7 +450,7 @@ static void store_admitted(struct hfd_write *w) {
                 store_object(w);
                 return;
         }
-        w->changed = false; /* nobody has compared the new object */
+        w->changed = false; /* the changed object was not compared yet */
         if (w->created && w->request->resource->subresources & HFD_SUB_STATUS)
                 hf__json_remove(w->object, "status");
         if (!w->created && merge_parts(w, w->old) != 0)

@@ -73,11 +73,11 @@ struct hfd_write {
         /* owned; the version that this attempt is based on; NULL = there is no such object */
         struct hfd_object *current;
         bool fresh; /* current came from the store; false: from the cacher */
-        /* Of a kind that a webhook converts (convert.c). */
+        /* Only for a kind that a webhook converts (convert.c). */
         struct hfd_object *converted; /* owned; current in the version of the request */
         struct hfd_object *to_store;  /* owned; `stored`, while it is converted */
         struct hfd_object *to_show;   /* owned; the object of the response, likewise */
-        /* What follows the conversion; and what follows that of `stored`. */
+        /* The continuations after the conversion of `current`, and after that of `stored`. */
         void (*resume)(struct hfd_write *w), (*next)(struct hfd_write *w);
 
         /* The parsed JSON. commit.c frees it before it sends the transaction. */
@@ -119,7 +119,7 @@ struct hfd_write {
         /* owned; for a create: the quotas of its namespace (quota.h); NULL = none */
         struct hfd_write_quota *quota;
 
-        /* owned; what admission is asked in this attempt; NULL = nothing (admit.h) */
+        /* owned; the admission of this attempt; NULL = it is not asked (admit.h) */
         struct hfd_write_admission *admission;
         /* owned; admission has refused an attempt that was based on the cacher's version; code 0 =
          * it has not. If the store has the same version, this is the response. */

@@ -17,7 +17,7 @@
 #define API_VERSION "apiextensions.k8s.io/v1"
 #define KIND        "ConversionReview"
 
-/* One object of an answer, and what it was made of. */
+/* One object of the response, and the object that it was converted from. */
 struct pair {
         const struct hfd_resource *row;
         const struct hfd_object *source;
@@ -106,7 +106,7 @@ static const struct hf__json *check_answer(const struct hf__json *answer, const 
                 return NULL;
         }
         const struct hf__json *objects = hf__json_get(response, "convertedObjects");
-        return objects ? objects : response; /* an object has no elements of an array */
+        return objects ? objects : response; /* an absent list counts as empty */
 }
 
 /* ---- one object ---- */

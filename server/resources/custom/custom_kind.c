@@ -264,7 +264,8 @@ static int make_versions(struct hfd_custom_kind *kind, const struct hfd_resource
         return r == 0 && !kind->storage ? HF_E_INVALID : r;
 }
 
-/* What objects in memory depend on: their bytes, and what selectors can read of them. */
+/* Hashes the parts of the definition that objects in memory depend on: their bytes, and the fields
+ * that selectors can read. */
 static int hash_form(struct hfd_custom_kind *kind) {
         const struct hfd_custom_version *stored = kind->storage;
         struct hf__strbuf s = {0};
@@ -337,7 +338,7 @@ void hfd_custom_kind_update(struct hfd_custom_kind *kind, const struct hf__json 
         kind->bytes = bytes;
         pthread_mutex_unlock(&kind->mu);
         hf__buf_unref(old);
-        /* In this order: who reads the new revision finds the new mark. */
+        /* In this order, so that a thread that reads the new revision also sees the new mark. */
         atomic_store(&kind->terminating, is_terminating(definition));
         atomic_store(&kind->revision, revision);
 }

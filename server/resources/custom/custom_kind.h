@@ -50,11 +50,11 @@ struct hfd_custom_kind {
          * `versions` has all of them. */
         bool is_converted_elsewhere;
         atomic_uint n_conversions; /* calls of the webhook for requests that are under way */
-        /* And for watches; guarded by registry/convert/convert_turns. */
+        /* Those for watches; guarded by the lock of registry/convert/convert_turns. */
         unsigned n_watch_conversions;
         struct hf__json *names; /* owned; status.acceptedNames */
         struct hf__json *spec;  /* owned; without the schemas, and with versions */
-        /* The revision at which the definition was last looked at. `terminating` is not older. */
+        /* The revision at which the definition was last read. `terminating` is not older. */
         _Atomic uint64_t revision;
         /* Digests. Kinds with equal `hash` are the same kind; those with equal `form` have the
          * same objects in memory. */

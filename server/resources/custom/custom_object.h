@@ -3,8 +3,8 @@
 /*
  * The form that objects of custom resources have in memory: that of their storage version, pruned
  * and with defaults, so that reads need not parse them. In the store they may have any form that
- * earlier definitions allowed. An object keeps those bytes, too, if they differ: another definition
- * may find other members in them, and defaults are no members.
+ * earlier definitions allowed. An object keeps those bytes, too, if they differ: after a change of
+ * the definition, members that were pruned may be valid again, and defaults may differ.
  *
  * If a webhook converts the kind, objects keep the version that they have in the store, and have
  * the form of its row. Pure. Thread: any.
@@ -27,8 +27,8 @@ struct hfd_object *hfd_custom_object_new(const struct hfd_resource *row, const c
 /* The object again, in the form of another storage row. NULL as above. */
 struct hfd_object *hfd_custom_object_reform(const struct hfd_resource *row,
                                             const struct hfd_object *object);
-/* What a webhook has made of source, for the version of row: pruned, and without further defaults,
- * as in Kubernetes. json is changed. NULL = out of memory. */
+/* Makes the object from json, the webhook's conversion of source to the version of row. json is
+ * pruned, and gets no further defaults, as in Kubernetes. NULL = out of memory. */
 struct hfd_object *hfd_custom_object_converted(const struct hfd_resource *row,
                                                const struct hfd_object *source,
                                                struct hf__json *json);

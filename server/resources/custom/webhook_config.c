@@ -12,7 +12,7 @@
 
 #define DEFAULT_PORT 443
 
-/* As in Kubernetes, a bundle of nothing but white space is none. */
+/* As in Kubernetes, a bundle of white space alone counts as absent. */
 static bool read_bundle(const char *text, char **ret_pem) {
         char *data = NULL;
         size_t n = 0;

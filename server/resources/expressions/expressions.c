@@ -2,9 +2,9 @@
 /*
  * Compiles the expressions of admission.
  *
- * Invariants: what a program was compiled with does not change later. So each variable that is
- * added makes a new type of `variables`; the types share one array of fields, of which each has the
- * first ones. An expression sees only the variables before it, so none refers to itself.
+ * Invariants: the declarations that a program was compiled with do not change later. So each added
+ * variable makes a new type of `variables`. The types share one array of fields; each type sees a
+ * prefix of it. An expression sees only the variables before it, so none refers to itself.
  */
 #include "server/resources/expressions/expressions.h"
 
@@ -94,7 +94,7 @@ static const struct scope *scope_of(struct hfd_expressions *set, unsigned featur
         scope = hf__arena_alloc(&set->arena, sizeof *scope);
         if (!scope)
                 return NULL;
-        /* What an expression does not have gets a name that no expression can write. */
+        /* A variable that the expression may not use gets a name that no expression can contain. */
         *scope = (struct scope){
                 .variables = {[HFD_SLOT_OBJECT] = {"object", set->object_type},
                               [HFD_SLOT_OLD_OBJECT] = {"oldObject", set->object_type},
@@ -292,7 +292,7 @@ const char *hfd_expressions_text(struct hfd_expressions *set, const char *text) 
 
 const struct hfd_expression_variable *hfd_expressions_variable(const struct hfd_expressions *set,
                                                                const char *name, size_t n_name) {
-        /* Of equal names the last counts, as in Kubernetes. */
+        /* If several variables have the same name, the last one counts, as in Kubernetes. */
         for (size_t i = set->n_variables; i-- > 0;)
                 if (strlen(set->variables[i].name) == n_name &&
                     memcmp(set->variables[i].name, name, n_name) == 0)

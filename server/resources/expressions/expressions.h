@@ -6,8 +6,9 @@
  * expressions are compiled once, and refer to the same variables. server/admission/expressions/
  * evaluates them.
  *
- * Owner: the caller frees a set; its expressions live as long. Thread: owner only while it is made;
- * then it does not change, and any thread may evaluate. Nothing blocks. Pure.
+ * Owner: the caller frees a set; its expressions live as long. Thread: owner only until it is
+ * complete. After that it does not change, and any thread may evaluate its expressions. Nothing
+ * blocks. Pure.
  *
  * Stack: as for the rules of custom resources (custom/rules/custom_rules.h), at most
  * HFD_CUSTOM_RULES_STACK bytes.
@@ -33,7 +34,7 @@ enum hfd_expression_slot {
         HFD_SLOTS_OF_EXPRESSION
 };
 
-/* What not all expressions have; a sum of bits. */
+/* Features that only some expressions have; a set of bits. */
 enum {
         HFD_EXPRESSION_PARAMS = 1,     /* the variable params */
         HFD_EXPRESSION_AUTHORIZER = 2, /* the variables authorizer... */
@@ -68,16 +69,17 @@ struct hfd_expression_variable {
 
 #define HFD_EXPRESSION_VARIABLES_MAX 1000
 
-/* An empty set. features: what its expressions may have. object_type: of object and oldObject, and
- * params_type, of params: for type checks, alive as long as the set; NULL is dyn. 0 or -ENOMEM. */
+/*
+ * An empty set. features: those that its expressions may have. object_type: of object and
+ * oldObject, and params_type, of params: for type checks, alive as long as the set; NULL is dyn. 0
+ * or -ENOMEM.
+ */
 int hfd_expressions_new(unsigned features, const struct hf__cel_type *object_type,
                         const struct hf__cel_type *params_type, struct hfd_expressions **ret_set);
 struct hfd_expressions *hfd_expressions_free(struct hfd_expressions *set); /* accepts NULL */
 
-/*
- * Compiles an expression. features: those of the set that it has. A mistake in the expression is no
- * failure: (*ret_expression)->error says what it is. 0 or -ENOMEM.
- */
+/* Compiles an expression. features: those of the set that this expression has. A mistake in the
+ * expression is no failure: (*ret_expression)->error says what it is. 0 or -ENOMEM. */
 int hfd_expressions_compile(struct hfd_expressions *set, const char *text, unsigned features,
                             enum hfd_expression_result result,
                             const struct hfd_expression **ret_expression);

@@ -47,10 +47,10 @@ void hfd_conversion_field(const struct hfd_resource *row, const char *stored, ch
 /* Whether a webhook converts the objects of the kind. */
 bool hfd_conversion_is_elsewhere(const struct hfd_resource *row);
 /* Whether the webhook must be called before the object can be shown in the version of row, or the
- * object has the form of another definition still, so that it is not known. */
+ * object still has the form of an older definition, so that this is not known. */
 bool hfd_conversion_is_pending(const struct hfd_resource *row, const struct hfd_object *object);
-/* The row in whose version an object is written that needs no conversion, because only its metadata
- * changes: row itself, unless a webhook converts the kind. */
+/* For a write that changes only metadata: the row of the version in which the object is written. It
+ * is row itself, unless a webhook converts the kind. */
 const struct hfd_resource *hfd_conversion_row(const struct hfd_resource *row,
                                               const struct hfd_object *object);
 

@@ -16,7 +16,7 @@
 
 static const struct hfd_schema_field spec_fields[] = {
         {"finalizers", &hfd_schema_list_of_texts,
-         "Names of those that must act before the namespace is removed.", .protobuf_tag = 1},
+         "Names of controllers that must act before the namespace is removed.", .protobuf_tag = 1},
 };
 static const struct hfd_schema spec_schema = {HFD_STRUCT(HFD_CORE "NamespaceSpec", spec_fields),
                                               .description = "The desired state of a namespace."};

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * PodTemplates: a template of pods without anything that makes pods of it.
- */
+/* PodTemplates: a stored template of pods. No built-in controller creates pods from it. */
 #include "base/json.h"
 #include "server/resources/strategies/pod/pod_defaults.h"
 #include "server/resources/strategies/pod/pod_schema.h"
@@ -18,7 +16,7 @@ static const struct hfd_schema_field fields[] = {
 };
 const struct hfd_schema hfd_pod_template_schema =
         {HFD_STRUCT(HFD_CORE "PodTemplate", fields),
-         .description = "PodTemplate holds a template of pods for those who make them."};
+         .description = "PodTemplate holds a template from which controllers create pods."};
 
 int hfd_pod_template_prepare(struct hf__json *object, const struct hf__json *old) {
         return hfd_pod_template_default(object, "template");

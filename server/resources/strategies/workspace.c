@@ -16,7 +16,7 @@
 /* A Workspace is open, like the objects of a custom resource that preserves unknown fields. */
 static const struct hfd_schema_field part_fields[] = {
         {"initializers", &hfd_schema_list_of_texts,
-         "Names of those that must act before the workspace is Ready."},
+         "Names of controllers that must act before the workspace is Ready."},
         {"phase", &hfd_schema_text, "The phase of the workspace."},
 };
 static const struct hfd_schema spec_schema = {HFD_STRUCT(TENANCY "WorkspaceSpec", part_fields),

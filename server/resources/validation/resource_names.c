@@ -160,7 +160,7 @@ struct hfd_quantity hfd_quantity_of_json(const struct hf__json *value) {
         const char *text = hf__json_text(value);
 
         if (text)
-                (void)hfd_quantity_parse(text, &quantity); /* what cannot be parsed stays zero */
+                (void)hfd_quantity_parse(text, &quantity); /* a malformed quantity stays zero */
         return quantity;
 }
 

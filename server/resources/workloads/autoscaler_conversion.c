@@ -104,7 +104,7 @@ static int set_target_type(struct hf__json *source, const char *type) {
         else if (strcmp(type, "Object") == 0 && !hf__json_get(target, "averageValue"))
                 kind = "Value";
         else if (strcmp(type, "Object") == 0 && hf__json_has_text(target, "value", "0"))
-                hf__json_remove(source, "target.value"); /* v1 cannot leave it out */
+                hf__json_remove(source, "target.value"); /* v1 writes 0 for none */
         return hf__json_set_string(source, "target.type", kind);
 }
 
@@ -148,7 +148,7 @@ static int append_metric(struct hf__json *list, const struct hf__json *metric,
         return r;
 }
 
-/* The use of the CPU that a metric wants, or has; NULL = it is another metric. */
+/* The target or current use of the CPU in a metric; NULL = it is another metric. */
 static const struct hf__json *cpu_of(const struct hf__json *metric, const char *path) {
         const struct hf__json *resource = hf__json_get(metric, "resource");
 

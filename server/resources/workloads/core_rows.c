@@ -6,7 +6,7 @@
 #include "server/resources/resource.h"
 #include "server/resources/workloads/workloads.h"
 
-/* Where ReplicationControllers keep their replicas. */
+/* The paths of the replicas of ReplicationControllers. */
 static const struct hfd_scale_paths rc_scale_paths = {.replicas = "spec.replicas",
                                                       .current_replicas = "status.replicas",
                                                       .selector = "spec.selector",

@@ -6,7 +6,7 @@
 #include "server/resources/resource.h"
 #include "server/resources/workloads/workloads.h"
 
-/* Where Deployments, ReplicaSets and StatefulSets keep their replicas. */
+/* The paths of the replicas of Deployments, ReplicaSets and StatefulSets. */
 static const struct hfd_scale_paths scale_paths = {.replicas = "spec.replicas",
                                                    .current_replicas = "status.replicas",
                                                    .selector = "spec.selector"};

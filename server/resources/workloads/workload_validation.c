@@ -134,7 +134,7 @@ void hfd_cron_job_validate(const struct hf__json *object, const struct hf__json 
                               "spec.jobTemplate.spec.template", causes);
 }
 
-/* Of a pod's spec an update may change a few members only: they are taken out of the copies that
+/* An update may change only a few members of a pod's spec. They are removed from the copies that
  * are compared. */
 static void drop_mutable(struct hf__json *spec) {
         static const char *const lists[] = {"containers", "initContainers"},

@@ -72,7 +72,7 @@ extern const struct hfd_conversion hfd_autoscaler_v1_conversion;
 
 int hfd_pod_prepare(struct hf__json *object, const struct hf__json *old);
 int hfd_node_prepare(struct hf__json *object, const struct hf__json *old);
-/* Of kinds that have no defaults but a status. */
+/* For kinds that have a status but no defaults. */
 int hfd_workload_prepare(struct hf__json *object, const struct hf__json *old);
 int hfd_service_prepare(struct hf__json *object, const struct hf__json *old);
 int hfd_endpoints_prepare(struct hf__json *object, const struct hf__json *old);

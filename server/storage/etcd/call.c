@@ -35,7 +35,7 @@
 
 #define RANGE "/etcdserverpb.KV/Range"
 
-/* What an operation asks for, and where. */
+/* The way in which the request of an operation is sent. */
 struct target {
         struct hfd_grpc_channel *channel; /* borrowed */
         unsigned lane;

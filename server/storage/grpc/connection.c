@@ -197,7 +197,7 @@ bool hfd_grpc_connection_flush(struct hfd_grpc_connection *connection) {
 
 /* ---- time ---- */
 
-/* When the silence of the peer has a consequence: a PING, or the end. */
+/* The time at which a silent peer gets a PING or, after a PING, loses the connection. */
 static hf_nsec silence_due(const struct hfd_grpc_connection *connection) {
         hf_nsec due = connection->received_at + HFD_GRPC_PING_AFTER;
 

@@ -104,7 +104,7 @@ static int open_first(struct hfd_sqlite *sqlite, const char *path, bool create,
         if (r != 0)
                 return r;
         /* If the path is a symbolic link, this is the file behind it, beside which SQLite has its
-         * WAL. All who use the file must find the same lock. */
+         * WAL. All processes that use the file must find the same lock. */
         path = hfd_sqlite.db_filename(sqlite->write_db.handle, "main");
         r = hfd_sqlite_check_place(path, reterr_status);
         if (r == 0)

@@ -40,7 +40,7 @@ struct hfd_sqlite_range {
 int hfd_sqlite_list(struct hfd_sqlite_db *db, const struct hfd_sqlite_range *range,
                     struct hfd_sqlite_kvs *kvs, bool *ret_more, struct hf_status *reterr_status);
 
-/* What is known of the newest row of a key. */
+/* The newest row of a key, as far as it was read. */
 struct hfd_sqlite_current {
         const char *key; /* borrowed; NULL = nothing is known */
         int64_t id;      /* 0 = there is no row */

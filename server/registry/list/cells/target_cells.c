@@ -10,7 +10,7 @@
 
 #define SHOWN_MAX 2 /* metrics */
 
-/* Appends a number in percent, or what stands for none. */
+/* Appends a number in percent, or `otherwise` if there is none. */
 static void put_percent(struct hf__strbuf *out, const struct hf__json *source, const char *path,
                         const char *otherwise) {
         int64_t percent;

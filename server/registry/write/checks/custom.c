@@ -33,7 +33,7 @@ bool hfd_write_custom_refuse_create(struct hfd_write *w) {
 
         if (!version)
                 return false;
-        /* The revision first: the mark is not older. */
+        /* Read the revision before the mark, so that the mark is not older than the revision. */
         if (w->definition_revision == 0)
                 w->definition_revision = atomic_load(&version->kind->revision);
         if (w->definition_gone)

@@ -19,7 +19,7 @@
 #include "server/registry/write/body.h"
 #include "server/registry/write/reply.h"
 
-/* What hfd_writer borrows. */
+/* The strings that struct hfd_writer borrows. */
 struct writer {
         struct hfd_writer writer;
         char manager[HFD_FIELD_MANAGER_MAX + 1];

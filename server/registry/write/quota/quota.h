@@ -34,10 +34,8 @@ void hfd_write_quota_compare(const struct hfd_write *w, struct hfd_compare *comp
                              const char **reads, size_t *n_reads);
 /* The transaction has committed: records the new versions of the quotas. */
 void hfd_write_quota_committed(struct hfd_write *w, uint64_t revision);
-/*
- * Takes over the quotas that a failed transaction has read. Otherwise returns the key from which no
- * object can be made, because memory ran out or its value is not a valid object; NULL = success.
- */
+/* Takes over the quotas that a failed transaction has read. Returns NULL on success. If memory runs
+ * out, or if a value is not a valid object, returns the key of that value. */
 const struct hfd_kv *hfd_write_quota_update(struct hfd_write *w, const struct hfd_kv *kvs,
                                             size_t n);
 /*

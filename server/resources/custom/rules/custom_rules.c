@@ -33,8 +33,8 @@ struct walker {
 
 /* A part of the schema. */
 struct part {
-        const struct hf__json *props;        /* what it declares */
-        const struct hf__json *checks;       /* what it demands: props, or one of its allOf */
+        const struct hf__json *props;  /* the schema that declares the part */
+        const struct hf__json *checks; /* the schema with the checks: props, or one of its allOf */
         const struct hfd_declared *declared; /* NULL: no rule stands above */
         enum hfd_declare_as as;
         struct hfd_rule_place place;
@@ -138,7 +138,7 @@ static struct hfd_rule_node *walk_part(struct walker *w, const struct part *pare
                           ? HFD_DECLARE_EMBEDDED
                           : HFD_DECLARE_PART;
         part.declared = declared_below(parent, name);
-        /* What the declarations above leave out has no rules either. */
+        /* A part that the declarations above leave out has no rules either. */
         if (parent->declared && !part.declared && !w->issues.causes)
                 return NULL;
         hfd_rule_place_enter(&part.place, parent->props, path->n, name != NULL);
@@ -275,7 +275,7 @@ static int make(struct hfd_custom_rules *rules, const struct hf__json *props, co
         hf__strbuf_puts(&w.issues.path, path ? path : "");
         if (causes)
                 hfd_rule_texts_check(props, &w.issues.path, causes);
-        /* What a rule means is checked only if all of them are complete. */
+        /* Mistakes in expressions are reported only if the texts of all rules are complete. */
         if (causes && causes->n > n_causes)
                 w.issues.causes = NULL;
         rules->root = walk(&w, &root);

@@ -15,7 +15,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 
-/* The bytes of the next token: a sign, a text in quotes, or what stands before the next sign. */
+/* The bytes of the next token: a sign, a text in quotes, or the text before the next sign. */
 static size_t token_length(const char *text) {
         size_t n = 1;
 
@@ -64,8 +64,8 @@ static void enter(const struct hf__json **props, const char *name, struct hf__st
         }
 }
 
-/* One part of the path, from its dot or bracket on. Returns the bytes that it takes; 0: it is none,
- * or leads nowhere. */
+/* One part of the path, from its dot or bracket on. Returns its length in bytes; 0: it is
+ * malformed, or the schema has no such part. */
 static size_t take_part(const struct hf__json **props, const char *path, struct hf__strbuf *name,
                         struct hf__strbuf *out) {
         size_t n = token_length(path + 1);

@@ -19,7 +19,7 @@ struct hfd_rule_issues {
         struct hfd_rule_budget budget;
 };
 
-/* Where a part stands. */
+/* The place of a part in the schema. */
 struct hfd_rule_place {
         bool bounded;   /* all lists and maps above have a largest size */
         uint64_t times; /* how often the part occurs then, at most */

@@ -162,7 +162,7 @@ static bool exceeds_cost(struct hf__cel_value error) {
         return strncmp(error.as.text, start, sizeof start - 1) == 0;
 }
 
-/* What messageExpression says. NULL: it fails, so that `message` counts. If the budget or a limit
+/* The result of messageExpression. NULL: it fails, so `message` is used. If the budget or a limit
  * is exceeded, the run stops with *ret_text, which is a cause of its own. */
 static const char *evaluate_message(struct subject *s, const struct hfd_rule *rule, char *ret_text,
                                     size_t max) {

@@ -20,7 +20,7 @@ struct hfd_rule_pair {
         bool equal; /* if compared */
 };
 
-/* What decides whether a broken rule is forgiven, because nothing has changed. */
+/* The pair of values that decides whether a broken rule is ignored, because nothing has changed. */
 struct hfd_rule_correlation {
         struct hfd_rule_pair *current; /* NULL: the part has no counterpart in the old object */
         struct hfd_rule_pair *nearest; /* the nearest part above with a counterpart; NULL = none */

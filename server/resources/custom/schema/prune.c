@@ -21,7 +21,7 @@
 #include "server/schema/place.h"
 #include "server/schema/strict.h"
 
-/* Where the walk is. */
+/* The place of the walk in the schema. */
 struct pruning {
         const struct hfd_custom_node *node; /* NULL = no schema */
         const struct hfd_place *place;

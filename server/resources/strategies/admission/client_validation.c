@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a webhook is: a URL, or a service. */
+/* Validates the address of a webhook: a URL or a service. */
 #include "server/resources/strategies/admission/client_validation.h"
 
 #include <stdint.h>

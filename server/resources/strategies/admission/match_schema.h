@@ -33,7 +33,8 @@ void hfd_match_rule_validate(const struct hf__json *rule, const char *field,
 /* MatchResources; NULL: there are none, and nothing is wrong with that. */
 void hfd_match_resources_validate(const struct hf__json *resources, const char *field,
                                   struct hfd_causes *causes);
-/* The operations of a mutating policy or its binding: there is nothing to change in a delete. */
+/* Checks that the rules of a mutating policy or its binding do not name DELETE: a delete has no
+ * object to change. */
 void hfd_mutating_rules_validate(const struct hf__json *resources, const char *field,
                                  struct hfd_causes *causes);
 /* matchConditions, which are compiled. params: expressions may use params, of a policy that has a

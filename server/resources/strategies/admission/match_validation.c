@@ -87,7 +87,7 @@ static void validate_alone(const struct hf__json *list, const char *alone, const
                 invalid_list(causes, field, list, detail);
 }
 
-/* What was seen of the resources of a rule. */
+/* The kinds of items that were found in the resources of a rule. */
 struct seen {
         struct hf__json_index parts; /* by their texts */
         bool any, plain;

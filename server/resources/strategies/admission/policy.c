@@ -59,7 +59,7 @@ struct validation {
         bool has_params;
 };
 
-/* Compiles an expression. shown: as a cause shows it. */
+/* Compiles an expression. shown: the expression as the cause shows it. */
 static void check_expression(struct validation *v, const char *text, const char *shown,
                              unsigned features, enum hfd_expression_result result,
                              const char *field) {

@@ -2,8 +2,8 @@
 /*
  * Validates configurations of webhooks.
  *
- * Some rules are younger than the kind. An update of an object that breaks such a rule already may
- * break it again, as in Kubernetes.
+ * Some rules were added later than the kind. If the stored object already breaks such a rule, an
+ * update may break it too, as in Kubernetes.
  *
  * Invariant: the work is in proportion to n log n: lists are searched by an index.
  */
@@ -23,7 +23,7 @@
 #define FIELD_MAX    HFD_RULE_PATH_MAX
 #define VERSIONS_MAX 64 /* of reviews; a good list has two, and 64 are enough to see a mistake */
 
-/* The younger rules, and what the old object breaks. */
+/* For each rule that was added later: whether the old object breaks it. */
 struct options {
         bool any_side_effects, unknown_versions, same_names, same_conditions;
 };

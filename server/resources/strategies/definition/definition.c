@@ -90,7 +90,7 @@ static const char *storage_version(const struct hf__json *object) {
         return NULL;
 }
 
-/* The status of a definition that nobody has looked at. 0 or -ENOMEM. */
+/* Sets the status of a definition that no controller has processed yet. 0 or -ENOMEM. */
 static int reset_status(struct hf__json *object) {
         static const char initial[] = "{\"conditions\":null,\"acceptedNames\":{\"plural\":\"\","
                                       "\"kind\":\"\"},\"storedVersions\":[]}";

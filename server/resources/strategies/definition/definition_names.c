@@ -34,7 +34,7 @@ void hfd_definition_check_label(const char *name, const char *path, const char *
         append(detail, sizeof detail, prefix);
         if (n > HFD_DNS_LABEL_MAX)
                 append(detail, sizeof detail, "must be no more than 63 bytes");
-        /* Of a long name, the first bytes and the last one decide whether its syntax is wrong. */
+        /* The syntax of a long name is judged by its first bytes and its last one. */
         bool good = n > HFD_DNS_LABEL_MAX && *name >= 'a' && *name <= 'z' && name[n - 1] != '-' &&
                     strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == n;
         if (!good) {

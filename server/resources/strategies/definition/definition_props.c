@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The schema of a version: what its root may contain, and the calls of those who check the rest.
+ * Validates the schema of a version: the fields of its root here, and the rest by calls of other
+ * files.
  *
  * Invariant: the rows of `root_fields` are in the order of Kubernetes' struct, because only the
  * first mistake at the root is reported, and the message shows the struct.

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The FlowSchemas and PriorityLevelConfigurations that every server has. They are Kubernetes'
- * own, with its names and numbers. Mandatory ones cannot be changed; of the others, which are a
- * suggestion, a user may change or replace each. Static and immutable. Thread: any.
+ * The FlowSchemas and PriorityLevelConfigurations that every server has. They are Kubernetes' own,
+ * with its names and numbers. Mandatory ones cannot be changed; the others are suggestions, which a
+ * user may change or delete. Static and immutable. Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@ struct hf__json;
 #define HFD_FLOW_LEVELS_PLURAL   "prioritylevelconfigurations"
 #define HFD_FLOW_EVERYBODY       "*" /* a subject's name that stands for all */
 #define HFD_FLOW_PRECEDENCE_MAX  10000
-#define HFD_FLOW_PRECEDENCE_NONE 1000 /* of a schema that names none */
+#define HFD_FLOW_PRECEDENCE_NONE 1000 /* the precedence of a schema that gives none */
 
 struct hfd_flow_object {
         const char *kind, *name;

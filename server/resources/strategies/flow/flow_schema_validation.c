@@ -111,8 +111,8 @@ static void validate_subject(const struct hf__json *subject, const char *field,
 
 /* ---- rules ---- */
 
-/* A list of which "*" must be the only element. what: what the message calls the others. Returns
- * whether the elements are to be checked one by one. */
+/* Validates a list in which "*" must be the only element. what: the name of the other elements in
+ * the message. Returns whether the elements are to be checked one by one. */
 static bool validate_list(const struct hf__json *rule, const char *member, const char *missing,
                           const char *what, const char *field, struct hfd_causes *causes) {
         const struct hf__json *list = hf__json_get(rule, member);
@@ -323,7 +323,7 @@ void hfd_flow_validate_status(const struct hf__json *object, const struct hf__js
                 if (!*type)
                         hfd_cause_required(causes, field, "");
                 if (causes->n == HFD_CAUSES_MAX)
-                        return; /* so that the time is not that of all pairs */
+                        return; /* further causes would be dropped */
         }
 }
 

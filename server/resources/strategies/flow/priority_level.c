@@ -18,7 +18,7 @@
 #define QUEUES_MAX       10000000
 #define ENTROPY_BITS_MAX 60
 
-/* An annotation that only an older version of the API had. */
+/* An annotation that only v1beta3 allowed; v1 refuses it. */
 #define ZERO_SHARES "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares"
 
 /* ---- the schema ---- */
@@ -105,7 +105,7 @@ const struct hfd_schema hfd_priority_level_schema =
 
 /* ---- defaults ---- */
 
-/* Sets a member that is absent, or if of_zero, also one that is 0. */
+/* Sets a member that is absent. of_zero: also one that is 0. */
 static int set_default(struct hf__json *object, const char *key, int64_t value, bool of_zero) {
         int64_t now = 0;
 
@@ -158,9 +158,9 @@ static void refuse(struct hfd_causes *causes, const char *field, int64_t number,
 }
 
 /*
- * Whether a hash of ENTROPY_BITS_MAX bits is enough to deal any hand: Kubernetes deals the hand of
- * a flow from one. That is queues to the power of hand, which is at most queues, compared without
- * libm, which nothing else of the server needs.
+ * Whether a hash of ENTROPY_BITS_MAX bits is enough to deal any hand, as Kubernetes deals the hand
+ * of a flow from such a hash. The number of possible hands is queues to the power of hand, where
+ * hand is at most queues. It is compared without libm, which nothing else in the server needs.
  */
 static bool hands_fit(int64_t queues, int64_t hand) {
         const double max = (double)(UINT64_C(1) << ENTROPY_BITS_MAX);

@@ -134,4 +134,4 @@ static const struct hfd_schema_field toleration_fields[] = {
 };
 const struct hfd_schema hfd_toleration_schema = {HFD_STRUCT(HFD_CORE "Toleration",
                                                             toleration_fields),
-                                                 .description = "Taints that a pod does not mind."};
+                                                 .description = "Taints that a pod tolerates."};

@@ -190,7 +190,7 @@ static const struct hfd_schema_field pod_spec_fields[] = {
          .protobuf_tag = 19},
         {"schedulingGates",
          HFD_LIST_OF(&pod_scheduling_gate, .list_type = HFD_LIST_MAP, .list_keys = by_name),
-         "Names of those that must act before the pod is scheduled.", .merge_key = "name",
+         "Names of controllers that must act before the pod is scheduled.", .merge_key = "name",
          .protobuf_tag = 38, .flags = HFD_FIELD_MERGE},
         {"schedulingGroup", &pod_scheduling_group, "The group of pods that are scheduled together.",
          .protobuf_tag = 43, .flags = HFD_FIELD_POINTER},
@@ -213,7 +213,7 @@ static const struct hfd_schema_field pod_spec_fields[] = {
          "Seconds that the processes get to end by themselves.", .protobuf_tag = 4,
          .flags = HFD_FIELD_POINTER},
         {"tolerations", HFD_LIST_OF(&hfd_toleration_schema),
-         "Taints of nodes that the pod does not mind.", .protobuf_tag = 22},
+         "Taints of nodes that the pod tolerates.", .protobuf_tag = 22},
         {"topologySpreadConstraints",
          HFD_LIST_OF(&topology_spread_constraint, .list_type = HFD_LIST_MAP,
                      .list_keys = by_topology_key_and_when_unsatisfiable),
@@ -225,13 +225,13 @@ static const struct hfd_schema_field pod_spec_fields[] = {
          .flags = HFD_FIELD_MERGE | HFD_FIELD_RETAIN_KEYS},
 };
 const struct hfd_schema hfd_pod_spec_schema = {HFD_STRUCT(HFD_CORE "PodSpec", pod_spec_fields),
-                                               .description = "What a pod shall be."};
+                                               .description = "The desired state of a pod."};
 
 static const struct hfd_schema_field pod_template_spec_fields[] = {
         {"metadata", &hfd_schema_object_meta,
          "The metadata of the objects that are made from the template.", .protobuf_tag = 1},
-        {"spec", &hfd_pod_spec_schema, "What the pods shall be.", .protobuf_tag = 2},
+        {"spec", &hfd_pod_spec_schema, "The desired state of the pods.", .protobuf_tag = 2},
 };
 const struct hfd_schema hfd_pod_template_spec_schema =
         {HFD_STRUCT(HFD_CORE "PodTemplateSpec", pod_template_spec_fields),
-         .description = "What the pods that are made from it shall be."};
+         .description = "The desired state of the pods that are made from it."};

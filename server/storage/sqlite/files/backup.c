@@ -123,7 +123,7 @@ int hfd_sqlite_backup(const char *path, const char *target, struct hf_status *re
 
 /* ---- restoring ---- */
 
-/* What a restore writes into the copy: values that no other restore writes. */
+/* The values that a restore writes into the copy; no other restore writes the same ones. */
 struct stamp {
         int64_t history;
         char epoch[HFD_EPOCH_MAX];

@@ -26,8 +26,8 @@ enum hfd_sqlite_plain_mode {
  */
 int hfd_sqlite_plain_open(const char *path, enum hfd_sqlite_plain_mode mode, sqlite3 **ret_db,
                           struct hf_status *reterr_status);
-/* What is wrong with the last call: HF_E_INVALID (damaged), HF_E_BUSY, -ENOSPC, -ENOMEM, -EROFS or
- * -EIO. The message begins with the path. */
+/* The error of the last call of SQLite: HF_E_INVALID (damaged), HF_E_BUSY, -ENOSPC, -ENOMEM, -EROFS
+ * or -EIO. The message begins with the path. */
 int hfd_sqlite_plain_fail(sqlite3 *db, const char *path, struct hf_status *reterr_status);
 /* Runs statements without values. 0 or an error of _fail. */
 int hfd_sqlite_plain_exec(sqlite3 *db, const char *path, const char *text,

@@ -257,7 +257,7 @@ static int64_t capped(const struct hf__json *metadata, const char *path, int64_t
         return hf__json_i64(metadata, path, &length) && length < max && length >= 0 ? length : max;
 }
 
-/* What every resource has: apiVersion, kind, and of metadata only the names. */
+/* Adds the fields of every resource: apiVersion, kind, and from metadata only the names. */
 static bool add_meta(struct hfd_declaring *d, struct hfd_declared *object,
                      const struct hf__json *properties) {
         const struct hf__json *schema = hf__json_get(properties, "metadata");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The named formats, and validate(), which answers with the rules that a text breaks, or with none.
+ * The named formats, and validate(), which returns the list of rules that a text breaks, or
+ * optional.none().
  *
  * Invariants: a check takes linear time. A text may contain NUL, which no format allows: it is
  * checked as a copy that has a control character there.
@@ -16,7 +17,7 @@
 
 #define BROKEN_MAX 4 /* rules that one text can break */
 
-/* What a text breaks. */
+/* The rules that a text breaks. */
 struct broken {
         struct hf__cel_run *run;
         struct hf__cel_value rules[BROKEN_MAX];
@@ -162,7 +163,7 @@ struct format {
         struct hf__cel_opaque opaque;
         const char *name;
         void (*check)(struct broken *out, const char *text);
-        bool prefix;        /* what a generated name begins with: a dash at the end is allowed */
+        bool prefix;        /* the prefix of a generated name: a dash at the end is allowed */
         unsigned n_pattern; /* bytes of the pattern that Kubernetes charges for */
 };
 
@@ -226,7 +227,7 @@ static struct hf__cel_value validate(struct hf__cel_run *run, const struct hf__c
         struct hf__cel_value list;
         const char *text;
 
-        /* The call itself has cost 1. */
+        /* Subtracts 1, because the call itself was already charged 1. */
         if (!hf__cel_spend(run, text_cost * ((format->n_pattern + 3) / 4) - 1))
                 return hf__cel_failure(run);
         text = checked_text(run, format, args[1]);

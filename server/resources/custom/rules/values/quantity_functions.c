@@ -119,7 +119,7 @@ static struct hf__cel_value as_double(struct hf__cel_run *run, const struct hf__
 
 /* ---- sums ---- */
 
-/* Of the amounts alone, which are both not negative. */
+/* Adds the amounts, which are both not negative, without the signs. */
 static void add_amounts(struct hfd_quantity *a, const struct hfd_quantity *b) {
         a->nano += b->nano;
         a->whole += b->whole + a->nano / NANO; /* each is at most INT64_MAX */

@@ -26,7 +26,7 @@
 static struct hf__cel_value convert(struct hf__arena *arena, const struct hfd_declared *declared,
                                     const struct hf__json *json);
 
-/* What Go calls the type of a JSON value. */
+/* Go's name for the type of a JSON value. */
 static const char *type_name(const struct hf__json *json) {
         int64_t whole;
 
@@ -199,7 +199,7 @@ static struct hf__cel_value convert_object(struct hf__arena *arena,
                 if (hf__json_is_null(m) || (!field && object->closed))
                         continue;
                 value = convert(arena, field ? field->declared : NULL, m);
-                /* What cannot be escaped is not the escape of another name either. */
+                /* A name that cannot be escaped is not the escaped form of another name either. */
                 escaped = escaped ? escaped : name;
                 entries[n++] =
                         (struct hf__cel_entry){hf__cel_string(escaped, strlen(escaped)), value};

@@ -2,8 +2,8 @@
 /*
  * Functions of URLs.
  *
- * Invariant: what is a URL is decided as Go's url.ParseRequestURI does: an absolute one or an
- * absolute path, in which # has no meaning.
+ * Invariant: a text is a URL if Go's url.ParseRequestURI accepts it: an absolute URL or an absolute
+ * path, in which # has no meaning.
  */
 #include "server/resources/custom/rules/values/url_functions.h"
 
@@ -47,7 +47,7 @@ static bool begins(struct text t, const char *start) {
         return t.n >= n && memcmp(t.at, start, n) == 0;
 }
 
-/* The place of the last such character. t.n: there is none. */
+/* The place of the last c in the text; t.n = it contains none. */
 static size_t last(struct text t, char c) {
         const char *found = t.at && t.n > 0 ? memrchr(t.at, c, t.n) : NULL;
 
@@ -250,7 +250,7 @@ static struct hf__cel_value host(struct hf__cel_run *run, const struct hf__cel_v
         return string_of(url_of(args[0])->host);
 }
 
-/* Where the port begins, with its colon; the end of the host without one. */
+/* The place of the colon before the port; without a port, the end of the host. */
 static size_t port_start(struct text h) {
         size_t colon = last(h, ':');
         size_t bracket = last(h, ']');
@@ -281,7 +281,8 @@ static struct hf__cel_value path(struct hf__cel_run *run, const struct hf__cel_v
         return string_of(url_of(args[0])->path);
 }
 
-/* The text without its escapes. An error: an escape is none, or the run has failed. */
+/* The text without its escapes. Returns an error if an escape is malformed, or if the run has
+ * failed. */
 static struct hf__cel_value unescape(struct hf__cel_run *run, struct text t) {
         char *out = hf__cel_alloc(run, t.n + 1);
         size_t n = 0;

@@ -29,8 +29,8 @@ int hfd_canonical_print(const struct hf__json *value, struct hf__strbuf *out);
  * is not in the text, so it differs from null. 0 or -ENOMEM. */
 int hfd_identity_print(const struct hf__json *element, const char *const *keys,
                        struct hf__strbuf *out);
-/* Those of all elements of array, which must stay as it is until done. 0 or -ENOMEM; call done also
- * after a failure. */
+/* Makes the identities of all elements of array, which must not change until done. 0 or -ENOMEM;
+ * call done also after a failure. */
 int hfd_identities_init(struct hfd_identities *identities, const struct hf__json *array,
                         const char *const *keys);
 void hfd_identities_done(struct hfd_identities *identities);

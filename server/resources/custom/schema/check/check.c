@@ -25,7 +25,7 @@
  * refuse the object. */
 #define PATTERN_WORK_MAX ((uint64_t)1 << 33)
 
-/* What the checks of one value share. */
+/* The state that the checks of one value share. */
 struct scope {
         struct hfd_check *check;
         const struct hfd_custom_node *structure;
@@ -60,7 +60,7 @@ static void report_path_message(const struct scope *scope, const struct hfd_chec
         hfd_report_message(&scope->check->report, "%s %s", quoted, text);
 }
 
-/* What trying the alternatives of anyOf or oneOf has shown. */
+/* The result of trying the alternatives of anyOf or oneOf. */
 struct trials {
         size_t n_valid;
         size_t n_first;                     /* checks of the first valid one that succeeded */

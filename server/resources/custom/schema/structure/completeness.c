@@ -26,7 +26,7 @@ static void check_list(struct hfd_structure *structure, struct pair pair, const 
         }
 }
 
-/* What is below the keywords of `validation`. */
+/* Checks the schemas below the keywords of `validation`. */
 static void check_keywords(struct hfd_structure *structure, struct pair pair) {
         const struct hf__json *not = hf__json_get(pair.validation, "not");
 

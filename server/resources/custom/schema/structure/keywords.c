@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "server/resources/custom/schema/structure/structure.h"
 
-/* Where a schema is. */
+/* The place of a schema. */
 struct place {
         const struct hfd_structure_path *path;
         const char *no_defaults; /* why defaults are forbidden; NULL = they are allowed */

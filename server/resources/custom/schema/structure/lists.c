@@ -129,7 +129,7 @@ static void check_keys(struct hfd_structure *structure, const struct hf__json *p
         hf__json_index_done(&index);
 }
 
-/* What makes sure that every element has all keys. */
+/* Checks that the schema makes every element have all keys. */
 static void check_presence(struct hfd_structure *structure, const struct hf__json *props,
                            const struct hfd_structure_path *items_path) {
         const struct hf__json *items = hf__json_get(props, "items"),

@@ -71,13 +71,13 @@ bool hfd_structure_is_zero(const struct hf__json *value);
 /* Which keywords may be used where. */
 void hfd_structure_check_invariants(struct hfd_structure *structure, const struct hf__json *props,
                                     const struct hfd_structure_path *path);
-/* What value validations name must also be in the structure. */
+/* Every field that a value validation names must also be declared in the structure. */
 void hfd_structure_check_completeness(struct hfd_structure *structure, const struct hf__json *props,
                                       const struct hfd_structure_path *path);
 /* Rules for single keywords. */
 void hfd_structure_check_keywords(struct hfd_structure *structure, const struct hf__json *props,
                                   const struct hfd_structure_path *path);
-/* Those of x-kubernetes-list-type, x-kubernetes-map-type and so on, of one schema. */
+/* The rules of x-kubernetes-list-type, x-kubernetes-map-type and so on, for one schema. */
 void hfd_structure_check_lists(struct hfd_structure *structure, const struct hf__json *props,
                                const struct hfd_structure_path *path);
 /* Defaults must be valid by their schemas. node: the compiled props. */

@@ -15,7 +15,7 @@
 #include "server/resources/validation/names.h"
 #include "server/resources/validation/resource_names.h"
 
-/* What the rules of one container look up in the others and in the pod. */
+/* The parts of the pod that the rules of one container need. */
 struct pod {
         struct hf__json_index volumes, containers, init_containers; /* by name */
         int64_t grace; /* spec.terminationGracePeriodSeconds */
@@ -260,7 +260,7 @@ static void validate_resources(const struct hf__json *resources, const char *fie
 
 /* ---- containers ---- */
 
-/* What containers of all lists have in common. */
+/* The rules that containers of all lists share. */
 static void validate_container(const struct pod *pod, const struct hf__json *container,
                                const char *field) {
         static const char *const policies[] = {"File", "FallbackToLogsOnError", NULL};
