@@ -150,7 +150,7 @@ static void test_the_request_has_the_objects(void **state) {
 static void test_the_answer_is_taken(void **state) {
         static const char answer[] =
                 CONVERTED(GATE("{" SAME ",\"labels\":{\"c\":\"b\",\"c\":\"d\"},\"annotations\":"
-                                        "null,\"finalizers\":[\"x/y\"]}"));
+                               "null,\"finalizers\":[\"x/y\"]}"));
         struct hfd_object *converted = NULL;
         struct hf__strbuf why = {0};
 
