@@ -58,10 +58,10 @@ int hfd_feed_each(struct hfd_cacher *cacher, const struct hfd_resource *resource
         struct hfd_object_iter iter;
         struct hfd_snapshot snapshot;
         struct hfd_object *object;
-        int r = 0;
+        int r = hfd_cacher_snapshot_now(cacher, resource, &snapshot);
 
-        if (!hfd_cacher_snapshot(cacher, resource, 0, &snapshot))
-                return hfd_cacher_synced(cacher) ? -ENOMEM : -EAGAIN;
+        if (r != 0)
+                return r;
         hfd_object_iter_init(&iter, &snapshot.objects, &all, "");
         while (r == 0 && (object = hfd_object_iter_next(&iter)))
                 r = pass_object(object, fn, ctx);

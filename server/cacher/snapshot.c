@@ -16,6 +16,7 @@
  */
 #include "server/cacher/snapshot.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "server/cacher/cacher_private.h"
@@ -93,6 +94,15 @@ bool hfd_cacher_snapshot(struct hfd_cacher *cacher, const struct hfd_resource *r
                 return false;
         }
         return known;
+}
+
+int hfd_cacher_snapshot_now(struct hfd_cacher *cacher, const struct hfd_resource *resource,
+                            struct hfd_snapshot *ret_snapshot) {
+        bool synced = hfd_cacher_synced(cacher);
+
+        if (hfd_cacher_snapshot(cacher, resource, 0, ret_snapshot))
+                return 0;
+        return synced && hfd_cacher_synced(cacher) ? -ENOMEM : -EAGAIN;
 }
 
 void hfd_cacher_keep_snapshot(struct hfd_cacher *cacher, const struct hfd_resource *resource,

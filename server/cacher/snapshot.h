@@ -34,6 +34,12 @@ struct hfd_snapshot {
 bool hfd_cacher_snapshot(struct hfd_cacher *cacher, const struct hfd_resource *resource,
                          uint64_t at, struct hfd_snapshot *ret_snapshot);
 /*
+ * Takes a snapshot of the current state. 0, -ENOMEM, or -EAGAIN: the cache is not filled. If it was
+ * being filled meanwhile, that is -EAGAIN too, and its observers are told afterwards.
+ */
+int hfd_cacher_snapshot_now(struct hfd_cacher *cacher, const struct hfd_resource *resource,
+                            struct hfd_snapshot *ret_snapshot);
+/*
  * Call it when a client gets a continue token with the snapshot's revision: the cacher keeps the
  * state as long as the history reaches back to it, unless too many newer states are kept. The
  * caller still owns its snapshot.

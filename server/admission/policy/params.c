@@ -149,6 +149,13 @@ static int add(struct search *search, const struct hfd_object *object) {
         return 0;
 }
 
+/* The cache is being filled again: a param that is not in it may be in the store, so the binding
+ * fails. */
+static int fail_unfilled(struct search *search) {
+        hf__strbuf_puts(search->message, "the params cannot be read at the moment");
+        return HF_E_INVALID;
+}
+
 static int find_by_name(struct search *search, const char *name) {
         char path[HFD_PATH_MAX];
         struct hfd_object *object;
@@ -160,6 +167,8 @@ static int find_by_name(struct search *search, const char *name) {
         object = hfd_cacher_get(search->cacher, search->row, path);
         if (object && object->bytes)
                 r = add(search, object);
+        else if (!object && !hfd_cacher_synced(search->cacher))
+                r = fail_unfilled(search);
         hfd_object_unref(object);
         return r;
 }
@@ -173,8 +182,9 @@ static int find_by_labels(struct search *search, const struct hf__json *selector
 
         if (strlen(search->ns) > HFD_DNS_LABEL_MAX)
                 return 0;
-        if (!hfd_cacher_snapshot(search->cacher, search->row, 0, &snapshot))
-                return hfd_cacher_synced(search->cacher) ? -ENOMEM : 0;
+        r = hfd_cacher_snapshot_now(search->cacher, search->row, &snapshot);
+        if (r != 0)
+                return r == -EAGAIN ? fail_unfilled(search) : r;
         hfd_object_scope(search->row, search->ns, NULL, &scope);
         hfd_object_iter_init(&iter, &snapshot.objects, &scope, "");
         while (r == 0 && (object = hfd_object_iter_next(&iter))) {

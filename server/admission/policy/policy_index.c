@@ -102,10 +102,10 @@ static int add_all(struct builder *b, const char *plural,
         struct hfd_object_iter iter;
         struct hfd_snapshot snapshot;
         struct hfd_object *object;
-        int r = 0;
+        int r = hfd_cacher_snapshot_now(b->cacher, row, &snapshot);
 
-        if (!hfd_cacher_snapshot(b->cacher, row, 0, &snapshot))
-                return hfd_cacher_synced(b->cacher) ? -ENOMEM : -EAGAIN;
+        if (r != 0)
+                return r;
         hfd_object_iter_init(&iter, &snapshot.objects, &all, "");
         while (r == 0 && (object = hfd_object_iter_next(&iter)))
                 r = add(b, object);

@@ -244,11 +244,12 @@ int hfd_webhook_index_new(struct hfd_cacher *cacher, const char *plural,
         struct hfd_object_iter iter;
         struct hfd_snapshot snapshot;
         struct hfd_object *object;
-        int r = 0;
+        int r;
 
         assert(resource);
-        if (!hfd_cacher_snapshot(cacher, resource, 0, &snapshot))
-                return hfd_cacher_synced(cacher) ? -ENOMEM : -EAGAIN;
+        r = hfd_cacher_snapshot_now(cacher, resource, &snapshot);
+        if (r != 0)
+                return r;
         index = calloc(1, sizeof *index);
         if (!index) {
                 hfd_snapshot_done(&snapshot);

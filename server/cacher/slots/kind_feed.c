@@ -128,10 +128,10 @@ static int make_set(struct hfd_kind_feed *feed, const struct hfd_custom_set *old
         struct hfd_object_iter iter;
         struct hfd_snapshot snapshot;
         struct hfd_object *object;
-        int r = 0;
+        int r = hfd_cacher_snapshot_now(feed->cacher, definitions(), &snapshot);
 
-        if (!hfd_cacher_snapshot(feed->cacher, definitions(), 0, &snapshot))
-                return hfd_cacher_synced(feed->cacher) ? -ENOMEM : -EAGAIN;
+        if (r != 0)
+                return r;
         struct hfd_custom_set *set = hfd_custom_set_new(hfd_object_tree_size(&snapshot.objects));
         if (!set)
                 r = -ENOMEM;
