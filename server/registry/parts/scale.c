@@ -228,10 +228,10 @@ static bool patch_scale(struct hfd_part *part, struct hf__json **scale) {
 static void on_current(struct hfd_request *inner, const struct hfd_response *response) {
         struct hfd_part *part = (struct hfd_part *)inner;
         struct hf__json *object = parse_object(part, response);
-        bool is_update = part->outer->verb == HFD_UPDATE;
 
-        if (!object)
+        if (!object) /* the part has ended */
                 return;
+        bool is_update = part->outer->verb == HFD_UPDATE;
         const char *version = hf__json_string(object, "metadata.resourceVersion");
         (void)snprintf(part->version, sizeof part->version, "%s", version ? version : "");
         hf__json_free(part->old_scale);
