@@ -75,6 +75,10 @@ struct hf__http_request {
         const void *body;
         size_t n_body;
         enum hf__http_version version;
+        /* From now on the lane may have any number of connections to an origin. Otherwise it has
+         * few until a response shows that the origin speaks HTTP/1.1: then requests wait in vain if
+         * the first ones hang. */
+        bool no_connection_limit;
         struct hf__http_tls *tls; /* the engine takes a reference; NULL = the system's CAs */
         unsigned lane;            /* 0 .. HF__HTTP_N_LANES - 1 */
         hf_nsec deadline; /* boot time, of the whole request; HF_NSEC_NEVER for a stream only */

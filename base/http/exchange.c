@@ -393,7 +393,8 @@ void hf__exchange_activate(struct hf__exchange *x) {
         assert(!x->pool && !x->easy);
         CURLcode code = hf__options_acquire_handle(x);
         x->pool = pool; /* set before the handle is added, because curl's callbacks use it */
-        hf__lanes_limit_connections(pool, hf__options_may_share(&x->request));
+        hf__lanes_limit_connections(pool, hf__options_may_share(&x->request) &&
+                                                  !x->request.no_connection_limit);
         if (code == CURLE_OK && curl_multi_add_handle(pool->multi, x->easy) == CURLM_OK) {
                 pool->n_active++;
         } else {

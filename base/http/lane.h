@@ -86,8 +86,8 @@ hf_nsec hf__lanes_due(const struct hf__http_engine *engine);
 
 /* Call it before each call of curl that may write to the pool's connections. */
 void hf__lanes_mark_dirty(struct hf__pool *pool);
-/* Raises or removes the limit of connections. Call it before a request is added. shares: the result
- * of hf__options_may_share for that request. */
+/* Raises or removes the limit of connections. Call it before a request is added. shares: the
+ * request may share a connection, and accepts the limit. */
 void hf__lanes_limit_connections(struct hf__pool *pool, bool shares);
 /* Removes the limit of connections in the next hf__lanes_run. Call it when a request of the pool
  * turns out to be unable to share connections. */

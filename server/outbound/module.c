@@ -124,6 +124,7 @@ static int submit(struct exchange *x, uint64_t id, uint64_t *ret_id) {
                                               .n_headers = n,
                                               .body = request->body,
                                               .n_body = request->n_body,
+                                              .no_connection_limit = true,
                                               .tls = x->tls,
                                               .deadline = request->deadline,
                                               .max_body = request->max_answer

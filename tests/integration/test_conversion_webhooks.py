@@ -132,6 +132,32 @@ def good(reply, code=200):
     return reply.json
 
 
+def test_a_hung_webhook_holds_nobody_else(server, hooks):
+    """First in this file: no response has shown yet that the webhook speaks HTTP/1.1, whose connections carry one request at a time."""
+    good(server.ask("POST", path("v1"), gate("v1")), 201)
+    hooks.hang = True
+    before = len(hooks.hook.calls)
+    replies = []
+    threads = [threading.Thread(target=lambda: replies.append(server.ask("GET", path("v2", "a") + "?timeout=20s"))) for _ in range(90)]
+    for thread in threads:
+        thread.start()
+    wait_until("the calls to hang", lambda: len(hooks.hook.calls) - before >= 64)
+    # More are refused at once, the others are served.
+    wait_until("the others to be refused", lambda: len(replies) == 90 - 64)
+    assert {reply.code for reply in replies} == {429}
+    good(server.ask("GET", path("v1", "a")))
+    good(server.ask("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "c"}}), 201)
+    reply = server.ask("PATCH", path("v1", "a") + "?timeout=1s", {"spec": {"host": "x:5"}}, content_type=MERGE)
+    assert reply.code == 200
+    hooks.hang = False
+    hooks.hook.release.set()
+    for thread in threads:
+        thread.join()
+    assert sorted(reply.code for reply in replies) == 64 * [200] + 26 * [429]
+    hooks.hook.release.clear()
+    good(server.ask("DELETE", "/api/v1/namespaces/default/configmaps/c"))
+
+
 def test_objects_are_created_and_read_in_both_versions(server, hooks):
     made = good(server.ask("POST", path("v2"), gate("v2", port=7)), 201)
     assert made["apiVersion"] == "example.com/v2" and made["spec"] == {"name": "x", "port": 7, "replicas": 1}
@@ -372,31 +398,6 @@ def test_a_service_is_found_by_the_flag(server, hooks):
     good(server.ask("POST", path("v1", plural="doors"), {**gate("v1", port=3), "kind": "Door"}), 201)
     assert good(server.ask("GET", path("v2", "a", "doors")))["spec"]["port"] == 3
     assert server.ask("DELETE", f"{DEFINITIONS}/doors.example.com").code == 200
-
-
-def test_a_hung_webhook_holds_nobody_else(server, hooks):
-    good(server.ask("POST", path("v1"), gate("v1")), 201)
-    hooks.hang = True
-    before = len(hooks.hook.calls)
-    replies = []
-    threads = [threading.Thread(target=lambda: replies.append(server.ask("GET", path("v2", "a") + "?timeout=20s"))) for _ in range(90)]
-    for thread in threads:
-        thread.start()
-    wait_until("the calls to hang", lambda: len(hooks.hook.calls) - before >= 64)
-    # More are refused at once, the others are served.
-    wait_until("the others to be refused", lambda: len(replies) == 90 - 64)
-    assert {reply.code for reply in replies} == {429}
-    good(server.ask("GET", path("v1", "a")))
-    good(server.ask("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "c"}}), 201)
-    reply = server.ask("PATCH", path("v1", "a") + "?timeout=1s", {"spec": {"host": "x:5"}}, content_type=MERGE)
-    assert reply.code == 200
-    hooks.hang = False
-    hooks.hook.release.set()
-    for thread in threads:
-        thread.join()
-    assert sorted(reply.code for reply in replies) == 64 * [200] + 26 * [429]
-    hooks.hook.release.clear()
-    good(server.ask("DELETE", "/api/v1/namespaces/default/configmaps/c"))
 
 
 def test_watches_that_end_do_not_wait_for_a_hung_webhook(server, hooks):
