@@ -482,8 +482,8 @@ static void test_a_wait_for_a_definition_ends_with_its_token(void **state) {
 static void test_what_is_no_definition_is_refused(void **state) {
         static const char *const wrong[] =
                 {"{", "[]", "{\"metadata\":{\"name\":\"x\"}}",
-                 "{\"metadata\":{\"name\":\"x\"},\"spec\":{\"group\":\"g\",\"names\":{\"plural\":"
-                 "\"p\"},\"versions\":[{\"name\":\"v1\",\"served\":true}]}}"};
+                 ("{\"metadata\":{\"name\":\"x\"},\"spec\":{\"group\":\"g\",\"names\":{\"plural\":"
+                  "\"p\"},\"versions\":[{\"name\":\"v1\",\"served\":true}]}}")};
         struct hf_status status = {0};
 
         for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
