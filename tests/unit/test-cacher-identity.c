@@ -192,9 +192,9 @@ static void test_a_replacement_is_handled_once(void **state) {
         expect_replaced(1, "(revision 5 after 20)");
         answer(&before, 4, 0);
         learn(3, 0);
+        before = ask();
         hfd_store_identity_replaced(scripted.cacher, "again");
         expect_replaced(1, "");
-        before = ask();
         expect_filling(2, 6);
         answer(&before, 2, 0);
         assert_int_equal(scripted_store_n_waiting(&scripted.store), 0);
