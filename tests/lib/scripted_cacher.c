@@ -36,12 +36,23 @@ static void keep_line(void *ctx, enum hf_log_level level, const char *component,
         pthread_mutex_unlock(&log_mu);
 }
 
-static void on_replaced(void *ctx) { atomic_fetch_add(&scripted.n_replaced, 1); }
-static void on_copy_begun(void *ctx) { atomic_fetch_add(&scripted.n_copies, 1); }
+static void on_replaced(void *ctx) {
+        struct scripted_cacher *self = ctx;
+
+        atomic_fetch_add(&self->n_replaced, 1);
+}
+
+static void on_copy_begun(void *ctx) {
+        struct scripted_cacher *self = ctx;
+
+        atomic_fetch_add(&self->n_copies, 1);
+}
 
 static void on_observed(void *ctx, unsigned observers) {
-        atomic_store(&scripted.observed, observers);
-        atomic_fetch_add(&scripted.n_observed, 1);
+        struct scripted_cacher *self = ctx;
+
+        atomic_store(&self->observed, observers);
+        atomic_fetch_add(&self->n_observed, 1);
 }
 
 static unsigned char observers_of(const struct hfd_resource *resource) {
@@ -67,7 +78,8 @@ int scripted_cacher_set_up(void **state) {
                                                  .on_history_replaced = on_replaced,
                                                  .observers = observers_of,
                                                  .on_observed = on_observed,
-                                                 .on_copy_begun = on_copy_begun};
+                                                 .on_copy_begun = on_copy_begun,
+                                                 .ctx = &scripted};
         assert_int_equal(hfd_cacher_new(&scripted.host, &config, &scripted.cacher), 0);
         return 0;
 }
@@ -103,12 +115,13 @@ void scripted_cacher_reply_epoch(const char *value, uint64_t revision) {
 void scripted_cacher_reply_list(uint64_t revision) {
         static const char a[] = SCRIPTED_OBJECT("a"), b[] = SCRIPTED_OBJECT("b");
         struct scripted_request request = scripted_store_next(&scripted.store, SCRIPTED_LIST);
+        char keys[2][32] = {"/registry/configmaps/ns/a", "/registry/configmaps/ns/b"};
         const struct hfd_kv kvs[] = {
-                {.key = "/registry/configmaps/ns/a",
+                {.key = keys[0],
                  .value = hf__buf_copy(a, strlen(a)),
                  .mod_revision = 5,
                  .create_revision = 5},
-                {.key = "/registry/configmaps/ns/b",
+                {.key = keys[1],
                  .value = hf__buf_copy(b, strlen(b)),
                  .mod_revision = 7,
                  .create_revision = 7},
@@ -119,6 +132,7 @@ void scripted_cacher_reply_list(uint64_t revision) {
         assert_false(request.keys_only);
         scripted_reply(&request,
                        &(struct hfd_store_reply){.revision = revision, .kvs = kvs, .n_kvs = 2});
+        memset(keys, 'x', sizeof keys); /* they are the store's */
         hf__buf_unref(kvs[0].value);
         hf__buf_unref(kvs[1].value);
 }
