@@ -170,6 +170,19 @@ static int find(void *ctx, const char *ns, const char *name, const struct hf__js
         return --found->n_wanted > 0 ? 0 : -ENOMEM;
 }
 
+/* No object of the API has such a namespace, but the store may have it. */
+static void test_a_namespace_that_is_too_long_is_left_out(void **state) {
+        const struct hfd_resource *configmaps = hfd_resource_find("", "v1", "configmaps");
+        struct found found = {.n_wanted = 9};
+        char key[400];
+
+        (void)snprintf(key, sizeof key, "/registry/configmaps/%0*d/x", HF_NAME_MAX + 1, 0);
+        scripted_cacher_fill();
+        scripted_store_event(&scripted.store, key, SCRIPTED_OBJECT("x"), 11);
+        assert_int_equal(hfd_feed_each(scripted.cacher, configmaps, find, &found), 0);
+        assert_string_equal(found.text, "ns/a=a ns/b=b ");
+}
+
 static void test_each_object_is_passed(void **state) {
         const struct hfd_resource *configmaps = hfd_resource_find("", "v1", "configmaps"),
                                   *namespaces = hfd_resource_find("", "v1", "namespaces");
@@ -202,6 +215,7 @@ int main(void) {
                 TEST(test_without_memory_it_tries_again_after_a_second),
                 TEST(test_a_cacher_that_is_not_filled_is_no_reason_to_try_again),
                 TEST(test_a_stop_ends_a_pause),
+                TEST(test_a_namespace_that_is_too_long_is_left_out),
                 TEST(test_each_object_is_passed),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -308,6 +308,20 @@ static void test_an_epoch_that_cannot_be_read_ends_the_watch(void **state) {
         expect_replaced(1, "(the epoch key changed)");
 }
 
+/* Whoever reads the epoch knows at once, before the replacement is handled. */
+static void test_a_changed_epoch_is_pending_at_once(void **state) {
+        struct hf__buf *epoch = hf__buf_copy("new", 3);
+
+        scripted_cacher_fill();
+        assert_false(hfd_store_identity_epoch_changed(scripted.cacher, NULL));
+        assert_false(hfd_store_identity_replacement_pending(scripted.cacher));
+        assert_true(hfd_store_identity_epoch_changed(scripted.cacher, epoch));
+        assert_true(hfd_store_identity_replacement_pending(scripted.cacher));
+        assert_false(hfd_store_identity_epoch_changed(scripted.cacher, epoch));
+        assert_true(hfd_store_identity_replacement_pending(scripted.cacher));
+        hf__buf_unref(epoch);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 SCRIPTED_TEST(test_a_lower_revision_is_a_sign),
@@ -323,6 +337,7 @@ int main(void) {
                 SCRIPTED_TEST(test_the_same_epoch_is_no_replacement),
                 SCRIPTED_TEST(test_an_epoch_that_changed_between_watches_is_a_replacement),
                 SCRIPTED_TEST(test_an_epoch_that_cannot_be_read_ends_the_watch),
+                SCRIPTED_TEST(test_a_changed_epoch_is_pending_at_once),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -353,6 +353,7 @@ static void test_a_refill_ends_a_pause(void **state) {
         scripted_cacher_reply_list(11);
         assert_int_equal(end_refill(&refill), 0);
         scripted_cacher_await_watch(2);
+        assert_int_equal(scripted.store.n_canceled, 0); /* there was no watch */
 }
 
 /* The values of a listing that runs may have been decrypted with the old keys. */

@@ -181,9 +181,13 @@ static void test_a_watch_begins_after_its_revision(void **state) {
         scripted_watch_expect(&all, "~d@14 ");
         scripted_watch_expect(&from_11, "~d@14 ");
         scripted_watch_done(&all);
-        put("d", 15);
+        scripted_watch_expect(&all, "END:canceled ");
+        scripted_watch_begin(&all, (struct scripted_watch_spec){.from_now = true});
+        put("d", 15); /* each has its place in the list, wherever its memory was before */
         scripted_watch_expect(&from_11, "~d@15 ");
+        scripted_watch_expect(&all, "~d@15 ");
         scripted_watch_done(&from_11);
+        scripted_watch_done(&all);
         put("d", 16);
         scripted_watch_expect(&from_10, "END:canceled ");
         scripted_watch_expect(&now, "END:canceled ");
@@ -245,6 +249,24 @@ static void test_watches_are_refused_before_the_filling_and_after_the_end(void *
         scripted_watch_expect(&watch, "");
 }
 
+static struct scripted_watch last;
+
+static int free_and_check(void **state) {
+        int r = scripted_cacher_tear_down(state);
+
+        scripted_watch_expect(&last, "END:0 ");
+        return r;
+}
+
+/* Its sink hears of it, because its owner waits for that. */
+static void test_a_free_ends_the_watches(void **state) {
+        scripted_cacher_fill();
+        scripted_watch_begin(&last, (struct scripted_watch_spec){.from_now = true});
+        assert_null(hfd_watcher_unref(last.watcher)); /* the cacher keeps it until its end */
+        put("c", 11);
+        scripted_watch_expect(&last, "+c@11 ");
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 SCRIPTED_TEST(test_only_writes_see_what_was_just_written),
@@ -255,6 +277,8 @@ int main(void) {
                 SCRIPTED_TEST(test_a_watch_begins_after_its_revision),
                 SCRIPTED_TEST(test_a_watch_from_a_later_revision_asks_the_store),
                 SCRIPTED_TEST(test_watches_are_refused_before_the_filling_and_after_the_end),
+                cmocka_unit_test_setup_teardown(test_a_free_ends_the_watches,
+                                                scripted_cacher_set_up, free_and_check),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
