@@ -57,7 +57,6 @@ struct hfd_consistent_read *hfd_consistent_reads_remove_reached_locked(struct hf
                         continue;
                 }
                 *link = read->next;
-                read->outcome = 0;
                 cacher->reads.n_late = 0;
                 push_read(&reached, read);
         }
