@@ -15,6 +15,7 @@
 #include "base/strbuf.h"
 #include "server/admission/expressions/match_conditions.h"
 #include "server/admission/matching/form.h"
+#include "server/admission/turn.h"
 #include "server/admission/webhooks/webhook_metrics.h"
 #include "server/outbound/outbound.h"
 
@@ -108,6 +109,7 @@ static int old_in_form(const struct hfd_webhook_call *call, struct hf__json **re
 
 static enum hfd_matcher_result check_conditions(const struct hfd_webhook_call *call,
                                                 const struct hf__json *old,
+                                                struct hfd_expression_allowance *allowance,
                                                 struct hfd_response *response) {
         const struct hfd_admission_attributes *of = &call->a->of;
         const bool is_part = of->kind != of->resource;
@@ -121,29 +123,42 @@ static enum hfd_matcher_result check_conditions(const struct hfd_webhook_call *c
         struct hf__strbuf why = {0};
 
         hfd_expression_run_init(&run, call->hook->expressions, &input, HFD_MATCH_BUDGET);
+        run.allowance = allowance;
         enum hfd_match match = hfd_match_conditions_check(call->hook->conditions, &run, NULL, &why);
         hfd_expression_run_done(&run);
-        if (match == HFD_MATCH_ERROR && !call->hook->ignores_failures)
+        bool spent = allowance && allowance->spent,
+             fails = match == HFD_MATCH_ERROR && !call->hook->ignores_failures;
+        if (fails && !spent)
                 hfd_response_forbidden(response, of->resource, of->name, why.n > 0 ? why.data : "",
                                        NULL);
         hf__strbuf_done(&why);
-        if (match == HFD_MATCH_ERROR && !call->hook->ignores_failures)
+        if (fails || spent)
                 return HFD_MATCHER_ERROR;
         return match == HFD_MATCH_YES ? HFD_MATCHER_YES : HFD_MATCHER_NO;
 }
 
 enum hfd_matcher_result hfd_webhook_call_conditions(const struct hfd_webhook_call *call,
+                                                    struct hfd_webhook_effort *effort,
                                                     struct hfd_response *response) {
         struct hf__json *old = NULL;
+        int r = 0;
 
         if (!call->hook->conditions)
                 return HFD_MATCHER_YES;
+        if (effort->task)
+                r = hfd_admission_turn_may_go_on(call->webhooks->host, call->webhooks->config.pool,
+                                                 effort->task, call->a);
+        if (r != 0) {
+                hfd_admission_turn_refuse(r, response);
+                return HFD_MATCHER_ERROR;
+        }
         if (old_in_form(call, &old) != 0) {
                 hfd_response_no_memory(response);
                 return HFD_MATCHER_ERROR;
         }
         enum hfd_matcher_result result =
-                check_conditions(call, old ? old : call->a->of.old, response);
+                check_conditions(call, old ? old : call->a->of.old,
+                                 effort->task ? NULL : &effort->allowance, response);
         hf__json_free(old);
         return result;
 }
