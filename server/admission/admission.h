@@ -35,6 +35,7 @@
 #include "server/resources/resource.h"
 #include "server/resources/response.h"
 
+struct hf__departure;
 struct hf__json;
 struct hfd_admission;
 struct hfd_authorizer;
@@ -70,6 +71,7 @@ struct hfd_admission_attributes {
         const struct hfd_requester *user;  /* NULL = the server itself (loopback) */
         struct hfd_authorizer *authorizer; /* NULL = only the fixed rules apply */
         hf_nsec deadline;                  /* boot time; no plug-in may wait longer */
+        struct hf__departure *departure;   /* of the client; NULL = it never leaves */
         /* The Namespace, if the cacher did not have it when it was looked up, and the store did. */
         const struct hfd_object *new_namespace;
 };

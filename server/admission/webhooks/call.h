@@ -5,6 +5,9 @@
  * call; its answer comes on the thread of the outbound client, or within the call that begins it.
  */
 #include <pthread.h>
+#include <stdatomic.h>
+
+#include <holdfast/cancel.h>
 
 #include "server/admission/expressions/expression_run.h"
 #include "server/admission/webhooks/admission_review.h"
@@ -51,8 +54,13 @@ struct hfd_webhook_call {
         char uid[HFD_UID_MAX];
         hf_nsec began;
         bool counted;
+        struct hf_cancel_waker waker; /* fires when the client leaves; ends the call */
+        bool watches_client;          /* the waker is added */
+        atomic_bool client_left;      /* as the waker has seen it */
+        _Atomic uint64_t outbound_id; /* 0 = not known yet */
 };
-/* Begins the call. done is called once, perhaps before this returns. */
+/* Begins the call. done is called once, perhaps before this returns; but the memory of the call
+ * lives until this returns. */
 void hfd_webhook_call_begin(struct hfd_webhook_call *call);
 void hfd_webhook_call_done(struct hfd_webhook_call *call);
 /* How much the matchConditions of a request may cost. Those of all webhooks that are checked in one
