@@ -111,7 +111,7 @@ static void on_finished(void *ctx, int code, size_t n_bytes) {
         struct hfd_filters *filters = context->filters;
         struct hfd_http_request *request = context->request;
 
-        atomic_store_explicit(&context->finished, true, memory_order_relaxed);
+        hf__departure_leave(&context->departure);
         hfd_audit_filter_end(context, code);
         hfd_inflight_release(filters->inflight, &context->place);
         hfd_unsent_remove(filters->unsent, &context->unsent);

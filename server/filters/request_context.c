@@ -16,6 +16,7 @@ static void context_free(void *ctx) {
         struct hfd_request_context *context = ctx;
 
         assert(!context->place.counted && context->place.lane == HFD_LANE_NONE);
+        hf__departure_done(&context->departure);
         free(context->requester);
         free(context->credential);
         free(context->selected_name);

@@ -5,13 +5,12 @@
  * attached to the HTTP request as its context, and freed with the request's last reference.
  *
  * Thread: the connection's worker creates it and runs the filters. Afterwards only `place`,
- * `unsent` and `finished` change, on the same worker: when the request enters a lane, when its
+ * `unsent` and `departure` change, on the same worker: when the request enters a lane, when its
  * response is not read at once, and when it is finished. The links in `unsent` may also change on
  * other threads, under the lock of unsent.h. Other threads that hold a reference to the request may
- * read the other members, and `finished`.
+ * read the other members, and use `departure`.
  */
-#include <stdatomic.h>
-
+#include "base/departure.h"
 #include "server/audit/audit.h"
 #include "server/auth/auth.h"
 #include "server/authorization/authorizer.h"
@@ -42,9 +41,10 @@ struct hfd_request_context {
         /* Owned reference to the index that has the response's headers about priority; NULL = no
          * such headers. */
         struct hfd_flow_index *flow_index;
-        char *selected_name;  /* owned; what a list or watch selects by name; NULL = nothing */
-        bool is_admin;        /* the user, after impersonation, may do everything */
-        atomic_bool finished; /* the response was sent, or the client has left */
+        char *selected_name; /* owned; what a list or watch selects by name; NULL = nothing */
+        bool is_admin;       /* the user, after impersonation, may do everything */
+        /* The response was sent, or the client has left. */
+        struct hf__departure departure;
         struct hfd_unsent *accounts;    /* borrowed; the watches of the request charge it */
         struct hfd_unsent_entry unsent; /* charged if the client reads slowly */
         /* For the audit log; all NULL without a policy. */

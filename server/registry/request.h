@@ -33,6 +33,7 @@ enum hfd_verb {
         HFD_DELETE_COLLECTION
 };
 
+struct hf__departure;
 struct hfd_authorizer;
 
 /* The form of the response: the objects, a Table, or PartialObjectMetadata. */
@@ -85,7 +86,10 @@ struct hfd_request {
         hf_nsec longest_deadline;     /* the deadline if webhooks are called; 0 = `deadline` */
         uint64_t owner;               /* for turns in the pool of threads; hfd_work_owner */
         const atomic_bool *abandoned; /* borrowed until done; nobody waits any more; NULL = never */
-        bool on_pool;                 /* the caller is a thread of the pool of threads */
+        /* Of the same client, for waits that end when it leaves. Borrowed until done; NULL = it
+         * never leaves. */
+        struct hf__departure *departure;
+        bool on_pool; /* the caller is a thread of the pool of threads */
         /* A large list sets list_body instead of the response's body, and done owns it. */
         bool takes_list_body;
         struct hfd_list_body *list_body;

@@ -387,11 +387,12 @@ static void handle_resource(struct hfd_registry *registry, struct hfd_http_reque
         *rest = (struct hfd_rest_request){.request.done = on_done,
                                           .registry = registry,
                                           .http_request = http_request};
-        const struct hfd_request_context *context = hfd_request_context(http_request);
+        struct hfd_request_context *context = hfd_request_context(http_request);
         rest->unsent = context->accounts;
         rest->user = context->user;
         rest->request.owner = hfd_work_owner(context->user);
-        rest->request.abandoned = &context->finished;
+        rest->request.abandoned = &context->departure.gone;
+        rest->request.departure = &context->departure;
         rest->request.authorizer = context->authorizer;
         rest->request.requester = context->requester;
         rest->attributes = hfd_request_attributes(context);
