@@ -32,6 +32,7 @@
 #include <holdfast/host.h>
 
 #include "base/buf.h"
+#include "server/http/response_header.h"
 
 struct hfd_http;
 struct hfd_http_request;
@@ -179,7 +180,20 @@ void hfd_http_request_set_response_header(struct hfd_http_request *request, cons
 /* The same for headers that many requests share: the array is borrowed until the last unref, too.
  */
 void hfd_http_request_share_response_headers(struct hfd_http_request *request,
-                                             const struct hfd_header *headers, size_t n);
+                                             const struct hfd_checked_header *headers, size_t n);
+/*
+ * A pointer for the user of on_head that belongs to the connection and is shared by its requests;
+ * NULL until it is set. free_fn is called when it is replaced, or when the connection ends. Get and
+ * set it in on_head only. Thread: worker.
+ */
+void *hfd_http_request_connection_context(struct hfd_http_request *request);
+void hfd_http_request_set_connection_context(struct hfd_http_request *request, void *context,
+                                             void (*free_fn)(void *context));
+/*
+ * Memory of n bytes, not cleared, which is freed with the request. NULL: out of memory. Call it
+ * once at most, in the handler. Thread: worker.
+ */
+void *hfd_http_request_allocate(struct hfd_http_request *request, size_t n);
 /* Two pointers for the users of this header: the filters own the context, the handler that the
  * router has chosen owns the handler context. free_fn is called on the thread that drops the last
  * reference. Set each at most once, before responding. Thread: worker. */

@@ -35,6 +35,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/blocks.h"
 #include "base/json_blocks.h"
 #include "base/thread.h"
 #include "server/http/connection.h"
@@ -333,6 +334,7 @@ static void *worker_main(void *ctx) {
 
         this_worker = worker;
         hf__json_blocks_begin(); /* requests are parsed on this thread */
+        hf__blocks_begin();
         worker->now = hf_now(worker->http->clock);
         worker->next_tick = worker->now + TICK;
         while (!atomic_load_explicit(&worker->http->closing, memory_order_acquire))
@@ -342,6 +344,7 @@ static void *worker_main(void *ctx) {
         /* A callback on_gone may have responded to other requests. */
         handle_local_messages(worker);
         report_unsent(worker);
+        hf__blocks_end();
         hf__json_blocks_end();
         this_worker = NULL;
         return NULL;

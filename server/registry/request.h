@@ -60,7 +60,8 @@ struct hfd_request {
         bool protobuf;
         const void *body; /* borrowed until done; NULL = none */
         size_t n_body;
-        const char *agent;            /* borrowed until done; the User-Agent; NULL = none */
+        const char *agent; /* borrowed until done; the User-Agent; NULL = none */
+        void *read_space;  /* borrowed until done; room for a struct hfd_read; NULL = none */
         const struct hf_fence *fence; /* borrowed until done; NULL = not fenced */
         /* For writes. requester NULL = the server itself, which has all rights. Both are borrowed
          * until done. */

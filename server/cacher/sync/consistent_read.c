@@ -113,8 +113,6 @@ struct hfd_consistent_read *hfd_consistent_reads_remove_all_locked(struct hfd_ca
  */
 static void wait_for_cache_locked(struct hfd_cacher *cacher, struct hfd_consistent_read *read,
                                   hf_nsec timeout, struct hfd_consistent_read **ready) {
-        hf_nsec until = hfd_cacher_now(cacher) + timeout;
-
         read->outcome = 0;
         if (cacher->stopping)
                 read->outcome = HF_E_CANCELED; /* without the timer, the wait would never end */
@@ -124,6 +122,7 @@ static void wait_for_cache_locked(struct hfd_cacher *cacher, struct hfd_consiste
                 push_read(ready, read);
                 return;
         }
+        hf_nsec until = hfd_cacher_now(cacher) + timeout;
         read->until = until < read->deadline ? until : read->deadline;
         push_read(&cacher->reads.waiting, read);
         pthread_cond_broadcast(&cacher->cond);
@@ -172,7 +171,7 @@ static void on_probe(void *ctx, const struct hfd_store_reply *reply) {
 
 /* Sends a probe for the reads that need one, unless another probe is running. */
 static void send_probe(struct hfd_cacher *cacher) {
-        hf_nsec deadline = hfd_cacher_now(cacher) + PROBE_DEADLINE;
+        hf_nsec deadline;
 
         pthread_mutex_lock(&cacher->mu);
         if (cacher->reads.probe_running || !cacher->reads.to_probe) {
@@ -183,6 +182,7 @@ static void send_probe(struct hfd_cacher *cacher) {
         cacher->reads.probe_running = true;
         cacher->reads.probing = cacher->reads.to_probe;
         cacher->reads.to_probe = NULL;
+        deadline = hfd_cacher_now(cacher) + PROBE_DEADLINE;
         for (struct hfd_consistent_read *read = cacher->reads.probing; read; read = read->next)
                 if (read->deadline < deadline)
                         deadline = read->deadline;
@@ -198,7 +198,8 @@ void hfd_consistent_read_start(struct hfd_cacher *cacher, struct hfd_consistent_
         assert(read->ready);
         pthread_mutex_lock(&cacher->mu);
         if (!cacher->synced || cacher->stopping || cacher->identity.replaced ||
-            cacher->reads.direct_until > hfd_cacher_now(cacher)) {
+            (cacher->reads.direct_until != 0 &&
+             cacher->reads.direct_until > hfd_cacher_now(cacher))) {
                 pthread_mutex_unlock(&cacher->mu);
                 read->outcome = HF_E_TIMEOUT;
                 read->ready(read);
