@@ -33,6 +33,7 @@
 
 #include "base/buf.h"
 #include "server/http/response_header.h"
+#include "server/http/worker_message.h"
 
 struct hfd_http;
 struct hfd_http_request;
@@ -225,6 +226,23 @@ void hfd_http_request_on_unsent(struct hfd_http_request *request,
  */
 void hfd_http_request_on_drained(struct hfd_http_request *request, size_t low,
                                  void (*fn)(void *ctx), void *ctx);
+
+/* ---- the worker ---- */
+
+/* A call on a worker. The caller keeps it until fn is called, and sets fn. */
+struct hfd_http_call {
+        struct hfd_worker_message message;
+        void (*fn)(struct hfd_http_call *call);
+};
+/*
+ * Makes the worker of the request call fn soon. After the end of the worker's thread, the thread
+ * that frees the server calls it. False: fn is not called, because the request has left its
+ * connection, or because this is the worker's thread. The caller owns a reference until fn is
+ * called. Thread: any.
+ */
+bool hfd_http_request_call(struct hfd_http_request *request, struct hfd_http_call *call);
+/* An address that requests of the same worker have in common. Thread: worker. */
+const void *hfd_http_request_worker(struct hfd_http_request *request);
 
 /* ---- the response ---- */
 

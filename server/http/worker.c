@@ -170,6 +170,12 @@ static void accept_sockets(struct hfd_worker *worker) {
 static void handle_message(struct hfd_worker *worker, struct hfd_worker_message *message) {
         struct hfd_http_request *request;
 
+        if (message->kind == HFD_WORKER_MESSAGE_CALL) {
+                struct hfd_http_call *call = (struct hfd_http_call *)message;
+
+                call->fn(call);
+                return;
+        }
         if (message->kind == HFD_WORKER_MESSAGE_SOCKET) {
                 struct socket_message *socket = (struct socket_message *)message;
 
@@ -414,8 +420,9 @@ int hfd_worker_start(struct hfd_worker *worker) {
         return r;
 }
 
-/* Drops the messages that the thread has not taken before it exited: sockets that worker 0 assigned
- * too late, and responses that were posted just before their requests were gone. */
+/* Handles the messages that the thread has not taken before it exited: sockets that worker 0
+ * assigned too late, and responses and calls that were posted just before their requests were gone.
+ */
 static void drop_messages(struct hfd_worker *worker) {
         struct hf__message *messages = hf__mailbox_take(&worker->mailbox);
 
@@ -427,6 +434,10 @@ static void drop_messages(struct hfd_worker *worker) {
                         close(((struct socket_message *)message)->fd);
                         free(message);
                         hfd_http_connection_gone(worker->http);
+                } else if (message->kind == HFD_WORKER_MESSAGE_CALL) {
+                        struct hfd_http_call *call = (struct hfd_http_call *)message;
+
+                        call->fn(call);
                 } else {
                         struct hfd_http_request *request = (struct hfd_http_request *)message;
 

@@ -96,14 +96,15 @@ void hfd_read_finish_too_large(struct hfd_read *read, uint64_t current) {
 
 /* Clears everything but the texts of the status, which are large: they become "". */
 static void clear_read(struct hfd_read *read) {
-        struct hfd_consistent_read *wait = &read->wait;
-        struct hf_status *status = &wait->status;
+        const size_t begin = offsetof(struct hfd_consistent_read, status),
+                     end = begin + sizeof read->wait.status;
+        struct hf_status *status = &read->wait.status;
 
-        memset(read, 0, offsetof(struct hfd_consistent_read, status));
+        memset(read, 0, begin);
         status->error = status->http_code = 0;
         status->retry_after_s = 0;
         status->reason[0] = status->message[0] = '\0';
-        memset((char *)read + sizeof *wait, 0, sizeof *read - sizeof *wait);
+        memset((char *)read + end, 0, sizeof *read - end);
 }
 
 struct hfd_read *hfd_read_new(struct hfd_registry *registry, struct hfd_request *request,
@@ -128,6 +129,8 @@ struct hfd_read *hfd_read_new(struct hfd_registry *registry, struct hfd_request 
         read->registry = registry;
         read->request = request;
         read->is_borrowed = is_borrowed;
+        read->wait.pass = is_borrowed ? request->pass_reads : NULL;
+        read->wait.thread = request->thread;
         for (size_t i = 0; i < n_ranges; i++)
                 read->range[i] = (struct hfd_read_range){0};
         return read;

@@ -58,6 +58,7 @@ struct hfd_http_request *hfd_http_request_unref(struct hfd_http_request *request
                 request->context_free(request->context);
         if (request->connection_context)
                 request->connection_context_free(request->connection_context);
+        free(request->allocated);
         free(request);
         return NULL;
 }
@@ -116,6 +117,18 @@ void hfd_http_request_set_connection_context(struct hfd_http_request *request, v
         request->connection_context = context;
         request->connection_context_free = free_fn;
 }
+
+void *hfd_http_request_allocate(struct hfd_http_request *request, size_t n) {
+        assert(!request->allocated);
+        request->allocated = malloc(n);
+        return request->allocated;
+}
+
+bool hfd_http_request_call(struct hfd_http_request *request, struct hfd_http_call *call) {
+        return false;
+}
+
+const void *hfd_http_request_worker(struct hfd_http_request *request) { return NULL; }
 
 void hfd_http_request_set_response_header(struct hfd_http_request *request, const char *name,
                                           const char *value) {

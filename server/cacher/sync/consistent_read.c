@@ -38,10 +38,42 @@ static void push_read(struct hfd_consistent_read **list, struct hfd_consistent_r
         *list = read;
 }
 
-void hfd_consistent_reads_call_ready(struct hfd_consistent_read *reads) {
+void hfd_consistent_reads_call_ready_here(struct hfd_consistent_read *reads) {
         for (struct hfd_consistent_read *next; reads; reads = next) {
                 next = reads->next; /* ready may free the read */
                 reads->ready(reads);
+        }
+}
+
+/* Removes the first read and those that can be passed together with it. */
+static struct hfd_consistent_read *remove_group(struct hfd_consistent_read **list) {
+        const struct hfd_consistent_read *first = *list;
+        struct hfd_consistent_read *group = NULL, **end = &group;
+
+        while (*list) {
+                struct hfd_consistent_read *read = *list;
+                if (read->pass != first->pass || read->thread != first->thread) {
+                        list = &read->next;
+                        continue;
+                }
+                *list = read->next;
+                read->next = NULL;
+                *end = read;
+                end = &read->next;
+        }
+        return group;
+}
+
+/* Many reads that are ready together come from few threads. There, what they need is still in the
+ * processor's cache, and the responses are sent together. */
+void hfd_consistent_reads_call_ready(struct hfd_consistent_read *reads) {
+        while (reads) {
+                struct hfd_consistent_read *group = remove_group(&reads);
+                while (group && (!group->pass || !group->pass(group))) {
+                        struct hfd_consistent_read *next = group->next;
+                        group->ready(group);
+                        group = next;
+                }
         }
 }
 

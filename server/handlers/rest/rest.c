@@ -371,6 +371,24 @@ static void serve_on_pool(struct hfd_rest_request *rest) {
                 refuse_large(rest, r);
 }
 
+/* ---- reads ---- */
+
+static void continue_reads(struct hfd_http_call *call) {
+        const struct hfd_rest_request *first =
+                (struct hfd_rest_request *)((char *)call - offsetof(struct hfd_rest_request, call));
+
+        hfd_consistent_reads_call_ready_here(first->request.read_space);
+}
+
+/* The worker of the first request continues the reads. */
+static bool pass_reads(struct hfd_consistent_read *reads) {
+        struct hfd_rest_request *first =
+                (struct hfd_rest_request *)((struct hfd_read *)reads)->request;
+
+        first->call.fn = continue_reads;
+        return hfd_http_request_call(first->http_request, &first->call);
+}
+
 /* Consumes the caller's reference to the HTTP request. */
 static void handle_resource(struct hfd_registry *registry, struct hfd_http_request *http_request,
                             const struct hfd_request_info *info) {
@@ -390,8 +408,11 @@ static void handle_resource(struct hfd_registry *registry, struct hfd_http_reque
         *rest = (struct hfd_rest_request){.request.done = on_done,
                                           .registry = registry,
                                           .http_request = http_request};
-        if (is_get)
+        if (is_get) {
                 rest->request.read_space = rest + 1;
+                rest->request.pass_reads = pass_reads;
+                rest->request.thread = hfd_http_request_worker(http_request);
+        }
         const struct hfd_request_context *context = hfd_request_context(http_request);
         rest->unsent = context->accounts;
         rest->user = context->user;

@@ -43,6 +43,7 @@ struct hfd_rest_request {
         struct hfd_account_watches *account_watches;
         struct hf_fence *fence;       /* owned; request.fence; NULL = none */
         struct hf__strbuf translated; /* owned; the body as JSON, if it was not */
+        struct hfd_http_call call;    /* of a get: continues reads on the worker */
         struct hfd_work_task task;    /* for a large body: decodes and serves it */
         struct hfd_rest_list *list;   /* a list; the HTTP request owns it; NULL = another verb */
 };

@@ -397,6 +397,8 @@ void hfd_http_request_set_connection_context(struct hfd_http_request *request, v
         connection->context_free = free_fn;
 }
 
+const void *hfd_http_request_worker(struct hfd_http_request *request) { return request->worker; }
+
 void *hfd_http_request_allocate(struct hfd_http_request *request, size_t n) {
         assert(hfd_http_request_is_on_worker(request) && !request->allocated);
         request->allocated = hf__blocks_get(n);

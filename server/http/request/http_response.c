@@ -195,6 +195,20 @@ static void start_response(struct hfd_http_request *request, int code, const cha
         pthread_mutex_unlock(&response->mu);
 }
 
+bool hfd_http_request_call(struct hfd_http_request *request, struct hfd_http_call *call) {
+        struct hfd_http_response *response = &request->response;
+
+        if (!request->worker || hfd_worker_is_current(request->worker))
+                return false;
+        call->message.kind = HFD_WORKER_MESSAGE_CALL;
+        pthread_mutex_lock(&response->mu);
+        bool gone = response->gone;
+        if (!gone)
+                hfd_worker_post(request->worker, &call->message);
+        pthread_mutex_unlock(&response->mu);
+        return !gone;
+}
+
 void hfd_http_request_reply(struct hfd_http_request *request, int code, const char *content_type,
                             const struct hfd_header *headers, size_t n_headers,
                             struct hf__buf *body) {
