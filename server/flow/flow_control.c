@@ -3,6 +3,7 @@
 #include "server/flow/flow_control.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +18,8 @@ struct hfd_flow_control {
         struct hfd_feed *feed;      /* owned; NULL = not started */
         /* Guarded by mu. */
         pthread_mutex_t mu;
-        struct hfd_flow_index *index; /* owned reference; NULL = there is none yet */
+        /* An owned reference; NULL = there is none yet. Without mu its address may be compared. */
+        _Atomic(struct hfd_flow_index *) index;
 };
 
 static const struct hfd_resource *find_resource(const char *plural) {
@@ -87,8 +89,8 @@ static int make(void *ctx, struct hfd_cacher *cacher) {
         if (!index)
                 return -ENOMEM;
         pthread_mutex_lock(&flow->mu);
-        struct hfd_flow_index *old = flow->index;
-        flow->index = index;
+        struct hfd_flow_index *old = atomic_load_explicit(&flow->index, memory_order_relaxed);
+        atomic_store_explicit(&flow->index, index, memory_order_relaxed);
         pthread_mutex_unlock(&flow->mu);
         hfd_flow_index_unref(old);
         return 0;
@@ -107,6 +109,12 @@ int hfd_flow_control_start(struct hfd_flow_control *flow, struct hfd_cacher *cac
 void hfd_flow_control_changed(struct hfd_flow_control *flow) {
         if (flow && flow->feed)
                 hfd_feed_wake(flow->feed);
+}
+
+/* The current index keeps its address for itself until it is replaced, and so does the index of the
+ * caller. So equal addresses mean the same index. */
+bool hfd_flow_control_has(const struct hfd_flow_control *flow, const struct hfd_flow_index *index) {
+        return flow && atomic_load_explicit(&flow->index, memory_order_relaxed) == index;
 }
 
 struct hfd_flow_index *hfd_flow_control_index(struct hfd_flow_control *flow) {

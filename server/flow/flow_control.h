@@ -34,3 +34,5 @@ void hfd_flow_control_changed(struct hfd_flow_control *flow);
 bool hfd_flow_control_observes(const struct hfd_resource *resource);
 /* A reference to the current index. NULL: there is none yet. */
 struct hfd_flow_index *hfd_flow_control_index(struct hfd_flow_control *flow);
+/* Whether index, of which the caller has a reference, is the current one. Takes no lock. */
+bool hfd_flow_control_has(const struct hfd_flow_control *flow, const struct hfd_flow_index *index);

@@ -206,10 +206,11 @@ static void finish_schema(const struct hfd_flow_index *index, struct schema *sch
         }
         schema->match = (struct hfd_flow_match){.schema = schema->name,
                                                 .level = level->name,
-                                                .is_exempt = level->is_exempt,
-                                                .headers = {{schema_header, schema->uid},
-                                                            {level_header, level->uid}},
-                                                .n_headers = *schema->uid && *level->uid ? 2 : 0};
+                                                .is_exempt = level->is_exempt};
+        if (*schema->uid && *level->uid &&
+            hfd_header_check(schema_header, schema->uid, &schema->match.headers[0]) &&
+            hfd_header_check(level_header, level->uid, &schema->match.headers[1]))
+                schema->match.n_headers = 2;
 }
 
 struct hfd_flow_index *hfd_flow_builder_finish(struct hfd_flow_builder *builder) {

@@ -39,6 +39,7 @@ struct hfd_authorizer;
 /* The form of the response: the objects, a Table, or PartialObjectMetadata. */
 enum hfd_format { HFD_AS_JSON, HFD_AS_TABLE, HFD_AS_PARTIAL };
 
+struct hfd_consistent_read;
 struct hfd_list_body;
 
 struct hfd_request {
@@ -61,7 +62,11 @@ struct hfd_request {
         bool protobuf;
         const void *body; /* borrowed until done; NULL = none */
         size_t n_body;
-        const char *agent;            /* borrowed until done; the User-Agent; NULL = none */
+        const char *agent; /* borrowed until done; the User-Agent; NULL = none */
+        void *read_space;  /* borrowed until done; room for a struct hfd_read; NULL = none */
+        /* Of a get with read_space: as in struct hfd_consistent_read. */
+        bool (*pass_reads)(struct hfd_consistent_read *reads);
+        const void *thread;
         const struct hf_fence *fence; /* borrowed until done; NULL = not fenced */
         /* For writes. requester NULL = the server itself, which has all rights. Both are borrowed
          * until done. */

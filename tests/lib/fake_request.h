@@ -24,6 +24,9 @@ struct hfd_http_request {
         /* what the handler has attached to the request */
         void *context;
         void (*context_free)(void *context);
+        void *allocated;
+        void *connection_context; /* the request is alone on its connection */
+        void (*connection_context_free)(void *context);
         void (*finished)(void *ctx, int code, size_t n_bytes);
         void *finished_ctx;
         void (*unsent)(void *ctx, size_t n_bytes); /* the test calls it for a slow reader */
