@@ -17,6 +17,7 @@
 struct writer {
         struct hf__strbuf *s;
         bool v2;
+        bool custom; /* within the definition of a custom kind */
 };
 
 /* Appends `"key":"text",`; nothing for NULL. */
@@ -54,9 +55,13 @@ static void put_reference(const struct writer *w, const struct hfd_schema *schem
                                   schema->definition);
 }
 
-static void put_list_rules(struct hf__strbuf *s, const struct hfd_schema *list,
+static void put_list_rules(const struct writer *w, const struct hfd_schema *list,
                            const struct hfd_schema_field *field) {
-        put_text(s, "x-kubernetes-list-type", hfd_openapi_list_type(list));
+        struct hf__strbuf *s = w->s;
+
+        /* What a custom kind says of its lists is only in v3. */
+        if (!w->custom)
+                put_text(s, "x-kubernetes-list-type", hfd_openapi_list_type(list));
         if (list->list_type == HFD_LIST_MAP) {
                 hf__strbuf_puts(s, "\"x-kubernetes-list-map-keys\":[");
                 for (const char *const *key = list->list_keys; *key; key++)
@@ -104,7 +109,7 @@ static void put_members(const struct writer *w, const struct hfd_schema *schema,
         if (schema->preserve_unknown || (schema->type == HFD_SCHEMA_ANY && !schema->definition))
                 hf__strbuf_puts(w->s, "\"x-kubernetes-preserve-unknown-fields\":true,");
         if (schema->type == HFD_SCHEMA_LIST)
-                put_list_rules(w->s, schema, field);
+                put_list_rules(w, schema, field);
         if (schema->type == HFD_SCHEMA_LIST || schema->type == HFD_SCHEMA_MAP) {
                 hf__strbuf_printf(w->s, "\"%s\":{",
                                   schema->type == HFD_SCHEMA_LIST ? "items"
@@ -180,8 +185,9 @@ static void put_definition(const struct writer *w, const struct hfd_definition *
         if (props) {
                 put_custom_members(w, custom, props);
         } else {
+                const struct writer of_kind = {.s = w->s, .v2 = w->v2, .custom = custom != NULL};
                 put_text(w->s, "description", definition->schema->description);
-                put_members(w, definition->schema, NULL);
+                put_members(&of_kind, definition->schema, NULL);
         }
         if (definition->resource) {
                 hf__strbuf_puts(w->s, "\"x-kubernetes-group-version-kind\":[");
@@ -205,41 +211,50 @@ static void put_operation(const struct writer *w, const struct hfd_resource *res
                           const struct hfd_openapi_operation *operation) {
         const char *comma = "";
 
-        hf__strbuf_printf(w->s, "\"%s\":{\"operationId\":\"%s_%s_%s_%s\",\"parameters\":[",
-                          operation->method, operation->action,
-                          *resource->group ? resource->group : "core", resource->version,
-                          resource->plural);
-        for (const char *const *name = hfd_openapi_write_parameters; operation->writes && *name;
-             name++, comma = ",") {
-                hf__strbuf_puts(w->s, comma);
-                put_parameter(w, *name, "query");
+        hf__strbuf_printf(w->s, "\"%s\":{\"operationId\":\"%s_%s_%s_%s\",", operation->method,
+                          operation->action, *resource->group ? resource->group : "core",
+                          resource->version, resource->plural);
+        if (operation->writes) {
+                hf__strbuf_puts(w->s, "\"parameters\":[");
+                for (const char *const *name = hfd_openapi_write_parameters; *name;
+                     name++, comma = ",") {
+                        hf__strbuf_puts(w->s, comma);
+                        put_parameter(w, *name, "query");
+                }
+                hf__strbuf_puts(w->s, "],");
         }
         hf__strbuf_printf(w->s,
-                          "],\"responses\":{\"200\":{\"description\":\"OK\"}},"
+                          "\"responses\":{\"200\":{\"description\":\"OK\"}},"
                           "\"x-kubernetes-action\":\"%s\",\"x-kubernetes-group-version-kind\":",
                           operation->action);
         put_kind(w->s, resource);
         hf__strbuf_puts(w->s, "},");
 }
 
+/* The parameters in a path. An empty list is left out: clients that compare a document with what
+ * they write of it do not keep one. */
+static void put_path_parameters(const struct writer *w, bool namespaced, bool of_collection) {
+        if (!namespaced && of_collection)
+                return;
+        hf__strbuf_puts(w->s, "\"parameters\":[");
+        if (namespaced)
+                put_parameter(w, "namespace", "path");
+        if (namespaced && !of_collection)
+                hf__strbuf_putc(w->s, ',');
+        if (!of_collection)
+                put_parameter(w, "name", "path");
+        hf__strbuf_puts(w->s, "],");
+}
+
 static void put_path(const struct writer *w, const struct hfd_resource *resource,
                      bool of_collection) {
-        const char *comma = "";
         size_t n;
         const struct hfd_openapi_operation *operations = hfd_openapi_operations(&n);
 
         hf__strbuf_putc(w->s, '"');
         hfd_openapi_put_path(w->s, resource, of_collection);
-        hf__strbuf_puts(w->s, "\":{\"parameters\":[");
-        if (resource->namespaced) {
-                put_parameter(w, "namespace", "path");
-                comma = ",";
-        }
-        if (!of_collection) {
-                hf__strbuf_puts(w->s, comma);
-                put_parameter(w, "name", "path");
-        }
-        hf__strbuf_puts(w->s, "],");
+        hf__strbuf_puts(w->s, "\":{");
+        put_path_parameters(w, resource->namespaced, of_collection);
         for (size_t i = 0; i < n; i++)
                 if (operations[i].of_collection == of_collection &&
                     hfd_openapi_has_operation(resource, &operations[i]))
@@ -252,12 +267,10 @@ static void put_path(const struct writer *w, const struct hfd_resource *resource
 static void put_token_path(const struct writer *w, const struct hfd_resource *resource) {
         hf__strbuf_putc(w->s, '"');
         hfd_openapi_put_path(w->s, resource, false);
-        hf__strbuf_puts(w->s, "/token\":{\"parameters\":[");
-        put_parameter(w, "namespace", "path");
-        hf__strbuf_putc(w->s, ',');
-        put_parameter(w, "name", "path");
+        hf__strbuf_puts(w->s, "/token\":{");
+        put_path_parameters(w, true, false);
         hf__strbuf_printf(w->s,
-                          "],\"post\":{\"operationId\":\"post_core_%s_%s_token\",\"parameters\":[],"
+                          "\"post\":{\"operationId\":\"post_core_%s_%s_token\","
                           "\"responses\":{\"201\":{\"description\":\"Created\"}},"
                           "\"x-kubernetes-action\":\"post\",\"x-kubernetes-group-version-kind\":",
                           resource->version, resource->plural);
