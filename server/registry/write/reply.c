@@ -31,7 +31,7 @@ void hfd_write_reply(struct hfd_write *w, struct hfd_response *response) {
         hf__json_free(w->object);
         hf__json_free(w->old);
         hfd_write_admit_done(w);
-        hfd_response_done(&w->refusal);
+        hfd_write_admit_forget(w);
         hfd_object_unref(w->current);
         hfd_object_unref(w->converted);
         hfd_object_unref(w->to_store);

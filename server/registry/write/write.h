@@ -122,9 +122,9 @@ struct hfd_write {
 
         /* owned; the admission of this attempt; NULL = it is not asked (admit.h) */
         struct hfd_write_admission *admission;
-        /* owned; admission has refused an attempt that was based on the cacher's version; code 0 =
-         * it has not. If the store has the same version, this is the response. */
-        struct hfd_response refusal;
+        /* owned; admission has refused an attempt that was based on the cacher's version; NULL = it
+         * has not. If the store has the same version, this is the response. */
+        struct hfd_response *refusal;
         uint64_t refused_revision;
 
         /* Used only if the write is fenced. */
