@@ -65,7 +65,8 @@ bool hfd_worker_is_current(const struct hfd_worker *worker) { return worker == t
 void hfd_worker_post(struct hfd_worker *worker, struct hfd_worker_message *message) {
         assert(worker && message);
         if (worker != this_worker) {
-                hf__mailbox_post(&worker->mailbox, &message->message);
+                /* A thread of the store has many replies to pass on at once. */
+                hf__mailbox_post_lazily(&worker->mailbox, &message->message);
                 return;
         }
         message->message.next = NULL;

@@ -80,8 +80,7 @@ struct hfd_write {
         /* The continuations after the conversion of `current`, and after that of `stored`. */
         void (*resume)(struct hfd_write *w), (*next)(struct hfd_write *w);
 
-        /* The parsed JSON. commit.c frees it before it sends the transaction, apart from an
-         * `object` that is kept for the next update (registry/parsed.h). */
+        /* The parsed JSON. commit.c frees it before it sends the transaction. */
 
         /* What a strict decoder would refuse in the body itself, before a patch is applied. */
         struct hfd_strict_mark strict_of_body;
@@ -122,9 +121,9 @@ struct hfd_write {
 
         /* owned; the admission of this attempt; NULL = it is not asked (admit.h) */
         struct hfd_write_admission *admission;
-        /* owned; admission has refused an attempt that was based on the cacher's version; code 0 =
-         * it has not. If the store has the same version, this is the response. */
-        struct hfd_response refusal;
+        /* owned; admission has refused an attempt that was based on the cacher's version; NULL = it
+         * has not. If the store has the same version, this is the response. */
+        struct hfd_response *refusal;
         uint64_t refused_revision;
 
         /* Used only if the write is fenced. */

@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "base/mailbox.h"
 #include "server/storage/sqlite/sqlite.h"
 #include "server/storage/sqlite/versions.h"
 
@@ -155,6 +156,7 @@ static void run_batch(struct writer *writer, struct hfd_sqlite_op *ops) {
                 r = committing && r != HF_E_UNAVAILABLE ? HF_E_TIMEOUT : HF_E_UNAVAILABLE;
         if (wrote && r == 0)
                 notify(writer->sqlite);
+        hf__mailbox_delay_wakes(); /* of the threads that pass the replies on */
         while (ops) {
                 struct hfd_sqlite_op *op = ops;
 
@@ -163,6 +165,7 @@ static void run_batch(struct writer *writer, struct hfd_sqlite_op *ops) {
                         fail_op(op, r, &status);
                 hfd_sqlite_answer(writer->sqlite, op);
         }
+        hf__mailbox_wake_delayed();
 }
 
 /* ---- compaction ---- */
