@@ -389,6 +389,20 @@ static bool pass_reads(struct hfd_consistent_read *reads) {
         return hfd_http_request_call(first->http_request, &first->call);
 }
 
+/* Clears everything but the rest of the names, which are large: they become "". */
+static void clear_rest(struct hfd_rest_request *rest) {
+        struct hfd_request *request = &rest->request;
+        const size_t begin = offsetof(struct hfd_rest_request, request.ns),
+                     end = offsetof(struct hfd_rest_request, request.only_uid);
+
+        _Static_assert(offsetof(struct hfd_request, only_uid) - offsetof(struct hfd_request, ns) ==
+                               sizeof request->ns + sizeof request->name,
+                       "only names are between them");
+        memset(rest, 0, begin);
+        request->ns[0] = request->name[0] = '\0';
+        memset((char *)rest + end, 0, sizeof *rest - end);
+}
+
 /* Consumes the caller's reference to the HTTP request. */
 static void handle_resource(struct hfd_registry *registry, struct hfd_http_request *http_request,
                             const struct hfd_request_info *info) {
@@ -405,9 +419,10 @@ static void handle_resource(struct hfd_registry *registry, struct hfd_http_reque
                 hfd_http_request_unref(http_request);
                 return;
         }
-        *rest = (struct hfd_rest_request){.request.done = on_done,
-                                          .registry = registry,
-                                          .http_request = http_request};
+        clear_rest(rest);
+        rest->request.done = on_done;
+        rest->registry = registry;
+        rest->http_request = http_request;
         if (is_get) {
                 rest->request.read_space = rest + 1;
                 rest->request.pass_reads = pass_reads;

@@ -43,7 +43,6 @@ struct hfd_http_response {
          * NUL. In own_space, or else owned. */
         char *headers;
         size_t n_headers_bytes;
-        char own_space[HFD_RESPONSE_OWN_SPACE];
         /* The queue, guarded by mu: a ring of owned references. space is a power of two. */
         struct hf__buf **ring; /* first_ring, or else owned; NULL = empty */
         struct hf__buf *first_ring[2];
@@ -64,6 +63,8 @@ struct hfd_http_response {
         bool refused;   /* the connection or on_head has responded: the handler is not called */
         bool submitted; /* HTTP/2: the head was given to nghttp2 */
         bool complete;  /* its last byte was given to the connection */
+
+        char own_space[HFD_RESPONSE_OWN_SPACE]; /* for headers; must be last */
 };
 
 /* A consistent copy of the members that the worker needs for its decisions. */
