@@ -5,7 +5,9 @@
  *
  * Invariants: the thread sleeps without a time limit while nothing changes. After each run it
  * pauses PAUSE_FACTOR times as long as the run took, so that frequent changes do not keep a
- * processor busy; but at most PAUSE_MAX, so that no change is delayed for long.
+ * processor busy; but at most PAUSE_MAX, so that no change is delayed for long. And at least
+ * PAUSE_MIN, because each run reads all objects, and the objects of an empty store come one after
+ * the other while the instance starts.
  */
 #include "server/cacher/feed.h"
 
@@ -19,6 +21,7 @@
 #include "server/cacher/snapshot.h"
 
 #define PAUSE_FACTOR 4
+#define PAUSE_MIN    (10 * HF_NSEC_PER_MSEC)
 #define PAUSE_MAX    (500 * HF_NSEC_PER_MSEC)
 #define RETRY        HF_NSEC_PER_SEC /* after memory ran out */
 
@@ -94,6 +97,8 @@ static void *feed_main(void *ctx) {
                 hf_nsec began = hf_now(clock);
                 int r = feed->config.make(feed->config.ctx, feed->config.cacher);
                 hf_nsec ended = hf_now(clock), pause = (ended - began) * PAUSE_FACTOR;
+                if (pause < PAUSE_MIN)
+                        pause = PAUSE_MIN;
                 if (pause > PAUSE_MAX)
                         pause = PAUSE_MAX;
                 if (r == -ENOMEM) {
