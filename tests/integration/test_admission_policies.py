@@ -162,6 +162,26 @@ def test_a_binding_that_selects_too_many_params_has_failed(servers):
     ask(a, "DELETE", f"{CONFIGMAPS}?labelSelector=use%3Dmany", expect=200)
 
 
+def test_params_that_a_webhook_would_convert_are_named(servers):
+    a, _ = servers
+    versions = [{"name": v, "served": True, "storage": v == "v1", "schema": {"openAPIV3Schema": {
+        "type": "object", "x-kubernetes-preserve-unknown-fields": True}}} for v in ("v1", "v2")]
+    webhook = {"conversionReviewVersions": ["v1"], "clientConfig": {"url": "https://127.0.0.1:1/"}}
+    define([a], {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "bounds.policies.example.com"},
+               "spec": {"group": "policies.example.com", "scope": "Namespaced", "names": {"plural": "bounds", "kind": "Bound"}, "versions": versions,
+                        "conversion": {"strategy": "Webhook", "webhook": webhook}}})
+    wait_until("the kind", lambda: a.request("POST", "/apis/policies.example.com/v1/namespaces/default/bounds", {
+        "apiVersion": "policies.example.com/v1", "kind": "Bound", "metadata": {"name": "one"}, "size": 0})[0] == 201)
+    for version in ("v1", "v2"):
+        policy(a, f"bound-{version}", "object.data.size() <= params.size", paramKind={"apiVersion": f"policies.example.com/{version}", "kind": "Bound"},
+               constraints=selects(f"bound-{version}"))
+        bind(a, f"bound-{version}", paramRef={"name": "one", "parameterNotFoundAction": "Deny"})
+    texts = [wait_refused(a, configmap("large", {"a": "1"}, labels={"test": f"bound-{v}"}))["message"] for v in ("v1", "v2")]
+    assert texts[0].endswith("denied request: failed expression: object.data.size() <= params.size")
+    assert texts[1].endswith("denied request: failed to configure binding: the params are stored as policies.example.com/v1, which only a webhook "
+                             "converts to policies.example.com/v2")
+
+
 def test_an_unknown_kind_of_params_is_a_failure_of_the_policy(servers):
     a, _ = servers
     policy(a, "unknown", "true", paramKind={"apiVersion": "example.com/v9", "kind": "Nothing"}, constraints=selects("unknown"))

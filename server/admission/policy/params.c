@@ -137,6 +137,13 @@ static int add(struct search *search, const struct hfd_object *object) {
                 r = hfd_form_convert(object->resource, search->row, json, &converted);
                 hf__json_free(json);
         }
+        if (r == HF_E_INVALID)
+                hf__strbuf_printf(search->message,
+                                  "the params are stored as %s/%s, which only a webhook converts "
+                                  "to "
+                                  "%s/%s",
+                                  object->resource->group, object->resource->version,
+                                  search->row->group, search->row->version);
         if (r != 0)
                 return r;
         items = reallocarray(params->items, params->n + 1, sizeof *items);
