@@ -295,6 +295,22 @@ def test_a_client_that_leaves_frees_its_place(server, hooks):
         assert not [m for m in server.ask("GET", MAPS).json["items"] if m["metadata"]["name"].startswith("gone")]
 
 
+def test_nothing_is_written_for_a_client_that_has_left(server, hooks):
+    """The call of the webhook fails then, and the failure would be ignored."""
+    release = threading.Event()
+    hooks.answers["/left"] = lambda _: release.wait(60) and {}
+    with Configured(server, hooks, "left", hooks.client("/left"), timeoutSeconds=30, failurePolicy="Ignore"):
+        connection = http.client.HTTPSConnection(server.address, timeout=30, context=server.context)
+        connection.request("POST", MAPS, json.dumps(config_map("left", on="left")), {"content-type": "application/json"})
+        wait_until("the call", lambda: hooks.calls("/left"))
+        connection.close()
+        wait_until("the end of the call", lambda: 'fail_open_count{name="left.example.com"' in server.ask("GET", "/metrics").text, limit=15)
+        for i in range(3):
+            assert server.ask("POST", MAPS, config_map(f"later-{i}")).code == 201
+        assert server.ask("GET", MAPS + "/left").code == 404
+        release.set()
+
+
 def test_a_change_counts_on_the_other_instance(cluster, hooks):
     service = {"service": {"namespace": "system", "name": "hook", "path": "/elsewhere"}, "caBundle": hooks.client("/")["caBundle"]}
     flag = f"--webhook-service-resolver=system/hook=127.0.0.1:{hooks.port}"
