@@ -25,6 +25,7 @@
 
 #include "server/auth/files.h"
 #include "server/bootstrap_phases.h"
+#include "server/cacher/feed.h"
 #include "server/cacher/slots/kind_feed.h"
 #include "server/certificates/certificates.h"
 #include "server/configured_admission/configured_admission.h"
@@ -189,7 +190,7 @@ static void on_observed(void *ctx, unsigned observers) {
         if (observers & OBSERVER_KINDS)
                 hfd_kind_feed_wake(server->kind_feed);
         if (observers & OBSERVER_ADMISSION)
-                hfd_admission_feed_wake(server->admission_feed);
+                hfd_feed_wake(server->admission_feed);
         if (observers & OBSERVER_FLOW)
                 hfd_flow_control_changed(server->flow);
 }
@@ -495,7 +496,7 @@ void hfd_assembly_free(struct hfd_server *server) {
         hfd_flow_control_stop(server->flow);
         hfd_service_accounts_stop(server->service_accounts);
         hfd_kind_feed_stop(server->kind_feed);
-        hfd_admission_feed_stop(server->admission_feed);
+        hfd_feed_stop(server->admission_feed);
         server->cacher = hfd_cacher_free(server->cacher);
         server->kind_feed = hfd_kind_feed_free(server->kind_feed);
         hfd_configured_admission_free(server);

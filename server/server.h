@@ -107,7 +107,7 @@ struct hfd_server {
         struct hfd_openid openid; /* the handler of the documents about tokens */
         struct hfd_registry *registry;
         struct hfd_admission_chain admission; /* the admission plug-ins */
-        struct hfd_admission_feed *admission_feed;
+        struct hfd_feed *admission_feed;
         struct hfd_c_plugin *c_plugins[HFD_C_PLUGINS_MAX]; /* of --admission-plugin */
         struct hfd_webhooks *mutating_webhooks, *validating_webhooks;
         struct hfd_policy_plugin *mutating_policies, *validating_policies;

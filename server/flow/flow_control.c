@@ -12,6 +12,8 @@
 #include "server/resources/resource.h"
 #include "server/resources/strategies/flow/flow_objects.h"
 
+#define PAUSE_MAX (500 * HF_NSEC_PER_MSEC)
+
 struct hfd_flow_control {
         /* Immutable after start. */
         const struct hf_host *host; /* borrowed */
@@ -100,6 +102,7 @@ int hfd_flow_control_start(struct hfd_flow_control *flow, struct hfd_cacher *cac
         const struct hfd_feed_config config = {.cacher = cacher,
                                                .thread = "hf-flow",
                                                .component = "flow-control",
+                                               .pause_max = PAUSE_MAX,
                                                .make = make,
                                                .ctx = flow};
 

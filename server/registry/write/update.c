@@ -27,6 +27,7 @@
 #include "server/registry/write/checks/custom.h"
 #include "server/registry/write/checks/grant.h"
 #include "server/registry/write/checks/namespace.h"
+#include "server/registry/write/checks/params.h"
 #include "server/registry/write/checks/priority_default.h"
 #include "server/registry/write/commit.h"
 #include "server/registry/write/convert.h"
@@ -111,8 +112,8 @@ static bool make_stored(struct hfd_write *w) {
                 hfd_write_reply(w, &response);
                 return false;
         }
-        if (!hfd_write_may_grant(w, old) || !hfd_write_may_certify(w, old) ||
-            !hfd_write_may_be_default(w, old))
+        if (!hfd_write_may_grant(w, old) || !hfd_write_may_read_params(w, old) ||
+            !hfd_write_may_certify(w, old) || !hfd_write_may_be_default(w, old))
                 return false;
         w->stored = hfd_conversion_encode(resource, w->object);
         if (!w->stored)

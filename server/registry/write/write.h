@@ -25,6 +25,7 @@
  *        namespace.c         a create: whether its namespace accepts new objects
  *        grant.c             a role or binding: whether its user may grant what it grants
  *        certificate.c       a certificate request: who asks, and who may approve or sign
+ *        params.c            an admission policy or a binding: whether its user may read its params
  *        priority_default.c  a priority class: whether it may be the default
  *      quota/              a create: whether the quotas of its namespace allow it
  *      fence.c             the compares of a fence, and the term record of a Lease
