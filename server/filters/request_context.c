@@ -2,8 +2,9 @@
 /*
  * The context of a request. The HTTP request owns it and frees it with its last reference.
  *
- * Invariant: nothing is counted in `place` any more when the context is freed. The HTTP server
- * calls on_finished before it drops its own reference, and on_finished releases the place.
+ * Invariant: the request is counted nowhere and has no seats any more when the context is freed.
+ * The HTTP server calls on_finished before it drops its own reference, and on_finished gives both
+ * up.
  */
 #include "server/filters/request_context.h"
 
@@ -15,7 +16,9 @@
 static void context_free(void *ctx) {
         struct hfd_request_context *context = ctx;
 
-        assert(!context->place.counted && context->place.lane == HFD_LANE_NONE);
+        assert(!context->place.counted && !context->runs);
+        assert(context->seats.seats.state == HFD_SEATS_OUTSIDE);
+        free(context->flow_user);
         free(context->requester);
         free(context->credential);
         free(context->selected_name);
@@ -35,9 +38,7 @@ int hfd_request_context_new(struct hfd_filters *filters, struct hfd_http_request
 
         if (!context)
                 return -ENOMEM;
-        *context = (struct hfd_request_context){.filters = filters,
-                                                .request = request,
-                                                .place.lane = HFD_LANE_NONE};
+        *context = (struct hfd_request_context){.filters = filters, .request = request};
         hfd_request_info_init(&context->info, hfd_http_request_method(request), &path, valid,
                               hfd_http_request_query(request), context->text);
         context->user = memcpy(context->text + n_text, user, n_user);
