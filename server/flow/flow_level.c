@@ -229,12 +229,14 @@ static bool count_wait(struct hfd_flow_place *place) {
         return true;
 }
 
-static enum hfd_verdict enter_locked(struct hfd_flow_place *place, hf_nsec now) {
+static enum hfd_verdict enter_locked(struct hfd_flow_place *place, hf_nsec now,
+                                     struct hfd_flow_reports *reports) {
         struct hfd_flow_level *level = place->level;
         struct hfd_flow_class *c = place->flow_class;
-        struct hfd_decisions none = {0};
-        enum hfd_verdict verdict = hfd_queue_set_arrive(&level->set, &place->seats, place->width,
-                                                        place->hash, now, place->deadline);
+        struct hfd_decisions decisions = {0};
+        enum hfd_verdict verdict =
+                hfd_queue_set_arrive(&level->set, &place->seats, place->width, place->hash, now,
+                                     place->deadline, &decisions);
 
         hfd_histogram_observe(&c->width, &hfd_flow_widths, place->width);
         if (place->seats.queue)
@@ -243,9 +245,7 @@ static enum hfd_verdict enter_locked(struct hfd_flow_place *place, hf_nsec now) 
                                               ? (int64_t)place->seats.queue->n_waiting
                                               : 1);
         if (verdict == HFD_VERDICT_WAIT && !count_wait(place)) {
-                (void)hfd_queue_set_leave(&level->set, &place->seats, now, &none);
-                /* It waited behind others, so nobody gets a seat because it goes. */
-                assert(!none.granted);
+                (void)hfd_queue_set_leave(&level->set, &place->seats, now, &decisions);
                 verdict = HFD_VERDICT_QUEUE_FULL;
         }
         if (verdict == HFD_VERDICT_EXECUTE)
@@ -255,22 +255,24 @@ static enum hfd_verdict enter_locked(struct hfd_flow_place *place, hf_nsec now) 
                               verdict == HFD_VERDICT_NO_SEATS ? HFD_FLOW_CONCURRENCY_LIMIT
                                                               : HFD_FLOW_QUEUE_FULL,
                               0);
-        measure_demand(level, now);
+        hfd_flow_level_decided_locked(level, &decisions, now, reports);
         return verdict;
 }
 
 enum hfd_verdict hfd_flow_level_enter(struct hfd_flow_place *place, unsigned width, hf_nsec now,
                                       unsigned *ret_retry_after) {
         struct hfd_flow_level *level = place->level;
+        struct hfd_flow_reports reports = {0};
 
         place->width = width;
         pthread_mutex_lock(&level->mu);
-        enum hfd_verdict verdict = enter_locked(place, now);
+        enum hfd_verdict verdict = enter_locked(place, now, &reports);
         if (verdict != HFD_VERDICT_EXECUTE && verdict != HFD_VERDICT_WAIT)
                 *ret_retry_after = hfd_retry_after_refuse(&level->retry, now / SEC);
         /* Once the lock is released, another thread may decide about it. */
         hf_nsec deadline = place->deadline;
         pthread_mutex_unlock(&level->mu);
+        hfd_flow_level_report(&reports);
         if (verdict == HFD_VERDICT_WAIT)
                 hfd_flow_levels_expect(level->levels, deadline);
         return verdict;

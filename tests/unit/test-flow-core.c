@@ -36,7 +36,12 @@ static void start(const struct hfd_queue_config *config, unsigned limit) {
 
 /* The hash is that of a hand with only this queue. */
 static enum hfd_verdict arrive(size_t i, unsigned width, unsigned queue, hf_nsec now) {
-        return hfd_queue_set_arrive(&set, &seats[i], width, queue, now, now + 15 * SEC);
+        struct hfd_decisions decisions = {0};
+        enum hfd_verdict verdict = hfd_queue_set_arrive(&set, &seats[i], width, queue, now,
+                                                        now + 15 * SEC, &decisions);
+
+        assert_null(decisions.granted);
+        return verdict;
 }
 
 /* Request i leaves. Returns the first request that gets seats; N = none. */
@@ -91,7 +96,6 @@ static void test_requests_wait_in_their_order(void **state) {
         end();
 }
 
-/* Kubernetes does the same: as long as seats are free, a queue may exceed its length. */
 static void test_a_wide_request_waits_for_its_seats(void **state) {
         start(&queues, 4);
         assert_int_equal(arrive(0, 3, 0, 0), HFD_VERDICT_EXECUTE);

@@ -111,9 +111,7 @@ static void advance(struct hfd_queue_set *set, hf_nsec now) {
                 return;
         if (pause > PAUSE_MAX)
                 pause = PAUSE_MAX;
-        uint64_t wanted = set->queued_seats + set->waiting_seats;
-        double served = (double)(wanted < set->limit ? wanted : set->limit);
-        set->r += (int64_t)((double)pause * served / (double)set->n_active);
+        set->r += (int64_t)((double)pause * (double)set->queued_seats / (double)set->n_active);
         if (set->r >= R_MAX)
                 rebase(set);
 }
@@ -338,15 +336,28 @@ void hfd_queue_set_limit(struct hfd_queue_set *set, unsigned limit, hf_nsec now,
         dispatch(set, now, decisions);
 }
 
+/* Takes a request out of the granted ones. Harmless if it is not among them. */
+static void keep_verdict(struct hfd_decisions *decisions, const struct hfd_seats *seats) {
+        struct hfd_seats **link = &decisions->granted;
+
+        while (*link && *link != seats)
+                link = &(*link)->decided;
+        if (!*link)
+                return;
+        *link = seats->decided;
+        if (!*link)
+                decisions->granted_end = link;
+}
+
 /* The level has queues. */
 static enum hfd_verdict enter_queue(struct hfd_queue_set *set, struct hfd_seats *seats,
-                                    uint64_t hash, hf_nsec now, hf_nsec deadline) {
+                                    uint64_t hash, hf_nsec now, hf_nsec deadline,
+                                    struct hfd_decisions *decisions) {
         struct hfd_seat_queue *queue = choose_queue(set, hash);
-        struct hfd_decisions decisions = {0};
 
         if (!queue)
                 return HFD_VERDICT_QUEUE_FULL;
-        if (set->executing_seats >= set->limit && queue->n_waiting >= set->config.max_length)
+        if (queue->n_waiting >= set->config.max_length)
                 return HFD_VERDICT_QUEUE_FULL;
         activate(set, queue);
         seats->queue = queue;
@@ -366,15 +377,14 @@ static enum hfd_verdict enter_queue(struct hfd_queue_set *set, struct hfd_seats 
         set->n_waiting++;
         set->waiting_seats += seats->width;
         place_queue(set, queue);
-        dispatch(set, now, &decisions);
-        /* Nobody else can have got a seat: before, the first in the order had no room. */
-        assert(!decisions.granted || (decisions.granted == seats && !seats->decided));
+        dispatch(set, now, decisions);
+        keep_verdict(decisions, seats);
         return seats->state == HFD_SEATS_EXECUTING ? HFD_VERDICT_EXECUTE : HFD_VERDICT_WAIT;
 }
 
 enum hfd_verdict hfd_queue_set_arrive(struct hfd_queue_set *set, struct hfd_seats *seats,
-                                      unsigned width, uint64_t hash, hf_nsec now,
-                                      hf_nsec deadline) {
+                                      unsigned width, uint64_t hash, hf_nsec now, hf_nsec deadline,
+                                      struct hfd_decisions *decisions) {
         enum hfd_verdict verdict = HFD_VERDICT_EXECUTE;
 
         assert(seats->state == HFD_SEATS_OUTSIDE && width > 0);
@@ -382,7 +392,7 @@ enum hfd_verdict hfd_queue_set_arrive(struct hfd_queue_set *set, struct hfd_seat
         seats->width = width;
         seats->arrived = now;
         if (set->config.kind == HFD_LEVEL_QUEUE)
-                verdict = enter_queue(set, seats, hash, now, deadline);
+                verdict = enter_queue(set, seats, hash, now, deadline, decisions);
         else if (has_room(set, width))
                 start(set, seats, now);
         else
