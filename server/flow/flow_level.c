@@ -283,8 +283,8 @@ bool hfd_flow_level_leave(struct hfd_flow_place *place, hf_nsec now) {
         struct hfd_decisions decisions = {0};
         struct hfd_flow_reports reports = {0};
 
-        if (!level)
-                return false;
+        if (!level || !place->owner)
+                return false; /* it never entered */
         pthread_mutex_lock(&level->mu);
         hf_nsec arrived = place->seats.arrived, started = place->seats.started;
         enum hfd_seats_state state =
