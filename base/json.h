@@ -28,6 +28,9 @@ struct hf__strbuf;
  * value.
  */
 int hf__json_parse(const char *data, size_t n, struct hf__json **ret_json, size_t *reterr_offset);
+/* An upper bound of the number of values that a text has. A value takes some 100 bytes of memory
+ * when it is parsed, and may take two bytes of text. */
+size_t hf__json_count_values(const char *data, size_t n);
 /*
  * Refuses objects in which a key occurs twice, because programs differ in which of the two members
  * they use. Call it for values that a client has sent. 0, -ENOMEM, or HF_E_INVALID with the key,

@@ -103,7 +103,9 @@ bool hf__cel_program_uses(const struct hf__cel_program *program, unsigned variab
 int hf__cel_eval(const struct hf__cel_program *program, const struct hf__cel_value *inputs,
                  const struct hf__cel_limits *limits, struct hf__arena *arena,
                  struct hf__cel_value *ret_value, uint64_t *ret_cost) {
-        struct hf__cel_run run = {.arena = arena, .inputs = inputs};
+        struct hf__cel_run run = {.arena = arena,
+                                  .zones = program->declarations->zones,
+                                  .inputs = inputs};
         int r = 0;
 
         run.cost_limit = limits && limits->cost > 0 ? limits->cost : COST_LIMIT;

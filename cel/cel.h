@@ -20,8 +20,7 @@
  * Stack: the functions recurse over the levels. A compilation takes up to about 2 KiB for each of
  * them, some 530 KiB for 250: more than the 256 KiB that a thread of the library has by default.
  *
- * Texts of inputs are UTF-8. Where Kubernetes looks up the rules of a time zone by its name, this
- * reports an error: only UTC and fixed offsets are known.
+ * Texts of inputs are UTF-8. Named time zones are the caller's: see the declarations.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -13,13 +13,17 @@
 
 #include "base/arena.h"
 #include "base/strbuf.h"
+#include "cel/functions/list_order.h"
 #include "cel/inference.h"
 #include "cel/issues.h"
 #include "cel/library.h"
 #include "cel/type_issues.h"
+#include "cel/validate.h"
 
 #define VARS_OF_OVERLOAD 3 /* A, B and C */
 #define NAME_MAX_BYTES   256
+/* Types of keys. */
+#define SORT_OVERLOADS_MAX 8
 
 struct local {
         const char *name;
@@ -35,7 +39,6 @@ struct checker {
         uint32_t n_locals;
         uint32_t max_locals;
         uint64_t used; /* declared variables */
-        bool mixed;    /* within the arguments of format: literals may mix types */
 };
 
 static void check(struct checker *c, struct hf__cel_node *node);
@@ -186,7 +189,7 @@ static void check_select(struct checker *c, struct hf__cel_node *node) {
 
 /* Checks the arguments against overloads and returns the type of the result. `matching` gets those
  * that match, their number is *ret_n. NULL: none does. */
-static const struct hf__cel_type *resolve(struct checker *c, struct hf__cel_node *call,
+static const struct hf__cel_type *resolve(struct checker *c, bool member, uint32_t n_args,
                                           const struct hf__cel_overload *const *overloads, size_t n,
                                           const struct hf__cel_type *const *types,
                                           const struct hf__cel_overload **matching,
@@ -200,7 +203,7 @@ static const struct hf__cel_type *resolve(struct checker *c, struct hf__cel_node
                 const struct hf__cel_type *type;
                 uint32_t base;
 
-                if (o->member != call->as.call.member || o->n_args != call->as.call.n_args)
+                if (o->member != member || o->n_args != n_args)
                         continue;
                 base = hf__cel_new_vars(&c->in, VARS_OF_OVERLOAD);
                 for (uint32_t k = 0; k < o->n_args; k++)
@@ -236,7 +239,8 @@ static void check_function(struct checker *c, struct hf__cel_node *node,
         for (uint32_t i = 0; i < n_args; i++)
                 types[i] = node->as.call.args[i]->type;
         if (n_args <= HF__CEL_ARGS_MAX)
-                result = resolve(c, node, overloads, n, types, matching, &n_matching);
+                result = resolve(c, node->as.call.member, n_args, overloads, n, types, matching,
+                                 &n_matching);
         if (!result) {
                 if (!c->in.failed)
                         hf__cel_no_overload(c->issues, &c->in, node->at, node->as.call.function,
@@ -311,7 +315,6 @@ static size_t resolve_qualified(struct checker *c, struct hf__cel_node *node,
 
 static void check_call(struct checker *c, struct hf__cel_node *node) {
         const struct hf__cel_overload *const *overloads;
-        bool mixed = c->mixed;
         size_t n = 0;
 
         if (node->op == HF__CEL_OP_AND || node->op == HF__CEL_OP_OR) {
@@ -324,10 +327,8 @@ static void check_call(struct checker *c, struct hf__cel_node *node) {
         }
         if (node->as.call.member)
                 n = resolve_qualified(c, node, &overloads);
-        c->mixed = mixed || (node->as.call.member && strcmp(node->as.call.function, "format") == 0);
         for (uint32_t i = 0; i < node->as.call.n_args; i++)
                 check(c, node->as.call.args[i]);
-        c->mixed = mixed;
         if (n == 0)
                 n = hf__cel_library_find(c->declarations->functions, node->as.call.function,
                                          &overloads);
@@ -343,18 +344,12 @@ static void check_call(struct checker *c, struct hf__cel_node *node) {
                 node->op = HF__CEL_OP_OR_OTHER;
 }
 
-/* The common type of elements. */
-static const struct hf__cel_type *join(struct checker *c, uint32_t at,
-                                       const struct hf__cel_type *all,
+/* The common type of elements; dyn if they have none. */
+static const struct hf__cel_type *join(struct checker *c, const struct hf__cel_type *all,
                                        const struct hf__cel_type *next) {
         if (!all)
                 return next;
-        if (assign_one(c, all, next))
-                return hf__cel_most_general(all, next);
-        if (c->declarations->mixed_literals || c->mixed || c->in.failed)
-                return dyn();
-        hf__cel_type_issue(c->issues, &c->in, at, "expected type '%s' but found '%s'", all, next);
-        return error_type();
+        return assign_one(c, all, next) ? hf__cel_most_general(all, next) : dyn();
 }
 
 /* The type of an element that may be marked as optional. */
@@ -383,7 +378,7 @@ static void check_list(struct checker *c, struct hf__cel_node *node) {
                 struct hf__cel_node *item = node->as.list.items[i];
 
                 check(c, item);
-                all = join(c, item->at, all,
+                all = join(c, all,
                            unwrap(c, item, node->as.list.optional && node->as.list.optional[i]));
         }
         node->type = made(c, HF__CEL_LIST, all ? all : new_var(c), NULL);
@@ -397,9 +392,9 @@ static void check_map(struct checker *c, struct hf__cel_node *node) {
                 struct hf__cel_pair *pair = &node->as.map.pairs[i];
 
                 check(c, pair->key);
-                keys = join(c, pair->key->at, keys, unwrap(c, pair->key, false));
+                keys = join(c, keys, unwrap(c, pair->key, false));
                 check(c, pair->value);
-                values = join(c, pair->value->at, values, unwrap(c, pair->value, pair->optional));
+                values = join(c, values, unwrap(c, pair->value, pair->optional));
         }
         node->type = made(c, HF__CEL_MAP, keys ? keys : new_var(c), values ? values : new_var(c));
 }
@@ -493,12 +488,30 @@ static void range_types(struct checker *c, const struct hf__cel_node *node,
                 assign_one(c, dyn(), type);
                 types[0] = types[1] = dyn();
         } else {
-                hf__cel_type_issue(c->issues, &c->in, range->at,
+                hf__cel_type_issue(c->issues, &c->in,
+                                   node->op == HF__CEL_FOLD_SORT ? node->at : range->at,
                                    "expression of type '%s' cannot be range of a comprehension "
                                    "(must be "
                                    "list, map, or dynamic)",
                                    type, NULL);
         }
+}
+
+/* The type of a list that is sorted by keys. */
+static const struct hf__cel_type *sorted_type(struct checker *c, const struct hf__cel_node *node) {
+        const struct hf__cel_overload *const *overloads;
+        const struct hf__cel_overload *matching[SORT_OVERLOADS_MAX];
+        size_t n = hf__cel_library_find(c->declarations->functions, HF__CEL_SORT_BY, &overloads);
+        const struct hf__cel_type *types[2] = {node->as.fold.range->type, NULL};
+        const struct hf__cel_type *result;
+        uint16_t n_matching;
+
+        assert(n <= SORT_OVERLOADS_MAX);
+        types[1] = made(c, HF__CEL_LIST, node->as.fold.result->type, NULL);
+        result = resolve(c, true, 2, overloads, n, types, matching, &n_matching);
+        if (!result && !c->in.failed)
+                hf__cel_no_overload(c->issues, &c->in, node->at, HF__CEL_SORT_BY, true, types, 2);
+        return result ? result : error_type();
 }
 
 /* The type of what a macro accumulates. That is the type of its result, except in exists_one, which
@@ -511,6 +524,7 @@ static const struct hf__cel_type *fold_type(struct checker *c, const struct hf__
         switch (node->op) {
         case HF__CEL_FOLD_EXISTS_ONE: return hf__cel_type_of(HF__CEL_INT);
         case HF__CEL_FOLD_LIST: return made(c, HF__CEL_LIST, result->type, NULL);
+        case HF__CEL_FOLD_SORT: return sorted_type(c, node);
         case HF__CEL_FOLD_FILTER: return made(c, HF__CEL_LIST, element, NULL);
         case HF__CEL_FOLD_MAP:
                 type = hf__cel_substitute(&c->in, node->as.fold.range->type, false);
@@ -601,6 +615,10 @@ const struct hf__cel_type *hf__cel_check(struct hf__cel_node *root,
         if (c.in.failed && issues->n == 0 && !c.arena->failed)
                 hf__cel_issues_add(issues, HF__CEL_NO_PLACE,
                                    "the types of the expression are too complex");
+        if (issues->n == 0 && !c.in.failed)
+                hf__cel_validate(root, declarations->mixed_literals, &c.in, issues);
+        else
+                type = NULL;
         *ret_checked = (struct hf__cel_checked){.n_locals = c.max_locals, .used = c.used};
-        return issues->n == 0 && !c.arena->failed ? type : NULL;
+        return c.arena->failed ? NULL : type;
 }

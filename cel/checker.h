@@ -15,7 +15,8 @@ struct hf__cel_checked {
         uint64_t used;     /* bit i: declared variable i is used, if i < 64 */
 };
 
-/* Checks the tree. Returns the type of the result. NULL: out of memory, or issues were added. */
+/* Checks and validates the tree. Returns the type of the result; there may be issues of the
+ * validation (cel/validate.h). NULL: out of memory, or the check has added issues. */
 const struct hf__cel_type *hf__cel_check(struct hf__cel_node *root,
                                          const struct hf__cel_declarations *declarations,
                                          struct hf__cel_issues *issues,

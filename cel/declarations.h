@@ -4,6 +4,7 @@
  * alive as long as a program that was compiled with them. Thread: any, since it does not change. */
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "cel/type.h"
 
@@ -12,6 +13,15 @@ struct hf__cel_library;
 struct hf__cel_variable {
         const char *name; /* "object"; may be qualified: "a.b" */
         const struct hf__cel_type *type;
+};
+
+/* Named time zones, which the caller has: this module reads no files. */
+struct hf__cel_zones {
+        /* The offset of a zone from UTC at a moment, in seconds, of less than 100 hours; seconds
+         * are since 1970. The name has no "..", no colon, and does not begin with a slash. false:
+         * there is no such zone. Called by evaluations, on their threads. */
+        bool (*offset)(void *ctx, const char *name, size_t n, int64_t seconds, int64_t *ret_offset);
+        void *ctx;
 };
 
 struct hf__cel_declarations {
@@ -28,6 +38,7 @@ struct hf__cel_declarations {
         /* Lists and maps in an expression may mix types, as the specification allows. Kubernetes
          * refuses that. */
         bool mixed_literals;
+        const struct hf__cel_zones *zones; /* NULL: only UTC and fixed offsets are known */
         /* Levels of an expression, below 250; 0 is 250. It bounds the stack of a compilation. */
         unsigned max_depth;
 };

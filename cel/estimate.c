@@ -257,11 +257,21 @@ static void loop_costs(enum hf__cel_fold fold, uint64_t *ret_once, uint64_t *ret
                 [HF__CEL_FOLD_EXISTS_ONE] = {2, 2},    [HF__CEL_FOLD_LIST] = {11, 12},
                 [HF__CEL_FOLD_FILTER] = {11, 13},      [HF__CEL_FOLD_MAP] = {31, 3},
                 [HF__CEL_FOLD_MAP_ENTRY] = {31, 2},    [HF__CEL_FOLD_OPT_MAP] = {13, 0},
-                [HF__CEL_FOLD_OPT_FLAT_MAP] = {12, 0},
+                [HF__CEL_FOLD_OPT_FLAT_MAP] = {12, 0}, [HF__CEL_FOLD_SORT] = {23, 12},
         };
 
         *ret_once = costs[fold].once;
         *ret_round = costs[fold].round;
+}
+
+/* The cost of sorting the keys that a macro has made. Kubernetes counts the most expensive type
+ * that they can have. */
+static uint64_t sort_cost(const struct hf__cel_estimate *range, struct hf__cel_estimate *result) {
+        enum hf__cel_kind kind = result->node->as.fold.result->type->kind;
+        bool number = kind == HF__CEL_INT || kind == HF__CEL_UINT || kind == HF__CEL_DOUBLE ||
+                      kind == HF__CEL_BOOL || kind == HF__CEL_TIMESTAMP || kind == HF__CEL_DURATION;
+
+        return hf__cel_estimate_pairs(!number, hf__cel_size_or_any(range), result);
 }
 
 static void estimate_fold(struct estimator *e, struct hf__cel_estimate *result) {
@@ -293,6 +303,10 @@ static void estimate_fold(struct estimator *e, struct hf__cel_estimate *result) 
                 return;
         }
         result->cost = hf__cel_cost_sum(result->cost, hf__cel_cost_product(rounds, round));
+        if (node->op == HF__CEL_FOLD_SORT) {
+                result->cost = hf__cel_cost_sum(result->cost, sort_cost(&range, result));
+                return;
+        }
         if (node->op == HF__CEL_FOLD_LIST || node->op == HF__CEL_FOLD_FILTER) {
                 result->has_parts = true;
                 result->key = exactly(1);

@@ -55,6 +55,10 @@ struct hf__cel_size hf__cel_size_union(struct hf__cel_size a, struct hf__cel_siz
 /* The size, or that it may be any. */
 struct hf__cel_size hf__cel_size_or_any(const struct hf__cel_estimate *estimate);
 
+/* The cost of comparing each element of a list with each; the result has the size that Kubernetes
+ * gives it, the square. */
+uint64_t hf__cel_estimate_pairs(bool texts, struct hf__cel_size list,
+                                struct hf__cel_estimate *result);
 /* The cost of a call of one overload, without that of its arguments; if the result has a size that
  * is known, *result gets it. */
 uint64_t hf__cel_estimate_overload(const struct hf__cel_overload *overload,

@@ -205,8 +205,69 @@ static uint64_t join(const struct hf__cel_overload *o, const struct hf__cel_esti
         return text_cost(size, 1);
 }
 
+/* ---- what makes a list: 11, and what is done for its elements ---- */
+
+static uint64_t new_list(double factor, struct hf__cel_size size, struct hf__cel_estimate *result) {
+        give_size(result, size.min, size.max);
+        return hf__cel_cost_sum(hf__cel_cost_factor(size.max, factor), 11);
+}
+
+/* The value of a literal, or the number. */
+static uint64_t literal_or(const struct hf__cel_estimate *arg, uint64_t number) {
+        struct hf__cel_value value = arg->node->as.constant;
+
+        if (arg->node->kind != HF__CEL_NODE_CONST || value.kind != HF__CEL_INT)
+                return number;
+        return value.as.i < 0 ? 0 : (uint64_t)value.as.i;
+}
+
+/* Kubernetes subtracts without looking, so that a slice that ends before it begins is huge. */
+static uint64_t slice(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
+                      struct hf__cel_estimate *result) {
+        uint64_t n = literal_or(&args[2], size_of(&args[0]).max) - literal_or(&args[1], 0);
+
+        return new_list(1, (struct hf__cel_size){n, n}, result);
+}
+
+static uint64_t range(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
+                      struct hf__cel_estimate *result) {
+        uint64_t n = literal_or(&args[0], UINT64_MAX);
+
+        return new_list(1, (struct hf__cel_size){n, n}, result);
+}
+
+static uint64_t copy(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
+                     struct hf__cel_estimate *result) {
+        return new_list(1, size_of(&args[0]), result);
+}
+
+static uint64_t flatten(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
+                        struct hf__cel_estimate *result) {
+        uint64_t levels = o->n_args > 1 ? literal_or(&args[1], UINT64_MAX) : 1;
+
+        return new_list((double)levels, size_of(&args[0]), result);
+}
+
+uint64_t hf__cel_estimate_pairs(bool texts, struct hf__cel_size list,
+                                struct hf__cel_estimate *result) {
+        struct hf__cel_size square = {hf__cel_cost_product(list.min, list.min),
+                                      hf__cel_cost_product(list.max, list.max)};
+
+        return new_list(texts ? 2 + TEXT_FACTOR : 2, square, result);
+}
+
+static uint64_t distinct(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
+                         struct hf__cel_estimate *result) {
+        return hf__cel_estimate_pairs(false, size_of(&args[0]), result);
+}
+
 static bool is_text(const struct hf__cel_type *type) {
         return type->kind == HF__CEL_STRING || type->kind == HF__CEL_BYTES;
+}
+
+static uint64_t sort(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
+                     struct hf__cel_estimate *result) {
+        return hf__cel_estimate_pairs(is_text(o->args[0]->params[0]), size_of(&args[0]), result);
 }
 
 static uint64_t add(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
@@ -316,6 +377,12 @@ static const struct {
         {"min", list_walk},
         {"indexOf", list_walk},
         {"lastIndexOf", list_walk},
+        {"slice", slice},
+        {"lists.range", range},
+        {"reverse", copy},
+        {"flatten", flatten},
+        {"distinct", distinct},
+        {"sort", sort},
         {"replace", replace},
         {"split", split},
         {"join", join},

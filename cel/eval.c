@@ -11,6 +11,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "cel/charge.h"
 #include "cel/fold.h"
 #include "cel/library.h"
 

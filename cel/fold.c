@@ -9,6 +9,9 @@
 
 #include <string.h>
 
+#include "cel/charge.h"
+#include "cel/functions/list_order.h"
+
 struct loop {
         struct hf__cel_run *run;
         const struct hf__cel_node *node;
@@ -129,6 +132,19 @@ static struct hf__cel_value make_list(struct loop *l) {
         return n == l->n ? list : hf__cel_sublist(l->run, list.as.list, 0, n);
 }
 
+static struct hf__cel_value sort_by(struct loop *l) {
+        struct hf__cel_value keys = make_list(l);
+
+        if (hf__cel_is_error(keys))
+                return keys;
+        if (l->range.kind != HF__CEL_LIST)
+                return hf__cel_error_text("no such overload");
+        /* Kubernetes reads the list twice more from a variable of its own. */
+        if (!hf__cel_spend(l->run, 2) || !hf__cel_charge_pairs(l->run, keys.as.list))
+                return hf__cel_failure(l->run);
+        return hf__cel_sort_by(l->run, l->range.as.list, keys.as.list);
+}
+
 struct entries {
         struct hf__cel_entry *items;
         size_t n;
@@ -221,6 +237,7 @@ static struct hf__cel_value run_loop(struct loop *l) {
         case HF__CEL_FOLD_EXISTS_ONE: return exists_one(l);
         case HF__CEL_FOLD_LIST:
         case HF__CEL_FOLD_FILTER: return make_list(l);
+        case HF__CEL_FOLD_SORT: return sort_by(l);
         case HF__CEL_FOLD_MAP:
         case HF__CEL_FOLD_MAP_ENTRY: return make_map(l);
         case HF__CEL_FOLD_OPT_MAP:

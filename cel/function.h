@@ -12,14 +12,22 @@
 enum hf__cel_cost {
         HF__CEL_COST_ONE,
         HF__CEL_COST_FIRST,      /* a tenth of the first argument */
+        HF__CEL_COST_TWICE,      /* a fifth of the first argument */
+        HF__CEL_COST_JOIN,       /* a fifth of the text that joins the first argument */
         HF__CEL_COST_SHORTER,    /* a tenth of the shorter argument */
         HF__CEL_COST_BOTH,       /* a tenth of both */
         HF__CEL_COST_CONTAINS,   /* a tenth of the first times a tenth of the second */
         HF__CEL_COST_MATCHES,    /* a tenth of the first times a quarter of the second */
-        HF__CEL_COST_ELEMENTS,   /* the elements of the first argument */
+        HF__CEL_COST_WALK,       /* the first argument with all its parts */
         HF__CEL_COST_IN,         /* the elements of the second argument */
         HF__CEL_COST_SETS,       /* 1, and the product of both sizes */
         HF__CEL_COST_SETS_TWICE, /* 1, and twice that product */
+        /* 11, and the elements of a new list: */
+        HF__CEL_COST_COPY,   /* as many as the first argument has */
+        HF__CEL_COST_SLICE,  /* from the second argument to the third */
+        HF__CEL_COST_RANGE,  /* as many as the first argument says */
+        HF__CEL_COST_LEVELS, /* of the first argument, times the second, or once */
+        HF__CEL_COST_PAIRS,  /* of the last argument, each compared with each, twice */
         HF__CEL_COST_AUTHORIZATION,
         HF__CEL_COST_SELECTOR, /* the requirements that the second argument can have */
 };

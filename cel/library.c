@@ -79,13 +79,11 @@ static size_t count(const struct hf__cel_row *rows) {
 
 int hf__cel_library_new(const struct hf__cel_row *extra, struct hf__cel_library **ret_library) {
         const struct hf__cel_row *const tables[] = {
-                hf__cel_operators,   hf__cel_arithmetic,
-                hf__cel_conversions, hf__cel_times,
-                hf__cel_strings,     hf__cel_formats,
-                hf__cel_semvers,     hf__cel_authorizers,
-                hf__cel_lists,       hf__cel_sets,
-                hf__cel_regexes,     hf__cel_optionals,
-                hf__cel_networks,    extra,
+                hf__cel_operators,   hf__cel_arithmetic,  hf__cel_conversions,
+                hf__cel_times,       hf__cel_strings,     hf__cel_formats,
+                hf__cel_semvers,     hf__cel_authorizers, hf__cel_lists,
+                hf__cel_list_shapes, hf__cel_sets,        hf__cel_regexes,
+                hf__cel_optionals,   hf__cel_networks,    extra,
         };
         struct hf__cel_library *library = calloc(1, sizeof *library);
         size_t n = 0;
@@ -158,49 +156,6 @@ bool hf__cel_overload_takes(const struct hf__cel_overload *overload,
                       hf__cel_is_number(args[i])))
                         return false;
         return true;
-}
-
-static uint64_t part(uint64_t size, uint64_t divisor) {
-        return size / divisor + (size % divisor > 0 ? 1 : 0);
-}
-
-bool hf__cel_overload_charge(const struct hf__cel_overload *overload, struct hf__cel_run *run,
-                             const struct hf__cel_value *args) {
-        uint64_t first;
-        uint64_t second;
-
-        /* A call may read its texts to their ends, whatever it costs: conversions and look-ups by
-         * key cost one. */
-        for (unsigned i = 0; i < overload->n_args; i++)
-                if ((args[i].kind == HF__CEL_STRING || args[i].kind == HF__CEL_BYTES) &&
-                    !hf__cel_work(run, args[i].n / 32))
-                        return false;
-        if (overload->cost == HF__CEL_COST_ONE || overload->n_args == 0)
-                return hf__cel_spend(run, 1);
-        first = hf__cel_size(run, args[0]);
-        second = overload->n_args > 1 ? hf__cel_size(run, args[1]) : 1;
-        switch (overload->cost) {
-        case HF__CEL_COST_FIRST: return hf__cel_spend(run, part(first, 10));
-        case HF__CEL_COST_SHORTER:
-                return hf__cel_spend(run, part(first < second ? first : second, 10));
-        case HF__CEL_COST_BOTH: return hf__cel_spend(run, part(first + second, 10));
-        case HF__CEL_COST_CONTAINS: return hf__cel_spend(run, part(first, 10) * part(second, 10));
-        case HF__CEL_COST_MATCHES: return hf__cel_spend(run, part(first + 1, 10) * part(second, 4));
-        case HF__CEL_COST_ELEMENTS: return hf__cel_spend(run, first);
-        case HF__CEL_COST_IN: return hf__cel_spend(run, second);
-        case HF__CEL_COST_SETS:
-        case HF__CEL_COST_SETS_TWICE:
-                if (first > 0 && second > UINT64_MAX / 4 / first)
-                        return hf__cel_spend(run, UINT64_MAX);
-                return hf__cel_spend(run,
-                                     1 + first * second *
-                                                     (overload->cost == HF__CEL_COST_SETS ? 1 : 2));
-        case HF__CEL_COST_AUTHORIZATION: return hf__cel_spend(run, HF__CEL_AUTHORIZATION_COST);
-        case HF__CEL_COST_SELECTOR:
-                return hf__cel_spend(run, 10 + part(second, 10) + part(second, 2) * 50);
-        case HF__CEL_COST_ONE: break;
-        }
-        return hf__cel_spend(run, 1);
 }
 
 const struct hf__cel_type *hf__cel_library_type(const char *name) {

@@ -23,8 +23,5 @@ size_t hf__cel_library_find(const struct hf__cel_library *library, const char *n
 /* Whether the arguments have the kinds that the overload takes. */
 bool hf__cel_overload_takes(const struct hf__cel_overload *overload,
                             const struct hf__cel_value *args, unsigned n_args);
-/* Charges the cost of a call. false: the run has failed. */
-bool hf__cel_overload_charge(const struct hf__cel_overload *overload, struct hf__cel_run *run,
-                             const struct hf__cel_value *args);
 /* A type that libraries define, "net.IP". NULL: there is none of this name. */
 const struct hf__cel_type *hf__cel_library_type(const char *name);

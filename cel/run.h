@@ -12,9 +12,11 @@
 #include "cel/value.h"
 
 struct hf__arena;
+struct hf__cel_zones;
 
 struct hf__cel_run {
         struct hf__arena *arena;
+        const struct hf__cel_zones *zones;  /* may be NULL */
         const struct hf__cel_value *inputs; /* of the declared variables */
         struct hf__cel_value *locals;       /* of macros */
         /* The cost as Kubernetes counts it: about one for each step. */

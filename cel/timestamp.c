@@ -294,25 +294,3 @@ void hf__cel_duration_print(struct hf__strbuf *out, int64_t nanoseconds) {
         print_fraction(out, (uint32_t)(absolute % (uint64_t)NANOSECONDS));
         hf__strbuf_putc(out, 's');
 }
-
-bool hf__cel_zone_parse(const char *text, size_t n, int64_t *ret_offset) {
-        const char *end = text + n;
-        bool west;
-        int64_t hours;
-        int64_t minutes;
-
-        *ret_offset = 0;
-        if (n == 0 || (n == 3 && memcmp(text, "UTC", 3) == 0) || (n == 1 && *text == 'Z'))
-                return true;
-        west = take(&text, end, '-');
-        if (!west)
-                take(&text, end, '+');
-        hours = take_digits(&text, end, end - text == 4 ? 1 : 2);
-        if (hours < 0 || !take(&text, end, ':'))
-                return false;
-        minutes = take_digits(&text, end, 2);
-        if (minutes < 0 || minutes > 59 || text != end)
-                return false;
-        *ret_offset = (hours * 60 + minutes) * (west ? -60 : 60);
-        return true;
-}

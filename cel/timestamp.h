@@ -2,8 +2,7 @@
 #pragma once
 /*
  * Points in time and durations. A timestamp lies in the years 1 to 9999 and has nanoseconds; a
- * duration is an int64_t of nanoseconds, which is about 292 years. Time zones are UTC and fixed
- * offsets, because the names of zones need files. Pure. Thread: any.
+ * duration is an int64_t of nanoseconds, which is about 292 years. Pure. Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,5 +41,3 @@ void hf__cel_duration_print(struct hf__strbuf *out, int64_t nanoseconds);
 /* The date and time in a zone with this offset from UTC, in seconds, of less than 100
  * hours. */
 struct hf__cel_calendar hf__cel_calendar_of(struct hf__cel_value timestamp, int64_t offset);
-/* "", "UTC", "Z", "+02:00", "-07:30", "02:00". false: another zone. */
-bool hf__cel_zone_parse(const char *text, size_t n, int64_t *ret_offset);

@@ -27,6 +27,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 KINDS = ("unit", "sim", "integration", "sanitizers", "valgrind", "form")
 STEP_LIMIT = 1200  # seconds; a step that takes longer counts as hung
 WORKERS = 3
+PROCESSES = (os.cpu_count() or 1) + 2  # unit tests at a time: many of them wait
 SECOND_TRIES = 4  # of tests in a whole run: if more failed, the reason is not chance
 TAIL = 80  # lines of a failed step's log, without those of the tests that passed
 PASSED = re.compile(r" *\d+/\d+ .* (OK|SKIP) +[0-9.]+s")
@@ -58,8 +59,7 @@ ON_SQLITE = ("test_bootstrap.py", "test_consistency.py", "test_controllers.py", 
 # Most integration tests run over etcd once: with the address sanitizer, if sanitizers are wanted. What clients see does not depend on the build, and the
 # plain build runs those above over SQLite. These run in both builds: they measure memory, or skip with a sanitizer what compilers and runtimes do not allow.
 PLAIN = {"test_embedding.py", "test_host_loops.py", "test_slow_readers.py"}
-# Valgrind runs one thread at a time: without fair scheduling a thread that never waits keeps the others from running.
-VALGRIND = "valgrind --fair-sched=try --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite -q"
+VALGRIND = "valgrind --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite -q"
 
 
 def is_about_symbols(report):
@@ -220,7 +220,8 @@ class Run:
         result = ROOT / build / "meson-logs" / ("testlog-valgrind.json" if VALGRIND in selection else "testlog.json")
         result.unlink(missing_ok=True)
         self.board.start(name)
-        status = self.children.run(["meson", "test", "-C", build, "--no-rebuild", "--print-errorlogs", *selection, *names], log, env)
+        status = self.children.run(["meson", "test", "-C", build, "--no-rebuild", "--print-errorlogs", "--num-processes", str(PROCESSES), *selection, *names],
+                                   log, env)
         results = [json.loads(line) for line in result.read_text().splitlines()] if result.exists() else []
         passed = sum(r["result"] in ("OK", "EXPECTEDFAIL") for r in results)
         skipped = sum(r["result"] == "SKIP" for r in results)
@@ -293,14 +294,14 @@ class Run:
                 self.meson_tests("build: unit and house tests, the fuzz targets' corpus", "build", "--suite", "unit", "--suite", "house",
                                  "--suite", "fuzz")
             if self.wants("sim"):
-                self.meson_tests("build: simulator tests, 100,000 schedules, and the model", "build", "--suite", "sim")
+                self.meson_tests("build: simulator tests and the model", "build", "--suite", "sim")
         if self.wants("sanitizers"):
             for build, suits in SANITIZED.items():
                 if self.build(build):
                     self.integration(build, suits)
                     # The growth suite counts and kills, in programs that take minutes under a sanitizer.
                     self.meson_tests(f"{build}: unit tests", build, "--suite", "unit", "--no-suite", "growth", "--timeout-multiplier", "5")
-                    # The simulator has one thread, and the scheduler of the scenarios lets one run at a time: nothing for the thread sanitizer.
+                    # The build with the thread sanitizer has neither the simulator nor the tests of one thread.
                     if build != "build-thread":
                         self.meson_tests(f"{build}: simulator tests", build, "--suite", "sim", "--timeout-multiplier", "5")
             setup = ["env", f"CC={BUILDS['build-fuzz'][0]}", "meson", "setup", "build-fuzz", *BUILDS["build-fuzz"][1]]
@@ -313,7 +314,7 @@ class Run:
                       ["ninja", "-C", "build-without-libsystemd", "server/holdfastd", *(f"tests/test-{name}" for name in tests)],
                       ["meson", "test", "-C", "build-without-libsystemd", "--no-rebuild", *tests])
         if self.wants("valgrind") and (ROOT / "build" / "build.ninja").exists():
-            self.meson_tests("build: unit tests under valgrind", "build", "--suite", "unit", "--no-suite", "growth", "--no-suite", "costly",
+            self.meson_tests("build: unit tests of one thread under valgrind", "build", "--suite", "one-thread", "--no-suite", "growth", "--no-suite", "costly",
                              "--timeout-multiplier", "10", "--wrapper", VALGRIND)
 
     def all(self):

@@ -17,14 +17,14 @@
 
 #include "base/strbuf.h"
 #include "base/utf8.h"
+#include "cel/functions/format_clause.h"
 #include "cel/functions/tables.h"
 #include "cel/number_text.h"
 #include "cel/timestamp.h"
 
 #define PRECISION_DEFAULT 6
-#define PRECISION_MAX     1000
 /* Bytes: the digits of the largest double, its sign, point and exponent. */
-#define NUMBER_MAX (PRECISION_MAX + 350)
+#define NUMBER_MAX (HF__CEL_PRECISION_MAX + 350)
 #define DEPTH_MAX  100
 
 struct format {
@@ -40,6 +40,13 @@ static void fail(struct format *f, const char *message, const char *detail) {
 
 static const char *type_name(struct hf__cel_value value) {
         return hf__cel_type_name(hf__cel_value_type(value));
+}
+
+/* The clause does not take this value. */
+static void refuse(struct format *f, char clause, struct hf__cel_value value) {
+        if (!hf__cel_is_error(f->error))
+                f->error = hf__cel_errorf(f->run, "error during formatting: %s, was given %.200s",
+                                          hf__cel_format_refusal(clause), type_name(value));
 }
 
 /* A text as Go's %q writes it. */
@@ -182,12 +189,11 @@ static void put_value(struct format *f, struct hf__cel_value value, unsigned dep
         case HF__CEL_TYPE: hf__strbuf_puts(&f->out, hf__cel_type_name(value.as.type)); break;
         case HF__CEL_ERROR: f->error = value; break;
         default:
-                fail(f,
-                     nested ? "error during formatting: no formatting function for "
-                            : "error during formatting: string clause can only be used on strings, "
-                              "bools, bytes, ints, doubles, maps, lists, types, durations, and "
-                              "timestamps, was given ",
-                     type_name(value));
+                if (nested)
+                        fail(f, "error during formatting: no formatting function for ",
+                             type_name(value));
+                else
+                        refuse(f, 's', value);
         }
 }
 
@@ -246,12 +252,7 @@ static void put_number(struct format *f, struct hf__cel_value value, char clause
         double number;
 
         if (!take_double(value, &number)) {
-                fail(f,
-                     clause == 'f' ? "error during formatting: fixed-point clause can only be used "
-                                     "on doubles, was given "
-                                   : "error during formatting: scientific clause can only be used "
-                                     "on doubles, was given ",
-                     type_name(value));
+                refuse(f, clause, value);
                 return;
         }
         if (precision < 0)
@@ -315,10 +316,7 @@ static void put_hex(struct format *f, struct hf__cel_value value, bool upper) {
                         hf__strbuf_printf(&f->out, upper ? "%02X" : "%02x",
                                           (unsigned char)value.as.text[i]);
         } else {
-                fail(f,
-                     "error during formatting: only integers, byte buffers, and strings can be "
-                     "formatted as hex, was given ",
-                     type_name(value));
+                refuse(f, 'x', value);
         }
 }
 
@@ -335,56 +333,30 @@ static void put_clause(struct format *f, struct hf__cel_value value, char clause
                 else if (is_integer(value))
                         put_integer(f, value, 2, false);
                 else
-                        fail(f,
-                             "error during formatting: only integers and bools can be formatted as "
-                             "binary, was given ",
-                             type_name(value));
+                        refuse(f, clause, value);
                 break;
         default:
                 if (is_integer(value))
                         put_integer(f, value, clause == 'd' ? 10 : 8, false);
                 else
-                        fail(f,
-                             clause == 'd' ? "error during formatting: decimal clause can only be "
-                                             "used on integers, was given "
-                                           : "error during formatting: octal clause can only be "
-                                             "used on integers, was given ",
-                             type_name(value));
+                        refuse(f, clause, value);
         }
 }
 
-/* Reads a clause that begins behind its '%', and the number in it. The end of it; 0: malformed, and
- * f->error says why. */
-static size_t parse_clause(struct format *f, const char *text, size_t n, int *ret_precision) {
-        static const char bad[] = "could not parse formatting clause: error while parsing "
-                                  "precision: ";
-        size_t at = 0;
+/* The clause behind a '%'. The end of it; 0: malformed, and f->error says why. */
+static size_t take_clause(struct format *f, const char *text, size_t n, int *ret_precision) {
+        char message[400];
+        size_t end = hf__cel_format_clause(text, n, ret_precision, message, sizeof message);
 
-        *ret_precision = -1;
-        if (text[at] == '.') {
-                *ret_precision = 0;
-                for (at++; at < n && text[at] >= '0' && text[at] <= '9'; at++)
-                        if (*ret_precision <= PRECISION_MAX)
-                                *ret_precision = *ret_precision * 10 + (text[at] - '0');
-                if (at == n)
-                        fail(f, bad, "could not find end of precision specifier");
-                else if (at == 1)
-                        fail(f, bad,
-                             "error while converting precision to integer: strconv.Atoi: parsing "
-                             "\"\": invalid syntax");
-                else if (*ret_precision > PRECISION_MAX)
-                        fail(f, bad, "it is too large");
+        if (end > 0 && *ret_precision > HF__CEL_PRECISION_MAX) {
+                end = 0;
+                snprintf(message, sizeof message,
+                         "could not parse formatting clause: error while parsing precision: it is "
+                         "too large");
         }
-        if (hf__cel_is_error(f->error))
-                return 0;
-        if (!text[at] || !strchr("sdfebxXo", text[at])) {
-                char clause[4] = {'"', text[at], '"', 0};
-
-                fail(f, "could not parse formatting clause: unrecognized formatting clause ",
-                     clause);
-                return 0;
-        }
-        return at + 1;
+        if (end == 0)
+                f->error = hf__cel_errorf(f->run, "%s", message);
+        return end;
 }
 
 static void put_all(struct format *f, struct hf__cel_value format,
@@ -412,7 +384,7 @@ static void put_all(struct format *f, struct hf__cel_value format,
                         f->error = hf__cel_error_text("unexpected end of string");
                 if (hf__cel_is_error(f->error))
                         break;
-                n = parse_clause(f, clause + 1, format.n - i, &precision);
+                n = take_clause(f, clause + 1, format.n - i, &precision);
                 if (n > 0)
                         put_clause(f, hf__cel_list_at(args, n_used++), clause[n], precision);
                 i += n;

@@ -139,7 +139,7 @@ static struct hf__cel_value last_index_of(struct hf__cel_run *run, const struct 
         return hf__cel_int(-1);
 }
 
-#define ELEMENTS HF__CEL_COST_ELEMENTS
+#define ELEMENTS HF__CEL_COST_WALK
 
 /* Of lists whose elements have an order. */
 #define ORDERED(type)                                                                              \

@@ -327,7 +327,7 @@ const struct hf__cel_row hf__cel_networks[] = {
         {"ip", "(string) -> net.IP", ip, FIRST},
         {"ip", ".net.CIDR() -> net.IP", ip_of_cidr, ONE},
         {"isIP", "(string) -> bool", is_ip, FIRST},
-        {"ip.isCanonical", "(string) -> bool", is_canonical, FIRST},
+        {"ip.isCanonical", "(string) -> bool", is_canonical, HF__CEL_COST_TWICE},
         {"family", ".net.IP() -> int", family, ONE},
         {"isUnspecified", ".net.IP() -> bool", is_unspecified, ONE},
         {"isLoopback", ".net.IP() -> bool", is_loopback, ONE},

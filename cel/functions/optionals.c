@@ -53,6 +53,46 @@ static struct hf__cel_value value(struct hf__cel_run *run, const struct hf__cel_
         return *args[0].as.optional;
 }
 
+static struct hf__cel_value element(struct hf__cel_run *run, const struct hf__cel_list *list,
+                                    size_t i) {
+        if (i >= list->n)
+                return hf__cel_optional_none();
+        return hf__cel_optional_of(run, hf__cel_list_at(list, i));
+}
+
+static struct hf__cel_value first(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                  unsigned n) {
+        return element(run, args[0].as.list, 0);
+}
+
+static struct hf__cel_value last(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                 unsigned n) {
+        return element(run, args[0].as.list, args[0].as.list->n - 1);
+}
+
+/* What the optionals of a list hold, of those that hold something. */
+static struct hf__cel_value unwrap(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                   unsigned n) {
+        const struct hf__cel_list *from = args[0].as.list;
+        struct hf__cel_value *items;
+        struct hf__cel_value list = hf__cel_new_list(run, from->n, &items);
+        size_t n_items = 0;
+
+        if (hf__cel_is_error(list) || !hf__cel_work(run, from->n))
+                return hf__cel_failure(run);
+        for (size_t i = 0; i < from->n; i++) {
+                struct hf__cel_value item = hf__cel_list_at(from, i);
+
+                if (hf__cel_is_error(item))
+                        return item;
+                if (item.kind != HF__CEL_OPTIONAL)
+                        return hf__cel_error_text("value is not optional");
+                if (item.as.optional)
+                        items[n_items++] = *item.as.optional;
+        }
+        return hf__cel_sublist(run, list.as.list, 0, n_items);
+}
+
 const struct hf__cel_row hf__cel_optionals[] = {
         {"optional.none", "() -> optional_type(A)", none, HF__CEL_COST_ONE},
         {"optional.of", "(A) -> optional_type(A)", of, HF__CEL_COST_ONE},
@@ -61,5 +101,9 @@ const struct hf__cel_row hf__cel_optionals[] = {
         {"value", ".optional_type(A)() -> A", value, HF__CEL_COST_ONE},
         {"or", ".optional_type(A)(optional_type(A)) -> optional_type(A)", none, HF__CEL_COST_ONE},
         {"orValue", ".optional_type(A)(A) -> A", none, HF__CEL_COST_ONE},
+        {"first", ".list(A)() -> optional_type(A)", first, HF__CEL_COST_ONE},
+        {"last", ".list(A)() -> optional_type(A)", last, HF__CEL_COST_ONE},
+        {"optional.unwrap", "(list(optional_type(A))) -> list(A)", unwrap, HF__CEL_COST_ONE},
+        {"unwrapOpt", ".list(optional_type(A))() -> list(A)", unwrap, HF__CEL_COST_ONE},
         {NULL, NULL, NULL, HF__CEL_COST_ONE},
 };

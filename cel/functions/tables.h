@@ -12,6 +12,7 @@ extern const struct hf__cel_row hf__cel_formats[];
 extern const struct hf__cel_row hf__cel_semvers[];
 extern const struct hf__cel_row hf__cel_authorizers[];
 extern const struct hf__cel_row hf__cel_lists[];
+extern const struct hf__cel_row hf__cel_list_shapes[];
 extern const struct hf__cel_row hf__cel_sets[];
 extern const struct hf__cel_row hf__cel_regexes[];
 extern const struct hf__cel_row hf__cel_optionals[];

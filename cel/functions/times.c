@@ -2,22 +2,84 @@
 /*
  * The parts of timestamps and durations: getFullYear, getHours and so on.
  *
- * Invariant: a zone is UTC, or an offset that the expression states.
+ * Invariant: a zone is UTC, an offset that the expression states, or one that the embedder has.
  */
+#include <string.h>
+
+#include "cel/declarations.h"
 #include "cel/functions/tables.h"
 #include "cel/timestamp.h"
+
+#define OFFSET_MAX (100 * 3600)
+
+static bool is(struct hf__cel_value text, const char *name) {
+        return text.n == strlen(name) && memcmp(text.as.text, name, text.n) == 0;
+}
+
+/* A zone by its name. The local zone of a server is UTC. */
+static struct hf__cel_value named_offset(struct hf__cel_run *run, struct hf__cel_value name,
+                                         int64_t seconds, int64_t *ret_offset) {
+        const char *text = name.as.text;
+
+        *ret_offset = 0;
+        if (name.n == 0 || is(name, "UTC") || is(name, "Local"))
+                return hf__cel_null();
+        if (*text == '/' || *text == '\\' || memmem(text, name.n, "..", 2))
+                return hf__cel_error_text("time: invalid location name");
+        if (run->zones && run->zones->offset(run->zones->ctx, text, name.n, seconds, ret_offset))
+                return hf__cel_null();
+        return hf__cel_errorf(run, "unknown time zone %.*s", (int)(name.n > 100 ? 100 : name.n),
+                              text);
+}
+
+/* A whole number as Go's Atoi reads it. An error value: it is none. */
+static struct hf__cel_value take_whole(struct hf__cel_run *run, const char *text, size_t n) {
+        size_t at = n > 0 && (text[0] == '-' || text[0] == '+') ? 1 : 0;
+        int64_t number = 0;
+        bool valid = at < n && n < 10;
+
+        for (size_t i = at; valid && i < n; i++) {
+                valid = text[i] >= '0' && text[i] <= '9';
+                number = number * 10 + (text[i] - '0');
+        }
+        if (!valid)
+                return hf__cel_errorf(run, "strconv.Atoi: parsing \"%.*s\": invalid syntax",
+                                      (int)(n > 100 ? 100 : n), text);
+        return hf__cel_int(text[0] == '-' ? -number : number);
+}
+
+/* The zone "+02:30". */
+static struct hf__cel_value fixed_offset(struct hf__cel_run *run, struct hf__cel_value zone,
+                                         const char *colon, int64_t *ret_offset) {
+        size_t n = (size_t)(colon - zone.as.text);
+        struct hf__cel_value hours = take_whole(run, zone.as.text, n);
+        struct hf__cel_value minutes = take_whole(run, colon + 1, zone.n - n - 1);
+
+        if (hf__cel_is_error(hours) || hf__cel_is_error(minutes))
+                return hf__cel_is_error(hours) ? hours : minutes;
+        *ret_offset = hours.as.i * 60 + (zone.as.text[0] == '-' ? -minutes.as.i : minutes.as.i);
+        *ret_offset *= 60;
+        if (*ret_offset <= -OFFSET_MAX || *ret_offset >= OFFSET_MAX)
+                return hf__cel_errorf(run, "unknown time zone %.*s", (int)zone.n, zone.as.text);
+        return hf__cel_null();
+}
 
 /* The calendar of a timestamp in the zone of the second argument, if there is one. An error value:
  * the zone is unknown. */
 static struct hf__cel_value calendar(struct hf__cel_run *run, const struct hf__cel_value *args,
                                      unsigned n, struct hf__cel_calendar *ret_calendar) {
+        struct hf__cel_value error = hf__cel_null();
+        const char *colon = NULL;
         int64_t offset = 0;
 
-        if (n > 1 && !hf__cel_zone_parse(args[1].as.text, args[1].n, &offset))
-                return hf__cel_errorf(run, "unknown time zone %.*s",
-                                      (int)(args[1].n > 100 ? 100 : args[1].n), args[1].as.text);
+        if (n > 1)
+                colon = memchr(args[1].as.text, ':', args[1].n);
+        if (colon)
+                error = fixed_offset(run, args[1], colon, &offset);
+        else if (n > 1)
+                error = named_offset(run, args[1], args[0].as.i, &offset);
         *ret_calendar = hf__cel_calendar_of(args[0], offset);
-        return hf__cel_null();
+        return error;
 }
 
 #define ACCESSOR(name, expression)                                                                 \

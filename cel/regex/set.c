@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "cel/regex/case.h"
 
 #define LAST 0x10ffff
 
@@ -28,26 +29,40 @@ static bool push(struct hf__arena *arena, struct hf__cel_set *set, uint32_t firs
         return true;
 }
 
-/* Adds the part of a range that lies between `low` and `high`, moved to begin at `to`. */
-static bool push_moved(struct hf__arena *arena, struct hf__cel_set *set, uint32_t first,
-                       uint32_t last, uint32_t low, uint32_t high, uint32_t to) {
-        uint32_t from = first > low ? first : low;
-        uint32_t until = last < high ? last : high;
+/* Adds what differs only in case from characters of a range. */
+static bool push_folds(struct hf__arena *arena, struct hf__cel_set *set, uint32_t first,
+                       uint32_t last) {
+        uint32_t other;
 
-        return from > until || push(arena, set, from - low + to, until - low + to);
+        for (uint32_t c = first; hf__cel_next_fold(&c, last, &other); c++)
+                /* The others of a circle follow one another, until it closes. */
+                for (uint32_t next = other; next != c;) {
+                        uint32_t at = next;
+
+                        if (!push(arena, set, next, next) || !hf__cel_next_fold(&at, at, &next))
+                                return false;
+                }
+        return true;
 }
 
 bool hf__cel_set_add(struct hf__arena *arena, struct hf__cel_set *set, uint32_t first,
                      uint32_t last, bool fold) {
-        if (!push(arena, set, first, last))
-                return false;
-        return !fold || (push_moved(arena, set, first, last, 'a', 'z', 'A') &&
-                         push_moved(arena, set, first, last, 'A', 'Z', 'a'));
+        return push(arena, set, first, last) && (!fold || push_folds(arena, set, first, last));
 }
 
-static bool add_text(struct hf__arena *arena, struct hf__cel_set *set, const char *pairs) {
+bool hf__cel_set_add_set(struct hf__arena *arena, struct hf__cel_set *set,
+                         const struct hf__cel_set *other) {
+        for (size_t i = 0; i < other->n; i++)
+                if (!push(arena, set, other->ranges[i].first, other->ranges[i].last))
+                        return false;
+        return true;
+}
+
+static bool add_text(struct hf__arena *arena, struct hf__cel_set *set, const char *pairs,
+                     bool fold) {
         for (; *pairs; pairs += 2)
-                if (!push(arena, set, (unsigned char)pairs[0], (unsigned char)pairs[1]))
+                if (!hf__cel_set_add(arena, set, (unsigned char)pairs[0], (unsigned char)pairs[1],
+                                     fold))
                         return false;
         return true;
 }
@@ -67,22 +82,22 @@ static bool add_complement(struct hf__arena *arena, struct hf__cel_set *set,
 }
 
 static bool add_class(struct hf__arena *arena, struct hf__cel_set *set, const char *pairs,
-                      bool negated) {
+                      bool negated, bool fold) {
         struct hf__cel_set other = {0};
 
         if (!negated)
-                return add_text(arena, set, pairs);
-        return add_text(arena, &other, pairs) && hf__cel_set_finish(arena, &other, false) &&
+                return add_text(arena, set, pairs, fold);
+        return add_text(arena, &other, pairs, fold) && hf__cel_set_finish(arena, &other, false) &&
                add_complement(arena, set, &other);
 }
 
-bool hf__cel_set_add_perl(struct hf__arena *arena, struct hf__cel_set *set, char name) {
+bool hf__cel_set_add_perl(struct hf__arena *arena, struct hf__cel_set *set, char name, bool fold) {
         bool negated = name < 'a';
 
         switch (name | 0x20) {
-        case 'd': return add_class(arena, set, "09", negated);
-        case 's': return add_class(arena, set, "\t\n\f\r  ", negated);
-        default: return add_class(arena, set, "09AZ__az", negated);
+        case 'd': return add_class(arena, set, "09", negated, fold);
+        case 's': return add_class(arena, set, "\t\n\f\r  ", negated, fold);
+        default: return add_class(arena, set, "09AZ__az", negated, fold);
         }
 }
 
@@ -114,14 +129,12 @@ bool hf__cel_set_add_posix(struct hf__arena *arena, struct hf__cel_set *set, con
 
                 if (strlen(classes[i].name) != n || memcmp(classes[i].name, name, n) != 0)
                         continue;
-                if (fold && (strcmp(pairs, "az") == 0 || strcmp(pairs, "AZ") == 0))
-                        pairs = "AZaz";
                 /* A NUL cannot be part of the table. */
                 if (!negated && n == 5 &&
                     (memcmp(name, "ascii", 5) == 0 || memcmp(name, "cntrl", 5) == 0) &&
                     !push(arena, set, 0, 0))
                         return false;
-                return add_class(arena, set, pairs, negated);
+                return add_class(arena, set, pairs, negated, fold);
         }
         *ret_known = false;
         return false;

@@ -16,8 +16,10 @@
 
 #include "base/arena.h"
 #include "base/utf8.h"
+#include "cel/regex/unicode.h"
 
-#define DEPTH_MAX 100
+#define DEPTH_MAX  100
+#define RANGES_MAX 50000
 
 struct flags {
         bool fold;
@@ -33,6 +35,7 @@ struct parser {
         const char *end;
         struct flags flags;
         unsigned depth;
+        size_t n_ranges; /* of classes, again and again while one grows */
         int r;
         char *message;
         size_t max_message;
@@ -172,6 +175,41 @@ static bool take_escape(struct parser *p, uint32_t *ret_c) {
         return refuse(p, "invalid escape sequence", start, p->at);
 }
 
+/* Counts the ranges that a class has added, because a few bytes can name hundreds of them. false:
+ * an issue was reported. */
+static bool count_ranges(struct parser *p, const struct hf__cel_set *set) {
+        p->n_ranges += set->n;
+        return p->n_ranges <= RANGES_MAX || refuse(p, "expression too large", p->start, p->end);
+}
+
+/* A class of Unicode after its backslash: pL, P{Greek}. false: an issue was reported. */
+static bool take_unicode(struct parser *p, struct hf__cel_set *set) {
+        const char *start = p->at - 1;
+        bool negated = *p->at == 'P';
+        const char *name = ++p->at;
+        const char *name_end;
+        bool known = false;
+
+        if (p->at == p->end)
+                return refuse(p, "invalid character class range", start, p->end);
+        if (take(p, "{")) {
+                name++;
+                name_end = memchr(name, '}', (size_t)(p->end - name));
+                if (!name_end)
+                        return refuse(p, "invalid character class range", start, p->end);
+                p->at = name_end + 1;
+        } else {
+                take_character(p);
+                name_end = p->at;
+        }
+        if (hf__cel_set_add_unicode(p->arena, set, name, (size_t)(name_end - name), negated,
+                                    p->flags.fold, &known))
+                return count_ranges(p, set);
+        if (known)
+                p->r = -ENOMEM;
+        return refuse(p, "invalid character class range", start, p->at);
+}
+
 static bool is_perl(char c) { return c != 0 && strchr("dswDSW", c); }
 
 /* [:name:] within a class. false: it is none, or an issue was reported. */
@@ -216,15 +254,16 @@ static bool take_class_item(struct parser *p, struct hf__cel_set *set, const cha
 
         if (peek(p, "\\") && p->at + 1 < p->end && is_perl(p->at[1])) {
                 p->at += 2;
-                if (!hf__cel_set_add_perl(p->arena, set, p->at[-1]))
+                if (!hf__cel_set_add_perl(p->arena, set, p->at[-1], p->flags.fold))
                         p->r = -ENOMEM;
                 return p->r == 0;
         }
-        if (peek(p, "\\p") || peek(p, "\\P"))
-                return refuse(p, "invalid character class range", start,
-                              p->end - start > 3 ? start + 3 : p->end);
+        if (peek(p, "\\p") || peek(p, "\\P")) {
+                p->at++;
+                return take_unicode(p, set);
+        }
         if (take_posix(p, set) || p->r != 0)
-                return p->r == 0;
+                return p->r == 0 && count_ranges(p, set);
         if (!take_class_character(p, &first, class_start))
                 return false;
         last = first;
@@ -237,7 +276,7 @@ static bool take_class_item(struct parser *p, struct hf__cel_set *set, const cha
                 return refuse(p, "invalid character class range", start, p->at);
         if (!hf__cel_set_add(p->arena, set, first, last, p->flags.fold))
                 p->r = -ENOMEM;
-        return p->r == 0;
+        return p->r == 0 && (first == last || !p->flags.fold || count_ranges(p, set));
 }
 
 /* A class after its bracket. */
@@ -330,7 +369,6 @@ static struct hf__cel_regex_node *parse_group(struct parser *p) {
 /* What follows a backslash, outside of a class. */
 static struct hf__cel_regex_node *parse_escape(struct parser *p) {
         struct hf__cel_regex_node *node;
-        const char *start = p->at - 1;
         uint32_t c;
 
         if (take(p, "A"))
@@ -341,12 +379,13 @@ static struct hf__cel_regex_node *parse_escape(struct parser *p) {
                 return assertion(p, HF__CEL_WORD_EDGE);
         if (take(p, "B"))
                 return assertion(p, HF__CEL_NO_WORD_EDGE);
-        if (peek(p, "p") || peek(p, "P"))
-                return refuse(p, "invalid character class range", start,
-                              p->end - start > 3 ? start + 3 : p->end);
+        if (peek(p, "p") || peek(p, "P")) {
+                node = new_node(p, HF__CEL_REGEX_SET);
+                return node && take_unicode(p, &node->set) ? finish_set(p, node, false) : NULL;
+        }
         if (p->at < p->end && is_perl(*p->at)) {
                 node = new_node(p, HF__CEL_REGEX_SET);
-                if (node && !hf__cel_set_add_perl(p->arena, &node->set, *p->at++))
+                if (node && !hf__cel_set_add_perl(p->arena, &node->set, *p->at++, p->flags.fold))
                         p->r = -ENOMEM;
                 return finish_set(p, node, false);
         }

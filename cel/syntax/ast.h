@@ -47,6 +47,7 @@ enum hf__cel_fold {
         HF__CEL_FOLD_MAP_ENTRY, /* transformMapEntry: `result` is a map of new entries */
         HF__CEL_FOLD_OPT_MAP,   /* optMap: `result` of what an optional holds, as an optional */
         HF__CEL_FOLD_OPT_FLAT_MAP,
+        HF__CEL_FOLD_SORT, /* sortBy: the elements in the order of `result` */
 };
 
 enum hf__cel_scope {

@@ -23,7 +23,6 @@ static const struct macro {
         {"all", 2, 1, HF__CEL_FOLD_ALL, true, false},
         {"exists", 2, 1, HF__CEL_FOLD_EXISTS, true, false},
         {"exists_one", 2, 1, HF__CEL_FOLD_EXISTS_ONE, true, false},
-        {"existsOne", 2, 1, HF__CEL_FOLD_EXISTS_ONE, true, false},
         {"map", 2, 1, HF__CEL_FOLD_LIST, false, true},
         {"map", 3, 1, HF__CEL_FOLD_LIST, true, true},
         {"filter", 2, 1, HF__CEL_FOLD_FILTER, true, false},
@@ -39,6 +38,7 @@ static const struct macro {
         {"transformMapEntry", 4, 2, HF__CEL_FOLD_MAP_ENTRY, true, true},
         {"optMap", 2, 1, HF__CEL_FOLD_OPT_MAP, false, true},
         {"optFlatMap", 2, 1, HF__CEL_FOLD_OPT_FLAT_MAP, false, true},
+        {"sortBy", 2, 1, HF__CEL_FOLD_SORT, false, true},
 };
 
 static void expand_has(struct hf__cel_node *call, struct hf__cel_issues *issues) {
@@ -57,7 +57,9 @@ static void expand_has(struct hf__cel_node *call, struct hf__cel_issues *issues)
 static bool check_variable(const struct macro *macro, const struct hf__cel_node *arg,
                            struct hf__cel_issues *issues) {
         if (arg->kind != HF__CEL_NODE_NAME || arg->as.name.name.text[0] == '.') {
-                if (strncmp(macro->name, "opt", 3) == 0)
+                if (macro->fold == HF__CEL_FOLD_SORT)
+                        hf__cel_issues_add(issues, arg->at, "argument is not an identifier");
+                else if (strncmp(macro->name, "opt", 3) == 0)
                         hf__cel_issues_add(issues, arg->at,
                                            "%s() variable name must be a simple identifier",
                                            macro->name);
@@ -73,6 +75,12 @@ static bool check_variable(const struct macro *macro, const struct hf__cel_node 
         return true;
 }
 
+/* Whether sortBy takes this kind of target. */
+static bool can_sort(const struct hf__cel_node *target) {
+        return target->kind != HF__CEL_NODE_CONST && target->kind != HF__CEL_NODE_MAP &&
+               target->kind != HF__CEL_NODE_OBJECT;
+}
+
 static void expand_fold(const struct macro *macro, struct hf__cel_node *call,
                         struct hf__cel_issues *issues) {
         struct hf__cel_node **args = call->as.call.args;
@@ -81,6 +89,12 @@ static void expand_fold(const struct macro *macro, struct hf__cel_node *call,
         struct hf__cel_node *result;
         unsigned i;
 
+        if (macro->fold == HF__CEL_FOLD_SORT && !can_sort(args[0])) {
+                hf__cel_issues_add(issues, args[0]->at,
+                                   "sortBy can only be applied to a list, identifier, "
+                                   "comprehension, call or select expression");
+                return;
+        }
         for (i = 0; i < macro->n_variables; i++) {
                 if (!check_variable(macro, args[1 + i], issues))
                         return;

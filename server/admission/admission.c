@@ -13,6 +13,10 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "server/cacher/cacher.h"
+#include "server/cacher/sync/store_request.h"
+#include "server/resources/object_key.h"
+#include "server/resources/stored_object.h"
 
 void hfd_admission_chain_add(struct hfd_admission_chain *chain,
                              const struct hfd_admission_plugin *plugin) {
@@ -52,13 +56,82 @@ static void walk(struct hfd_admission *a) {
         a->done(a, NULL);
 }
 
+/*
+ * ---- the namespace ----
+ *
+ * Another instance may just have created the namespace of a request, so that the cacher does not
+ * have it yet. Then the store is asked, as by kube-apiserver: selectors must not say that it does
+ * not exist.
+ */
+
+static void refuse_unknown(struct hfd_admission *a, int error, const struct hf_status *status) {
+        struct hfd_response response = {0};
+
+        /* Nothing was written yet, so the client may repeat the request. */
+        if (error == HF_E_TIMEOUT)
+                error = HF_E_UNAVAILABLE;
+        hfd_response_store_error(&response, error, status);
+        hfd_admission_refuse(a, &response);
+}
+
+static void on_namespace(void *ctx, const struct hfd_store_reply *reply) {
+        struct hfd_admission *a = ctx;
+
+        if (reply->error) {
+                refuse_unknown(a, reply->error, &reply->status);
+                return;
+        }
+        /* A value that cannot be read counts as absent, as in the cacher. */
+        if (reply->n_kvs > 0)
+                a->new_namespace =
+                        hfd_stored_object_new(hfd_resource_namespaces(), a->of.ns, &reply->kvs[0]);
+        a->of.new_namespace = a->new_namespace;
+        walk(a);
+}
+
+/* Whether the namespace is another object than that of the request, and the cacher lacks it. */
+static bool is_missing(const struct hfd_admission *a, struct hfd_cacher *cacher) {
+        struct hfd_object *ns;
+        bool synced, missing;
+
+        if (!*a->of.ns || hfd_resource_same(a->of.resource, hfd_resource_namespaces()))
+                return false;
+        ns = hfd_cacher_newest(cacher, hfd_resource_namespaces(), a->of.ns, &synced);
+        missing = !ns || !ns->bytes;
+        hfd_object_unref(ns);
+        return missing;
+}
+
+/*
+ * True: the caller goes on. False: the walk begins later, on a thread of the store, or the
+ * admission has been refused; the caller must not touch it. The store is asked once for each
+ * admission.
+ */
+static bool knows_namespace(struct hfd_admission *a) {
+        struct hfd_cacher *cacher = a->chain->cacher;
+        char key[HFD_KEY_MAX];
+
+        if (!cacher || a->asked_for_namespace || !is_missing(a, cacher)) {
+                a->of.new_namespace = a->new_namespace;
+                return true;
+        }
+        a->asked_for_namespace = true;
+        int r = hfd_object_key(hfd_cacher_prefix(cacher), hfd_resource_namespaces(), a->of.ns, key);
+        if (r == 0)
+                r = hfd_store_request_get(cacher, key, false, a->of.deadline, on_namespace, a);
+        if (r != 0) /* on_namespace is not called */
+                refuse_unknown(a, r, NULL);
+        return false;
+}
+
 static void begin(const struct hfd_admission_chain *chain, struct hfd_admission *a,
                   bool validating) {
         assert(chain && a->done && a->settle && a->of.resource && a->of.kind);
         a->chain = chain;
         a->validating = validating;
         a->at = 0;
-        walk(a);
+        if (knows_namespace(a))
+                walk(a);
 }
 
 void hfd_admission_mutate(const struct hfd_admission_chain *chain, struct hfd_admission *a) {
@@ -89,6 +162,8 @@ void hfd_admission_done(struct hfd_admission *a) {
         memset(a->states, 0, sizeof a->states);
         a->options = hf__json_free(a->options);
         a->of.options = NULL;
+        a->new_namespace = hfd_object_unref(a->new_namespace);
+        a->of.new_namespace = NULL;
 }
 
 /* ---- for plug-ins ---- */

@@ -35,10 +35,12 @@
 #include "server/resources/resource.h"
 #include "server/resources/response.h"
 
+struct hf__departure;
 struct hf__json;
 struct hfd_admission;
 struct hfd_authorizer;
 struct hfd_cacher;
+struct hfd_object;
 struct hfd_requester;
 
 enum hfd_admission_operation {
@@ -69,6 +71,9 @@ struct hfd_admission_attributes {
         const struct hfd_requester *user;  /* NULL = the server itself (loopback) */
         struct hfd_authorizer *authorizer; /* NULL = only the fixed rules apply */
         hf_nsec deadline;                  /* boot time; no plug-in may wait longer */
+        struct hf__departure *departure;   /* of the client; NULL = it never leaves */
+        /* The Namespace, if the cacher did not have it when it was looked up, and the store did. */
+        const struct hfd_object *new_namespace;
 };
 
 /* The group of the configuration of webhooks and policies. */
@@ -97,6 +102,7 @@ struct hfd_admission_plugin {
 };
 
 struct hfd_admission_chain {
+        struct hfd_cacher *cacher; /* borrowed; NULL = namespaces are not looked up */
         struct hfd_admission_plugin plugins[HFD_ADMISSION_PLUGINS_MAX]; /* in the order of calls */
         size_t n_plugins;
         /* True once every plug-in has been refreshed after the cacher was filled. Before that,
@@ -137,6 +143,8 @@ struct hfd_admission {
         size_t at;          /* the current plug-in */
         const struct hfd_admission_chain *chain;
         struct hf__json *options; /* owned; of.options, if they were made here */
+        bool asked_for_namespace;
+        struct hfd_object *new_namespace; /* owned reference; as in `of` */
         struct hfd_admission_state states[HFD_ADMISSION_PLUGINS_MAX];
 };
 

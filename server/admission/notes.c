@@ -1,84 +1,142 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Warnings and annotations. Invariant: a warning or an annotation that does not fit is dropped as a
- * whole, never cut. */
+/*
+ * Warnings and annotations. A webhook may send a million of them in one answer, so each is looked
+ * up by its hash and not compared with all others.
+ *
+ * Invariants: a warning or an annotation that does not fit is dropped as a whole, never cut. An
+ * index names each warning, or each key, once. Some of its places are free, so a search ends.
+ */
 #include "server/admission/notes.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+
+#define SPACE_MIN 16
 
 void hfd_admission_notes_done(struct hfd_admission_notes *notes) {
         hf__strbuf_done(&notes->warnings);
         hf__strbuf_done(&notes->annotations);
+        free(notes->lines.places);
+        free(notes->keys.places);
+        notes->lines = (struct hfd_note_index){0};
+        notes->keys = (struct hfd_note_index){0};
 }
 
-/* Whether lines contains the line of n bytes, after its control characters have become spaces. */
-static bool has_line(const struct hf__strbuf *lines, const char *text, size_t n) {
-        const char *at = lines->n ? lines->data : "";
+/* ---- the index ---- */
 
-        while (*at) {
-                size_t n_line = strcspn(at, "\n"), i = 0;
-                while (n_line == n && i < n &&
-                       at[i] == ((unsigned char)text[i] < ' ' ? ' ' : text[i]))
-                        i++;
-                if (n_line == n && i == n)
-                        return true;
-                at += n_line + (at[n_line] == '\n');
+static size_t hash(const struct hfd_note_index *index, const char *text, size_t n) {
+        uint64_t h = index->seed;
+
+        for (size_t i = 0; i < n; i++)
+                h = (h ^ (unsigned char)text[i]) * 0x100000001b3U;
+        return (size_t)(h ^ (h >> 32));
+}
+
+/* The place for the text of n bytes that `end` ends: one that names an equal text, or a free one.
+ */
+static uint32_t *find(const struct hfd_note_index *index, const char *base, const char *text,
+                      size_t n, char end) {
+        size_t at = hash(index, text, n);
+
+        for (;; at++) {
+                uint32_t *place = &index->places[at & (index->space - 1)];
+                const char *found = base + *place - 1;
+                if (*place == 0 || (strncmp(found, text, n) == 0 && found[n] == end))
+                        return place;
         }
-        return false;
+}
+
+/* Makes the index twice as large. 0 or -ENOMEM. */
+static int grow(struct hfd_note_index *index, const char *base, char end) {
+        struct hfd_note_index larger = {.seed = index->seed, .n = index->n};
+
+        larger.space = index->space > 0 ? 2 * index->space : SPACE_MIN;
+        larger.places = calloc(larger.space, sizeof *larger.places);
+        if (!larger.places)
+                return -ENOMEM;
+        if (larger.seed == 0 && getrandom(&larger.seed, sizeof larger.seed, GRND_NONBLOCK) < 0)
+                larger.seed = (uintptr_t)larger.places;
+        for (size_t i = 0; i < index->space; i++) {
+                if (index->places[i] == 0)
+                        continue;
+                const char *text = base + index->places[i] - 1, *stop = strchr(text, end);
+                *find(&larger, base, text, (size_t)(stop - text), end) = index->places[i];
+        }
+        free(index->places);
+        *index = larger;
+        return 0;
+}
+
+/*
+ * The text of n bytes has just been appended at `begin`. True: it is new, and the index names it
+ * now. False: an equal one is there already, or memory ran out; the caller removes it.
+ */
+static bool take(struct hfd_note_index *index, const struct hf__strbuf *texts, size_t begin,
+                 size_t n, char end) {
+        if (texts->error != 0 ||
+            (4 * (index->n + 1) > 3 * index->space && grow(index, texts->data, end) != 0))
+                return false;
+        uint32_t *place = find(index, texts->data, texts->data + begin, n, end);
+        if (*place != 0)
+                return false;
+        *place = (uint32_t)begin + 1;
+        index->n++;
+        return true;
+}
+
+/* Removes what was appended after `begin`. */
+static void cut(struct hf__strbuf *texts, size_t begin) {
+        texts->error = 0;
+        texts->n = begin;
+        if (texts->data)
+                texts->data[begin] = '\0';
+}
+
+/* ---- warnings ---- */
+
+static void add_warning(struct hfd_admission_notes *notes, const char *text, size_t n) {
+        struct hf__strbuf *warnings = &notes->warnings;
+        size_t begin = warnings->n;
+
+        if (n == 0 || begin + n + 1 > HFD_ADMISSION_WARNINGS_MAX)
+                return;
+        hf__strbuf_add(warnings, text, n);
+        hf__strbuf_putc(warnings, '\n');
+        for (size_t i = begin; warnings->error == 0 && i < begin + n; i++)
+                if ((unsigned char)warnings->data[i] < ' ')
+                        warnings->data[i] = ' ';
+        if (!take(&notes->lines, warnings, begin, n, '\n'))
+                cut(warnings, begin);
 }
 
 void hfd_admission_warn(struct hfd_admission_notes *notes, const char *text) {
-        size_t n = strlen(text);
-
-        if (!notes || n == 0 || notes->warnings.n + n + 1 > HFD_ADMISSION_WARNINGS_MAX ||
-            has_line(&notes->warnings, text, n))
-                return;
-        size_t begin = notes->warnings.n;
-        hf__strbuf_add(&notes->warnings, text, n);
-        hf__strbuf_putc(&notes->warnings, '\n');
-        if (notes->warnings.error != 0) {
-                hf__strbuf_reset(&notes->warnings);
-                return;
-        }
-        for (size_t i = begin; i < begin + n; i++)
-                if ((unsigned char)notes->warnings.data[i] < ' ')
-                        notes->warnings.data[i] = ' ';
+        if (notes)
+                add_warning(notes, text, strlen(text));
 }
 
-static bool has_key(const struct hf__strbuf *annotations, const char *key) {
-        size_t at = 0;
-
-        while (at < annotations->n) {
-                const char *found = annotations->data + at;
-                if (strcmp(found, key) == 0)
-                        return true;
-                at += strlen(found) + 1;
-                at += strlen(annotations->data + at) + 1;
-        }
-        return false;
-}
+/* ---- annotations ---- */
 
 void hfd_admission_annotate(struct hfd_admission_notes *notes, const char *key, const char *value) {
-        size_t n = strlen(key) + strlen(value) + 2;
+        size_t n_key = strlen(key), n = n_key + strlen(value) + 2;
 
-        if (!notes || notes->annotations.n + n > HFD_ADMISSION_ANNOTATIONS_MAX ||
-            has_key(&notes->annotations, key))
+        if (!notes || notes->annotations.n + n > HFD_ADMISSION_ANNOTATIONS_MAX)
                 return;
-        hf__strbuf_add(&notes->annotations, key, strlen(key) + 1);
-        hf__strbuf_add(&notes->annotations, value, strlen(value) + 1);
-        if (notes->annotations.error != 0)
-                hf__strbuf_reset(&notes->annotations);
+        size_t begin = notes->annotations.n;
+        hf__strbuf_add(&notes->annotations, key, n_key + 1);
+        hf__strbuf_add(&notes->annotations, value, n - n_key - 1);
+        if (!take(&notes->keys, &notes->annotations, begin, n_key, '\0'))
+                cut(&notes->annotations, begin);
 }
 
 void hfd_admission_notes_merge(struct hfd_admission_notes *notes,
                                const struct hfd_admission_notes *from) {
-        char line[HFD_ADMISSION_WARNINGS_MAX];
         const char *at = from->warnings.n ? from->warnings.data : "";
 
         while (*at) {
                 size_t n = strcspn(at, "\n");
-                memcpy(line, at, n);
-                line[n] = '\0';
-                hfd_admission_warn(notes, line);
+                add_warning(notes, at, n);
                 at += n + (at[n] == '\n');
         }
         for (size_t i = 0; i < from->annotations.n;) {

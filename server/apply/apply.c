@@ -28,6 +28,7 @@
 #include "server/apply/owned.h"
 #include "server/apply/prune.h"
 #include "server/apply/reconcile.h"
+#include "server/apply/unowned.h"
 
 struct apply {
         struct hf__arena scratch;
@@ -71,7 +72,7 @@ static int load_managers(struct apply *a) {
                                          .applies = true};
         int r;
 
-        a->unowned = hfd_ownership_unowned(&a->scratch);
+        a->unowned = hfd_unowned_fields(&a->scratch);
         a->list = hf__json_dup(list);
         if (list && !a->list)
                 return -ENOMEM;

@@ -91,16 +91,13 @@ static const char *text_of(const struct hf__json *entry, const char *key) {
         return !value || hf__json_is_null(value) ? "" : hf__json_text(value);
 }
 
-static int decode_entry(struct hf__arena *scratch, struct hf__json *entry,
-                        struct hfd_manager *ret_manager) {
+int hfd_manager_decode(struct hf__json *entry, struct hfd_manager *ret_manager) {
         const char *operation = text_of(entry, "operation");
-        const struct hf__json *fields = hf__json_get(entry, "fieldsV1");
         struct hfd_manager m = {.name = text_of(entry, "manager"),
                                 .subresource = text_of(entry, "subresource"),
                                 .api_version = text_of(entry, "apiVersion"),
                                 .time = text_of(entry, "time"),
                                 .entry = entry};
-        int r = 0;
 
         if (!hf__json_is_object(entry) || !hf__json_has_text(entry, "fieldsType", "FieldsV1") ||
             !operation || !m.name || !m.subresource || !m.api_version || !*m.api_version || !m.time)
@@ -109,9 +106,18 @@ static int decode_entry(struct hf__arena *scratch, struct hf__json *entry,
         if (!m.applies && strcmp(operation, "Update") != 0)
                 return HF_E_INVALID;
         m.time = *m.time ? m.time : NULL;
-        if (fields && !hf__json_is_null(fields))
-                r = hfd_fields_parse(scratch, fields, &m.fields);
         *ret_manager = m;
+        return 0;
+}
+
+/* The same with the fields. */
+static int decode_entry(struct hf__arena *scratch, struct hf__json *entry,
+                        struct hfd_manager *ret_manager) {
+        const struct hf__json *fields = hf__json_get(entry, "fieldsV1");
+        int r = hfd_manager_decode(entry, ret_manager);
+
+        if (r == 0 && fields && !hf__json_is_null(fields))
+                r = hfd_fields_parse(scratch, fields, &ret_manager->fields);
         return r;
 }
 
@@ -173,8 +179,7 @@ int hfd_managers_order_of_times(const struct hfd_manager *a, const struct hfd_ma
         return strcmp(a->time ? a->time : "", b->time ? b->time : "");
 }
 
-static int order_in_list(const void *a, const void *b) {
-        const struct hfd_manager *x = a, *y = b;
+int hfd_managers_order_in_list(const struct hfd_manager *x, const struct hfd_manager *y) {
         int order = y->applies - x->applies;
 
         if (order == 0)
@@ -185,6 +190,8 @@ static int order_in_list(const void *a, const void *b) {
                 order = strcmp(x->api_version, y->api_version);
         return order == 0 ? strcmp(x->subresource, y->subresource) : order;
 }
+
+static int order_in_list(const void *a, const void *b) { return hfd_managers_order_in_list(a, b); }
 
 /* A new entry. NULL: out of memory. */
 static struct hf__json *encode_entry(const struct hfd_manager *m) {

@@ -40,6 +40,9 @@ struct hfd_manager *hfd_managers_add(struct hf__arena *scratch, struct hfd_manag
  */
 int hfd_managers_decode(struct hf__arena *scratch, struct hf__json *list,
                         struct hfd_managers *ret_managers);
+/* Decodes one entry, apart from its fields, which become NULL. 0, or HF_E_INVALID: it is malformed.
+ */
+int hfd_manager_decode(struct hf__json *entry, struct hfd_manager *ret_manager);
 /* The union of the sets of n managers. */
 const struct hfd_fields *hfd_managers_union(struct hf__arena *scratch,
                                             const struct hfd_manager *managers, size_t n);
@@ -47,6 +50,8 @@ const struct hfd_fields *hfd_managers_union(struct hf__arena *scratch,
 void hfd_managers_drop_empty(struct hfd_managers *managers);
 /* < 0, 0 or > 0: the order of the times of their last changes. */
 int hfd_managers_order_of_times(const struct hfd_manager *a, const struct hfd_manager *b);
+/* < 0, 0 or > 0: the order of their entries in metadata.managedFields. */
+int hfd_managers_order_in_list(const struct hfd_manager *a, const struct hfd_manager *b);
 /*
  * Makes the list for metadata.managedFields, in Kubernetes' order; sorts managers. list: the list
  * from which managers was decoded; NULL = there is none. Entries that are not outdated are moved

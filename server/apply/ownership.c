@@ -22,40 +22,15 @@
 #include "server/apply/compare.h"
 #include "server/apply/managers.h"
 #include "server/apply/reconcile.h"
+#include "server/apply/renewal.h"
+#include "server/apply/unowned.h"
 
-static const char *const unowned_at_top[] = {"apiVersion", "kind", "metadata"};
-
-#define N_UNOWNED_AT_TOP (sizeof unowned_at_top / sizeof unowned_at_top[0])
-
-const struct hfd_fields *hfd_ownership_unowned(struct hf__arena *scratch) {
-        static const char *const in_metadata[] =
-                {"clusterName", "creationTimestamp", "generation",      "managedFields",
-                 "name",        "namespace",         "resourceVersion", "selfLink",
-                 "uid"};
-        struct hfd_fields_builder builder = {.scratch = scratch};
-        const struct hfd_fields *metadata;
-
-        for (size_t i = 0; i < sizeof in_metadata / sizeof in_metadata[0]; i++)
-                hfd_fields_add(&builder,
-                               &(struct hfd_step){.kind = HFD_STEP_FIELD, .name = in_metadata[i]},
-                               true, NULL);
-        metadata = hfd_fields_close(&builder, 0);
-        for (size_t i = 0; i < N_UNOWNED_AT_TOP; i++)
-                hfd_fields_add(&builder,
-                               &(struct hfd_step){.kind = HFD_STEP_FIELD,
-                                                  .name = unowned_at_top[i]},
-                               true, unowned_at_top[i][0] == 'm' ? metadata : NULL);
-        return hfd_fields_close(&builder, 0);
-}
-
-/* Whether some of the fields may be among those that no manager owns. Most updates write only the
- * spec or the status, and then the answer is no. */
-static bool has_unowned(const struct hfd_fields *fields) {
-        for (size_t i = 0; fields && i < N_UNOWNED_AT_TOP; i++)
-                if (hfd_fields_find(fields, &(struct hfd_step){.kind = HFD_STEP_FIELD,
-                                                               .name = unowned_at_top[i]}))
-                        return true;
-        return false;
+/* The writer as a manager that owns nothing yet. */
+static struct hfd_manager manager_of(const struct hfd_writer *writer) {
+        return (struct hfd_manager){.name = *writer->manager ? writer->manager : "unknown",
+                                    .subresource = writer->subresource,
+                                    .api_version = writer->api_version,
+                                    .time = writer->now};
 }
 
 /* ---- the managers before the write ---- */
@@ -102,17 +77,14 @@ static int find_managers(struct hf__arena *scratch, const struct hf__json *live,
 static int transfer(struct hf__arena *scratch, const struct hfd_schema *schema,
                     const struct hfd_changes *changes, const struct hfd_writer *writer,
                     struct hfd_managers *managers) {
-        const struct hfd_manager self = {.name = *writer->manager ? writer->manager : "unknown",
-                                         .subresource = writer->subresource,
-                                         .api_version = writer->api_version,
-                                         .time = writer->now};
+        const struct hfd_manager self = manager_of(writer);
         const struct hfd_fields *written =
                 hfd_fields_union(scratch, changes->added, changes->modified);
         const struct hfd_fields *gained = written;
         struct hfd_manager *found;
 
-        if (has_unowned(written))
-                gained = hfd_fields_subtract(scratch, written, hfd_ownership_unowned(scratch));
+        if (hfd_unowned_may_have(written))
+                gained = hfd_fields_subtract(scratch, written, hfd_unowned_fields(scratch));
 
         if (gained && !hfd_managers_find(managers, &self) &&
             !hfd_managers_add(scratch, managers, &self))
@@ -167,14 +139,55 @@ static int update(struct hf__arena *scratch, const struct hfd_schema *schema,
         return r;
 }
 
-int hfd_ownership_update(const struct hfd_schema *schema, const struct hf__json *live,
-                         struct hf__json *object, const struct hfd_writer *writer,
+/* ---- an update that leaves the fields of all managers as they are ---- */
+
+/*
+ * If the write is such an update, sets the managers of object. *list as for find_managers; it is
+ * NULL after object has got it. 0; -ENOMEM; HF_E_NOT_FOUND: it is none, or that is not certain.
+ */
+static int renew(const struct hfd_schema *schema, struct hf__json *live, struct hf__json *object,
+                 const struct hfd_writer *writer, bool takes_list, struct hf__json **list,
+                 bool *ret_changed) {
+        const struct hf__json *of_live = hf__json_path(live, "metadata.managedFields");
+        bool is_sent = *list && !*writer->subresource;
+        const struct hfd_manager self = manager_of(writer);
+        struct hfd_renewal renewal;
+        int r;
+
+        if (!of_live || (is_sent && !hf__json_equal(*list, of_live)) ||
+            !hfd_renewal_find(schema, live, object, of_live, &self, &renewal))
+                return HF_E_NOT_FOUND;
+        if (!is_sent) {
+                hf__json_free(*list);
+                *list = takes_list ? detach_list(live) : hf__json_dup(of_live);
+        }
+        if (!*list)
+                return -ENOMEM;
+        struct hf__json *entry = hf__json_first(*list);
+        for (size_t i = 0; renewal.is_renewed && i < renewal.self; i++)
+                entry = hf__json_next(entry);
+        r = renewal.is_renewed ? hf__json_put_string(entry, "time", writer->now) : 0;
+        if (r != 0)
+                return r;
+        *ret_changed = renewal.changed;
+        r = hf__json_put(hf__json_get(object, "metadata"), "managedFields", *list);
+        *list = NULL;
+        return r;
+}
+
+int hfd_ownership_update(const struct hfd_schema *schema, struct hf__json *live,
+                         struct hf__json *object, const struct hfd_writer *writer, bool takes_list,
                          bool *ret_changed) {
         struct hf__json *list = detach_list(object);
         struct hf__arena scratch;
         int r;
 
         *ret_changed = false;
+        r = renew(schema, live, object, writer, takes_list, &list, ret_changed);
+        if (r != HF_E_NOT_FOUND) {
+                hf__json_free(list);
+                return r;
+        }
         hf__arena_init(&scratch);
         r = update(&scratch, schema, live, object, writer, &list, ret_changed);
         hf__arena_deinit(&scratch);

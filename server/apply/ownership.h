@@ -24,13 +24,11 @@ struct hfd_writer {
  * subresource is ignored. If an object existed before and has no managers now, it gets none: only
  * an apply adds the first managers of an existing object.
  *
+ * takes_list: object may get the list of live, which then has none, in place of a copy.
+ *
  * 0 or -ENOMEM; after a failure object is valid, but may have lost its managers. *ret_changed:
  * object is known to differ from live by more than its managers and the order of members.
  */
-int hfd_ownership_update(const struct hfd_schema *schema, const struct hf__json *live,
-                         struct hf__json *object, const struct hfd_writer *writer,
+int hfd_ownership_update(const struct hfd_schema *schema, struct hf__json *live,
+                         struct hf__json *object, const struct hfd_writer *writer, bool takes_list,
                          bool *ret_changed);
-
-/* The fields that no manager owns, because the server alone decides on them: a set in memory of
- * scratch. When memory is exhausted, scratch->failed is set. */
-const struct hfd_fields *hfd_ownership_unowned(struct hf__arena *scratch);

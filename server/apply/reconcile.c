@@ -8,8 +8,7 @@
 
 #include "server/schema/schema.h"
 
-/* Whether the schema says that the value is never divided. */
-static bool is_whole(const struct hfd_schema *schema) {
+bool hfd_reconcile_is_whole(const struct hfd_schema *schema) {
         if (!schema)
                 return false;
         if (schema->type == HFD_SCHEMA_STRUCT || schema->type == HFD_SCHEMA_MAP)
@@ -32,7 +31,7 @@ const struct hfd_fields *hfd_reconcile(struct hf__arena *scratch, const struct h
         for (size_t i = 0; schema && fields && i < fields->n; i++) {
                 const struct hfd_field *field = &fields->at[i];
                 const struct hfd_schema *of_field = schema_below(schema, &field->step);
-                bool whole = is_whole(of_field) && field->below;
+                bool whole = hfd_reconcile_is_whole(of_field) && field->below;
                 const struct hfd_fields *below =
                         whole ? NULL : hfd_reconcile(scratch, of_field, field->below);
                 changed = changed || below != field->below;

@@ -13,3 +13,5 @@ struct hfd_schema;
  */
 const struct hfd_fields *hfd_reconcile(struct hf__arena *scratch, const struct hfd_schema *schema,
                                        const struct hfd_fields *fields);
+/* Whether the schema says that the value is never divided. */
+bool hfd_reconcile_is_whole(const struct hfd_schema *schema);

@@ -32,6 +32,7 @@ static int make_policies(struct hfd_server *server) {
 static int make_webhooks(struct hfd_server *server) {
         const struct hfd_webhooks_config config = {.cacher = server->cacher,
                                                    .outbound = server->outbound,
+                                                   .pool = server->registry->work,
                                                    .services = server->services,
                                                    .max_calls = max_webhook_calls(server->config)};
         int r = hfd_webhooks_new(&server->host, &config, true, &server->mutating_webhooks);
@@ -83,6 +84,7 @@ int hfd_configured_admission_make(struct hfd_server *server) {
                  hfd_webhooks_plugin(server->validating_webhooks)};
         for (size_t i = 0; i < sizeof plugins / sizeof plugins[0]; i++)
                 hfd_admission_chain_add(&server->admission, &plugins[i]);
+        server->admission.cacher = server->cacher;
         server->registry->admission = &server->admission;
         return hfd_admission_feed_new(&server->host, &server->admission, &server->admission_feed);
 }

@@ -120,7 +120,7 @@ static void on_finished(void *ctx, int code, size_t n_bytes) {
         struct hfd_filters *filters = context->filters;
         struct hfd_http_request *request = context->request;
 
-        atomic_store_explicit(&context->finished, true, memory_order_relaxed);
+        hf__departure_leave(&context->departure);
         hfd_audit_filter_end(context, code);
         hf_nsec now = now_of(filters);
         leave_level(context, now);
@@ -146,6 +146,8 @@ static void on_finished(void *ctx, int code, size_t n_bytes) {
 static bool is_exempt(const char *path) {
         static const char *const prefixes[] = {"/healthz", "/livez", "/readyz", "/metrics"};
 
+        if (strncmp(path, "/api", 4) == 0) /* most requests */
+                return false;
         for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
                 size_t n = strlen(prefixes[i]);
                 if (strncmp(path, prefixes[i], n) == 0 && (path[n] == '\0' || path[n] == '/'))
@@ -317,7 +319,7 @@ static void on_decided(struct hfd_flow_place *place, bool granted) {
         struct hfd_request_context *context = hfd_priority_context(place);
         struct hfd_http_request *request = context->request;
 
-        hfd_http_request_call(request, granted ? on_granted : on_expired, context);
+        hfd_http_request_continue(request, granted ? on_granted : on_expired, context);
         hfd_http_request_unref(request); /* the wait's */
 }
 

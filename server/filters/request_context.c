@@ -13,11 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/blocks.h"
+#include "server/filters/memo/request_memo.h"
+
 static void context_free(void *ctx) {
         struct hfd_request_context *context = ctx;
 
         assert(!context->place.counted && !context->runs);
         assert(context->seats.seats.state == HFD_SEATS_OUTSIDE);
+        hf__departure_done(&context->departure);
         free(context->flow_user);
         free(context->requester);
         free(context->credential);
@@ -25,24 +29,34 @@ static void context_free(void *ctx) {
         hfd_flow_index_unref(context->flow_index);
         hfd_audit_record_unref(context->audited);
         free(context->audit_id);
-        free(context);
+        hf__blocks_put(context);
 }
 
 int hfd_request_context_new(struct hfd_filters *filters, struct hfd_http_request *request,
                             const char *user, struct hfd_request_context **ret_context) {
         struct hfd_request_path path;
-        bool valid = hfd_request_path_parse(hfd_http_request_path(request), &path) == 0;
-        size_t n_text = hfd_request_info_text_size(&path);
-        size_t n_user = strlen(user) + 1;
-        struct hfd_request_context *context = malloc(sizeof *context + n_text + n_user);
+        const char *name = NULL;
+        size_t n_text = hfd_request_memo_find(request, &name), n_user = strlen(user) + 1;
+        bool valid = false;
 
+        if (!name) {
+                valid = hfd_request_path_parse(hfd_http_request_path(request), &path) == 0;
+                n_text = hfd_request_info_text_size(&path);
+        }
+        struct hfd_request_context *context = hf__blocks_get(sizeof *context + n_text + n_user);
         if (!context)
                 return -ENOMEM;
         *context = (struct hfd_request_context){.filters = filters, .request = request};
-        hfd_request_info_init(&context->info, hfd_http_request_method(request), &path, valid,
-                              hfd_http_request_query(request), context->text);
+        if (name) {
+                hfd_request_memo_recall(request, name, &context->info, &context->labels,
+                                        context->text);
+        } else {
+                hfd_request_info_init(&context->info, hfd_http_request_method(request), &path,
+                                      valid, hfd_http_request_query(request), context->text);
+                context->labels = hfd_request_labels(context->info.verb, context->info.resource);
+                hfd_request_memo_keep(request, &context->info, context->labels, context->text);
+        }
         context->user = memcpy(context->text + n_text, user, n_user);
-        context->labels = hfd_request_labels(context->info.verb, context->info.resource);
         hfd_http_request_set_context(request, context, context_free);
         *ret_context = context;
         return 0;

@@ -5,13 +5,12 @@
  * attached to the HTTP request as its context, and freed with the request's last reference.
  *
  * Thread: the connection's worker creates it and runs the filters. Afterwards only `place`,
- * `unsent`, `runs` and `finished` change, on the same worker: when the request gets its seats, when
- * its response is not read at once, and when it is finished. The links in `unsent`, and `seats`,
- * may also change on other threads, under the locks of unsent.h and flow_level.h. Other threads
- * that hold a reference to the request may read the other members, and `finished`.
+ * `unsent`, `runs` and `departure` change, on the same worker: when the request gets its seats,
+ * when its response is not read at once, and when it is finished. The links in `unsent`, and
+ * `seats`, may also change on other threads, under the locks of unsent.h and flow_level.h. Other
+ * threads that hold a reference to the request may read the other members, and use `departure`.
  */
-#include <stdatomic.h>
-
+#include "base/departure.h"
 #include "server/audit/audit.h"
 #include "server/auth/auth.h"
 #include "server/authorization/authorizer.h"
@@ -46,11 +45,12 @@ struct hfd_request_context {
         const struct hfd_flow_match *flow;     /* borrowed from the index */
         struct hfd_flow_control *flow_control; /* borrowed */
         struct hfd_flow_place seats;           /* in the level */
-        char *flow_user;      /* owned; the user after impersonation; NULL = `user` */
-        char *selected_name;  /* owned; what a list or watch selects by name; NULL = nothing */
-        bool is_admin;        /* the user, after impersonation, may do everything */
-        bool runs;            /* it is counted as running (request_metrics.h) */
-        atomic_bool finished; /* the response was sent, or the client has left */
+        char *flow_user;     /* owned; the user after impersonation; NULL = `user` */
+        char *selected_name; /* owned; what a list or watch selects by name; NULL = nothing */
+        bool is_admin;       /* the user, after impersonation, may do everything */
+        bool runs;           /* it is counted as running (request_metrics.h) */
+        /* The response was sent, or the client has left. */
+        struct hf__departure departure;
         struct hfd_unsent *accounts;    /* borrowed; the watches of the request charge it */
         struct hfd_unsent_entry unsent; /* charged if the client reads slowly */
         /* For the audit log; all NULL without a policy. */

@@ -24,7 +24,8 @@ struct hfd_flow_control {
         _Atomic(struct hfd_cacher *) cacher;
         /* Guarded by mu. */
         pthread_mutex_t mu;
-        struct hfd_flow_index *index; /* owned reference */
+        /* An owned reference; NULL = there is none yet. Without mu its address may be compared. */
+        _Atomic(struct hfd_flow_index *) index;
 };
 
 static const struct hfd_resource *find_resource(const char *plural) {
@@ -101,8 +102,8 @@ int hfd_flow_control_use(struct hfd_flow_control *flow, struct hfd_flow_builder 
         if (!index)
                 return -ENOMEM;
         pthread_mutex_lock(&flow->mu);
-        struct hfd_flow_index *old = flow->index;
-        flow->index = index;
+        struct hfd_flow_index *old = atomic_load_explicit(&flow->index, memory_order_relaxed);
+        atomic_store_explicit(&flow->index, index, memory_order_relaxed);
         pthread_mutex_unlock(&flow->mu);
         hfd_flow_index_unref(old);
         return 0;
@@ -143,6 +144,12 @@ int hfd_flow_control_start(struct hfd_flow_control *flow, struct hfd_cacher *cac
 void hfd_flow_control_changed(struct hfd_flow_control *flow) {
         if (flow && flow->feed)
                 hfd_feed_wake(flow->feed);
+}
+
+/* The current index keeps its address for itself until it is replaced, and so does the index of the
+ * caller. So equal addresses mean the same index. */
+bool hfd_flow_control_has(const struct hfd_flow_control *flow, const struct hfd_flow_index *index) {
+        return flow && atomic_load_explicit(&flow->index, memory_order_relaxed) == index;
 }
 
 struct hfd_flow_index *hfd_flow_control_index(struct hfd_flow_control *flow) {

@@ -46,3 +46,5 @@ struct hfd_flow_levels *hfd_flow_control_levels(struct hfd_flow_control *flow);
  * the cacher's lock. Accepts NULL. */
 size_t hfd_flow_control_objects(struct hfd_flow_control *flow, const char *group,
                                 const char *version, const char *resource);
+/* Whether index, of which the caller has a reference, is the current one. Takes no lock. */
+bool hfd_flow_control_has(const struct hfd_flow_control *flow, const struct hfd_flow_index *index);

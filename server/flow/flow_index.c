@@ -226,11 +226,12 @@ static int finish_schema(const struct hfd_flow_index *index, struct schema *sche
         *match = (struct hfd_flow_match){.schema = schema->name,
                                          .level = level->name,
                                          .is_exempt = level->spec.shares.is_exempt,
-                                         .headers = {{schema_header, schema->uid},
-                                                     {level_header, level->uid}},
-                                         .n_headers = *schema->uid && *level->uid ? 2 : 0,
                                          .distinguisher = match->distinguisher,
                                          .seed = hfd_dealer_hash(0, schema->name)};
+        if (*schema->uid && *level->uid &&
+            hfd_header_check(schema_header, schema->uid, &match->headers[0]) &&
+            hfd_header_check(level_header, level->uid, &match->headers[1]))
+                match->n_headers = 2;
         if (!level->at_work)
                 return 0;
         match->flow_class = hfd_flow_level_class(level->at_work, schema->name);

@@ -11,7 +11,9 @@
  *
  * Thread: a builder belongs to one thread. An index: any.
  */
-#include "server/http/http.h" /* only the type of a header */
+#include <stdint.h>
+
+#include "server/http/response_header.h"
 #include "server/rbac/attributes.h"
 
 struct hf__json;
@@ -28,8 +30,9 @@ enum hfd_flow_distinguisher { HFD_FLOW_BY_NOTHING, HFD_FLOW_BY_USER, HFD_FLOW_BY
 struct hfd_flow_match {
         const char *schema, *level; /* their names */
         bool is_exempt;             /* the level has no limits */
-        /* The headers of the response: the UIDs of both. n_headers 0: they are not stored yet. */
-        struct hfd_header headers[2];
+        /* The headers of the response: the UIDs of both. n_headers 0: they are not stored yet, or a
+         * UID cannot be in a header. */
+        struct hfd_checked_header headers[2];
         size_t n_headers;
         enum hfd_flow_distinguisher distinguisher;
         uint64_t seed;                     /* for the hash of a flow */

@@ -208,6 +208,8 @@ void hfd_connection_free(struct hfd_connection *connection) {
         (void)epoll_ctl(connection->epoll, EPOLL_CTL_DEL, connection->fd, NULL);
         close(connection->fd);
         hfd_origin_unref(connection->origin);
+        if (connection->context)
+                connection->context_free(connection->context);
         free(connection->unsent);
         free(connection);
         hfd_http_connection_gone(worker->http);
@@ -308,16 +310,20 @@ static void continue_handshake(struct hfd_connection *connection) {
                 connection->dead = true;
 }
 
-static void read_input(struct hfd_connection *connection) {
-        struct hfd_worker *worker = connection->worker;
+/*
+ * Reads what the socket has, at most HFD_IN_SPACE bytes. Clients send each request in a record of
+ * its own, and the protocol is faster if it gets many of them at once. *ret_more: there may be more
+ * that epoll does not report. Returns the number of bytes.
+ */
+static size_t read_tls(struct hfd_connection *connection, char *in, bool *ret_more) {
+        size_t done = 0;
 
-        for (int i = 0; i < MAX_READS; i++) {
+        *ret_more = true;
+        while (done < HFD_IN_SPACE) {
                 int n;
 
-                if (connection->ending || !connection->protocol->wants_input(connection))
-                        return;
                 hfd_tls_clear_errors();
-                n = SSL_read(connection->ssl, worker->in, HFD_IN_SPACE);
+                n = SSL_read(connection->ssl, in + done, (int)(HFD_IN_SPACE - done));
                 if (n <= 0) {
                         int error = SSL_get_error(connection->ssl, n);
 
@@ -325,13 +331,33 @@ static void read_input(struct hfd_connection *connection) {
                          * as gone. */
                         if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE)
                                 connection->dead = true;
-                        return;
+                        *ret_more = false;
+                        break;
                 }
-                if (connection->protocol->input(connection, worker->in, (size_t)n) != 0)
-                        connection->ending = true;
+                done += (size_t)n;
                 /* OpenSSL has nothing left. If the socket has, epoll reports it again, which costs
                  * less than a read for each piece that finds the socket empty. */
-                if (!SSL_has_pending(connection->ssl))
+                if (!SSL_has_pending(connection->ssl)) {
+                        *ret_more = false;
+                        break;
+                }
+        }
+        return done;
+}
+
+static void read_input(struct hfd_connection *connection) {
+        struct hfd_worker *worker = connection->worker;
+
+        for (int i = 0; i < MAX_READS; i++) {
+                bool more = true;
+                size_t n;
+
+                if (connection->ending || !connection->protocol->wants_input(connection))
+                        return;
+                n = read_tls(connection, worker->in, &more);
+                if (n > 0 && connection->protocol->input(connection, worker->in, n) != 0)
+                        connection->ending = true;
+                if (!more)
                         return;
         }
         /* OpenSSL may have more bytes in its buffer, which epoll does not report. */

@@ -43,6 +43,8 @@ struct hfd_connection {
         const struct hfd_protocol *protocol; /* NULL until the handshake is done */
         void *protocol_state;                /* owned by the protocol */
         struct hfd_origin *origin;           /* owned reference */
+        void *context;                       /* of the user of on_head; owned; NULL = none */
+        void (*context_free)(void *context);
         char *unsent; /* owned; output that TLS has not accepted yet; NULL = none */
         size_t unsent_at, unsent_n;
         /* The memory of its requests; also whether the sender is known. */

@@ -32,6 +32,8 @@
 #include <holdfast/host.h>
 
 #include "base/buf.h"
+#include "server/http/response_header.h"
+#include "server/http/worker_message.h"
 
 struct hfd_http;
 struct hfd_http_request;
@@ -179,7 +181,20 @@ void hfd_http_request_set_response_header(struct hfd_http_request *request, cons
 /* The same for headers that many requests share: the array is borrowed until the last unref, too.
  */
 void hfd_http_request_share_response_headers(struct hfd_http_request *request,
-                                             const struct hfd_header *headers, size_t n);
+                                             const struct hfd_checked_header *headers, size_t n);
+/*
+ * A pointer for the user of on_head that belongs to the connection and is shared by its requests;
+ * NULL until it is set. free_fn is called when it is replaced, or when the connection ends. Get and
+ * set it in on_head only. Thread: worker.
+ */
+void *hfd_http_request_connection_context(struct hfd_http_request *request);
+void hfd_http_request_set_connection_context(struct hfd_http_request *request, void *context,
+                                             void (*free_fn)(void *context));
+/*
+ * Memory of n bytes, not cleared, which is freed with the request. NULL: out of memory. Call it
+ * once at most, in the handler. Thread: worker.
+ */
+void *hfd_http_request_allocate(struct hfd_http_request *request, size_t n);
 /* Two pointers for the users of this header: the filters own the context, the handler that the
  * router has chosen owns the handler context. free_fn is called on the thread that drops the last
  * reference. Set each at most once, before responding. Thread: worker. */
@@ -214,10 +229,28 @@ void hfd_http_request_on_drained(struct hfd_http_request *request, size_t low,
 
 /*
  * For a request whose handler has to wait for something before it does its work: fn is called soon
- * on the worker, unless the request has ended by then. Only for a request without a response; at
- * most one call may be outstanding. The caller owns a reference. Thread: any.
+ * on the worker, not within this call, unless the request has ended by then. Only for a request
+ * without a response; at most one call may be outstanding. The caller owns a reference. Thread:
+ * any.
  */
-void hfd_http_request_call(struct hfd_http_request *request, void (*fn)(void *ctx), void *ctx);
+void hfd_http_request_continue(struct hfd_http_request *request, void (*fn)(void *ctx), void *ctx);
+
+/* ---- the worker ---- */
+
+/* A call on a worker. The caller keeps it until fn is called, and sets fn. */
+struct hfd_http_call {
+        struct hfd_worker_message message;
+        void (*fn)(struct hfd_http_call *call);
+};
+/*
+ * Makes the worker of the request call fn soon. After the end of the worker's thread, the thread
+ * that frees the server calls it. False: fn is not called, because the request has left its
+ * connection, or because this is the worker's thread. The caller owns a reference until fn is
+ * called. Thread: any.
+ */
+bool hfd_http_request_call(struct hfd_http_request *request, struct hfd_http_call *call);
+/* An address that requests of the same worker have in common. Thread: worker. */
+const void *hfd_http_request_worker(struct hfd_http_request *request);
 
 /* ---- the response ---- */
 

@@ -21,6 +21,9 @@ struct route {
 struct hfd_router {
         struct route *routes; /* owned */
         size_t n_routes;
+        /* For the second byte of a path, the first route that may match it: each request comes
+         * here, and most routes begin with another one. */
+        size_t first[256];
 };
 
 int hfd_router_new(struct hfd_router **ret_router) {
@@ -40,6 +43,17 @@ struct hfd_router *hfd_router_free(struct hfd_router *router) {
         free(router->routes);
         free(router);
         return NULL;
+}
+
+static void find_firsts(struct hfd_router *router) {
+        for (size_t c = 0; c < 256; c++) {
+                size_t i = 0;
+
+                while (i < router->n_routes && router->routes[i].n > 1 &&
+                       (unsigned char)router->routes[i].path[1] != c)
+                        i++;
+                router->first[c] = i;
+        }
 }
 
 int hfd_router_add(struct hfd_router *router, const char *path, hfd_http_handler handler,
@@ -66,18 +80,22 @@ int hfd_router_add(struct hfd_router *router, const char *path, hfd_http_handler
         memmove(routes + at + 1, routes + at, (router->n_routes - at) * sizeof *routes);
         routes[at] = (struct route){.path = copy, .n = n, .handler = handler, .ctx = ctx};
         router->n_routes++;
+        find_firsts(router);
         return 0;
 }
 
 int hfd_router_find(const struct hfd_router *router, const char *path,
                     hfd_http_handler *ret_handler, void **ret_ctx) {
         size_t n = strlen(path);
+        unsigned char second = (unsigned char)path[n > 0];
 
-        for (size_t i = 0; i < router->n_routes; i++) {
+        for (size_t i = router->first[second]; i < router->n_routes; i++) {
                 const struct route *route = &router->routes[i];
                 bool is_prefix = route->n > 1 && route->path[route->n - 1] == '/';
 
+                /* The last byte is compared for speed: each request comes here. */
                 if (route->n > n || (!is_prefix && route->n != n) ||
+                    route->path[route->n - 1] != path[route->n - 1] ||
                     memcmp(route->path, path, route->n) != 0)
                         continue;
                 *ret_handler = route->handler;

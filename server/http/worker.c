@@ -35,6 +35,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/blocks.h"
 #include "base/json_blocks.h"
 #include "base/thread.h"
 #include "server/http/connection.h"
@@ -170,6 +171,12 @@ static void handle_message(struct hfd_worker *worker, struct hfd_worker_message 
         struct hfd_http_request *request;
         void *ctx;
 
+        if (message->kind == HFD_WORKER_MESSAGE_CALL) {
+                struct hfd_http_call *call = (struct hfd_http_call *)message;
+
+                call->fn(call);
+                return;
+        }
         if (message->kind == HFD_WORKER_MESSAGE_SOCKET) {
                 struct socket_message *socket = (struct socket_message *)message;
 
@@ -340,6 +347,7 @@ static void *worker_main(void *ctx) {
 
         this_worker = worker;
         hf__json_blocks_begin(); /* requests are parsed on this thread */
+        hf__blocks_begin();
         worker->now = hf_now(worker->http->clock);
         worker->next_tick = worker->now + TICK;
         while (!atomic_load_explicit(&worker->http->closing, memory_order_acquire))
@@ -349,6 +357,7 @@ static void *worker_main(void *ctx) {
         /* A callback on_gone may have responded to other requests. */
         handle_local_messages(worker);
         report_unsent(worker);
+        hf__blocks_end();
         hf__json_blocks_end();
         this_worker = NULL;
         return NULL;
@@ -418,8 +427,9 @@ int hfd_worker_start(struct hfd_worker *worker) {
         return r;
 }
 
-/* Drops the messages that the thread has not taken before it exited: sockets that worker 0 assigned
- * too late, and responses that were posted just before their requests were gone. */
+/* Handles the messages that the thread has not taken before it exited: sockets that worker 0
+ * assigned too late, and responses and calls that were posted just before their requests were gone.
+ */
 static void drop_messages(struct hfd_worker *worker) {
         struct hf__message *messages = hf__mailbox_take(&worker->mailbox);
 
@@ -431,6 +441,10 @@ static void drop_messages(struct hfd_worker *worker) {
                         close(((struct socket_message *)message)->fd);
                         free(message);
                         hfd_http_connection_gone(worker->http);
+                } else if (message->kind == HFD_WORKER_MESSAGE_CALL) {
+                        struct hfd_http_call *call = (struct hfd_http_call *)message;
+
+                        call->fn(call);
                 } else {
                         struct hfd_http_request *request = (struct hfd_http_request *)message;
                         void *ctx;

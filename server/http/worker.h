@@ -17,6 +17,7 @@
 
 #include "base/mailbox.h"
 #include "server/http/limits/strangers.h"
+#include "server/http/worker_message.h"
 
 struct hfd_connection;
 struct hfd_http;
@@ -26,17 +27,6 @@ struct hfd_http;
 #define HFD_OUT_SPACE 65536
 /* Extra space after HFD_OUT_SPACE: nghttp2 may return a whole frame for a nearly full buffer. */
 #define HFD_OUT_SLACK 20480
-
-enum hfd_worker_message_kind {
-        HFD_WORKER_MESSAGE_REQUEST, /* a struct hfd_http_request: its response has changed */
-        HFD_WORKER_MESSAGE_SOCKET,  /* a new connection's socket, from worker 0 */
-};
-
-/* A message in a worker's mailbox. It is the first member of the struct that is posted. */
-struct hfd_worker_message {
-        struct hf__message message;
-        enum hfd_worker_message_kind kind;
-};
 
 struct hfd_worker {
         /* Immutable after init. */
@@ -84,8 +74,8 @@ void hfd_worker_done(struct hfd_worker *worker);
 /*
  * Sends the message to the worker thread, which handles it soon. The worker takes over the memory
  * of a socket's message, and the caller's reference to a request. It frees or drops them later, at
- * the latest in hfd_worker_done. A call on the worker's thread needs neither a lock nor a system
- * call. Thread: any.
+ * the latest in hfd_worker_done, which also makes the calls that are left. A call on the worker's
+ * thread needs neither a lock nor a system call. Thread: any.
  */
 void hfd_worker_post(struct hfd_worker *worker, struct hfd_worker_message *message);
 /* Whether the caller runs on this worker's thread; for assertions. Thread: any. */

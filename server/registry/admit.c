@@ -64,6 +64,7 @@ struct hfd_admission_attributes hfd_admit_attributes(const struct hfd_request *r
                                                  .dry_run = request->options.dry_run,
                                                  .user = request->requester,
                                                  .authorizer = request->authorizer,
+                                                 .departure = request->departure,
                                                  .deadline = request->deadline};
 }
 

@@ -357,6 +357,8 @@ static struct sweep *sweep_new(struct hfd_registry *registry, struct hfd_request
                                                      .skips_admission = request->skips_admission,
                                                      .of_collection = true,
                                                      .deadline = request->deadline,
+                                                     .longest_deadline = request->longest_deadline,
+                                                     .departure = request->departure,
                                                      .done = on_deleted};
                 slot->sweep = sweep;
                 slot->next = sweep->free_slots;

@@ -24,6 +24,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +45,8 @@ void hfd_read_finish(struct hfd_read *read, struct hfd_response *response) {
         struct hfd_request *request = read->request;
 
         assert(response->code != 0);
-        free(read); /* before done, which may free the request that read borrows */
+        if (!read->is_borrowed)
+                free(read); /* before done, which may free the request that read borrows */
         request->done(request, response);
         hfd_response_done(response);
 }
@@ -92,22 +94,43 @@ void hfd_read_finish_too_large(struct hfd_read *read, uint64_t current) {
 
 /* ---- start ---- */
 
+/* Clears everything but the texts of the status, which are large: they become "". */
+static void clear_read(struct hfd_read *read) {
+        const size_t begin = offsetof(struct hfd_consistent_read, status),
+                     end = begin + sizeof read->wait.status;
+        struct hf_status *status = &read->wait.status;
+
+        memset(read, 0, begin);
+        status->error = status->http_code = 0;
+        status->retry_after_s = 0;
+        status->reason[0] = status->message[0] = '\0';
+        memset((char *)read + end, 0, sizeof *read - end);
+}
+
 struct hfd_read *hfd_read_new(struct hfd_registry *registry, struct hfd_request *request,
                               size_t n_ranges, void (*ready)(struct hfd_consistent_read *wait)) {
-        /* Not calloc: glibc's calloc does not use the thread's cache of freed blocks. */
-        struct hfd_read *read = malloc(sizeof *read + n_ranges * sizeof read->range[0]);
-        struct hfd_response response = {0};
+        bool is_borrowed = n_ranges == 0 && request->read_space;
+        struct hfd_read *read = request->read_space;
 
         assert(request->resource && request->done);
+        /* Not calloc: glibc's calloc does not use the thread's cache of freed blocks. */
+        if (!is_borrowed)
+                read = malloc(sizeof *read + n_ranges * sizeof read->range[0]);
         if (!read) {
+                struct hfd_response response = {0};
                 hfd_response_no_memory(&response);
                 request->done(request, &response);
                 hfd_response_done(&response);
                 return NULL;
         }
-        *read = (struct hfd_read){.wait = {.ready = ready, .deadline = request->deadline},
-                                  .registry = registry,
-                                  .request = request};
+        clear_read(read);
+        read->wait.ready = ready;
+        read->wait.deadline = request->deadline;
+        read->registry = registry;
+        read->request = request;
+        read->is_borrowed = is_borrowed;
+        read->wait.pass = is_borrowed ? request->pass_reads : NULL;
+        read->wait.thread = request->thread;
         for (size_t i = 0; i < n_ranges; i++)
                 read->range[i] = (struct hfd_read_range){0};
         return read;

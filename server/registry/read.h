@@ -32,6 +32,7 @@ struct hfd_read {
         struct hfd_consistent_read wait; /* first member: ready casts it back to the read */
         struct hfd_registry *registry;
         struct hfd_request *request; /* borrowed until done */
+        bool is_borrowed;            /* its memory is request->read_space */
         bool too_large_if_late; /* if a filled cache, or else the store, is too late: respond 504 */
         struct hfd_object *object; /* owned; of a get, while a webhook converts it */
 

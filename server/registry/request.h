@@ -33,11 +33,13 @@ enum hfd_verb {
         HFD_DELETE_COLLECTION
 };
 
+struct hf__departure;
 struct hfd_authorizer;
 
 /* The form of the response: the objects, a Table, or PartialObjectMetadata. */
 enum hfd_format { HFD_AS_JSON, HFD_AS_TABLE, HFD_AS_PARTIAL };
 
+struct hfd_consistent_read;
 struct hfd_list_body;
 
 struct hfd_request {
@@ -60,7 +62,11 @@ struct hfd_request {
         bool protobuf;
         const void *body; /* borrowed until done; NULL = none */
         size_t n_body;
-        const char *agent;            /* borrowed until done; the User-Agent; NULL = none */
+        const char *agent; /* borrowed until done; the User-Agent; NULL = none */
+        void *read_space;  /* borrowed until done; room for a struct hfd_read; NULL = none */
+        /* Of a get with read_space: as in struct hfd_consistent_read. */
+        bool (*pass_reads)(struct hfd_consistent_read *reads);
+        const void *thread;
         const struct hf_fence *fence; /* borrowed until done; NULL = not fenced */
         /* For writes. requester NULL = the server itself, which has all rights. Both are borrowed
          * until done. */
@@ -85,7 +91,10 @@ struct hfd_request {
         hf_nsec longest_deadline;     /* the deadline if webhooks are called; 0 = `deadline` */
         uint64_t owner;               /* for turns in the pool of threads; hfd_work_owner */
         const atomic_bool *abandoned; /* borrowed until done; nobody waits any more; NULL = never */
-        bool on_pool;                 /* the caller is a thread of the pool of threads */
+        /* Of the same client, for waits that end when it leaves. Borrowed until done; NULL = it
+         * never leaves. */
+        struct hf__departure *departure;
+        bool on_pool; /* the caller is a thread of the pool of threads */
         /* A large list sets list_body instead of the response's body, and done owns it. */
         bool takes_list_body;
         struct hfd_list_body *list_body;

@@ -98,7 +98,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
                 apply(live, config, true);
         }
         if (updated && hf__json_is_object(hf__json_get(updated, "metadata"))) {
-                assert(hfd_ownership_update(&kind, live, updated, &writer, &(bool){false}) == 0);
+                assert(hfd_ownership_update(&kind, live, updated, &writer, false, &(bool){false}) ==
+                       0);
                 check(updated);
         }
         hf__json_free(live);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Admission webhooks: a real HTTPS server is asked about writes, and its answers and failures count as with kube-apiserver."""
+import http.client
 import json
 import pathlib
 import subprocess
@@ -205,6 +206,15 @@ def test_selectors_of_namespaces_and_collections(server, hooks):
     assert server.ask("DELETE", "/api/v1/namespaces/free/configmaps").code == 200
 
 
+def test_the_deletes_of_a_collection_may_wait_for_webhooks(server, hooks):
+    hooks.answers["/deletes"] = lambda _: {}
+    with Configured(server, hooks, "deletes", hooks.client("/deletes"), timeoutSeconds=30):
+        assert server.ask("POST", MAPS, config_map("deleted", on="deletes")).code == 201
+        assert server.ask("DELETE", MAPS + "?labelSelector=on%3Ddeletes&timeoutSeconds=5").code == 200
+        # The client limits its request without webhooks. With them it may take longer, as each write.
+        assert [q for path, q in hooks.queries if path == "/deletes"] == ["timeout=30s"] * 2
+
+
 def test_match_conditions_choose_requests(server, hooks):
     hooks.answers["/deny"] = lambda _: {"allowed": False}
     condition = {"name": "by-name", "expression": "object.metadata.name.startsWith('bad') && request.operation == 'CREATE'"}
@@ -264,6 +274,25 @@ def test_others_are_unharmed_while_a_webhook_hangs(server, hooks):
     assert all(after == "1" for code, after, _ in codes if code == 429)
     timed_out = f'Internal error occurred: failed calling webhook "hang.example.com": failed to call webhook: Post "{hooks.url("/hang")}?timeout=3s": '
     assert all(text.startswith(timed_out) and "context deadline exceeded" in text for code, _, text in codes if code == 500)
+
+
+def test_a_client_that_leaves_frees_its_place(server, hooks):
+    release = threading.Event()
+    hooks.answers["/leave"] = lambda r: release.wait(60) and {} if r["name"].startswith("gone") else {}
+    with Configured(server, hooks, "leave", hooks.client("/leave"), timeoutSeconds=30):
+        gone = []
+        for i in range(16):
+            connection = http.client.HTTPSConnection(server.address, timeout=30, context=server.context)
+            connection.request("POST", MAPS, json.dumps(config_map(f"gone-{i}", on="leave")), {"content-type": "application/json"})
+            gone.append(connection)
+        wait_until("the webhook to be full", lambda: len(hooks.calls("/leave")) == 16)
+        assert server.ask("POST", MAPS, config_map("stays", on="leave")).code == 429
+        for connection in gone:
+            connection.close()
+        wait_until("a place", lambda: server.ask("POST", MAPS, config_map("stays", on="leave")).code == 201, limit=15)
+        release.set()
+        assert server.ask("DELETE", MAPS + "/stays").code == 200
+        assert not [m for m in server.ask("GET", MAPS).json["items"] if m["metadata"]["name"].startswith("gone")]
 
 
 def test_a_change_counts_on_the_other_instance(cluster, hooks):

@@ -4,8 +4,8 @@
  * reads lines of two kinds from standard input; TYPE and EXPRESSION are in hexadecimal:
  *
  *      V NAME TYPE EXPRESSION     declares a variable for the next E; its value is the expression's
- *      E EXPRESSION               prints "= value", type and cost, separated by tabs; or "! error";
- *                                 or "? message of the compiler"
+ *      E EXPRESSION               prints "= value", type, cost and estimate, separated by tabs;
+ *                                 or "! error"; or "? message of the compiler"
  *
  * --strict refuses literals of mixed types, as Kubernetes does.
  */
@@ -100,7 +100,8 @@ static void answer(const char *hex) {
                 hf__cel_print(&text, value);
                 hf__strbuf_putc(&text, '\t');
                 hf__cel_type_print(&text, hf__cel_program_type(program));
-                hf__strbuf_printf(&text, "\t%llu", (unsigned long long)cost);
+                hf__strbuf_printf(&text, "\t%llu\t%llu", (unsigned long long)cost,
+                                  (unsigned long long)hf__cel_estimate(program));
                 print_line("=", text.data, text.n);
         }
         hf__strbuf_done(&text);

@@ -71,11 +71,14 @@ struct hfd_http_request *hfd_http_request_unref(struct hfd_http_request *request
                 return NULL;
         if (request->context_free)
                 request->context_free(request->context);
+        if (request->connection_context)
+                request->connection_context_free(request->connection_context);
+        free(request->allocated);
         free(request);
         return NULL;
 }
 
-void hfd_http_request_call(struct hfd_http_request *request, void (*fn)(void *ctx), void *ctx) {
+void hfd_http_request_continue(struct hfd_http_request *request, void (*fn)(void *ctx), void *ctx) {
         assert(request->code == 0 && !request->call);
         if (!request->finished)
                 return; /* the client has left */
@@ -131,6 +134,30 @@ void hfd_http_request_set_context(struct hfd_http_request *request, void *contex
         request->context_free = free_fn;
 }
 
+void *hfd_http_request_connection_context(struct hfd_http_request *request) {
+        return request->connection_context;
+}
+
+void hfd_http_request_set_connection_context(struct hfd_http_request *request, void *context,
+                                             void (*free_fn)(void *context)) {
+        if (request->connection_context)
+                request->connection_context_free(request->connection_context);
+        request->connection_context = context;
+        request->connection_context_free = free_fn;
+}
+
+void *hfd_http_request_allocate(struct hfd_http_request *request, size_t n) {
+        assert(!request->allocated);
+        request->allocated = malloc(n);
+        return request->allocated;
+}
+
+bool hfd_http_request_call(struct hfd_http_request *request, struct hfd_http_call *call) {
+        return false;
+}
+
+const void *hfd_http_request_worker(struct hfd_http_request *request) { return NULL; }
+
 void hfd_http_request_set_response_header(struct hfd_http_request *request, const char *name,
                                           const char *value) {
         assert(!request->own.name && request->code == 0);
@@ -138,7 +165,7 @@ void hfd_http_request_set_response_header(struct hfd_http_request *request, cons
 }
 
 void hfd_http_request_share_response_headers(struct hfd_http_request *request,
-                                             const struct hfd_header *headers, size_t n) {
+                                             const struct hfd_checked_header *headers, size_t n) {
         assert(request->code == 0 && headers && n > 0);
 }
 

@@ -25,11 +25,14 @@ struct hfd_http_request {
         /* what the handler has attached to the request */
         void *context;
         void (*context_free)(void *context);
+        void *allocated;
+        void *connection_context; /* the request is alone on its connection */
+        void (*connection_context_free)(void *context);
         void (*finished)(void *ctx, int code, size_t n_bytes);
         void *finished_ctx;
         void (*unsent)(void *ctx, size_t n_bytes); /* the test calls it for a slow reader */
         void *unsent_ctx;
-        void (*call)(void *ctx); /* of hfd_http_request_call; the test runs it */
+        void (*call)(void *ctx); /* of hfd_http_request_continue; the test runs it */
         void *call_ctx;
         hf_nsec read_at; /* set by the test: boot time when the client last read; 0 = it reads */
         bool cut;        /* the response was cut, because the client has stalled */

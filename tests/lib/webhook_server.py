@@ -24,6 +24,7 @@ class WebhookServer:
         self.certificate, key = make_certificate(directory)
         self.answers = {}
         self.reviews = []  # (path, request) of each call, in order
+        self.queries = []  # (path, query) of each call
         self.release = threading.Event()  # ends the calls that hang
         outer = self
 
@@ -35,7 +36,8 @@ class WebhookServer:
 
             def do_POST(self):
                 review = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                path = self.path.partition("?")[0]
+                path, _, query = self.path.partition("?")
+                outer.queries.append((path, query))
                 outer.reviews.append((path, review["request"]))
                 if path == "/hang":
                     outer.release.wait(60)

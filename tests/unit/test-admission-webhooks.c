@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -249,6 +250,29 @@ static void notes_are_bounded_and_without_duplicates(void **state) {
         hfd_admission_warn(NULL, "nobody reads it");
 }
 
+/* An answer has at most 4 MiB. If each text were compared with all that are kept, this would take a
+ * minute, and the alarm would end the test. */
+static void a_million_equal_notes_cost_no_more_than_their_length(void **state) {
+        struct hfd_admission_notes notes = {0};
+        char text[8];
+
+        (void)alarm(20);
+        for (int i = 0; i < 4096; i++) {
+                (void)snprintf(text, sizeof text, "%x", i);
+                hfd_admission_warn(&notes, text);
+                hfd_admission_annotate(&notes, text, "");
+        }
+        size_t n = notes.warnings.n, n_annotations = notes.annotations.n;
+        for (int i = 0; i < 1400 * 1000; i++) {
+                hfd_admission_warn(&notes, "fff");
+                hfd_admission_annotate(&notes, "fff", "");
+        }
+        (void)alarm(0);
+        assert_int_equal(notes.warnings.n, n);
+        assert_int_equal(notes.annotations.n, n_annotations);
+        hfd_admission_notes_done(&notes);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_review_says_what_is_asked_for),
@@ -258,6 +282,7 @@ int main(void) {
                 cmocka_unit_test(a_refusal_never_looks_like_a_success),
                 cmocka_unit_test(a_change_makes_earlier_webhooks_due_but_not_its_own),
                 cmocka_unit_test(notes_are_bounded_and_without_duplicates),
+                cmocka_unit_test(a_million_equal_notes_cost_no_more_than_their_length),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

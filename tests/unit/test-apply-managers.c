@@ -63,7 +63,7 @@ static void update_as(const char *manager, const char *subresource, const char *
                 assert_int_equal(hf__json_set(object, "metadata.managedFields",
                                               apply_fixture_parse(list)),
                                  0);
-        assert_int_equal(hfd_ownership_update(apply_fixture_thing, live, object, &writer,
+        assert_int_equal(hfd_ownership_update(apply_fixture_thing, live, object, &writer, false,
                                               &(bool){false}),
                          0);
         hf__json_free(live);
@@ -181,7 +181,7 @@ static void test_what_the_server_sets_has_no_owner(void **state) {
                 "'uid':'u','resourceVersion':'1','generation':3,"
                 "'creationTimestamp':'2026-01-01T00:00:00Z','labels':{'l':'1'}}}");
         const struct hfd_writer writer = writer_of("", "");
-        assert_int_equal(hfd_ownership_update(apply_fixture_thing, NULL, object, &writer,
+        assert_int_equal(hfd_ownership_update(apply_fixture_thing, NULL, object, &writer, false,
                                               &(bool){false}),
                          0);
         hf__json_free(live);
@@ -289,7 +289,7 @@ static void apply_by_client(const char *value) {
         assert_int_equal(hf__json_set(object, "metadata.annotations", hf__json_object()), 0);
         annotations = hf__json_path(object, "metadata.annotations");
         assert_int_equal(hf__json_put_string(annotations, LAST_APPLIED, config), 0);
-        assert_int_equal(hfd_ownership_update(apply_fixture_thing, live, object, &writer,
+        assert_int_equal(hfd_ownership_update(apply_fixture_thing, live, object, &writer, false,
                                               &(bool){false}),
                          0);
         hf__json_free(live);
@@ -314,7 +314,7 @@ static void test_kubectl_does_not_take_over_what_others_have_changed(void **stat
         struct hf__json *changed = hf__json_dup(live);
         const struct hfd_writer writer = writer_of("editor", "");
         assert_int_equal(hf__json_set_string(changed, "data.a", "3"), 0);
-        assert_int_equal(hfd_ownership_update(apply_fixture_thing, live, changed, &writer,
+        assert_int_equal(hfd_ownership_update(apply_fixture_thing, live, changed, &writer, false,
                                               &(bool){false}),
                          0);
         hf__json_free(live);

@@ -78,7 +78,7 @@ static void update_spec(const char *manager, const char *subresource, const char
                        "{'apiVersion':'v1','kind':'Thing','metadata':{'name':'t'},'spec':{%s}}",
                        spec);
         struct hf__json *object = apply_fixture_parse(text);
-        assert_int_equal(hfd_ownership_update(apply_fixture_thing, live, object, &writer,
+        assert_int_equal(hfd_ownership_update(apply_fixture_thing, live, object, &writer, false,
                                               &(bool){false}),
                          0);
         hf__json_free(live);

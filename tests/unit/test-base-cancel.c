@@ -15,6 +15,8 @@
 #include <holdfast/cancel.h>
 #include <holdfast/error.h>
 
+#include "base/departure.h"
+
 static void count(void *ctx) { atomic_fetch_add((atomic_int *)ctx, 1); }
 
 static struct hf_cancel *make(struct hf_cancel *parent) {
@@ -245,6 +247,32 @@ static void test_children_come_and_go_during_fire(void **state) {
         hf_cancel_unref(root);
 }
 
+/* ---- departures ---- */
+
+static void count_departure(void *ctx) { ++*(int *)ctx; }
+
+static void a_departure_fires_its_token_whoever_comes_first(void **state) {
+        for (int early = 0; early < 2; early++) {
+                struct hf__departure departure = {0};
+                struct hf_cancel_waker waker = {0};
+                int n = 0;
+
+                if (!early)
+                        hf__departure_leave(&departure);
+                struct hf_cancel *token = hf__departure_token(&departure);
+                assert_non_null(token);
+                assert_ptr_equal(hf__departure_token(&departure), token);
+                assert_int_equal(hf_cancel_fired(token), !early);
+                hf_cancel_add_waker(token, &waker, count_departure, &n);
+                hf__departure_leave(&departure);
+                assert_true(atomic_load(&departure.gone));
+                assert_true(hf_cancel_fired(token));
+                assert_int_equal(n, 1);
+                hf_cancel_remove_waker(&waker);
+                hf__departure_done(&departure);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_fire_reaches_only_descendants),
@@ -255,6 +283,7 @@ int main(void) {
                 cmocka_unit_test(test_fire_wakes_waiters_on_other_threads),
                 cmocka_unit_test(test_removal_races_with_fire),
                 cmocka_unit_test(test_children_come_and_go_during_fire),
+                cmocka_unit_test(a_departure_fires_its_token_whoever_comes_first),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -72,7 +72,11 @@ static void test_literals_do_not_mix_types_where_kubernetes_forbids_it(void **st
         static const struct cel_case cases[] = {
                 {"[1, 'a']", "? 1:5: expected type 'int' but found 'string'"},
                 {"{'a': 1, 'b': 2u}", "? 1:15: expected type 'int' but found 'uint'"},
-                {"[1, dyn('a')]", "= [1, 'a']"},
+                {"[1, dyn('a')]", "? 1:8: expected type 'int' but found 'dyn'"},
+                {"[dyn(1), dyn('a')]", "= [1, 'a']"},
+                {"[[], ['a'], [1]]", "? 1:13: expected type 'list(string)' but found 'list(int)'"},
+                {"[1, 'a'] == y", "? 1:13: undeclared reference to 'y' (in container '')"},
+                {"'%s'.format([[1, 'a'].map(y, [y, 'b'])])", "= '[[1, \"b\"], [\"a\", \"b\"]]'"},
         };
 
         cel_check_strict(cases, sizeof cases / sizeof cases[0]);

@@ -50,6 +50,10 @@ static void test_times(void **state) {
                 {"timestamp('2009-02-13T23:31:30Z').getHours('-00:30')", "= 23"},
                 {"timestamp('1600-02-29T00:00:00Z').getMonth()", "= 1"},
                 {"timestamp(0).getHours('Europe/Berlin')", "! unknown time zone Europe/Berlin"},
+                {"timestamp(0).getHours('../zone')", "! time: invalid location name"},
+                {"timestamp(0).getHours('/etc/localtime')", "! time: invalid location name"},
+                {"timestamp(0).getHours('x:1')", "! strconv.Atoi: parsing \"x\": invalid syntax"},
+                {"timestamp(0).getHours('') + timestamp(0).getHours('Local')", "= 0"},
                 {"duration('-1.5h') == -duration('90m')", "= true"},
                 {"string(duration('1h1ms1ns'))", "= '3600.001000001s'"},
                 {"duration('9223372036854775807ns') + duration('1ns')", "! integer overflow"},
@@ -82,6 +86,55 @@ static void test_strings(void **state) {
                 {"'A\xc3\x89'.lowerAscii() + 'z'.upperAscii()", "= 'a\xc3\x89Z'"},
                 {"strings.quote('a\\n\"')", "= '\"a\\x5cn\\x5c\"\"'"},
                 {"s.startsWith('he') && s.endsWith('lo') && s.contains('ell')", "= true"},
+        };
+
+        CEL_CHECK(cases);
+}
+
+#define BAD_CLAUSE "could not parse formatting clause: "
+#define BAD_ARG    "error during formatting: "
+
+static void test_a_literal_format_is_checked_before_it_is_evaluated(void **state) {
+        static const struct cel_case cases[] = {
+                {"'%z'.format([s])", "? 1:12: " BAD_CLAUSE "unrecognized formatting clause \"z\""},
+                {"'%\xc3\xa9'.format([s])",
+                 "? 1:12: " BAD_CLAUSE "unrecognized formatting clause \"\xc3\x83\""},
+                {"'%.3'.format([1.0])", "? 1:13: " BAD_CLAUSE "error while parsing precision: "
+                                        "could not find end of precision specifier"},
+                {"'%.f'.format([1.0])",
+                 "? 1:13: " BAD_CLAUSE "error while parsing precision: error while converting "
+                 "precision to integer: strconv.Atoi: parsing \"\": invalid syntax"},
+                {"'%.9223372036854775808f'.format([1.0])",
+                 "? 1:32: " BAD_CLAUSE "error while parsing precision: error while converting "
+                 "precision to integer: strconv.Atoi: parsing \"9223372036854775808\": value out "
+                 "of range"},
+                {"'%'.format([s])", "? 1:11: unexpected end of string"},
+                {"'%'.format([])", "? 1:11: unexpected end of string"},
+                {"'%s %d'.format([s])", "? 1:15: index 1 out of range"},
+                {"'%s'.format([s, i])", "? 1:12: too many arguments supplied to string.format "
+                                        "(expected 1, got 2)"},
+                {"'%s%%'.format([s])", "= 'hello%'"},
+                {"'%d'.format([s])",
+                 "? 1:14: " BAD_ARG
+                 "decimal clause can only be used on integers, was given string"},
+                {"'%f'.format([i])",
+                 "? 1:14: " BAD_ARG
+                 "fixed-point clause can only be used on doubles, was given int"},
+                {"'%e'.format([true])",
+                 "? 1:14: " BAD_ARG
+                 "scientific clause can only be used on doubles, was given bool"},
+                {"'%b'.format([s])", "? 1:14: " BAD_ARG "only integers and bools can be formatted "
+                                     "as binary, was given string"},
+                {"'%x'.format([1.0])",
+                 "? 1:14: " BAD_ARG "only integers, byte buffers, and strings can be formatted as "
+                 "hex, was given double"},
+                {"'%o'.format([true])",
+                 "? 1:14: " BAD_ARG "octal clause can only be used on integers, was given bool"},
+                {"'%s'.format([{'a': [optional.of(1)]}])",
+                 "? 1:32: " BAD_ARG "string clause can only be used on strings, bools, bytes, "
+                 "ints, doubles, maps, lists, types, durations, and timestamps, was given "
+                 "optional_type"},
+                {"'%d'.format([x.a])", "= '1'"},
         };
 
         CEL_CHECK(cases);
@@ -152,20 +205,17 @@ static void test_format(void **state) {
                 {"'%d'.format([x.b[1]])",
                  "! error during formatting: decimal clause can only be used "
                  "on integers, was given double"},
-                {"'%z'.format([1])",
+                {"'%s'.format([dyn(optional.of(1))])",
+                 "! error during formatting: string clause can only be used on strings, bools, "
+                 "bytes, ints, doubles, maps, lists, types, durations, and timestamps, was given "
+                 "optional_type"},
+                {"s.format([1]) + (s + '%z').format(['a'])",
                  "! could not parse formatting clause: unrecognized formatting clause \"z\""},
-                {"'%.'.format([1])", "! could not parse formatting clause: error while parsing "
-                                     "precision: could not find end of precision specifier"},
-                {"'%'.format([1])", "! unexpected end of string"},
-                {"'%d%d'.format([1])", "! index 1 out of range"},
+                {"(s + '%').format([1])", "! unexpected end of string"},
+                {"(s + '%d%d').format([1])", "! index 1 out of range"},
                 {"'%.99999999999f'.format([1.0])",
                  "! could not parse formatting clause: error while "
                  "parsing precision: it is too large"},
-                {"'%s'.format([optional.of(1)])",
-                 "! error during formatting: string clause can only be used on strings, bools, "
-                 "bytes, "
-                 "ints, doubles, maps, lists, types, durations, and timestamps, was given "
-                 "optional_type"},
         };
 
         CEL_CHECK(cases);
@@ -209,6 +259,7 @@ int main(void) {
                 cmocka_unit_test(test_lists_and_sets),
                 cmocka_unit_test(test_addresses_and_blocks),
                 cmocka_unit_test(test_format),
+                cmocka_unit_test(test_a_literal_format_is_checked_before_it_is_evaluated),
                 cmocka_unit_test(test_versions),
         };
 

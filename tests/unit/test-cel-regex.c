@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <holdfast/error.h>
 
 #include "cel_fixture.h"
 
@@ -32,6 +33,38 @@ static void test_patterns_match_as_re2_does(void **state) {
                 {"'x-1'.matches('^[[:alpha:]][^[:alpha:]]+$')", "= true"},
                 {"'a+b'.matches(r'^\\Qa+b\\E$') && 'A'.matches(r'^\\x{41}$')", "= true"},
                 {"''.matches('^(a*)*$') && ''.matches('^()*$')", "= true"},
+        };
+
+        CEL_CHECK(cases);
+}
+
+static void test_classes_of_unicode(void **state) {
+        static const struct cel_case cases[] = {
+                {"s.matches(r'^\\pL+$') && s.matches(r'^\\p{Ll}+$') && !s.matches(r'\\PL')",
+                 "= true"},
+                {"'\u03b1\u03b2'.matches(r'^\\p{Greek}+$') && !s.matches(r'\\p{Greek}')", "= true"},
+                {"'\u03b1u'.matches(r'^[\\p{Greek}u]+$') && s.matches(r'[\\p{^Greek}]')", "= true"},
+                {"'\u65e5\u672c'.matches(r'^\\p{Han}+$') && '\u0661'.matches(r'^\\p{Nd}$')",
+                 "= true"},
+                {"s.matches(r'\\p{lower case-letter}') && !s.matches(r'\\P{^Greek}')", "= true"},
+                {"s.matches(r'\\p{Any}') && s.matches(r'\\p{ASCII}') && "
+                 "s.matches(r'\\p{Assigned}')",
+                 "= true"},
+                {"'\u0378'.matches(r'^\\p{Cn}$') && '\u0378'.matches(r'^\\pC$')", "= true"},
+                {"'\u212a'.matches(r'(?i)^k$') && '\u212a'.matches(r'(?i)^[a-z]$')", "= true"},
+                {"'\u212a'.matches(r'(?i)^\\w$') && !'\u212a'.matches(r'(?i)^\\W$')", "= true"},
+                {"'\u03c3\u03c2'.matches(r'(?i)^\u03a3+$') && 'a'.matches(r'(?i)^\\p{Lu}$')",
+                 "= true"},
+                {"'\u0130'.matches(r'(?i)^i$') || 'a'.matches(r'(?i)^\\P{Lu}$')", "= false"},
+                {"s.matches(r'\\p{Foo}')", "? 1:11: invalid matches argument"},
+                {"s.matches(s + r'\\p{Old_Italic}')",
+                 "! error parsing regexp: invalid character class range: `\\p{Old_Italic}`"},
+                {"s.matches(s + r'[\\pX]')",
+                 "! error parsing regexp: invalid character class range: `\\pX`"},
+                {"s.matches(s + r'\\p{L')",
+                 "! error parsing regexp: invalid character class range: `\\p{L`"},
+                {"s.matches(s + r'\\p')",
+                 "! error parsing regexp: invalid character class range: `\\p`"},
         };
 
         CEL_CHECK(cases);
@@ -62,6 +95,16 @@ static void test_refuses_what_re2_refuses(void **state) {
         CEL_CHECK(cases);
 }
 
+/* A class has hundreds of ranges. */
+static void test_many_classes_are_refused(void **state) {
+        assert_int_equal(cel_result("s.matches(lists.range(30).map(v, r'\\pL').join())", NULL), 0);
+        assert_int_equal(cel_result("s.matches(lists.range(200).map(v, r'\\pL').join())", NULL),
+                         HF_E_INVALID);
+        assert_int_equal(cel_result("s.matches('[' + lists.range(50).map(v, r'\\pL').join() + ']')",
+                                    NULL),
+                         HF_E_INVALID);
+}
+
 static void test_hostile_patterns_end(void **state) {
         assert_int_equal(cel_result("'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'.matches("
                                     "'^(a?){40}(a*)*(a|aa)+$b')",
@@ -74,7 +117,9 @@ static void test_hostile_patterns_end(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_patterns_match_as_re2_does),
+                cmocka_unit_test(test_classes_of_unicode),
                 cmocka_unit_test(test_refuses_what_re2_refuses),
+                cmocka_unit_test(test_many_classes_are_refused),
                 cmocka_unit_test(test_hostile_patterns_end),
         };
 

@@ -240,6 +240,40 @@ static void test_one_bad_object_refuses_the_answer(void **state) {
         hf__strbuf_done(&why);
 }
 
+/* A webhook cannot make the server allocate much more than the objects take, nor say more than a
+ * page. */
+static void test_an_answer_has_a_fair_size(void **state) {
+        static const char head[] = "{\"kind\":\"ConversionReview\",\"apiVersion\":"
+                                   "\"apiextensions.k8s.io/v1\",\"response\":{\"uid\":\"id\","
+                                   "\"result\":{\"status\":\"Failure\",\"message\":\"";
+        struct hfd_object *converted[1] = {0};
+        struct hf__strbuf answer = {0}, why = {0};
+
+        hf__strbuf_puts(&answer, head);
+        for (int i = 0; i < 100000; i++)
+                hf__strbuf_puts(&answer, "\\\"[,");
+        hf__strbuf_puts(&answer, "\"}}}");
+        assert_int_equal(hfd_conversion_review_read(answer.data, answer.n, "id", v2, &object, 1,
+                                                    converted, &why),
+                         HF_E_INVALID);
+        assert_non_null(strstr(why.data, "failed: \"[,\"[,"));
+        assert_int_equal(why.n, 4096);
+        hf__strbuf_reset(&why);
+        hf__strbuf_reset(&answer);
+        hf__strbuf_puts(&answer, head);
+        hf__strbuf_puts(&answer, "\"}},\"more\":[[]");
+        for (int i = 0; i < 1000 * 1000; i++)
+                hf__strbuf_puts(&answer, ",[]");
+        hf__strbuf_puts(&answer, "]}");
+        assert_int_equal(hfd_conversion_review_read(answer.data, answer.n, "id", v2, &object, 1,
+                                                    converted, &why),
+                         HF_E_INVALID);
+        assert_string_equal(why.data, "failed: the response has too many values");
+        assert_in_range(hfd_conversion_review_max_answer(&object, 1), 4 << 20, 5 << 20);
+        hf__strbuf_done(&answer);
+        hf__strbuf_done(&why);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void) {
@@ -250,6 +284,7 @@ int main(void) {
                 TEST(test_the_answer_is_taken),
                 TEST(test_other_answers_are_refused),
                 TEST(test_one_bad_object_refuses_the_answer),
+                TEST(test_an_answer_has_a_fair_size),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Many terms in one process leave nothing behind. Valgrind (tools/test valgrind) checks this to the
- * byte. tests/bench/terms.py runs ten thousand terms against a real server.
+ * Many terms in one process leave nothing behind. The address sanitizer's leak check shows this to
+ * the byte. tests/bench/terms.py runs ten thousand terms against a real server.
  */
 #undef NDEBUG
 #include <assert.h>
@@ -24,7 +24,7 @@
 
 #include <holdfast/reconciler.h>
 
-#define N_TERMS 60 /* or HOLDFAST_TERMS of them, for valgrind */
+#define N_TERMS 60 /* or HOLDFAST_TERMS of them, by hand */
 
 /*
  * The Lease is on one server and the objects of the controllers on another, so the revisions of the

@@ -130,20 +130,19 @@ void hfd_http_request_reply(struct hfd_http_request *request, int code, const ch
 
 /* Static, because a watch that fails its test still uses it. */
 static struct hfd_http_request request;
+static struct hfd_rest_request rest;
 
 static void begin_watch(struct api_fixture *f) {
-        struct hfd_rest_request *rest = calloc(1, sizeof *rest);
-
+        memset(&rest, 0, sizeof rest);
         memset(&request, 0, sizeof request);
         assert_int_equal(hf__mutex_cond_init(&request.mu, &request.cond), 0);
         request.refs = 1;
-        assert_non_null(rest);
-        rest->registry = f->registry;
-        rest->http_request = &request;
-        rest->request.verb = HFD_WATCH;
-        rest->request.resource = hfd_resource_find(api_workspaces.group, api_workspaces.version,
-                                                   api_workspaces.plural);
-        hfd_rest_watch(rest);
+        rest.registry = f->registry;
+        rest.http_request = &request;
+        rest.request.verb = HFD_WATCH;
+        rest.request.resource = hfd_resource_find(api_workspaces.group, api_workspaces.version,
+                                                  api_workspaces.plural);
+        hfd_rest_watch(&rest);
 }
 
 /* Waits until the name was pushed, or the response has ended. Returns whether it was pushed. */

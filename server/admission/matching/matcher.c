@@ -77,14 +77,17 @@ static bool is_namespace(const struct hfd_admission_attributes *of) {
 int hfd_matcher_namespace(const struct hfd_admission_attributes *of, struct hfd_cacher *cacher,
                           struct hf__json **ret_namespace) {
         struct hfd_object *object = NULL;
+        const struct hfd_object *newest = of->new_namespace;
         bool synced;
         int r = 0;
 
         *ret_namespace = NULL;
         if (*of->ns)
                 object = hfd_cacher_newest(cacher, hfd_resource_namespaces(), of->ns, &synced);
-        if (object && object->bytes) {
-                *ret_namespace = hfd_object_parse(object);
+        if (object && object->bytes)
+                newest = object;
+        if (newest) {
+                *ret_namespace = hfd_object_parse(newest);
                 r = *ret_namespace ? 0 : -ENOMEM;
         }
         hfd_object_unref(object);
@@ -111,6 +114,8 @@ static enum hfd_matcher_result match_namespace(const struct hfd_matcher *matcher
         /* If the request writes a Namespace, the selector sees the new labels. */
         if (is_namespace(of) && !*of->subresource && object)
                 return select_labels(matcher->ns_selector, object);
+        if (is_namespace(of) && of->old && of->kind == of->resource)
+                return select_labels(matcher->ns_selector, of->old);
         if (hfd_matcher_namespace(of, cacher, &ns) != 0) {
                 hfd_response_no_memory(response);
                 return HFD_MATCHER_ERROR;

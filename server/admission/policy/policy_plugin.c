@@ -20,11 +20,9 @@
 #include "server/admission/policy/policy_case.h"
 #include "server/admission/policy/policy_index.h"
 #include "server/admission/policy/validating.h"
+#include "server/admission/turn.h"
 #include "server/auth/user.h"
 #include "server/pool/work_pool.h"
-
-/* The cost that an evaluation may have on the thread of a connection: a few milliseconds. */
-#define INLINE_COST 50000
 
 struct hfd_policy_plugin {
         const struct hf_host *host;
@@ -84,24 +82,12 @@ struct turn {
         struct hfd_admission *a;
 };
 
-/* The response, if the policies could not be asked. */
-static void respond(int r, struct hfd_response *response) {
-        if (r == -ENOMEM)
-                hfd_response_no_memory(response);
-        else if (r == HF_E_UNAVAILABLE)
-                hfd_response_store_error(response, HF_E_UNAVAILABLE, NULL);
-        else if (r == HF_E_TIMEOUT)
-                hfd_response_status(response, HF_E_TIMEOUT, 504, "Timeout",
-                                    "Timeout: request did not complete within requested timeout",
-                                    NULL);
-}
-
 /* Asks the policies. task: on the pool; NULL: on another thread, and the attempt has an allowance.
  * false: that is spent, and nothing has happened. */
 static bool attempt(struct hfd_policy_plugin *plugin, const struct hfd_policy_index *index,
                     struct hfd_admission *a, const struct hfd_work_task *task,
                     struct hfd_response *response) {
-        struct hfd_expression_allowance allowance = {.left = INLINE_COST};
+        struct hfd_expression_allowance allowance = {.left = HFD_ADMISSION_INLINE_COST};
         struct hfd_admission_notes notes = {0};
         struct hfd_policy_case c;
         bool complete;
@@ -118,8 +104,8 @@ static bool attempt(struct hfd_policy_plugin *plugin, const struct hfd_policy_in
         complete = !allowance.spent;
         if (complete && a->notes)
                 hfd_admission_notes_merge(a->notes, &notes);
-        if (complete)
-                respond(r, response);
+        if (complete && r != 0 && response->code == 0)
+                hfd_admission_turn_refuse(r, response);
         hfd_admission_notes_done(&notes);
         hfd_policy_case_done(&c);
         if (!complete)
@@ -141,7 +127,7 @@ static enum hfd_work_result run_turn(struct hfd_work_task *task) {
         struct hfd_response response = {0};
 
         if (hfd_work_is_cancelled(turn->plugin->pool, task))
-                respond(HF_E_UNAVAILABLE, &response);
+                hfd_admission_turn_refuse(HF_E_UNAVAILABLE, &response);
         else
                 (void)attempt(turn->plugin, turn->index, a, task, &response);
         hfd_policy_index_unref(turn->index);

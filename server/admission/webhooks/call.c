@@ -2,8 +2,10 @@
 /*
  * A call of a webhook: sends the review, and turns the response into an outcome.
  *
- * Invariant: a call counts in the load of its webhook from begin to done, and no webhook has more
- * than max_calls.
+ * Invariants: a call counts in the load of its webhook from begin to done, and no webhook has more
+ * than max_calls. If its client leaves, the call is canceled: the waker may come before the number
+ * of the call is known, so the thread that sends it looks again, and each reads what it has not
+ * written itself.
  */
 #include "server/admission/webhooks/call.h"
 
@@ -11,10 +13,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/departure.h"
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/admission/expressions/match_conditions.h"
 #include "server/admission/matching/form.h"
+#include "server/admission/turn.h"
 #include "server/admission/webhooks/webhook_metrics.h"
 #include "server/outbound/outbound.h"
 
@@ -32,6 +36,8 @@ static void finish(struct hfd_webhook_call *call, enum hfd_webhook_outcome outco
         if (call->counted)
                 atomic_fetch_sub_explicit(&call->hook->load->n_calls, 1, memory_order_relaxed);
         call->counted = false;
+        if (call->watches_client)
+                hf_cancel_remove_waker(&call->waker);
         call->outcome = outcome;
         call->code = code;
         call->done(call);
@@ -108,6 +114,7 @@ static int old_in_form(const struct hfd_webhook_call *call, struct hf__json **re
 
 static enum hfd_matcher_result check_conditions(const struct hfd_webhook_call *call,
                                                 const struct hf__json *old,
+                                                struct hfd_expression_allowance *allowance,
                                                 struct hfd_response *response) {
         const struct hfd_admission_attributes *of = &call->a->of;
         const bool is_part = of->kind != of->resource;
@@ -121,31 +128,85 @@ static enum hfd_matcher_result check_conditions(const struct hfd_webhook_call *c
         struct hf__strbuf why = {0};
 
         hfd_expression_run_init(&run, call->hook->expressions, &input, HFD_MATCH_BUDGET);
+        run.allowance = allowance;
         enum hfd_match match = hfd_match_conditions_check(call->hook->conditions, &run, NULL, &why);
         hfd_expression_run_done(&run);
-        if (match == HFD_MATCH_ERROR && !call->hook->ignores_failures)
+        bool spent = allowance && allowance->spent,
+             fails = match == HFD_MATCH_ERROR && !call->hook->ignores_failures;
+        if (fails && !spent)
                 hfd_response_forbidden(response, of->resource, of->name, why.n > 0 ? why.data : "",
                                        NULL);
         hf__strbuf_done(&why);
-        if (match == HFD_MATCH_ERROR && !call->hook->ignores_failures)
+        if (fails || spent)
                 return HFD_MATCHER_ERROR;
         return match == HFD_MATCH_YES ? HFD_MATCHER_YES : HFD_MATCHER_NO;
 }
 
 enum hfd_matcher_result hfd_webhook_call_conditions(const struct hfd_webhook_call *call,
+                                                    struct hfd_webhook_effort *effort,
                                                     struct hfd_response *response) {
         struct hf__json *old = NULL;
+        int r = 0;
 
         if (!call->hook->conditions)
                 return HFD_MATCHER_YES;
+        if (effort->task)
+                r = hfd_admission_turn_may_go_on(call->webhooks->host, call->webhooks->config.pool,
+                                                 effort->task, call->a);
+        if (r != 0) {
+                hfd_admission_turn_refuse(r, response);
+                return HFD_MATCHER_ERROR;
+        }
         if (old_in_form(call, &old) != 0) {
                 hfd_response_no_memory(response);
                 return HFD_MATCHER_ERROR;
         }
         enum hfd_matcher_result result =
-                check_conditions(call, old ? old : call->a->of.old, response);
+                check_conditions(call, old ? old : call->a->of.old,
+                                 effort->task ? NULL : &effort->allowance, response);
         hf__json_free(old);
         return result;
+}
+
+/* ---- clients that leave ---- */
+
+static bool has_client_left(const struct hfd_webhook_call *call) {
+        struct hf__departure *departure = call->a->of.departure;
+
+        return departure && atomic_load(&departure->gone);
+}
+
+static void on_client_left(void *ctx) {
+        struct hfd_webhook_call *call = ctx;
+
+        atomic_store(&call->client_left, true);
+        uint64_t id = atomic_load(&call->outbound_id);
+        if (id != 0)
+                hfd_outbound_cancel(call->webhooks->config.outbound, id);
+}
+
+/*
+ * From now on the call is canceled when its client leaves. Called before it is sent, because it may
+ * end before its number is known. 0 or -ENOMEM.
+ */
+static int watch_client(struct hfd_webhook_call *call) {
+        struct hf__departure *departure = call->a->of.departure;
+        struct hf_cancel *token = departure ? hf__departure_token(departure) : NULL;
+
+        if (!departure)
+                return 0;
+        if (!token)
+                return -ENOMEM;
+        call->watches_client = true;
+        hf_cancel_add_waker(token, &call->waker, on_client_left, call);
+        return 0;
+}
+
+/* The call was sent, and may have ended. */
+static void set_outbound_id(struct hfd_webhook_call *call, uint64_t id) {
+        atomic_store(&call->outbound_id, id);
+        if (atomic_load(&call->client_left))
+                hfd_outbound_cancel(call->webhooks->config.outbound, id);
 }
 
 /* ---- the call ---- */
@@ -168,6 +229,7 @@ static int send_review(struct hfd_webhook_call *call) {
         const struct hfd_webhook *hook = call->hook;
         hf_nsec limit = hook->timeout_s * HF_NSEC_PER_SEC;
         struct hf__strbuf body = {0}, url = {0};
+        uint64_t id = 0;
         int r = hfd_meta_make_uid(call->uid);
 
         if (call->a->of.deadline - call->began < limit)
@@ -190,7 +252,11 @@ static int send_review(struct hfd_webhook_call *call) {
                                                      .done = on_result,
                                                      .ctx = call};
         if (r == 0)
-                r = hfd_outbound_post_json(call->webhooks->config.outbound, &request, NULL);
+                r = watch_client(call);
+        if (r == 0)
+                r = hfd_outbound_post_json(call->webhooks->config.outbound, &request, &id);
+        if (r == 0)
+                set_outbound_id(call, id);
         hf__strbuf_done(&body);
         hf__strbuf_done(&url);
         return r;
@@ -231,7 +297,7 @@ void hfd_webhook_call_begin(struct hfd_webhook_call *call) {
                 fail(call, 500, "could not get REST client: the webhook has no address");
                 return;
         }
-        if (call->began >= call->a->of.deadline) {
+        if (call->began >= call->a->of.deadline || has_client_left(call)) {
                 hfd_refusal_timeout(&call->refusal);
                 finish(call, HFD_WEBHOOK_INTERNAL, 0);
                 return;
@@ -291,14 +357,14 @@ bool hfd_webhook_call_refuses(struct hfd_webhook_call *call) {
                                              errors[call->outcome], call->code);
         if (ignored)
                 hfd_webhook_metrics_failed_open(webhooks->host, name, type_of(call));
-        /* The webhook may have used up the time of the whole request. */
-        if (ignored && now(call) >= call->a->of.deadline) {
+        /* The webhook may have used up the time of the whole request, or nobody waits for it. */
+        if (ignored && (now(call) >= call->a->of.deadline || has_client_left(call))) {
                 hfd_response_done(&call->refusal);
                 call->refusal = (struct hfd_response){0};
                 hfd_refusal_timeout(&call->refusal);
                 return true;
         }
-        if (call->outcome == HFD_WEBHOOK_FAILED)
+        if (call->outcome == HFD_WEBHOOK_FAILED && !has_client_left(call))
                 hf_log(&webhooks->host->log, HF_LOG_WARNING, "admission",
                        "failed calling webhook, failing %s: %s", ignored ? "open" : "closed",
                        call->refusal.status.message);

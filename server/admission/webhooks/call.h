@@ -5,7 +5,11 @@
  * call; its answer comes on the thread of the outbound client, or within the call that begins it.
  */
 #include <pthread.h>
+#include <stdatomic.h>
 
+#include <holdfast/cancel.h>
+
+#include "server/admission/expressions/expression_run.h"
 #include "server/admission/webhooks/admission_review.h"
 #include "server/admission/webhooks/refusal.h"
 #include "server/admission/webhooks/webhook.h"
@@ -50,16 +54,29 @@ struct hfd_webhook_call {
         char uid[HFD_UID_MAX];
         hf_nsec began;
         bool counted;
+        struct hf_cancel_waker waker; /* fires when the client leaves; ends the call */
+        bool watches_client;          /* the waker is added */
+        atomic_bool client_left;      /* as the waker has seen it */
+        _Atomic uint64_t outbound_id; /* 0 = not known yet */
 };
-/* Begins the call. done is called once, perhaps before this returns. */
+/* Begins the call. done is called once, perhaps before this returns; but the memory of the call
+ * lives until this returns. */
 void hfd_webhook_call_begin(struct hfd_webhook_call *call);
 void hfd_webhook_call_done(struct hfd_webhook_call *call);
+/* How much the matchConditions of a request may cost. Those of all webhooks that are checked in one
+ * go share it. */
+struct hfd_webhook_effort {
+        struct hfd_expression_allowance allowance; /* unless there is a task */
+        const struct hfd_work_task *task;          /* the turn on the pool (turn.h); NULL = none */
+};
 /*
  * Whether the matchConditions of call->hook are true for the request, which the call describes.
- * HFD_MATCHER_ERROR: they cannot be evaluated, and the failurePolicy is Fail; response is the
- * error.
+ * HFD_MATCHER_ERROR: they cannot be evaluated, and the failurePolicy is Fail, or the turn is over;
+ * response is the error. If the allowance is spent, the result means nothing and there is no
+ * response; the caller begins again in a turn.
  */
 enum hfd_matcher_result hfd_webhook_call_conditions(const struct hfd_webhook_call *call,
+                                                    struct hfd_webhook_effort *effort,
                                                     struct hfd_response *response);
 /* Adds the answer's warnings and annotations to the admission. */
 void hfd_webhook_call_note(const struct hfd_webhook_call *call);

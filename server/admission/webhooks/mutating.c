@@ -9,7 +9,9 @@
  * knows which webhooks the first round has called.
  *
  * Invariant: calls may end before the function that begins them returns; `calling` makes this a
- * loop and not a recursion, which would be as deep as the list is long.
+ * loop and not a recursion, which would be as deep as the list is long. If matchConditions turn out
+ * to be expensive, the run goes on in a turn on the pool, with the same webhook; it has no call
+ * then.
  */
 #include <assert.h>
 #include <errno.h>
@@ -20,6 +22,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/admission/matching/form.h"
+#include "server/admission/turn.h"
 #include "server/admission/webhooks/call.h"
 #include "server/admission/webhooks/reinvocation.h"
 #include "server/patch/json_patch.h"
@@ -157,7 +160,7 @@ static bool apply_patch(struct run *run, bool *ret_changed, struct hfd_response 
 
 /* ---- the loop ---- */
 
-static void go_on(struct run *run);
+static void go_on(struct run *run, const struct hfd_work_task *task);
 
 /* Handles the answer to the call. False: the admission has ended. */
 static bool handle_answer(struct run *run) {
@@ -196,11 +199,13 @@ static void on_called(struct hfd_webhook_call *call) {
         struct run *run = (struct run *)call;
 
         if (atomic_exchange(&run->step, STEP_ANSWERED) == STEP_WAITING && handle_answer(run))
-                go_on(run);
+                go_on(run, NULL);
 }
 
-/* Prepares the call of the webhook at run->i, if it applies. False: response is the error. */
-static bool prepare(struct run *run, bool *ret_applies, struct hfd_response *response) {
+/* Prepares the call of the webhook at run->i, if it applies. False: response is the error, unless
+ * the allowance is spent. */
+static bool prepare(struct run *run, struct hfd_webhook_effort *effort, bool *ret_applies,
+                    struct hfd_response *response) {
         const struct hfd_webhook *hook = &run->index->items[run->i];
         struct hfd_admission *a = run->a;
         const struct hfd_resource *as;
@@ -226,7 +231,7 @@ static bool prepare(struct run *run, bool *ret_applies, struct hfd_response *res
                                               .as = as,
                                               .object = run->converted ? run->converted : a->object,
                                               .done = on_called};
-        match = hfd_webhook_call_conditions(&run->call, response);
+        match = hfd_webhook_call_conditions(&run->call, effort, response);
         *ret_applies = match == HFD_MATCHER_YES;
         if (!*ret_applies)
                 run->converted = hf__json_free(run->converted);
@@ -245,14 +250,34 @@ static void end_round(struct run *run) {
         hfd_admission_next(a);
 }
 
-static void go_on(struct run *run) {
+static void run_turn(void *ctx, const struct hfd_work_task *task) { go_on(ctx, task); }
+
+/* A webhook could not be prepared: the run goes on in a turn on the pool, or response is why not.
+ */
+static void stop_or_take_turn(struct run *run, const struct hfd_webhook_effort *effort,
+                              struct hfd_response *response) {
+        int r = 0;
+
+        if (effort->allowance.spent) {
+                r = hfd_admission_take_turn(run->webhooks->config.pool, run->a, run_turn, run);
+                if (r == 0)
+                        return;
+                hfd_admission_turn_refuse(r, response);
+        }
+        hfd_admission_refuse(run->a, response);
+}
+
+/* task: of a turn on the pool; NULL = another thread. */
+static void go_on(struct run *run, const struct hfd_work_task *task) {
+        struct hfd_webhook_effort effort = {.allowance.left = HFD_ADMISSION_INLINE_COST,
+                                            .task = task};
         struct hfd_response response = {0};
         size_t n = run->index ? run->index->n : 0;
 
         while (run->i < n) {
                 bool applies = false;
-                if (!prepare(run, &applies, &response)) {
-                        hfd_admission_refuse(run->a, &response);
+                if (!prepare(run, &effort, &applies, &response)) {
+                        stop_or_take_turn(run, &effort, &response);
                         return;
                 }
                 if (!applies) {
@@ -287,5 +312,5 @@ void hfd_webhooks_mutate(void *ctx, struct hfd_admission *a) {
         if (a->reinvoked && run->left && !hf__json_equal(run->left, a->object))
                 hfd_reinvocation_object_changed(&run->reinvocation);
         run->i = 0;
-        go_on(run);
+        go_on(run, NULL);
 }

@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "server/admission/turn.h"
 
 #define MESSAGE_MAX 4096 /* bytes of what a webhook says */
 #define DETAILS_MAX ((size_t)32 << 10)
@@ -104,8 +105,7 @@ void hfd_refusal_busy(struct hfd_response *response, const char *webhook) {
 }
 
 void hfd_refusal_timeout(struct hfd_response *response) {
-        hfd_response_status(response, HF_E_TIMEOUT, 504, "Timeout",
-                            "Timeout: request did not complete within requested timeout", NULL);
+        hfd_admission_turn_refuse(HF_E_TIMEOUT, response);
 }
 
 void hfd_refusal_http_text(struct hf__strbuf *out, int code, const void *body, size_t n) {

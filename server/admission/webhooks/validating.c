@@ -3,8 +3,10 @@
  * Calls all validating webhooks of a request at the same time. The first refusal that arrives is
  * the response, as in Kubernetes, but the run waits for all calls.
  *
- * Invariant: the thread that makes `pending` 0 ends the run, and no other thread touches the run
- * after that. The loop that begins the calls counts as one.
+ * Invariants: the thread that makes `pending` 0 ends the run, and no other thread touches the run
+ * after that. The loop that begins the calls counts as one. Which webhooks are called is known
+ * before the first call begins, so if their matchConditions turn out to be expensive, the choice
+ * begins again on the pool.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,10 +15,12 @@
 #include "base/json.h"
 #include "base/thread.h"
 #include "server/admission/matching/form.h"
+#include "server/admission/turn.h"
 #include "server/admission/webhooks/call.h"
 
 struct run {
         struct hfd_admission *a;
+        struct hfd_webhooks *webhooks;
         struct hfd_webhook_index *index; /* owned reference */
         pthread_mutex_t mu;
         /* Guarded by mu, together with the notes of a. */
@@ -105,12 +109,20 @@ static bool set_object(struct one *one, struct hfd_response *response) {
         return r == 0;
 }
 
-/* Adds the webhooks that apply to the request. False: response is the error. */
-static bool select_hooks(struct run *run, struct hfd_webhooks *webhooks,
+static void drop_hooks(struct run *run) {
+        for (size_t i = 0; i < run->n; i++)
+                hf__json_free(run->items[i].converted);
+        run->n = 0;
+}
+
+/* Adds the webhooks that apply to the request. False: response is the error, unless the allowance
+ * is spent. */
+static bool select_hooks(struct run *run, struct hfd_webhook_effort *effort,
                          struct hfd_response *response) {
+        struct hfd_webhooks *webhooks = run->webhooks;
         struct hfd_admission *a = run->a;
 
-        for (size_t i = 0; i < run->index->n; i++) {
+        for (size_t i = 0; run->index && i < run->index->n; i++) {
                 const struct hfd_webhook *hook = &run->index->items[i];
                 struct one *one = &run->items[run->n];
                 const struct hfd_resource *as;
@@ -128,7 +140,7 @@ static bool select_hooks(struct run *run, struct hfd_webhooks *webhooks,
                 if (match == HFD_MATCHER_YES && !set_object(one, response))
                         match = HFD_MATCHER_ERROR;
                 if (match == HFD_MATCHER_YES)
-                        match = hfd_webhook_call_conditions(&one->call, response);
+                        match = hfd_webhook_call_conditions(&one->call, effort, response);
                 if (match == HFD_MATCHER_YES)
                         run->n++;
                 else
@@ -139,6 +151,46 @@ static bool select_hooks(struct run *run, struct hfd_webhooks *webhooks,
         return true;
 }
 
+/* ---- the start ---- */
+
+static void run_turn(void *ctx, const struct hfd_work_task *task);
+
+/* The webhooks could not be chosen: that begins again in a turn on the pool, or response is why
+ * not.
+ */
+static void stop_or_take_turn(struct run *run, const struct hfd_webhook_effort *effort,
+                              struct hfd_response *response) {
+        int r = 0;
+
+        if (effort->allowance.spent) {
+                drop_hooks(run);
+                r = hfd_admission_take_turn(run->webhooks->config.pool, run->a, run_turn, run);
+                if (r == 0)
+                        return;
+                hfd_admission_turn_refuse(r, response);
+        }
+        run->refusal = *response;
+        end(run);
+}
+
+/* Chooses the webhooks and calls them. task: of a turn on the pool; NULL = another thread. */
+static void start(struct run *run, const struct hfd_work_task *task) {
+        struct hfd_webhook_effort effort = {.allowance.left = HFD_ADMISSION_INLINE_COST,
+                                            .task = task};
+        struct hfd_response response = {0};
+
+        if (!select_hooks(run, &effort, &response)) {
+                stop_or_take_turn(run, &effort, &response);
+                return;
+        }
+        run->pending += run->n;
+        for (size_t i = 0, n_calls = run->n; i < n_calls; i++)
+                hfd_webhook_call_begin(&run->items[i].call);
+        drop_pending(run);
+}
+
+static void run_turn(void *ctx, const struct hfd_work_task *task) { start(ctx, task); }
+
 void hfd_webhooks_validate(void *ctx, struct hfd_admission *a) {
         struct hfd_webhooks *webhooks = ctx;
         struct hfd_webhook_index *index = hfd_webhooks_index(webhooks);
@@ -146,7 +198,7 @@ void hfd_webhooks_validate(void *ctx, struct hfd_admission *a) {
         struct hfd_response response = {0};
         struct run *run = calloc(1, sizeof *run + n * sizeof run->items[0]);
 
-        if (!run || hf__mutex_init(&run->mu) != 0) {
+        if (!run || !hfd_admission_options(a) || hf__mutex_init(&run->mu) != 0) {
                 free(run);
                 hfd_webhook_index_unref(index);
                 hfd_response_no_memory(&response);
@@ -154,20 +206,8 @@ void hfd_webhooks_validate(void *ctx, struct hfd_admission *a) {
                 return;
         }
         run->a = a;
+        run->webhooks = webhooks;
         run->index = index;
         run->pending = 1;
-        bool selected = hfd_admission_options(a) != NULL;
-        if (!selected)
-                hfd_response_no_memory(&response);
-        else
-                selected = !index || select_hooks(run, webhooks, &response);
-        if (!selected) {
-                run->refusal = response;
-                end(run);
-                return;
-        }
-        run->pending += run->n;
-        for (size_t i = 0, n_calls = run->n; i < n_calls; i++)
-                hfd_webhook_call_begin(&run->items[i].call);
-        drop_pending(run);
+        start(run, NULL);
 }

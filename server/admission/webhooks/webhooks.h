@@ -3,6 +3,9 @@
 /*
  * The two plug-ins that call webhooks: MutatingAdmissionWebhook and ValidatingAdmissionWebhook.
  *
+ * matchConditions are evaluated at once. If they turn out to be expensive, that begins again on the
+ * pool of threads.
+ *
  * A request that waits for a webhook holds no thread. At most max_calls calls of one webhook are
  * under way. So a webhook that hangs holds at most that many of the places for writing requests
  * (--max-mutating-requests-inflight), and other requests still find a place. A request beyond that
@@ -15,11 +18,13 @@
 struct hfd_outbound;
 struct hfd_service_resolver;
 struct hfd_webhooks;
+struct hfd_work_pool;
 
 struct hfd_webhooks_config {
         /* All are borrowed until hfd_webhooks_free. */
         struct hfd_cacher *cacher;
         struct hfd_outbound *outbound;
+        struct hfd_work_pool *pool;                  /* for expensive matchConditions */
         const struct hfd_service_resolver *services; /* NULL = none is named */
         size_t max_calls;                            /* of one webhook; at least 1 */
 };

@@ -38,10 +38,42 @@ static void push_read(struct hfd_consistent_read **list, struct hfd_consistent_r
         *list = read;
 }
 
-void hfd_consistent_reads_call_ready(struct hfd_consistent_read *reads) {
+void hfd_consistent_reads_call_ready_here(struct hfd_consistent_read *reads) {
         for (struct hfd_consistent_read *next; reads; reads = next) {
                 next = reads->next; /* ready may free the read */
                 reads->ready(reads);
+        }
+}
+
+/* Removes the first read and those that can be passed together with it. */
+static struct hfd_consistent_read *remove_group(struct hfd_consistent_read **list) {
+        const struct hfd_consistent_read *first = *list;
+        struct hfd_consistent_read *group = NULL, **end = &group;
+
+        while (*list) {
+                struct hfd_consistent_read *read = *list;
+                if (read->pass != first->pass || read->thread != first->thread) {
+                        list = &read->next;
+                        continue;
+                }
+                *list = read->next;
+                read->next = NULL;
+                *end = read;
+                end = &read->next;
+        }
+        return group;
+}
+
+/* Many reads that are ready together come from few threads. There, what they need is still in the
+ * processor's cache, and the responses are sent together. */
+void hfd_consistent_reads_call_ready(struct hfd_consistent_read *reads) {
+        while (reads) {
+                struct hfd_consistent_read *group = remove_group(&reads);
+                while (group && (!group->pass || !group->pass(group))) {
+                        struct hfd_consistent_read *next = group->next;
+                        group->ready(group);
+                        group = next;
+                }
         }
 }
 
@@ -57,7 +89,6 @@ struct hfd_consistent_read *hfd_consistent_reads_remove_reached_locked(struct hf
                         continue;
                 }
                 *link = read->next;
-                read->outcome = 0;
                 cacher->reads.n_late = 0;
                 push_read(&reached, read);
         }
@@ -113,8 +144,6 @@ struct hfd_consistent_read *hfd_consistent_reads_remove_all_locked(struct hfd_ca
  */
 static void wait_for_cache_locked(struct hfd_cacher *cacher, struct hfd_consistent_read *read,
                                   hf_nsec timeout, struct hfd_consistent_read **ready) {
-        hf_nsec until = hfd_cacher_now(cacher) + timeout;
-
         read->outcome = 0;
         if (cacher->stopping)
                 read->outcome = HF_E_CANCELED; /* without the timer, the wait would never end */
@@ -124,6 +153,7 @@ static void wait_for_cache_locked(struct hfd_cacher *cacher, struct hfd_consiste
                 push_read(ready, read);
                 return;
         }
+        hf_nsec until = hfd_cacher_now(cacher) + timeout;
         read->until = until < read->deadline ? until : read->deadline;
         push_read(&cacher->reads.waiting, read);
         pthread_cond_broadcast(&cacher->cond);
@@ -172,7 +202,7 @@ static void on_probe(void *ctx, const struct hfd_store_reply *reply) {
 
 /* Sends a probe for the reads that need one, unless another probe is running. */
 static void send_probe(struct hfd_cacher *cacher) {
-        hf_nsec deadline = hfd_cacher_now(cacher) + PROBE_DEADLINE;
+        hf_nsec deadline;
 
         pthread_mutex_lock(&cacher->mu);
         if (cacher->reads.probe_running || !cacher->reads.to_probe) {
@@ -183,6 +213,7 @@ static void send_probe(struct hfd_cacher *cacher) {
         cacher->reads.probe_running = true;
         cacher->reads.probing = cacher->reads.to_probe;
         cacher->reads.to_probe = NULL;
+        deadline = hfd_cacher_now(cacher) + PROBE_DEADLINE;
         for (struct hfd_consistent_read *read = cacher->reads.probing; read; read = read->next)
                 if (read->deadline < deadline)
                         deadline = read->deadline;
@@ -198,7 +229,8 @@ void hfd_consistent_read_start(struct hfd_cacher *cacher, struct hfd_consistent_
         assert(read->ready);
         pthread_mutex_lock(&cacher->mu);
         if (!cacher->synced || cacher->stopping || cacher->identity.replaced ||
-            cacher->reads.direct_until > hfd_cacher_now(cacher)) {
+            (cacher->reads.direct_until != 0 &&
+             cacher->reads.direct_until > hfd_cacher_now(cacher))) {
                 pthread_mutex_unlock(&cacher->mu);
                 read->outcome = HF_E_TIMEOUT;
                 read->ready(read);

@@ -17,7 +17,7 @@
 struct hfd_cacher;
 
 /* One waiting read. The caller owns the memory and keeps it until ready is called. It zeroes the
- * struct, and sets deadline and ready; the cacher sets the rest. */
+ * struct, and sets deadline, ready, and perhaps pass and thread; the cacher sets the rest. */
 struct hfd_consistent_read {
         struct hfd_consistent_read *next; /* for the cacher's lists, while the read waits */
         uint64_t revision;                /* the revision that the cache must have reached */
@@ -39,6 +39,13 @@ struct hfd_consistent_read {
         struct hf_status status;
         /* Called once, on any thread, perhaps before the function that started the wait returns. */
         void (*ready)(struct hfd_consistent_read *read);
+        /*
+         * Passes reads, linked by next, that have the same `thread` to that thread, which calls
+         * hfd_consistent_reads_call_ready_here. False: it cannot take the first one. NULL: ready
+         * may be called anywhere. Never called on that thread.
+         */
+        bool (*pass)(struct hfd_consistent_read *reads);
+        const void *thread;
 };
 
 /* The cacher's state for waiting reads. Guarded by the cacher's lock. */
@@ -73,5 +80,8 @@ struct hfd_consistent_read *hfd_consistent_reads_remove_late_locked(struct hfd_c
 /* Removes all reads except those whose probe has been sent, and sets their outcome. */
 struct hfd_consistent_read *hfd_consistent_reads_remove_all_locked(struct hfd_cacher *cacher,
                                                                    int outcome);
-/* Calls ready of each read in the list. The caller must not hold the lock. */
+/* Calls ready of each read in the list, or passes it to its thread. The caller must not hold the
+ * lock. */
 void hfd_consistent_reads_call_ready(struct hfd_consistent_read *reads);
+/* Calls ready of each read in the list. */
+void hfd_consistent_reads_call_ready_here(struct hfd_consistent_read *reads);

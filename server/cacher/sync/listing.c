@@ -148,17 +148,17 @@ static int build_objects(struct hfd_listing *listing, struct hfd_listing_page *p
 
 /* ---- requests ---- */
 
-/* Wakes the timer thread: no request is running any more, and no other follows. */
+/* After a failure: wakes the timer thread. No request is running any more, and no other follows. */
 static void end_requests(struct hfd_listing *listing, int error, const struct hf_status *status) {
         struct hfd_cacher *cacher = listing->cacher;
 
+        assert(error != 0);
         pthread_mutex_lock(&cacher->mu);
-        if (error != 0 && listing->error == 0) {
+        if (listing->error == 0) {
                 listing->error = error;
                 listing->status = status ? *status : (struct hf_status){.error = error};
         }
         listing->requesting = false;
-        listing->requested_all = true;
         pthread_cond_broadcast(&cacher->cond);
         pthread_mutex_unlock(&cacher->mu);
 }

@@ -267,7 +267,7 @@ static enum hfd_work_result make_step(struct hfd_work_task *task) {
         const struct hfd_request_context *context = hfd_request_context(request->http_request);
 
         if (hfd_work_is_cancelled(request->handler->registry->work, task) ||
-            atomic_load_explicit(&context->finished, memory_order_relaxed))
+            atomic_load_explicit(&context->departure.gone, memory_order_relaxed))
                 refuse(request, HF_E_CANCELED);
         else
                 serve_new(request);

@@ -38,6 +38,7 @@
 #include "server/handlers/reviews/token_request.h"
 #include "server/pool/work_pool.h"
 #include "server/registry/large_work.h"
+#include "server/registry/read.h"
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/custom/custom_table.h"
 #include "server/service_accounts/service_accounts.h"
@@ -370,14 +371,34 @@ static void serve_on_pool(struct hfd_rest_request *rest) {
                 refuse_large(rest, r);
 }
 
+/* ---- reads ---- */
+
+static void continue_reads(struct hfd_http_call *call) {
+        const struct hfd_rest_request *first =
+                (struct hfd_rest_request *)((char *)call - offsetof(struct hfd_rest_request, call));
+
+        hfd_consistent_reads_call_ready_here(first->request.read_space);
+}
+
+/* The worker of the first request continues the reads. */
+static bool pass_reads(struct hfd_consistent_read *reads) {
+        struct hfd_rest_request *first =
+                (struct hfd_rest_request *)((struct hfd_read *)reads)->request;
+
+        first->call.fn = continue_reads;
+        return hfd_http_request_call(first->http_request, &first->call);
+}
+
 /* Consumes the caller's reference to the HTTP request. */
 static void handle_resource(struct hfd_registry *registry, struct hfd_http_request *http_request,
                             const struct hfd_request_info *info) {
-        struct hfd_rest_request *rest = malloc(sizeof *rest);
-        struct hfd_response response = {0};
-        size_t n_body;
+        bool is_get = strcmp(info->verb, "get") == 0;
+        size_t n = sizeof(struct hfd_rest_request), n_body;
+        struct hfd_rest_request *rest =
+                hfd_http_request_allocate(http_request, is_get ? n + sizeof(struct hfd_read) : n);
 
         if (!rest) {
+                struct hfd_response response = {0};
                 hfd_response_no_memory(&response);
                 hfd_rest_respond(http_request, NULL, &response, NULL);
                 hfd_response_done(&response);
@@ -387,11 +408,17 @@ static void handle_resource(struct hfd_registry *registry, struct hfd_http_reque
         *rest = (struct hfd_rest_request){.request.done = on_done,
                                           .registry = registry,
                                           .http_request = http_request};
-        const struct hfd_request_context *context = hfd_request_context(http_request);
+        if (is_get) {
+                rest->request.read_space = rest + 1;
+                rest->request.pass_reads = pass_reads;
+                rest->request.thread = hfd_http_request_worker(http_request);
+        }
+        struct hfd_request_context *context = hfd_request_context(http_request);
         rest->unsent = context->accounts;
         rest->user = context->user;
         rest->request.owner = hfd_work_owner(context->user);
-        rest->request.abandoned = &context->finished;
+        rest->request.abandoned = &context->departure.gone;
+        rest->request.departure = &context->departure;
         rest->request.authorizer = context->authorizer;
         rest->request.requester = context->requester;
         rest->attributes = hfd_request_attributes(context);

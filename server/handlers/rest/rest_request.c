@@ -187,5 +187,4 @@ void hfd_rest_free(struct hfd_rest_request *rest) {
         hfd_resource_unref(rest->request.part_of);
         free(rest->fence);
         hfd_http_request_unref(rest->http_request);
-        free(rest);
 }

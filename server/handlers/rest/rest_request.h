@@ -21,9 +21,10 @@ struct hfd_unsent;
 #define HFD_REST_PRETTY_MAX ((size_t)4 << 20)
 
 /*
- * One HTTP request for a resource, until its response was sent or passed to the HTTP server. It
- * belongs to one thread at a time, like the struct hfd_request in it (registry.h). Once a watch has
- * begun, it does not change, and several threads read it.
+ * One HTTP request for a resource, until its response was sent or passed to the HTTP server. The
+ * HTTP request frees its memory (hfd_http_request_allocate). It belongs to one thread at a time,
+ * like the struct hfd_request in it (registry.h). Once a watch has begun, it does not change, and
+ * several threads read it.
  */
 struct hfd_rest_request {
         /* must be first: the done callback casts its pointer to this struct */
@@ -42,10 +43,11 @@ struct hfd_rest_request {
         struct hfd_account_watches *account_watches;
         struct hf_fence *fence;       /* owned; request.fence; NULL = none */
         struct hf__strbuf translated; /* owned; the body as JSON, if it was not */
+        struct hfd_http_call call;    /* of a get: continues reads on the worker */
         struct hfd_work_task task;    /* for a large body: decodes and serves it */
         struct hfd_rest_list *list;   /* a list; the HTTP request owns it; NULL = another verb */
 };
-/* Frees rest, and drops its reference to the HTTP request. */
+/* Frees what rest owns, and drops its reference to the HTTP request. */
 /* The warning that all responses of a deprecated version carry. Borrowed; NULL = none. request may
  * be NULL. */
 const char *hfd_rest_deprecation(const struct hfd_request *request);

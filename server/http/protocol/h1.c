@@ -194,7 +194,8 @@ static bool h1_wants_input(const struct hfd_connection *connection) {
 static void make_head(struct h1 *h1, const struct hfd_http_response_state *state) {
         struct hfd_http_request *request = h1->request;
         const struct hfd_http_response *response = &request->response;
-        const char *cursor = NULL, *name, *value;
+        struct hfd_checked_header header;
+        size_t cursor = 0;
         bool http10 = hfd_h1_parser_http10(h1->parser);
 
         assert(h1->responding && state->started && !h1->head_made);
@@ -202,8 +203,8 @@ static void make_head(struct h1 *h1, const struct hfd_http_response_state *state
         h1->closing |= response->close_after;
         hf__strbuf_printf(&h1->head, "HTTP/1.1 %d %s\r\n", response->code,
                           hfd_reason_phrase(response->code));
-        while (hfd_http_response_next_header(request, &cursor, &name, &value))
-                hf__strbuf_printf(&h1->head, "%s: %s\r\n", name, value);
+        while (hfd_http_response_next_header(request, &cursor, &header))
+                hf__strbuf_printf(&h1->head, "%s: %s\r\n", header.name, header.value);
         h1->chunked = state->streaming && !http10;
         if (state->streaming && http10)
                 h1->closing = true;

@@ -37,6 +37,7 @@
 
 #include <nghttp2/nghttp2.h>
 
+#include "base/blocks.h"
 #include "base/strbuf.h"
 #include "server/http/connection.h"
 
@@ -64,6 +65,9 @@ struct h2 {
         nghttp2_session *session;          /* owned */
         struct hfd_http_request *requests; /* list; each an owned reference */
         size_t n_requests;
+        /* The request whose head is being received, which saves a search for each of its headers;
+         * NULL = none. */
+        struct hfd_http_request *head;
         hf_nsec since; /* when the last request left, or the connection was opened */
         enum drain_stage stage;
         unsigned ticks;
@@ -101,6 +105,8 @@ static void remove_request(struct hfd_connection *connection, struct h2 *h2,
         else
                 h2->requests = request->next;
         h2->n_requests--;
+        if (h2->head == request)
+                h2->head = NULL;
         h2->since = connection->worker->now;
         hfd_connection_detach(connection, request);
 }
@@ -133,6 +139,7 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
         request->stream_id = frame->hd.stream_id;
         request->progress_at = connection->worker->now;
         add_request(h2_of(connection), request);
+        h2_of(connection)->head = request;
         nghttp2_session_set_stream_user_data(session, frame->hd.stream_id, request);
         return 0;
 }
@@ -166,10 +173,12 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
                      size_t n_name, const uint8_t *value, size_t n_value, uint8_t flags,
                      void *ctx) {
         struct hfd_connection *connection = ctx;
-        struct hfd_http_request *request = request_of(session, frame->hd.stream_id);
+        struct hfd_http_request *request = h2_of(connection)->head;
         size_t max = connection->worker->http->max_header_bytes;
         int r;
 
+        if (!request || request->stream_id != frame->hd.stream_id)
+                request = request_of(session, frame->hd.stream_id);
         if (!request)
                 return 0;
         request->header_bytes += n_name + n_value + 32; /* as RFC 9113 6.5.2 counts */
@@ -238,6 +247,7 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
         request = request_of(session, frame->hd.stream_id);
         if (!request)
                 return 0;
+        h2->head = NULL;
         if (frame->hd.type == NGHTTP2_HEADERS && !request->head_done)
                 on_head(session, connection, request, !end);
         if (!end)
@@ -345,30 +355,44 @@ static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, v
         return 0;
 }
 
-static void set_nv(nghttp2_nv *nv, const char *name, const char *value) {
-        *nv = (nghttp2_nv){(uint8_t *)name, (uint8_t *)value, strlen(name), strlen(value),
-                           NGHTTP2_NV_FLAG_NONE};
+/* nghttp2 copies the texts. */
+static nghttp2_nv copied_header(const char *name, const char *value) {
+        return (nghttp2_nv){(uint8_t *)name, (uint8_t *)value, strlen(name), strlen(value),
+                            NGHTTP2_NV_FLAG_NONE};
+}
+
+/* nghttp2 reads the texts when it sends the head, and not if the stream has been closed before.
+ * Until then the request keeps them. */
+static nghttp2_nv borrowed_header(const struct hfd_checked_header *header) {
+        return (nghttp2_nv){(uint8_t *)header->name, (uint8_t *)header->value, header->n_name,
+                            header->n_value,
+                            NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE};
 }
 
 static int submit_response(struct h2 *h2, struct hfd_http_request *request,
                            const struct hfd_http_response_state *state) {
+        static const struct hfd_checked_header ok = {":status", "200", 7, 3};
         struct hfd_http_response *response = &request->response;
         nghttp2_data_provider body = {.source.ptr = request, .read_callback = read_body};
         nghttp2_nv nv[MAX_NV];
-        const char *cursor = NULL, *name, *value;
+        struct hfd_checked_header header;
         char code[HF__U64_TEXT_MAX], length[HF__U64_TEXT_MAX];
-        size_t n = 0;
+        size_t n = 0, cursor = 0;
         bool has_body = hfd_http_response_has_body(request) &&
                         (state->streaming || response->content_length > 0);
 
         assert(state->started && !response->submitted);
-        (void)hf__u64_text((uint64_t)response->code, code);
-        set_nv(&nv[n++], ":status", code);
-        while (n < MAX_NV - 1 && hfd_http_response_next_header(request, &cursor, &name, &value))
-                set_nv(&nv[n++], name, value);
+        if (response->code == 200) {
+                nv[n++] = borrowed_header(&ok);
+        } else {
+                (void)hf__u64_text((uint64_t)response->code, code);
+                nv[n++] = copied_header(":status", code);
+        }
+        while (n < MAX_NV - 1 && hfd_http_response_next_header(request, &cursor, &header))
+                nv[n++] = borrowed_header(&header);
         if (!state->streaming && response->code != 204 && response->code != 304) {
                 (void)hf__u64_text(response->content_length, length);
-                set_nv(&nv[n++], "content-length", length);
+                nv[n++] = copied_header("content-length", length);
         }
         response->submitted = true;
         return nghttp2_submit_response(h2->session, request->stream_id, nv, n,
@@ -436,7 +460,17 @@ static size_t h2_fill(struct hfd_connection *connection, char *out) {
 
 /* ---- the protocol ---- */
 
+/* Streams and frames are made and freed for each request, on this thread. */
+static void *allocate(size_t n, void *ctx) { return hf__blocks_get(n); }
+static void release(void *memory, void *ctx) { hf__blocks_put(memory); }
+static void *allocate_zeroed(size_t n, size_t size, void *ctx) { return calloc(n, size); }
+static void *reallocate(void *memory, size_t n, void *ctx) { return realloc(memory, n); }
+
 static int make_session(struct hfd_connection *connection, struct h2 *h2) {
+        static nghttp2_mem memory = {.malloc = allocate,
+                                     .free = release,
+                                     .calloc = allocate_zeroed,
+                                     .realloc = reallocate};
         nghttp2_session_callbacks *callbacks = NULL;
         nghttp2_option *option = NULL;
         int r = -ENOMEM;
@@ -456,7 +490,7 @@ static int make_session(struct hfd_connection *connection, struct h2 *h2) {
         nghttp2_option_set_max_settings(option, MAX_SETTINGS);
         nghttp2_option_set_max_continuations(option, MAX_CONTINUATIONS);
         nghttp2_option_set_stream_reset_rate_limit(option, RESET_BURST, RESETS_PER_S);
-        if (nghttp2_session_server_new2(&h2->session, callbacks, connection, option) == 0)
+        if (nghttp2_session_server_new3(&h2->session, callbacks, connection, option, &memory) == 0)
                 r = 0;
 out:
         nghttp2_option_del(option);

@@ -23,6 +23,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/blocks.h"
+#include "server/http/connection.h"
+
 /* The most bytes of one name or value. So even a value that is joined from HFD_HEADERS_MAX headers
  * fits into the uint32_t of struct header_entry. */
 #define MAX_HEADER_PART ((size_t)1 << 20)
@@ -33,8 +36,7 @@ bool hfd_http_request_is_on_worker(const struct hfd_http_request *request) {
 
 int hfd_http_request_new(struct hfd_worker *worker, struct hfd_connection *connection,
                          struct hfd_origin *origin, struct hfd_http_request **ret_request) {
-        /* Not calloc: glibc's calloc does not use the thread's cache of freed blocks. */
-        struct hfd_http_request *request = malloc(sizeof *request);
+        struct hfd_http_request *request = hf__blocks_get(sizeof *request);
         int r;
 
         if (!request)
@@ -42,7 +44,7 @@ int hfd_http_request_new(struct hfd_worker *worker, struct hfd_connection *conne
         *request = (struct hfd_http_request){0};
         r = hfd_http_response_init(&request->response);
         if (r != 0) {
-                free(request);
+                hf__blocks_put(request);
                 return r;
         }
         request->message.kind = HFD_WORKER_MESSAGE_REQUEST;
@@ -79,24 +81,36 @@ struct hfd_http_request *hfd_http_request_unref(struct hfd_http_request *request
         if (request->context_free)
                 request->context_free(request->context);
         hfd_http_response_done(&request->response);
-        free(request->method);
-        free(request->target);
-        free(request->headers);
+        hf__blocks_put(request->method);
+        hf__blocks_put(request->target);
+        hf__blocks_put(request->headers);
+        hf__blocks_put(request->allocated);
         free(request->body);
         hfd_origin_unref(request->origin);
-        free(request);
+        hf__blocks_put(request);
         return NULL;
 }
 
 /* ---- filling in: the worker ---- */
 
+/* The text is freed with hf__blocks_put. NULL = out of memory. */
+static char *copy_text(const char *text, size_t n) {
+        char *copy = hf__blocks_get(n + 1);
+
+        if (!copy)
+                return NULL;
+        memcpy(copy, text, n);
+        copy[n] = '\0';
+        return copy;
+}
+
 int hfd_http_request_set_method(struct hfd_http_request *request, const char *method, size_t n) {
-        char *copy = strndup(method, n);
+        char *copy = copy_text(method, n);
 
         assert(hfd_http_request_is_on_worker(request) && !request->dispatched);
         if (!copy)
                 return -ENOMEM;
-        free(request->method);
+        hf__blocks_put(request->method);
         request->method = copy;
         return 0;
 }
@@ -132,14 +146,14 @@ int hfd_http_request_set_target(struct hfd_http_request *request, const char *ta
         }
         if (n == 0 || target[0] != '/')
                 return HF_E_INVALID;
-        copy = strndup(target, n);
+        copy = copy_text(target, n);
         if (!copy)
                 return -ENOMEM;
-        free(request->target);
+        hf__blocks_put(request->target);
         request->target = copy;
         request->n_target = n;
         request->query = "";
-        query = strchr(copy, '?');
+        query = memchr(copy, '?', n);
         if (query) {
                 *query = '\0';
                 request->query = query + 1;
@@ -191,9 +205,12 @@ static int reserve_headers(struct hfd_http_request *request, size_t n) {
                 return 0;
         while (space < need)
                 space *= 2;
-        grown = realloc(request->headers, space);
+        grown = hf__blocks_get(space);
         if (!grown)
                 return -ENOMEM;
+        if (request->headers)
+                memcpy(grown, request->headers, request->n_headers_bytes);
+        hf__blocks_put(request->headers);
         request->headers = grown;
         request->headers_space = space;
         return 0;
@@ -282,7 +299,7 @@ size_t hfd_http_request_memory(const struct hfd_http_request *request) {
 
 void hfd_http_request_drop_content(struct hfd_http_request *request) {
         assert(hfd_http_request_is_on_worker(request));
-        free(request->headers);
+        hf__blocks_put(request->headers);
         free(request->body);
         request->headers = request->body = NULL;
         request->n_headers_bytes = request->headers_space = 0;
@@ -318,7 +335,8 @@ const char *hfd_http_request_header_like(struct hfd_http_request *request, const
                 struct header_entry e;
 
                 memcpy(&e, request->headers + at, sizeof e);
-                if (strncmp(name, prefix, strlen(prefix)) == 0 && i-- == 0) {
+                if (name[0] == prefix[0] && strncmp(name, prefix, strlen(prefix)) == 0 &&
+                    i-- == 0) {
                         *ret_name = name;
                         return name + e.n_name + 1;
                 }
@@ -352,11 +370,39 @@ void hfd_http_request_set_response_header(struct hfd_http_request *request, cons
 }
 
 void hfd_http_request_share_response_headers(struct hfd_http_request *request,
-                                             const struct hfd_header *headers, size_t n) {
+                                             const struct hfd_checked_header *headers, size_t n) {
         assert(hfd_http_request_is_on_worker(request) && !request->dispatched &&
                !request->shared_headers);
         request->shared_headers = headers;
         request->n_shared_headers = n;
+}
+
+void *hfd_http_request_connection_context(struct hfd_http_request *request) {
+        assert(hfd_http_request_is_on_worker(request));
+        return request->connection ? request->connection->context : NULL;
+}
+
+void hfd_http_request_set_connection_context(struct hfd_http_request *request, void *context,
+                                             void (*free_fn)(void *context)) {
+        struct hfd_connection *connection = request->connection;
+
+        assert(hfd_http_request_is_on_worker(request));
+        if (!connection) {
+                free_fn(context);
+                return;
+        }
+        if (connection->context)
+                connection->context_free(connection->context);
+        connection->context = context;
+        connection->context_free = free_fn;
+}
+
+const void *hfd_http_request_worker(struct hfd_http_request *request) { return request->worker; }
+
+void *hfd_http_request_allocate(struct hfd_http_request *request, size_t n) {
+        assert(hfd_http_request_is_on_worker(request) && !request->allocated);
+        request->allocated = hf__blocks_get(n);
+        return request->allocated;
 }
 
 void hfd_http_request_set_context(struct hfd_http_request *request, void *context,
@@ -406,7 +452,6 @@ void hfd_http_request_detach(struct hfd_http_request *request) {
 
         assert(hfd_http_request_is_on_worker(request) && request->connection);
         code = hfd_http_response_set_gone(request);
-        hfd_http_response_clear(request);
         request->connection = NULL;
         if (request->on_gone && !request->response.complete)
                 request->on_gone(request->on_gone_ctx);

@@ -27,10 +27,11 @@ struct hfd_http_request {
                                       or under response.mu */
         struct hfd_origin *origin; /* owned reference */
         const char *protocol;      /* static text */
-        char *method;              /* owned */
-        char *target;              /* owned; its '?' is replaced by a NUL */
-        const char *query;         /* within target */
-        char *headers; /* owned: entries of two uint32_t (lengths), name, NUL, value, NUL */
+        /* method, target and headers are owned blocks (base/blocks.h). */
+        char *method;
+        char *target;      /* its '?' is replaced by a NUL */
+        const char *query; /* within target */
+        char *headers;     /* entries of two uint32_t (lengths), name, NUL, value, NUL */
         size_t n_headers_bytes, headers_space, n_headers;
         char *body; /* owned; NUL-terminated; NULL = none */
         size_t n_body, body_space;
@@ -59,10 +60,11 @@ struct hfd_http_request {
         void (*context_free)(void *context);
         void *handler_context;
         void (*handler_context_free)(void *context);
+        void *allocated; /* owned; of hfd_http_request_allocate; NULL = none */
 
         /* Set by on_head, immutable afterwards; a NULL name = none. */
         struct hfd_header response_header;
-        const struct hfd_header *shared_headers; /* borrowed; n_shared_headers */
+        const struct hfd_checked_header *shared_headers; /* borrowed; n_shared_headers */
         size_t n_shared_headers;
 
         struct hfd_http_response response; /* with its own lock */

@@ -29,6 +29,8 @@
 #include "base/thread.h"
 #include "server/http/request/http_request.h"
 
+#define MAX_HEADERS 64 /* more are left out */
+
 static void post_locked(struct hfd_http_request *request) {
         struct hfd_http_response *response = &request->response;
 
@@ -40,8 +42,12 @@ static void post_locked(struct hfd_http_request *request) {
 }
 
 int hfd_http_response_init(struct hfd_http_response *response) {
-        *response = (struct hfd_http_response){0};
         return hf__mutex_init(&response->mu);
+}
+
+static void free_ring(const struct hfd_http_response *response, struct hf__buf **ring) {
+        if (ring != response->first_ring)
+                free(ring);
 }
 
 void hfd_http_response_done(struct hfd_http_response *response) {
@@ -49,12 +55,13 @@ void hfd_http_response_done(struct hfd_http_response *response) {
         for (unsigned i = 0; i < response->ring_n; i++)
                 hf__buf_unref(
                         response->ring[(response->ring_head + i) & (response->ring_space - 1)]);
-        free(response->ring);
-        free(response->headers);
+        free_ring(response, response->ring);
+        if (response->headers != response->own_space)
+                free(response->headers);
         pthread_mutex_destroy(&response->mu);
 }
 
-void hfd_http_request_call(struct hfd_http_request *request, void (*fn)(void *ctx), void *ctx) {
+void hfd_http_request_continue(struct hfd_http_request *request, void (*fn)(void *ctx), void *ctx) {
         struct hfd_http_response *response = &request->response;
 
         pthread_mutex_lock(&response->mu);
@@ -69,72 +76,72 @@ void hfd_http_request_call(struct hfd_http_request *request, void (*fn)(void *ct
 
 /* ---- responding: any thread ---- */
 
-static bool is_token(const char *text) {
-        for (const char *c = text; *c; c++)
-                if ((unsigned char)*c <= ' ' || *c == ':' || (unsigned char)*c >= 0x7f)
-                        return false;
-        return *text != '\0';
+/* The start of an entry in response->headers. Entries are not aligned, so they must be copied with
+ * memcpy. */
+struct header_entry {
+        uint32_t n_name, n_value;
+};
+
+static size_t entry_size(const struct hfd_checked_header *header) {
+        return sizeof(struct header_entry) + header->n_name + 1 + header->n_value + 1;
 }
 
-static bool is_value(const char *text) {
-        for (const char *c = text; *c; c++)
-                if (((unsigned char)*c < ' ' && *c != '\t') || *c == 0x7f)
-                        return false;
-        return true;
-}
+static char *put_header(char *out, const struct hfd_checked_header *header) {
+        const struct header_entry e = {(uint32_t)header->n_name, (uint32_t)header->n_value};
 
-static size_t size_of_headers(const struct hfd_header *headers, size_t n_headers) {
-        size_t n = 0;
-
-        for (size_t i = 0; i < n_headers; i++)
-                n += strlen(headers[i].name) + strlen(headers[i].value) + 2;
-        return n;
-}
-
-/* Appends headers, without those that would break the framing. Returns the end. */
-static char *put_headers(char *out, const struct hfd_header *headers, size_t n_headers) {
-        for (size_t i = 0; i < n_headers; i++) {
-                const char *name = headers[i].name;
-
-                if (!is_token(name) || !is_value(headers[i].value) ||
-                    strcmp(name, "content-length") == 0 || strcmp(name, "connection") == 0 ||
-                    strcmp(name, "transfer-encoding") == 0)
-                        continue;
-                out = stpcpy(out, name) + 1;
-                out = stpcpy(out, headers[i].value) + 1;
-        }
-        return out;
+        out = (char *)memcpy(out, &e, sizeof e) + sizeof e;
+        out = (char *)memcpy(out, header->name, header->n_name + 1) + header->n_name + 1;
+        return (char *)memcpy(out, header->value, header->n_value + 1) + header->n_value + 1;
 }
 
 /*
- * Packs the headers into one block: those that on_head has set, and those of the caller. A header
- * that would break the framing (a line break in a value, a length or connection header of the
- * caller) is left out instead of failing the response, because a value may echo what a client sent.
- * NULL = out of memory.
+ * The headers that are sent: the content type, what on_head has set, and those of the caller. A
+ * header that would break the framing (a line break in a value, a length or connection header of
+ * the caller) is left out instead of failing the response, because a value may echo what a client
+ * sent.
  */
-static char *pack_headers(const struct hfd_http_request *request, const char *content_type,
-                          const struct hfd_header *headers, size_t n_headers, size_t *ret_n) {
-        const struct hfd_header *own = &request->response_header;
-        size_t n_own = own->name ? 1 : 0,
-               n = content_type ? sizeof "content-type" + strlen(content_type) + 1 : 0;
-        char *block, *out;
+struct head {
+        struct hfd_checked_header headers[MAX_HEADERS];
+        size_t n, n_bytes;
+};
 
-        n += size_of_headers(own, n_own) +
-             size_of_headers(request->shared_headers, request->n_shared_headers) +
-             size_of_headers(headers, n_headers);
-        block = malloc(n + 1);
-        if (!block)
-                return NULL;
-        out = block;
-        if (content_type && is_value(content_type)) {
-                out = stpcpy(out, "content-type") + 1;
-                out = stpcpy(out, content_type) + 1;
+static void add_header(struct head *head, const char *name, const char *value) {
+        struct hfd_checked_header *header = &head->headers[head->n];
+
+        if (head->n == MAX_HEADERS || !hfd_header_check(name, value, header))
+                return;
+        head->n++;
+        head->n_bytes += entry_size(header);
+}
+
+static void fill_head(struct head *head, const struct hfd_http_request *request,
+                      const char *content_type, const struct hfd_header *headers,
+                      size_t n_headers) {
+        const struct hfd_header *own = &request->response_header;
+
+        head->n = head->n_bytes = 0;
+        if (content_type)
+                add_header(head, "content-type", content_type);
+        if (own->name)
+                add_header(head, own->name, own->value);
+        for (size_t i = 0; i < n_headers; i++)
+                add_header(head, headers[i].name, headers[i].value);
+}
+
+/* False: out of memory. */
+static bool pack_head_locked(struct hfd_http_response *response, const struct head *head) {
+        char *out = response->own_space;
+
+        if (head->n_bytes > sizeof response->own_space) {
+                out = malloc(head->n_bytes);
+                if (!out)
+                        return false;
         }
-        out = put_headers(out, own, n_own);
-        out = put_headers(out, request->shared_headers, request->n_shared_headers);
-        out = put_headers(out, headers, n_headers);
-        *ret_n = (size_t)(out - block);
-        return block;
+        response->headers = out;
+        response->n_headers_bytes = head->n_bytes;
+        for (size_t i = 0; i < head->n; i++)
+                out = put_header(out, &head->headers[i]);
+        return true;
 }
 
 /* Adds a piece to the queue, whose limits the caller has checked. 0 or -ENOMEM. */
@@ -143,14 +150,16 @@ static int append_locked(struct hfd_http_response *response, struct hf__buf *pie
 
         if (response->ring_n == response->ring_space) {
                 unsigned space = response->ring_space ? response->ring_space * 2 : 2;
-                struct hf__buf **ring = malloc(space * sizeof(struct hf__buf *));
+                struct hf__buf **ring = response->first_ring;
 
+                if (response->ring)
+                        ring = malloc(space * sizeof(struct hf__buf *));
                 if (!ring)
                         return -ENOMEM;
                 mask = response->ring_space - 1;
                 for (unsigned i = 0; i < response->ring_n; i++)
                         ring[i] = response->ring[(response->ring_head + i) & mask];
-                free(response->ring);
+                free_ring(response, response->ring);
                 response->ring = ring;
                 response->ring_space = space;
                 response->ring_head = 0;
@@ -162,7 +171,7 @@ static int append_locked(struct hfd_http_response *response, struct hf__buf *pie
         return 0;
 }
 
-/* Whether the caller wants the connection to end after this response. pack_headers leaves this
+/* Whether the caller wants the connection to end after this response. fill_head leaves this
  * header out, because HTTP/2 does not have it. */
 static bool has_connection_close(const struct hfd_header *headers, size_t n_headers) {
         for (size_t i = 0; i < n_headers; i++)
@@ -172,17 +181,16 @@ static bool has_connection_close(const struct hfd_header *headers, size_t n_head
         return false;
 }
 
-/* Begins a response. Packs the headers before it locks the mutex, to hold that for a short time. A
+/* Begins a response. Checks the headers before it locks the mutex, to hold that for a short time. A
  * second response, or one to a detached request, is dropped. */
 static void start_response(struct hfd_http_request *request, int code, const char *content_type,
                            const struct hfd_header *headers, size_t n_headers, bool streaming,
                            struct hf__buf *body) {
         struct hfd_http_response *response = &request->response;
-        size_t n = 0;
-        char *block;
+        struct head head;
 
         assert(code >= 200 && code <= 599);
-        block = pack_headers(request, content_type, headers, n_headers, &n);
+        fill_head(&head, request, content_type, headers, n_headers);
         pthread_mutex_lock(&response->mu);
         if (!response->started && !response->gone) {
                 response->started = true;
@@ -190,17 +198,28 @@ static void start_response(struct hfd_http_request *request, int code, const cha
                 response->ended = !streaming;
                 response->code = code;
                 response->close_after = has_connection_close(headers, n_headers);
-                response->headers = block;
-                response->n_headers_bytes = n;
                 response->sent_at = 0; /* the worker has not tried to send it yet */
                 response->content_length = body ? body->n : 0;
-                if (!block || (body && body->n > 0 && append_locked(response, body) != 0))
+                if (!pack_head_locked(response, &head) ||
+                    (body && body->n > 0 && append_locked(response, body) != 0))
                         response->cut = true;
-                block = NULL; /* the response owns it now */
                 post_locked(request);
         }
         pthread_mutex_unlock(&response->mu);
-        free(block);
+}
+
+bool hfd_http_request_call(struct hfd_http_request *request, struct hfd_http_call *call) {
+        struct hfd_http_response *response = &request->response;
+
+        if (!request->worker || hfd_worker_is_current(request->worker))
+                return false;
+        call->message.kind = HFD_WORKER_MESSAGE_CALL;
+        pthread_mutex_lock(&response->mu);
+        bool gone = response->gone;
+        if (!gone)
+                hfd_worker_post(request->worker, &call->message);
+        pthread_mutex_unlock(&response->mu);
+        return !gone;
 }
 
 void hfd_http_request_reply(struct hfd_http_request *request, int code, const char *content_type,
@@ -335,36 +354,39 @@ void hfd_http_response_get_state(struct hfd_http_request *request,
         pthread_mutex_unlock(&response->mu);
 }
 
-/* Returns the first piece, or NULL. It stays valid without the lock, because only this thread
- * removes pieces from the queue. */
-static struct hf__buf *first_piece(struct hfd_http_response *response) {
+/*
+ * Takes up to n bytes of the first piece, which begin at *ret_offset. NULL: the queue is empty.
+ * *ret_left: the bytes that remain in the queue, if the piece leaves it; then the caller drops its
+ * reference. Otherwise SIZE_MAX, and the piece stays valid without the lock, because only this
+ * thread removes pieces.
+ */
+static struct hf__buf *take_part(struct hfd_http_request *request, size_t n, size_t *ret_n,
+                                 size_t *ret_offset, size_t *ret_left) {
+        struct hfd_http_response *response = &request->response;
         struct hf__buf *piece = NULL;
 
+        *ret_left = SIZE_MAX;
         pthread_mutex_lock(&response->mu);
-        if (response->ring_n > 0)
+        if (response->ring_n > 0) {
                 piece = response->ring[response->ring_head];
+                *ret_offset = response->offset;
+                *ret_n = piece->n - response->offset;
+                if (*ret_n <= n) {
+                        response->ring_bytes -= piece->n;
+                        response->ring_uncounted = 0; /* only the first piece can be uncounted */
+                        response->ring_head =
+                                (response->ring_head + 1) & (response->ring_space - 1);
+                        response->ring_n--;
+                        response->offset = 0;
+                        *ret_left = response->ring_bytes;
+                } else {
+                        *ret_n = n;
+                        response->offset += n;
+                }
+                note_sent_locked(request);
+        }
         pthread_mutex_unlock(&response->mu);
         return piece;
-}
-
-/* The first piece was sent. Returns the bytes that remain in the queue. */
-static size_t drop_first_piece(struct hfd_http_request *request) {
-        struct hfd_http_response *response = &request->response;
-        struct hf__buf *piece;
-
-        pthread_mutex_lock(&response->mu);
-        assert(response->ring_n > 0);
-        piece = response->ring[response->ring_head];
-        response->ring_bytes -= piece->n;
-        response->ring_uncounted = 0; /* only the first piece can be uncounted */
-        response->ring_head = (response->ring_head + 1) & (response->ring_space - 1);
-        response->ring_n--;
-        response->offset = 0;
-        size_t left = response->ring_bytes;
-        note_sent_locked(request);
-        pthread_mutex_unlock(&response->mu);
-        hf__buf_unref(piece);
-        return left;
 }
 
 size_t hfd_http_response_read(struct hfd_http_request *request, char *out, size_t n) {
@@ -373,24 +395,16 @@ size_t hfd_http_response_read(struct hfd_http_request *request, char *out, size_
 
         assert(hfd_http_request_is_on_worker(request));
         while (done < n) {
-                struct hf__buf *piece = first_piece(response);
-                size_t part;
+                size_t part = 0, offset = 0;
+                struct hf__buf *piece = take_part(request, n - done, &part, &offset, &left);
 
                 if (!piece)
                         break;
-                part = piece->n - response->offset;
-                if (part > n - done)
-                        part = n - done;
-                memcpy(out + done, piece->data + response->offset, part);
+                memcpy(out + done, piece->data + offset, part);
                 done += part;
-                response->offset += part;
-                if (response->offset < piece->n) {
-                        pthread_mutex_lock(&response->mu);
-                        note_sent_locked(request);
-                        pthread_mutex_unlock(&response->mu);
+                if (left == SIZE_MAX)
                         break;
-                }
-                left = drop_first_piece(request);
+                hf__buf_unref(piece);
         }
         response->n_sent += done;
         if (response->on_drained && left < response->low)
@@ -398,25 +412,43 @@ size_t hfd_http_response_read(struct hfd_http_request *request, char *out, size_
         return done;
 }
 
-void hfd_http_response_clear(struct hfd_http_request *request) {
-        struct hfd_http_response *response = &request->response;
-        struct hf__buf **ring;
+/* The queue as it was before it was emptied. */
+struct queue {
+        struct hf__buf **ring, *first[2];
         unsigned space, head, n;
+};
 
-        assert(hfd_http_request_is_on_worker(request));
-        pthread_mutex_lock(&response->mu);
-        assert(response->cut || response->gone);
-        ring = response->ring;
-        space = response->ring_space;
-        head = response->ring_head;
-        n = response->ring_n;
+static struct queue empty_queue_locked(struct hfd_http_response *response) {
+        struct queue queue = {.ring = response->ring,
+                              .first = {response->first_ring[0], response->first_ring[1]},
+                              .space = response->ring_space,
+                              .head = response->ring_head,
+                              .n = response->ring_n};
+
         response->ring = NULL;
         response->ring_space = response->ring_head = response->ring_n = 0;
         response->ring_bytes = response->ring_uncounted = response->offset = 0;
+        return queue;
+}
+
+static void drop_queue(const struct hfd_http_response *response, const struct queue *queue) {
+        struct hf__buf *const *ring =
+                queue->ring == response->first_ring ? queue->first : queue->ring;
+
+        for (unsigned i = 0; i < queue->n; i++)
+                hf__buf_unref(ring[(queue->head + i) & (queue->space - 1)]);
+        free_ring(response, queue->ring);
+}
+
+void hfd_http_response_clear(struct hfd_http_request *request) {
+        struct hfd_http_response *response = &request->response;
+
+        assert(hfd_http_request_is_on_worker(request));
+        pthread_mutex_lock(&response->mu);
+        assert(response->cut);
+        const struct queue queue = empty_queue_locked(response);
         pthread_mutex_unlock(&response->mu);
-        for (unsigned i = 0; i < n; i++)
-                hf__buf_unref(ring[(head + i) & (space - 1)]);
-        free(ring);
+        drop_queue(response, &queue);
 }
 
 int hfd_http_response_set_gone(struct hfd_http_request *request) {
@@ -428,7 +460,9 @@ int hfd_http_response_set_gone(struct hfd_http_request *request) {
         assert(!response->gone);
         response->gone = true;
         code = response->code;
+        const struct queue queue = empty_queue_locked(response);
         pthread_mutex_unlock(&response->mu);
+        drop_queue(response, &queue);
         return code;
 }
 
@@ -440,15 +474,25 @@ bool hfd_http_response_has_body(const struct hfd_http_request *request) {
                (!request->method || strcmp(request->method, "HEAD") != 0);
 }
 
-bool hfd_http_response_next_header(const struct hfd_http_request *request, const char **cursor,
-                                   const char **ret_name, const char **ret_value) {
+bool hfd_http_response_next_header(const struct hfd_http_request *request, size_t *cursor,
+                                   struct hfd_checked_header *ret_header) {
         const struct hfd_http_response *response = &request->response;
-        const char *at = *cursor ? *cursor : response->headers;
+        size_t at = *cursor, n = response->n_headers_bytes;
+        struct header_entry e;
 
-        if (!at || at >= response->headers + response->n_headers_bytes)
-                return false;
-        *ret_name = at;
-        *ret_value = at + strlen(at) + 1;
-        *cursor = *ret_value + strlen(*ret_value) + 1;
+        /* First its own, then those that it shares. */
+        if (at >= n) {
+                if (at - n >= request->n_shared_headers)
+                        return false;
+                *ret_header = request->shared_headers[at - n];
+                *cursor = at + 1;
+                return true;
+        }
+        memcpy(&e, response->headers + at, sizeof e);
+        ret_header->name = response->headers + at + sizeof e;
+        ret_header->n_name = e.n_name;
+        ret_header->value = ret_header->name + e.n_name + 1;
+        ret_header->n_value = e.n_value;
+        *cursor = at + entry_size(ret_header);
         return true;
 }

@@ -17,11 +17,14 @@
 #include <holdfast/clock.h>
 
 #include "base/buf.h"
+#include "server/http/response_header.h"
 
 struct hfd_http_request;
 
 #define HFD_RESPONSE_MAX_PIECES 1024
 #define HFD_RESPONSE_MAX_BYTES  ((size_t)4 << 20)
+/* Enough for the headers of most responses. Bytes. */
+#define HFD_RESPONSE_OWN_SPACE 128
 
 struct hfd_http_response {
         pthread_mutex_t mu;
@@ -32,16 +35,20 @@ struct hfd_http_response {
         bool cut;       /* the worker cuts the response; http_response.c says why */
         bool gone;      /* the request is detached from its connection: everything is dropped */
         bool posted;    /* a message to the worker is not handled yet; it holds a reference */
-        void (*call)(void *ctx); /* hfd_http_request_call; NULL = none */
+        void (*call)(void *ctx); /* hfd_http_request_continue; NULL = none */
         void *call_ctx;
         /* The head: guarded by mu until `started`, immutable afterwards. */
         int code;
         bool close_after;      /* the connection ends after this response */
         size_t content_length; /* unused while streaming */
-        char *headers;         /* owned; name, NUL, value, NUL, ... */
+        /* The headers of code that responds: entries of two uint32_t (lengths), name, NUL, value,
+         * NUL. In own_space, or else owned. */
+        char *headers;
         size_t n_headers_bytes;
+        char own_space[HFD_RESPONSE_OWN_SPACE];
         /* The queue, guarded by mu: a ring of owned references. space is a power of two. */
-        struct hf__buf **ring;
+        struct hf__buf **ring; /* first_ring, or else owned; NULL = empty */
+        struct hf__buf *first_ring[2];
         unsigned ring_space, ring_head, ring_n;
         size_t ring_bytes;     /* of all pieces, including bytes already read of the first one */
         size_t ring_uncounted; /* size of the first piece if it alone exceeds the limit, else 0 */
@@ -82,14 +89,15 @@ void (*hfd_http_response_clear_posted(struct hfd_http_request *request, void **r
 /* Copies up to n bytes and removes them from the queue. Returns the number of bytes. May call
  * on_drained. */
 size_t hfd_http_response_read(struct hfd_http_request *request, char *out, size_t n);
-/* Drops the pieces in the queue of a response that was cut or is gone. */
+/* Drops the pieces in the queue of a response that was cut. */
 void hfd_http_response_clear(struct hfd_http_request *request);
-/* Call when the request is detached: nothing is posted to the worker from now on. Returns the
- * status code; 0 = there was no response. */
+/* Call when the request is detached: nothing is posted to the worker from now on. Drops the pieces
+ * in the queue. Returns the status code; 0 = there was no response. */
 int hfd_http_response_set_gone(struct hfd_http_request *request);
 /* Whether the response may have a body: not for HEAD, and not with status 204 or 304. Call after
  * `started`. */
 bool hfd_http_response_has_body(const struct hfd_http_request *request);
-/* Iterates over the headers, after `started`: *cursor begins as NULL; false at the end. */
-bool hfd_http_response_next_header(const struct hfd_http_request *request, const char **cursor,
-                                   const char **ret_name, const char **ret_value);
+/* Iterates over the headers, after `started`: *cursor begins as 0; false at the end. The texts stay
+ * as long as the request. */
+bool hfd_http_response_next_header(const struct hfd_http_request *request, size_t *cursor,
+                                   struct hfd_checked_header *ret_header);

@@ -33,8 +33,6 @@
 /* The limits of one request to the webhook. */
 #define BATCH_OBJECTS 500
 #define BATCH_BYTES   ((size_t)2 << 20)
-/* The limit of its response. */
-#define ANSWER_BYTES ((size_t)16 << 20)
 
 struct job {
         struct hfd_work_task task; /* first member; its turn after it has waited */
@@ -269,6 +267,7 @@ static int call_webhook(struct job *job, const struct hfd_webhook_config *config
                                         config->service_name, config->service_port,
                                         config->service_path, &address);
         const char *base = config->url ? config->url : address.url;
+        size_t max_answer = hfd_conversion_review_max_answer(job->sources + job->at, job->n_batch);
         if (r == 0)
                 put_url(&url, base);
         if (r == 0)
@@ -281,7 +280,7 @@ static int call_webhook(struct job *job, const struct hfd_webhook_config *config
                                                      .deadline = job->convert.deadline < deadline
                                                                          ? job->convert.deadline
                                                                          : deadline,
-                                                     .max_answer = ANSWER_BYTES,
+                                                     .max_answer = max_answer,
                                                      .may_repeat = true,
                                                      .done = on_answer,
                                                      .ctx = job};

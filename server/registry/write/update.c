@@ -22,6 +22,7 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "server/registry/parsed.h"
 #include "server/registry/write/admit.h"
 #include "server/registry/write/checks/certificate.h"
 #include "server/registry/write/checks/custom.h"
@@ -459,6 +460,23 @@ static void store_admitted(struct hfd_write *w) {
                 store_object(w);
 }
 
+/* Sets w->old to the parsed version that is replaced. 0, -ENOMEM or HF_E_INVALID. */
+static int parse_current(struct hfd_write *w) {
+        const struct hfd_resource *resource = w->request->resource;
+        char revision[HF__U64_TEXT_MAX];
+
+        if (!w->converted && hfd_conversion_is_needless(resource))
+                w->old = hfd_parsed_take(w->registry->parsed, w->current);
+        if (!w->old) {
+                w->old = hfd_conversion_parse(resource, w->converted ? w->converted : w->current);
+                return w->old ? 0 : HF_E_INVALID;
+        }
+        if (w->request->verb != HFD_PATCH) /* only a patch reads it */
+                return 0;
+        (void)hf__u64_text(w->current->revision, revision);
+        return hf__json_set_string(w->old, "metadata.resourceVersion", revision);
+}
+
 void hfd_write_update_attempt(struct hfd_write *w) {
         struct hf__json *old;
         const struct hf__json *meta;
@@ -469,12 +487,16 @@ void hfd_write_update_attempt(struct hfd_write *w) {
                                       hf__json_string(w->body, "metadata.resourceVersion"));
                 return;
         }
-        old = hfd_conversion_parse(w->request->resource, w->converted ? w->converted : w->current);
-        if (!old) {
+        int r = parse_current(w);
+        if (r == -ENOMEM) {
+                hfd_write_reply_no_memory(w);
+                return;
+        }
+        if (r != 0) {
                 hfd_write_reply_unreadable(w, w->key, w->current->bytes);
                 return;
         }
-        w->old = old;
+        old = w->old;
         if (w->request->verb != HFD_PATCH)
                 move_body_to_object(w);
         else if (!hfd_write_patch_apply(w, old))

@@ -80,7 +80,8 @@ struct hfd_write {
         /* The continuations after the conversion of `current`, and after that of `stored`. */
         void (*resume)(struct hfd_write *w), (*next)(struct hfd_write *w);
 
-        /* The parsed JSON. commit.c frees it before it sends the transaction. */
+        /* The parsed JSON. commit.c frees it before it sends the transaction, apart from an
+         * `object` that is kept for the next update (registry/parsed.h). */
 
         /* What a strict decoder would refuse in the body itself, before a patch is applied. */
         struct hfd_strict_mark strict_of_body;

@@ -17,6 +17,13 @@
 #define API_VERSION "apiextensions.k8s.io/v1"
 #define KIND        "ConversionReview"
 
+/* The values of an answer: those of the objects twice, and so many more. */
+#define MORE_VALUES ((size_t)256 << 10)
+/* The bytes of an answer: those of the objects four times, and so many more. */
+#define MORE_BYTES ((size_t)4 << 20)
+/* Kubernetes has no limit for what the webhook says. */
+#define WHY_MAX 4096
+
 /* One object of the response, and the object that it was converted from. */
 struct pair {
         const struct hfd_resource *row;
@@ -246,13 +253,35 @@ static int read_object(struct pair *pair, struct hfd_object **ret_object, struct
         return *ret_object ? 0 : -ENOMEM;
 }
 
-int hfd_conversion_review_read(const void *answer, size_t n_answer, const char *uid,
-                               const struct hfd_resource *row, struct hfd_object *const *objects,
-                               size_t n, struct hfd_object **converted, struct hf__strbuf *why) {
+size_t hfd_conversion_review_max_answer(struct hfd_object *const *objects, size_t n) {
+        size_t bytes = MORE_BYTES;
+
+        for (size_t i = 0; i < n; i++)
+                bytes += 4 * objects[i]->bytes->n;
+        return bytes;
+}
+
+/* Whether parsing the answer takes memory in proportion to the objects. */
+static bool has_fair_size(const void *answer, size_t n_answer, struct hfd_object *const *objects,
+                          size_t n) {
+        size_t max = MORE_VALUES;
+
+        for (size_t i = 0; i < n; i++)
+                max += 2 * hf__json_count_values(objects[i]->bytes->data, objects[i]->bytes->n);
+        return hf__json_count_values(answer, n_answer) <= max;
+}
+
+static int read_answer(const void *answer, size_t n_answer, const char *uid,
+                       const struct hfd_resource *row, struct hfd_object *const *objects, size_t n,
+                       struct hfd_object **converted, struct hf__strbuf *why) {
         struct hf__json *json = NULL;
         size_t offset = 0, i = 0;
         int r = HF_E_INVALID;
 
+        if (!has_fair_size(answer, n_answer, objects, n)) {
+                hf__strbuf_puts(why, "failed: the response has too many values");
+                return HF_E_INVALID;
+        }
         /* What is stored is valid UTF-8 without duplicate keys, like the bodies of clients. */
         if (hf__utf8_valid(answer, n_answer))
                 r = hf__json_parse(answer, n_answer, &json, &offset);
@@ -286,5 +315,18 @@ int hfd_conversion_review_read(const void *answer, size_t n_answer, const char *
                 converted[i] = hfd_object_unref(converted[i]);
         }
         hf__json_free(json);
+        return r;
+}
+
+int hfd_conversion_review_read(const void *answer, size_t n_answer, const char *uid,
+                               const struct hfd_resource *row, struct hfd_object *const *objects,
+                               size_t n, struct hfd_object **converted, struct hf__strbuf *why) {
+        size_t begin = why->n;
+        int r = read_answer(answer, n_answer, uid, row, objects, n, converted, why);
+
+        if (why->n > begin + WHY_MAX) {
+                why->n = begin + WHY_MAX;
+                why->data[why->n] = '\0';
+        }
         return r;
 }

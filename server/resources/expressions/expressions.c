@@ -22,6 +22,7 @@
 #include "server/resources/custom/rules/rule.h"
 #include "server/resources/custom/rules/rule_library.h"
 #include "server/resources/expressions/request_types.h"
+#include "server/resources/zones/zones.h"
 
 /* The declarations of one combination of features, as long as no variable is added. */
 struct scope {
@@ -111,6 +112,7 @@ static const struct scope *scope_of(struct hfd_expressions *set, unsigned featur
                               [HFD_SLOT_VARIABLES] = {variables ? "variables" : "",
                                                       variables ? set->variables_type : dyn}},
                 .declarations = {.functions = set->library,
+                                 .zones = hfd_zones(),
                                  .n_variables = HFD_SLOTS_OF_EXPRESSION,
                                  .max_depth = HFD_RULE_DEPTH},
         };

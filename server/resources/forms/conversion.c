@@ -183,9 +183,14 @@ static bool has_versions(const struct hfd_resource *row) {
         if (row->slot != 0)
                 return false;
         for (size_t i = 0; i < n; i++)
-                if (rows[i].conversion && hfd_resource_stored(&rows[i]) == row)
+                if (rows[i].conversion && strcmp(rows[i].plural, row->plural) == 0 &&
+                    hfd_resource_stored(&rows[i]) == row)
                         return true;
         return false;
+}
+
+bool hfd_conversion_is_needless(const struct hfd_resource *row) {
+        return !row->custom && !has_versions(row);
 }
 
 /* ---- objects ---- */

@@ -16,6 +16,7 @@
 #include "base/strbuf.h"
 #include "base/time_format.h"
 #include "server/apply/apply.h"
+#include "server/registry/write/admit.h"
 #include "server/registry/write/body.h"
 #include "server/registry/write/reply.h"
 
@@ -227,7 +228,7 @@ bool hfd_write_apply(struct hfd_write *w, const struct hf__json *old) {
         return false;
 }
 
-int hfd_write_apply_track(struct hfd_write *w, const struct hf__json *old) {
+int hfd_write_apply_track(struct hfd_write *w, struct hf__json *old) {
         struct writer writer;
 
         w->changed = false;
@@ -238,6 +239,7 @@ int hfd_write_apply_track(struct hfd_write *w, const struct hf__json *old) {
             !hf__json_path(w->object, "metadata.managedFields"))
                 return 0;
         init_writer(w, &writer);
+        /* If admission is asked, webhooks get the old object with its managers. */
         return hfd_ownership_update(w->request->resource->schema, old, w->object, &writer.writer,
-                                    &w->changed);
+                                    !hfd_write_admit_wants(w), &w->changed);
 }

@@ -17,6 +17,6 @@ bool hfd_write_apply_accept(struct hfd_write *w, struct hfd_response *response);
 bool hfd_write_apply(struct hfd_write *w, const struct hf__json *old);
 /*
  * For a write that is no apply: sets in w->object, the new version of old, who owns its fields. old
- * NULL = a create. Sets w->changed. 0 or -ENOMEM.
+ * NULL = a create; it may lose its managers to w->object. Sets w->changed. 0 or -ENOMEM.
  */
-int hfd_write_apply_track(struct hfd_write *w, const struct hf__json *old);
+int hfd_write_apply_track(struct hfd_write *w, struct hf__json *old);

@@ -16,6 +16,7 @@
 #include "cel/type.h"
 #include "server/resources/custom/rules/rule_field.h"
 #include "server/resources/custom/rules/values/declared.h"
+#include "server/resources/zones/zones.h"
 
 #define SPACE    " \t\n\v\f\r"
 #define OLD_SELF 1 /* the number of the variable */
@@ -32,6 +33,7 @@ int hfd_rule_scope_init(struct hfd_rule_scope *scope, struct hf__arena *arena,
                 .variables = {{"self", declared->type}, {"oldSelf", declared->type}},
                 .optional = {{"self", declared->type}, {"oldSelf", optional}},
                 .declarations = {.functions = library,
+                                 .zones = hfd_zones(),
                                  .n_variables = 2,
                                  .max_depth = HFD_RULE_DEPTH},
         };

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What calls cost when they are evaluated.
+ *
+ * Invariants: the numbers are those of Kubernetes. A call is charged before it runs, so that its
+ * result may be as large as what was charged.
+ */
+#include "cel/charge.h"
+
+#define DEPTH_MAX   100
+#define TEXT_FACTOR 0.1
+#define NEW_LIST    11 /* a call, and 10 for the list that it makes */
+
+static uint64_t part(uint64_t size, uint64_t divisor) {
+        return size / divisor + (size % divisor > 0 ? 1 : 0);
+}
+
+/* One for each value within a value; of a text a tenth of its bytes, rounded down. */
+static uint64_t walk(struct hf__cel_run *run, struct hf__cel_value value, unsigned depth) {
+        uint64_t cost = 0;
+
+        if (depth > DEPTH_MAX)
+                run->work = run->work_limit;
+        if (!hf__cel_work(run, 1))
+                return 0;
+        switch (value.kind) {
+        case HF__CEL_STRING:
+        case HF__CEL_BYTES: return (uint64_t)((double)value.n * TEXT_FACTOR);
+        case HF__CEL_LIST:
+                for (size_t i = 0; i < value.as.list->n && run->failed == 0; i++)
+                        cost += walk(run, hf__cel_list_at(value.as.list, i), depth + 1);
+                return cost;
+        case HF__CEL_MAP:
+        case HF__CEL_OBJECT:
+                for (size_t i = 0; i < value.as.map->n && run->failed == 0; i++) {
+                        struct hf__cel_entry entry = hf__cel_map_at(value.as.map, i);
+
+                        cost += walk(run, entry.key, depth + 1);
+                        cost += walk(run, entry.value, depth + 1);
+                }
+                return cost;
+        default: return 1;
+        }
+}
+
+static bool spend_list(struct hf__cel_run *run, double elements) {
+        return hf__cel_spend(run, elements >= 0x1p63 ? UINT64_MAX : NEW_LIST + (uint64_t)elements);
+}
+
+bool hf__cel_charge_pairs(struct hf__cel_run *run, const struct hf__cel_list *list) {
+        double n = (double)list->n;
+        enum hf__cel_kind kind = HF__CEL_NULL;
+
+        if (list->n > 0)
+                kind = (enum hf__cel_kind)hf__cel_list_at(list, 0).kind;
+        return spend_list(run,
+                          n * n *
+                                  (kind == HF__CEL_STRING || kind == HF__CEL_BYTES ? 2 + TEXT_FACTOR
+                                                                                   : 2));
+}
+
+/* The characters of a list of texts, and of the texts between them. */
+static uint64_t joined(struct hf__cel_run *run, const struct hf__cel_overload *overload,
+                       const struct hf__cel_value *args) {
+        const struct hf__cel_list *list = args[0].as.list;
+        uint64_t n = 0;
+
+        for (size_t i = 0; i < list->n && hf__cel_work(run, 1); i++)
+                n += hf__cel_size(run, hf__cel_list_at(list, i));
+        if (overload->n_args > 1 && list->n > 1)
+                n += (list->n - 1) * hf__cel_size(run, args[1]);
+        return n;
+}
+
+/* The size of a slice; of one that cannot be, that of the error. */
+static double slice_size(double list, const struct hf__cel_value *args) {
+        if (args[1].as.i < 0 || args[1].as.i > args[2].as.i || (double)args[2].as.i > list)
+                return 1;
+        return (double)(args[2].as.i - args[1].as.i);
+}
+
+static double positive(int64_t number) { return number > 0 ? (double)number : 0; }
+
+bool hf__cel_overload_charge(const struct hf__cel_overload *overload, struct hf__cel_run *run,
+                             const struct hf__cel_value *args) {
+        uint64_t first;
+        uint64_t second;
+
+        /* A call may read its texts to their ends, whatever it costs: conversions and look-ups by
+         * key cost one. */
+        for (unsigned i = 0; i < overload->n_args; i++)
+                if ((args[i].kind == HF__CEL_STRING || args[i].kind == HF__CEL_BYTES) &&
+                    !hf__cel_work(run, args[i].n / 32))
+                        return false;
+        if (overload->cost == HF__CEL_COST_ONE || overload->n_args == 0)
+                return hf__cel_spend(run, 1);
+        first = hf__cel_size(run, args[0]);
+        second = overload->n_args > 1 ? hf__cel_size(run, args[1]) : 1;
+        switch (overload->cost) {
+        case HF__CEL_COST_FIRST: return hf__cel_spend(run, part(first, 10));
+        case HF__CEL_COST_TWICE: return hf__cel_spend(run, part(first, 5));
+        case HF__CEL_COST_JOIN: return hf__cel_spend(run, part(joined(run, overload, args), 5));
+        case HF__CEL_COST_SHORTER:
+                return hf__cel_spend(run, part(first < second ? first : second, 10));
+        case HF__CEL_COST_BOTH: return hf__cel_spend(run, part(first + second, 10));
+        case HF__CEL_COST_CONTAINS: return hf__cel_spend(run, part(first, 10) * part(second, 10));
+        case HF__CEL_COST_MATCHES: return hf__cel_spend(run, part(first + 1, 10) * part(second, 4));
+        case HF__CEL_COST_WALK: return hf__cel_spend(run, walk(run, args[0], 0));
+        case HF__CEL_COST_IN: return hf__cel_spend(run, second);
+        case HF__CEL_COST_SETS:
+        case HF__CEL_COST_SETS_TWICE:
+                if (first > 0 && second > UINT64_MAX / 4 / first)
+                        return hf__cel_spend(run, UINT64_MAX);
+                return hf__cel_spend(run,
+                                     1 + first * second *
+                                                     (overload->cost == HF__CEL_COST_SETS ? 1 : 2));
+        case HF__CEL_COST_COPY: return spend_list(run, (double)first);
+        case HF__CEL_COST_SLICE: return spend_list(run, slice_size((double)first, args));
+        case HF__CEL_COST_RANGE: return spend_list(run, positive(args[0].as.i));
+        case HF__CEL_COST_LEVELS:
+                return spend_list(run, (double)first *
+                                               (overload->n_args > 1 ? positive(args[1].as.i) : 1));
+        case HF__CEL_COST_PAIRS:
+                return hf__cel_charge_pairs(run, args[overload->n_args - 1].as.list);
+        case HF__CEL_COST_AUTHORIZATION: return hf__cel_spend(run, HF__CEL_AUTHORIZATION_COST);
+        case HF__CEL_COST_SELECTOR:
+                return hf__cel_spend(run, 10 + part(second, 10) + part(second, 2) * 50);
+        case HF__CEL_COST_ONE: break;
+        }
+        return hf__cel_spend(run, 1);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The order of lists, for the function sort and the macro sortBy. Pure. Thread: the owner of the
+ * evaluation. */
+#include "cel/run.h"
+
+/* The function that Kubernetes makes of sortBy; its overloads say which keys can be sorted. */
+#define HF__CEL_SORT_BY "@sortByAssociatedKeys"
+
+/* The elements of a list in the order of as many keys; of equal keys the first stays the first. An
+ * error value: the keys have no order, or the run has failed. The caller has charged the call. */
+struct hf__cel_value hf__cel_sort_by(struct hf__cel_run *run, const struct hf__cel_list *list,
+                                     const struct hf__cel_list *keys);

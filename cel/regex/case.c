@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finds characters that differ only in case.
+ *
+ * Invariant: the others of a character form a circle, as in Unicode's simple folding.
+ */
+#include "cel/regex/case.h"
+
+#include "cel/regex/unicode_data.h"
+
+bool hf__cel_next_fold(uint32_t *from, uint32_t last, uint32_t *ret_other) {
+        size_t low = 0;
+        size_t high = hf__cel_n_folds;
+
+        while (low < high) {
+                size_t middle = low + (high - low) / 2;
+
+                if (hf__cel_folds[middle].from < *from)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        if (low == hf__cel_n_folds || hf__cel_folds[low].from > last)
+                return false;
+        *from = hf__cel_folds[low].from;
+        *ret_other = hf__cel_folds[low].to;
+        return true;
+}

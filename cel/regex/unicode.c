@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finds the classes of Unicode that patterns name.
+ *
+ * Invariant: the names that are known, and how they may be written, are those of the regexp package
+ * of Go, which Kubernetes uses.
+ */
+#include "cel/regex/unicode.h"
+
+#include <string.h>
+
+#include "cel/regex/unicode_data.h"
+
+#define NAME_MAX_BYTES 40
+#define LAST           0x10ffff
+#define ALL            UINT32_MAX
+
+/* Runs of characters, and which of them belong to the class. */
+struct class {
+        const uint32_t *runs;
+        size_t n;
+        uint32_t classes; /* of a category: a bit for each */
+        uint32_t script;  /* or the number of the script; 0: a category */
+};
+
+/* "lower case-letter" becomes "Lowercaseletter". false: it is too long to be a name. */
+static bool canonical(const char *name, size_t n, char out[static NAME_MAX_BYTES]) {
+        size_t length = 0;
+
+        for (size_t i = 0; i < n; i++) {
+                char c = name[i];
+
+                if (c == '_' || c == '-' || c == ' ')
+                        continue;
+                if (length + 1 == NAME_MAX_BYTES)
+                        return false;
+                if (length == 0 && c >= 'a' && c <= 'z')
+                        c = (char)(c - 'a' + 'A');
+                else if (length > 0 && c >= 'A' && c <= 'Z')
+                        c = (char)(c - 'A' + 'a');
+                out[length++] = c;
+        }
+        out[length] = 0;
+        return length > 0;
+}
+
+static bool find_class(const char *name, struct class *ret_class) {
+        *ret_class = (struct class){.runs = hf__cel_category_runs, .n = hf__cel_n_category_runs};
+        if (strcmp(name, "Any") == 0) {
+                ret_class->classes = ALL;
+                return true;
+        }
+        for (size_t i = 0; i < hf__cel_n_categories; i++)
+                if (strcmp(hf__cel_categories[i].name, name) == 0) {
+                        ret_class->classes = hf__cel_categories[i].classes;
+                        return true;
+                }
+        for (size_t i = 0; i < hf__cel_n_scripts; i++)
+                if (strcmp(hf__cel_scripts[i].name, name) == 0) {
+                        *ret_class = (struct class){.runs = hf__cel_script_runs,
+                                                    .n = hf__cel_n_script_runs,
+                                                    .script = hf__cel_scripts[i].number};
+                        return true;
+                }
+        return false;
+}
+
+static bool belongs(const struct class *class, uint32_t run) {
+        uint32_t number = run & 0xff;
+
+        return class->script > 0 ? number == class->script : (class->classes >> number & 1) != 0;
+}
+
+static bool add_class(struct hf__arena *arena, struct hf__cel_set *set, const struct class *class,
+                      bool fold) {
+        for (size_t i = 0; i < class->n; i++) {
+                uint32_t first = class->runs[i] >> 8;
+                size_t next = i + 1;
+
+                if (!belongs(class, class->runs[i]))
+                        continue;
+                while (next < class->n && belongs(class, class->runs[next]))
+                        next++;
+                if (!hf__cel_set_add(arena, set, first,
+                                     next < class->n ? (class->runs[next] >> 8) - 1 : LAST, fold))
+                        return false;
+                i = next - 1;
+        }
+        return true;
+}
+
+bool hf__cel_set_add_unicode(struct hf__arena *arena, struct hf__cel_set *set, const char *name,
+                             size_t n, bool negated, bool fold, bool *ret_known) {
+        char text[NAME_MAX_BYTES];
+        struct hf__cel_set other = {0};
+        struct class class;
+
+        if (n > 0 && *name == '^') {
+                negated = !negated;
+                name++;
+                n--;
+        }
+        *ret_known = canonical(name, n, text);
+        if (!*ret_known)
+                return false;
+        if (strcmp(text, "Ascii") == 0)
+                return hf__cel_set_add(arena, &other, 0, 0x7f, fold) &&
+                       hf__cel_set_finish(arena, &other, negated) &&
+                       hf__cel_set_add_set(arena, set, &other);
+        if (strcmp(text, "Assigned") == 0) {
+                negated = !negated;
+                memcpy(text, "Cn", 3);
+        }
+        *ret_known = find_class(text, &class);
+        return *ret_known && add_class(arena, &other, &class, fold) &&
+               hf__cel_set_finish(arena, &other, negated) &&
+               hf__cel_set_add_set(arena, set, &other);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Classes of Unicode: L, Lu, Letter, Greek. Pure. Thread: any. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cel/regex/set.h"
+
+/* Adds a class by its name, in any case; spaces, hyphens and underscores do not count. false: out
+ * of memory, or there is none; then *ret_known is false. */
+bool hf__cel_set_add_unicode(struct hf__arena *arena, struct hf__cel_set *set, const char *name,
+                             size_t n, bool negated, bool fold, bool *ret_known);

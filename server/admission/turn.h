@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * A turn of a plug-in on the pool of threads: for expressions that cost more than a thread may
+ * spend on them that also serves connections or the answers of others.
+ */
+#include "server/admission/admission.h"
+
+struct hfd_work_pool;
+struct hfd_work_task;
+
+/* The cost that evaluations may have on such a thread, in all: a few milliseconds. */
+#define HFD_ADMISSION_INLINE_COST 50000
+
+/* Thread: one of the pool. task: for hfd_work_is_cancelled; it dies with the call. */
+typedef void hfd_admission_turn_fn(void *ctx, const struct hfd_work_task *task);
+/*
+ * Calls fn(ctx) soon, on the pool, in the turn of the request's user; also when the pool stops. 0;
+ * or -ENOMEM or HF_E_UNAVAILABLE (the pool has stopped), and fn is not called. After success the
+ * caller must not touch what fn may free. Thread: owner of the admission. Never blocks.
+ */
+int hfd_admission_take_turn(struct hfd_work_pool *pool, const struct hfd_admission *a,
+                            hfd_admission_turn_fn *fn, void *ctx);
+/*
+ * Whether a turn goes on; to be asked before each evaluation. 0; HF_E_TIMEOUT: the time of the
+ * request is over; HF_E_UNAVAILABLE: the server stops.
+ */
+int hfd_admission_turn_may_go_on(const struct hf_host *host, const struct hfd_work_pool *pool,
+                                 const struct hfd_work_task *task, const struct hfd_admission *a);
+/* The response to a result of the functions above, or to -ENOMEM; r is not 0. */
+void hfd_admission_turn_refuse(int r, struct hfd_response *response);

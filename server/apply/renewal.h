@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Updates that leave the fields of every manager as they are: a writer changes the values of fields
+ * that it alone owns, as a leader that renews its Lease, or changes nothing. They are frequent, and
+ * are recognized without a set of fields being made. Thread: owner only.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+struct hf__json;
+struct hfd_manager;
+struct hfd_schema;
+
+struct hfd_renewal {
+        bool changed;    /* a value is different */
+        bool is_renewed; /* the writer has changed fields of its own, so its time changes */
+        size_t self;     /* the position of the writer's entry, if it is renewed */
+};
+
+/*
+ * self: the writer, with the time of the write. Compares object, which has no list of managers,
+ * with live, whose list of managers is `list`. True: the list applies to object, too, apart from
+ * the time of one entry. False: that is not certain.
+ */
+bool hfd_renewal_find(const struct hfd_schema *schema, const struct hf__json *live,
+                      const struct hf__json *object, const struct hf__json *list,
+                      const struct hfd_manager *self, struct hfd_renewal *ret_renewal);

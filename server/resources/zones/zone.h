@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * A time zone, from the contents of a file in the format of RFC 8536 (TZif). Pure. Owner: the
+ * caller frees it. Thread: any, as it does not change.
+ *
+ * Debian has no C library for this that fits: glibc and libical keep one zone or one table for the
+ * whole process, GLib ends the process when memory runs out, and ICU brings 30 MB of its own data
+ * instead of the system's.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HFD_ZONE_BYTES_MAX 65536 /* of a file; the largest of the system has 4 KiB */
+
+struct hfd_zone;
+
+/* 0, -ENOMEM, or HF_E_INVALID: the contents are malformed. */
+int hfd_zone_new(const void *data, size_t n, struct hfd_zone **ret_zone);
+void hfd_zone_free(struct hfd_zone *zone); /* accepts NULL */
+/* Seconds east of UTC at a moment, which is in the years 1 to 9999. */
+int hfd_zone_offset(const struct hfd_zone *zone, int64_t seconds);

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads and keeps the zones of the system.
+ *
+ * Invariants: a zone that is in the list stays, unchanged, until the process ends. The mutex guards
+ * the list; no file is read with it held. Only names of existing zones take memory, and at most
+ * ZONES_MAX of them.
+ */
+#include "server/resources/zones/zones.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "server/resources/zones/zone.h"
+
+#define FOLDER         "/usr/share/zoneinfo/"
+#define NAME_MAX_BYTES 64
+#define ZONES_MAX      1000
+
+struct entry {
+        struct entry *next;
+        struct hfd_zone *zone;
+        char name[NAME_MAX_BYTES + 1];
+};
+
+static pthread_mutex_t zones_mu = PTHREAD_MUTEX_INITIALIZER;
+static struct entry *zones;
+static size_t n_zones;
+
+static const struct hfd_zone *find(const char *name) {
+        const struct hfd_zone *zone = NULL;
+
+        pthread_mutex_lock(&zones_mu);
+        for (const struct entry *e = zones; e && !zone; e = e->next)
+                if (strcmp(e->name, name) == 0)
+                        zone = e->zone;
+        pthread_mutex_unlock(&zones_mu);
+        return zone;
+}
+
+/* Reads a file of the folder. NULL: there is none, or it is no zone. */
+static struct hfd_zone *load(const char *name) {
+        char path[sizeof FOLDER + NAME_MAX_BYTES];
+        struct hfd_zone *zone = NULL;
+        struct stat st;
+        char *data;
+        ssize_t n;
+        int fd;
+
+        (void)snprintf(path, sizeof path, FOLDER "%s", name);
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        if (fd < 0)
+                return NULL;
+        data = malloc(HFD_ZONE_BYTES_MAX);
+        if (data && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+                n = read(fd, data, HFD_ZONE_BYTES_MAX);
+                if (n > 0 && hfd_zone_new(data, (size_t)n, &zone) != 0)
+                        zone = NULL;
+        }
+        free(data);
+        close(fd);
+        return zone;
+}
+
+/* Keeps the zone. Two threads that read one zone at the same time keep it twice, which does no
+ * harm. false: it was not kept. */
+static bool keep(const char *name, struct hfd_zone *zone) {
+        struct entry *entry = calloc(1, sizeof *entry);
+        bool kept = false;
+
+        if (!entry)
+                return false;
+        entry->zone = zone;
+        memcpy(entry->name, name, strlen(name) + 1);
+        pthread_mutex_lock(&zones_mu);
+        if (n_zones < ZONES_MAX) {
+                entry->next = zones;
+                zones = entry;
+                n_zones++;
+                kept = true;
+        }
+        pthread_mutex_unlock(&zones_mu);
+        if (!kept)
+                free(entry);
+        return kept;
+}
+
+static bool offset_of(void *ctx, const char *name, size_t n, int64_t seconds, int64_t *ret_offset) {
+        const struct hfd_zone *zone;
+        struct hfd_zone *loaded;
+        char text[NAME_MAX_BYTES + 1];
+
+        if (n == 0 || n > NAME_MAX_BYTES || memchr(name, 0, n))
+                return false;
+        memcpy(text, name, n);
+        text[n] = 0;
+        zone = find(text);
+        if (zone) {
+                *ret_offset = hfd_zone_offset(zone, seconds);
+                return true;
+        }
+        loaded = load(text);
+        if (!loaded)
+                return false;
+        *ret_offset = hfd_zone_offset(loaded, seconds);
+        if (!keep(text, loaded))
+                hfd_zone_free(loaded);
+        return true;
+}
+
+const struct hf__cel_zones *hfd_zones(void) {
+        static const struct hf__cel_zones all = {.offset = offset_of};
+
+        return &all;
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writes that webhooks and policies decide about, in a server whose store is faulty and whose pool
+ * of threads is busy. No webhook is called. */
+#undef NDEBUG
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "api_core_request.h"
+#include "base/strbuf.h"
+#include "faulty_api_fixture.h"
+#include "patience.h"
+#include "server/admission/admission.h"
+#include "server/admission/policy/policy_plugin.h"
+#include "server/admission/webhooks/webhooks.h"
+#include "server/pool/work_pool.h"
+
+struct admission {
+        struct faulty_api_fixture *f;
+        struct hfd_admission_chain chain;
+        struct hfd_webhooks *webhooks[2];
+        struct hfd_policy_plugin *policies;
+};
+
+static int set_up(void **state) {
+        struct admission *it = calloc(1, sizeof *it);
+        void *fixture;
+
+        assert_non_null(it);
+        assert_int_equal(faulty_api_fixture_set_up(&fixture), 0);
+        it->f = fixture;
+        const struct hfd_webhooks_config config = {.cacher = it->f->cacher,
+                                                   .pool = it->f->registry->work,
+                                                   .max_calls = 1};
+        assert_int_equal(hfd_policy_plugin_new(&it->f->host, it->f->cacher, it->f->registry->work,
+                                               false, &it->policies),
+                         0);
+        struct hfd_admission_plugin plugin = hfd_policy_plugin_of_chain(it->policies);
+        hfd_admission_chain_add(&it->chain, &plugin);
+        for (int i = 0; i < 2; i++) {
+                assert_int_equal(hfd_webhooks_new(&it->f->host, &config, i == 0, &it->webhooks[i]),
+                                 0);
+                plugin = hfd_webhooks_plugin(it->webhooks[i]);
+                hfd_admission_chain_add(&it->chain, &plugin);
+        }
+        it->chain.cacher = it->f->cacher;
+        it->f->registry->admission = &it->chain;
+        *state = it;
+        return 0;
+}
+
+static int tear_down(void **state) {
+        struct admission *it = *state;
+        void *fixture = it->f;
+
+        assert_int_equal(faulty_api_fixture_tear_down(&fixture), 0);
+        for (int i = 0; i < 2; i++)
+                hfd_webhooks_free(it->webhooks[i]);
+        hfd_policy_plugin_free(it->policies);
+        free(it);
+        return 0;
+}
+
+/* Creates an object from inside the process. Returns the code, or 0 with a wrong message. */
+static int create(struct admission *it, const char *group, const char *plural, const char *ns,
+                  const char *body, const char *message) {
+        struct api_core_request request = {
+                .request = {.verb = HFD_CREATE,
+                            .resource = hfd_resource_find(group, "v1", plural),
+                            .in_process = true,
+                            .body = body,
+                            .n_body = strlen(body)}};
+
+        if (!request.request.resource)
+                request.request.resource = hfd_resource_find(group, "v1alpha1", plural);
+        (void)snprintf(request.request.ns, sizeof request.request.ns, "%s", ns);
+        (void)api_core_request_run(it->f->registry, &request);
+        int code = request.response.status.http_code;
+        if (message && !strstr(request.response.status.message, message)) {
+                print_message("%s\n", request.response.status.message);
+                code = 0;
+        }
+        hfd_admission_notes_done(&request.request.notes);
+        api_response_deinit(&request.response);
+        return code;
+}
+
+/* Makes a configuration of admission, which counts from now on. */
+static void configure(struct admission *it, const char *plural, const char *body) {
+        assert_int_equal(create(it, HFD_ADMISSION_GROUP, plural, "", body, NULL), 201);
+}
+
+/* A consistent read shows that the cacher has all configurations. */
+static void refresh(struct admission *it) {
+        assert_int_equal(faulty_api_fixture_request(it->f, HF_VERB_LIST, NULL, NULL, NULL), 0);
+        for (size_t i = 0; i < it->chain.n_plugins; i++)
+                assert_int_equal(it->chain.plugins[i].refresh(it->chain.plugins[i].ctx), 0);
+        atomic_store(&it->chain.ready, true);
+}
+
+static void test_a_namespace_of_another_instance_is_known(void **state) {
+        struct admission *it = *state;
+        const char *map = "{\"metadata\":{\"name\":\"a\"}}";
+
+        configure(it, "validatingadmissionpolicies",
+                  "{\"metadata\":{\"name\":\"no\"},\"spec\":{\"matchConstraints\":{"
+                  "\"resourceRules\":[{\"apiGroups\":[\"\"],\"apiVersions\":[\"v1\"],"
+                  "\"operations\":[\"CREATE\"],\"resources\":[\"configmaps\"]}]},"
+                  "\"validations\":[{\"expression\":\"namespaceObject.metadata.name != 'guarded'\","
+                  "\"message\":\"it is guarded\"}]}}");
+        configure(it, "validatingadmissionpolicybindings",
+                  "{\"metadata\":{\"name\":\"no\"},\"spec\":{\"policyName\":\"no\","
+                  "\"validationActions\":[\"Deny\"],\"matchResources\":{\"namespaceSelector\":{"
+                  "\"matchLabels\":{\"guard\":\"on\"}}}}}");
+        refresh(it);
+        faulty_store_drop_events_for_good(&it->f->store);
+        faulty_api_fixture_put(it->f, "/registry/namespaces/guarded",
+                               "{\"kind\":\"Namespace\",\"apiVersion\":\"v1\",\"metadata\":{"
+                               "\"name\":\"guarded\",\"labels\":{\"guard\":\"on\"}}}");
+        faulty_api_fixture_put(it->f, "/registry/namespaces/free",
+                               "{\"kind\":\"Namespace\",\"apiVersion\":\"v1\",\"metadata\":{"
+                               "\"name\":\"free\"}}");
+        assert_int_equal(create(it, "", "configmaps", "guarded", map, "it is guarded"), 422);
+        assert_int_equal(create(it, "", "configmaps", "free", map, NULL), 201);
+        assert_int_equal(create(it, "", "configmaps", "none", map, "namespaces \"none\" not found"),
+                         404);
+}
+
+/* ---- the pool ---- */
+
+#define N_THREADS 2 /* of the pool */
+
+struct blocker {
+        struct hfd_work_task task;
+        atomic_bool *release;
+};
+
+static enum hfd_work_result block(struct hfd_work_task *task) {
+        struct blocker *blocker = (struct blocker *)task;
+
+        PATIENCE_AWAIT(atomic_load(blocker->release));
+        return HFD_WORK_IDLE;
+}
+
+struct create {
+        struct admission *it;
+        const char *body;
+        atomic_bool done;
+        int code;
+};
+
+static void *run_create(void *ctx) {
+        struct create *c = ctx;
+
+        c->code = create(c->it, "tenancy.holdfast.dev", "workspaces", "", c->body, NULL);
+        atomic_store(&c->done, true);
+        return NULL;
+}
+
+/* A workspace with n labels. */
+static char *workspace(const char *name, int n) {
+        struct hf__strbuf out = {0};
+
+        hf__strbuf_printf(&out, "{\"metadata\":{\"name\":\"%s\",\"labels\":{\"a\":\"b\"", name);
+        for (int i = 0; i < n; i++)
+                hf__strbuf_printf(&out, ",\"l%d\":\"x\"", i);
+        hf__strbuf_puts(&out, "}}}");
+        assert_int_equal(out.error, 0);
+        return out.data;
+}
+
+static void check_pool(struct admission *it, const char *plural) {
+        atomic_bool release = false;
+        struct blocker blockers[N_THREADS];
+        char *body = workspace("dear", 250), *cheap = workspace("cheap", 1);
+        struct create dear = {.it = it, .body = body};
+        pthread_t thread;
+
+        configure(it, plural,
+                  "{\"metadata\":{\"name\":\"a\"},\"webhooks\":[{\"name\":\"a.example.com\","
+                  "\"admissionReviewVersions\":[\"v1\"],\"sideEffects\":\"None\","
+                  "\"clientConfig\":{\"url\":\"https://127.0.0.1:1/\"},"
+                  "\"rules\":[{\"apiGroups\":[\"*\"],\"apiVersions\":[\"*\"],"
+                  "\"operations\":[\"CREATE\"],\"resources\":[\"workspaces\"]}],"
+                  "\"matchConditions\":[{\"name\":\"dear\",\"expression\":\""
+                  "object.metadata.labels.all(a, object.metadata.labels.all(b, a != b || a == b))"
+                  " && false\"}]}]}");
+        refresh(it);
+        for (int i = 0; i < N_THREADS; i++) {
+                blockers[i] = (struct blocker){.task = {.step = block}, .release = &release};
+                assert_true(hfd_work_submit(it->f->registry->work, &blockers[i].task));
+        }
+        assert_int_equal(pthread_create(&thread, NULL, run_create, &dear), 0);
+        PATIENCE_AWAIT(atomic_load(&dear.done) ||
+                       hfd_work_pending(it->f->registry->work) > N_THREADS);
+        bool waited = !atomic_load(&dear.done);
+        int code = create(it, "tenancy.holdfast.dev", "workspaces", "", cheap, NULL);
+        atomic_store(&release, true);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        PATIENCE_AWAIT(hfd_work_pending(it->f->registry->work) == 0);
+        assert_true(waited);
+        assert_int_equal(code, 201); /* cheap conditions do not need the pool */
+        assert_int_equal(dear.code, 201);
+        free(body);
+        free(cheap);
+}
+
+static void test_dear_conditions_of_mutating_webhooks_go_to_the_pool(void **state) {
+        check_pool(*state, "mutatingwebhookconfigurations");
+}
+
+static void test_dear_conditions_of_validating_webhooks_go_to_the_pool(void **state) {
+        check_pool(*state, "validatingwebhookconfigurations");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                TEST(test_a_namespace_of_another_instance_is_known),
+                TEST(test_dear_conditions_of_mutating_webhooks_go_to_the_pool),
+                TEST(test_dear_conditions_of_validating_webhooks_go_to_the_pool),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

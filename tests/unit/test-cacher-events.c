@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the events of the store's watch do: to the objects, to watches, and to those who observe. */
+#undef NDEBUG
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "patience.h"
+#include "scripted_cacher.h"
+#include "scripted_watch.h"
+#include "server/cacher/snapshot.h"
+#include "time_units.h"
+
+/* The store would say that it has encrypted the value. */
+#define SEALED     "k8s:enc:aesgcm:v1:key1:x"
+#define SEALED_WHY "identity transformer tried to read encrypted data"
+
+static const struct hfd_resource *configmaps(void) {
+        return hfd_resource_find("", "v1", "configmaps");
+}
+
+static void put(const char *name, uint64_t revision) {
+        scripted_store_event(&scripted.store, scripted_cacher_key(name), SCRIPTED_OBJECT("x"),
+                             revision);
+}
+
+static void delete_object(const char *name, uint64_t revision) {
+        scripted_store_event(&scripted.store, scripted_cacher_key(name), NULL, revision);
+}
+
+/* Fills the cache, and begins a watch of all ConfigMaps. */
+static void begin(struct scripted_watch *watch) {
+        scripted_cacher_fill();
+        scripted_watch_begin(watch, (struct scripted_watch_spec){.from_now = true});
+}
+
+/* ---- objects ---- */
+
+static void test_each_event_changes_the_object(void **state) {
+        struct scripted_watch watch;
+
+        begin(&watch);
+        put("c", 11);
+        assert_int_equal(scripted_cacher_seen("ns/c"), 11);
+        put("c", 12);
+        assert_int_equal(scripted_cacher_seen("ns/c"), 12);
+        delete_object("c", 13);
+        assert_int_equal(scripted_cacher_seen("ns/c"), 0);
+        delete_object("c", 14); /* there is none any more */
+        assert_int_equal(hfd_cacher_revision(scripted.cacher), 14);
+        put("c", 15);
+        scripted_watch_expect(&watch, "+c@11 ~c@12 -c@13 +c@15 ");
+        assert_int_equal(scripted_cacher_seen("ns/a"), 5);
+        scripted_watch_done(&watch);
+        scripted_watch_expect(&watch, "END:canceled ");
+}
+
+/* Progress and keys of no object only move the revision. */
+static void test_other_events_move_the_revision(void **state) {
+        struct scripted_watch watch;
+
+        begin(&watch);
+        hand_clock_move(SEC);
+        scripted_store_event(&scripted.store, NULL, NULL, 15);
+        assert_int_equal(hfd_cacher_revision(scripted.cacher), 15);
+        assert_true(hfd_cacher_last_store_contact(scripted.cacher) == hand_clock_now());
+        scripted_store_event(&scripted.store, "/registry/unknown/x", "y", 16);
+        scripted_store_event(&scripted.store, "/registry.holdfast/progress", "", 17);
+        assert_int_equal(hfd_cacher_revision(scripted.cacher), 17);
+        scripted_store_event(&scripted.store, NULL, NULL, 16); /* it never goes back */
+        assert_int_equal(hfd_cacher_revision(scripted.cacher), 17);
+        scripted_watch_expect(&watch, "");
+        scripted_watch_done(&watch);
+}
+
+/* A call may have several revisions, and several events of each. */
+static void test_a_call_with_several_revisions(void **state) {
+        static const char text[] = SCRIPTED_OBJECT("x");
+        struct hf__buf *value = hf__buf_copy(text, strlen(text));
+        struct hfd_watch_event events[5] = {{.kv.key = "/registry/configmaps/ns/c"},
+                                            {.kv.key = "/registry/configmaps/ns/d"},
+                                            {.kv.key = "/registry/secrets/ns/s"},
+                                            {.kv.key = "/registry/configmaps/ns/c"},
+                                            {.kv.key = "/registry/configmaps/ns/e"}};
+        static const uint64_t revisions[] = {11, 11, 12, 13, 13};
+        struct scripted_watch watch, secrets;
+
+        begin(&watch);
+        scripted_watch_begin(&secrets,
+                             (struct scripted_watch_spec){.plural = "secrets", .from_now = true});
+        for (size_t i = 0; i < 5; i++) {
+                events[i].type = i == 3 ? HFD_WATCH_DELETE : HFD_WATCH_PUT;
+                events[i].kv.value = i == 3 ? NULL : value;
+                events[i].kv.mod_revision = events[i].revision = revisions[i];
+        }
+        scripted_store_events(&scripted.store, events, 5);
+        hf__buf_unref(value);
+        scripted_watch_expect(&watch, "+c@11 +d@11 -c@13 +e@13 ");
+        scripted_watch_expect(&secrets, "+s@12 ");
+        assert_int_equal(hfd_cacher_revision(scripted.cacher), 13);
+        assert_int_equal(atomic_load(&scripted.n_observed), 2); /* the filling, and this */
+        assert_int_equal(atomic_load(&scripted.observed), SCRIPTED_CONFIGMAPS | SCRIPTED_SECRETS);
+        scripted_watch_done(&secrets);
+        scripted_watch_done(&watch);
+}
+
+/* Several watches of a change share its object. */
+static void test_each_watch_gets_what_it_selects(void **state) {
+        static const struct scripted_watch_spec specs[] = {
+                {.from_now = true},
+                {.ns = "ns", .from_now = true},
+                {.ns = "n", .from_now = true},
+                {.ns = "ns", .name = "c", .from_now = true},
+                {.labels = "k=v", .from_now = true},
+                {.plural = "secrets", .from_now = true},
+        };
+        static const char *const expected[] = {"+c@11 +d@12 ", "+c@11 +d@12 ", "",
+                                               "+c@11 ",       "+d@12 ",       ""};
+        struct scripted_watch watches[6];
+
+        scripted_cacher_fill();
+        for (size_t i = 0; i < 6; i++)
+                scripted_watch_begin(&watches[i], specs[i]);
+        put("c", 11);
+        scripted_store_event(&scripted.store, scripted_cacher_key("d"),
+                             "{\"metadata\":{\"name\":\"d\",\"labels\":{\"k\":\"v\"}}}", 12);
+        for (size_t i = 0; i < 6; i++) {
+                scripted_watch_expect(&watches[i], expected[i]);
+                scripted_watch_done(&watches[i]);
+        }
+}
+
+/* ---- who observes ---- */
+
+static void test_observers_are_called_after_events_of_their_objects(void **state) {
+        scripted_cacher_fill();
+        put("c", 11);
+        assert_int_equal(atomic_load(&scripted.n_observed), 2);
+        assert_int_equal(atomic_load(&scripted.observed), SCRIPTED_CONFIGMAPS);
+        scripted_store_event(&scripted.store, "/registry/secrets/ns/s", NULL, 12);
+        assert_int_equal(atomic_load(&scripted.n_observed), 3);
+        assert_int_equal(atomic_load(&scripted.observed), SCRIPTED_SECRETS);
+        scripted_store_event(&scripted.store, "/registry/services/specs/ns/s", SCRIPTED_OBJECT("s"),
+                             13);
+        scripted_store_event(&scripted.store, "/registry/unknown/x", "y", 14);
+        scripted_store_event(&scripted.store, NULL, NULL, 15);
+        assert_int_equal(atomic_load(&scripted.n_observed), 3);
+}
+
+static void test_the_mark_of_a_copy_is_noticed(void **state) {
+        scripted_cacher_fill();
+        scripted_store_event(&scripted.store, "/registry.holdfast/copying2", "x", 11);
+        scripted_store_event(&scripted.store, "/registry.holdfast/copying", NULL, 12);
+        assert_int_equal(atomic_load(&scripted.n_copies), 0);
+        scripted_store_event(&scripted.store, "/registry.holdfast/copying", "x", 13);
+        assert_int_equal(atomic_load(&scripted.n_copies), 1);
+}
+
+/* The new leader's informers wait for a bookmark: they want it, and are in this process. */
+static void test_a_new_holder_of_a_lease_is_a_bookmark(void **state) {
+        static const char term[] = "/registry.holdfast/terms/kube-system/l";
+        struct scripted_watch watches[4];
+
+        scripted_cacher_fill();
+        for (int i = 0; i < 4; i++)
+                scripted_watch_begin(&watches[i],
+                                     (struct scripted_watch_spec){.from_now = i != 3,
+                                                                  .revision = i == 3 ? 30 : 0,
+                                                                  .bookmarks = i != 1,
+                                                                  .in_process = i != 2});
+        struct scripted_request ahead = scripted_store_next(&scripted.store, SCRIPTED_REVISION);
+        scripted_reply_revision(&ahead, 30);
+        scripted_store_event(&scripted.store, term, "", 11);
+        scripted_store_event(&scripted.store, term, "\nreleased", 12);
+        scripted_store_event(&scripted.store, term, NULL, 13);
+        scripted_store_event(&scripted.store, "/registry.holdfast/termz/kube-system/l", "x", 14);
+        for (int i = 0; i < 4; i++)
+                scripted_watch_expect(&watches[i], "");
+        scripted_store_event(&scripted.store, term, "holder\n", 15);
+        scripted_watch_expect(&watches[0], "b@15 ");
+        scripted_watch_expect(&watches[1], "");
+        scripted_watch_expect(&watches[2], "");
+        scripted_watch_expect(&watches[3], "b@30 "); /* never below what it has seen */
+        for (int i = 0; i < 4; i++)
+                scripted_watch_done(&watches[i]);
+}
+
+/* ---- values that are no objects ---- */
+
+static void test_an_invalid_value_hides_the_object(void **state) {
+        struct scripted_watch watch;
+
+        begin(&watch);
+        scripted_store_event(&scripted.store, scripted_cacher_key("a"), "nonsense", 11);
+        assert_int_equal(scripted_cacher_seen("ns/a"), 0);
+        assert_int_equal(scripted_cacher_n_logged("the value stored at /registry/configmaps/ns/a "
+                                                  "is not a valid object; it is not served"),
+                         1);
+        scripted_store_event(&scripted.store, scripted_cacher_key("a"), "[]", 12);
+        put("a", 13);
+        assert_int_equal(scripted_cacher_seen("ns/a"), 13);
+        scripted_store_event(&scripted.store, scripted_cacher_key("c"), "nonsense", 14);
+        delete_object("c", 15);
+        scripted_watch_expect(&watch, "-a@11 +a@13 ");
+        scripted_watch_done(&watch);
+}
+
+static bool is_known_at(uint64_t revision) {
+        struct hfd_snapshot snapshot;
+        bool known = hfd_cacher_snapshot(scripted.cacher, configmaps(), revision, &snapshot);
+
+        if (known)
+                hfd_snapshot_done(&snapshot);
+        return known;
+}
+
+/* Nobody may take it for deleted: watches end, and no list is served from a state without it. */
+static void test_a_value_that_cannot_be_decrypted_ends_watches(void **state) {
+        static const char why[] = "Internal error occurred: unable to transform key "
+                                  "\"/registry/configmaps/ns/a\": " SEALED_WHY;
+        struct scripted_watch watch, secrets;
+
+        begin(&watch);
+        scripted_watch_begin(&secrets,
+                             (struct scripted_watch_spec){.plural = "secrets", .from_now = true});
+        put("b", 11);
+        assert_true(is_known_at(10));
+        scripted_store_event(&scripted.store, scripted_cacher_key("a"), SEALED, 12);
+        scripted_watch_expect(&watch, "~b@11 END:410 ");
+        scripted_watch_expect(&secrets, "");
+        assert_int_equal(scripted_cacher_n_logged(SEALED_WHY "; reads that include it fail"), 1);
+        assert_int_equal(scripted_cacher_seen("ns/a"), 0);
+        assert_false(is_known_at(11));
+        assert_true(is_known_at(12));
+        scripted_watch_expect_refused((struct scripted_watch_spec){.from_now = true}, 500, why);
+        scripted_watch_expect_refused((struct scripted_watch_spec){.ns = "ns", .name = "a"}, 500,
+                                      why);
+        scripted_watch_done(&watch);
+        scripted_watch_begin(&watch,
+                             (struct scripted_watch_spec){.ns = "ns", .name = "b", .revision = 12});
+        scripted_watch_done(&watch);
+        scripted_watch_begin(&watch, (struct scripted_watch_spec){.ns = "other"});
+        put("a", 13); /* it can be read again */
+        assert_int_equal(scripted_cacher_seen("ns/a"), 13);
+        assert_false(is_known_at(12));
+        assert_true(is_known_at(13));
+        scripted_watch_done(&watch);
+        scripted_watch_begin(&watch, (struct scripted_watch_spec){.from_now = true});
+        scripted_watch_done(&watch);
+        scripted_watch_done(&secrets);
+}
+
+static void test_ten_sealed_values_are_logged(void **state) {
+        char name[8];
+
+        scripted_cacher_fill();
+        for (unsigned i = 0; i < 12; i++) {
+                (void)snprintf(name, sizeof name, "s%u", i);
+                scripted_store_event(&scripted.store, scripted_cacher_key(name), SEALED, 11 + i);
+        }
+        assert_int_equal(scripted_cacher_n_logged("unable to transform key"), 10);
+        assert_int_equal(scripted_cacher_n_logged("further ones are not logged"), 1);
+        assert_int_equal(scripted_cacher_n_logged("ns/s9\""), 1);
+        scripted_store_end_watch(&scripted.store, HF_E_GONE, NULL);
+        scripted_cacher_move(50 * MSEC);
+        scripted_cacher_reply_epoch(NULL, 30);
+        scripted_cacher_reply_list(30);
+        scripted_cacher_await_watch(2);
+        scripted_store_event(&scripted.store, scripted_cacher_key("s1"), SEALED, 31);
+        assert_int_equal(scripted_cacher_n_logged("unable to transform key"), 11);
+}
+
+/* The store had no memory to decrypt it: everything is listed again, and watches begin anew. */
+static void test_an_event_without_its_value_needs_a_list(void **state) {
+        struct hfd_watch_event event = {.type = HFD_WATCH_PUT,
+                                        .kv = {.key = "/registry/configmaps/ns/a",
+                                               .mod_revision = 11,
+                                               .create_revision = 5},
+                                        .revision = 11};
+        struct scripted_watch watch;
+
+        begin(&watch);
+        scripted_store_events(&scripted.store, &event, 1);
+        assert_false(scripted_store_is_watched(&scripted.store));
+        assert_int_equal(hfd_cacher_revision(scripted.cacher), 10);
+        assert_int_equal(scripted_cacher_seen("ns/a"), 5);
+        scripted_watch_expect(&watch, "");
+        scripted_cacher_move(50 * MSEC);
+        scripted_cacher_reply_epoch(NULL, 11);
+        scripted_cacher_reply_list(11);
+        scripted_cacher_await_watch(2);
+        scripted_watch_await(&watch);
+        scripted_watch_expect(&watch, "END:410 ");
+        scripted_watch_done(&watch);
+        scripted_watch_expect_refused((struct scripted_watch_spec){.revision = 10}, 410,
+                                      "The resourceVersion for the provided watch is too old.");
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                SCRIPTED_TEST(test_each_event_changes_the_object),
+                SCRIPTED_TEST(test_other_events_move_the_revision),
+                SCRIPTED_TEST(test_a_call_with_several_revisions),
+                SCRIPTED_TEST(test_each_watch_gets_what_it_selects),
+                SCRIPTED_TEST(test_observers_are_called_after_events_of_their_objects),
+                SCRIPTED_TEST(test_the_mark_of_a_copy_is_noticed),
+                SCRIPTED_TEST(test_a_new_holder_of_a_lease_is_a_bookmark),
+                SCRIPTED_TEST(test_an_invalid_value_hides_the_object),
+                SCRIPTED_TEST(test_a_value_that_cannot_be_decrypted_ends_watches),
+                SCRIPTED_TEST(test_ten_sealed_values_are_logged),
+                SCRIPTED_TEST(test_an_event_without_its_value_needs_a_list),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads that wait for the cache while it cannot serve them: before it is filled, while the store is
+ * being replaced, and when the cacher is freed. And the deadline of the request that they share.
+ * test-cacher-times.c has how long they wait.
+ */
+#undef NDEBUG
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "patience.h"
+#include "scripted_cacher.h"
+#include "server/cacher/sync/consistent_read.h"
+#include "server/cacher/sync/store_identity.h"
+#include "time_units.h"
+
+struct read {
+        struct hfd_consistent_read base; /* first */
+        atomic_int n_ready;
+};
+
+static void on_ready(struct hfd_consistent_read *base) {
+        atomic_fetch_add(&((struct read *)base)->n_ready, 1);
+}
+
+static struct read new_read(hf_nsec deadline) {
+        return (struct read){.base = {.deadline = hand_clock_now() + deadline, .ready = on_ready}};
+}
+
+static void expect_over(struct read *read, int outcome) {
+        PATIENCE_AWAIT(atomic_load(&read->n_ready) > 0);
+        assert_int_equal(atomic_load(&read->n_ready), 1);
+        assert_int_equal(read->base.outcome, outcome);
+}
+
+static void expect_waiting(struct read *read) { assert_int_equal(atomic_load(&read->n_ready), 0); }
+
+static void test_before_the_filling_reads_go_to_the_store(void **state) {
+        struct read read = new_read(SEC), after = new_read(SEC);
+
+        assert_int_equal(hfd_cacher_start(scripted.cacher), 0);
+        hfd_consistent_read_start(scripted.cacher, &read.base);
+        expect_over(&read, HF_E_TIMEOUT);
+        hfd_consistent_read_after(scripted.cacher, &after.base, 1, SEC);
+        expect_over(&after, HF_E_TIMEOUT);
+        assert_int_equal(scripted_store_n_waiting(&scripted.store), 1); /* the epoch */
+}
+
+/* The cache still has the old history, whose revisions may be equal to those of the new one. */
+static void test_during_a_replacement_reads_go_to_the_store(void **state) {
+        struct read before = new_read(SEC), during = new_read(SEC), after = new_read(SEC);
+
+        scripted_cacher_fill();
+        hfd_consistent_read_start(scripted.cacher, &before.base);
+        struct scripted_request probe = scripted_store_next(&scripted.store, SCRIPTED_REVISION);
+        hfd_store_identity_replaced(scripted.cacher, "a test");
+        scripted_reply_revision(&probe, 10);
+        expect_over(&before, HF_E_TIMEOUT);
+        hfd_consistent_read_start(scripted.cacher, &during.base);
+        expect_over(&during, HF_E_TIMEOUT);
+        hfd_consistent_read_after(scripted.cacher, &after.base, 10, SEC);
+        expect_over(&after, HF_E_TIMEOUT);
+        assert_int_equal(scripted_store_n_waiting(&scripted.store), 0);
+}
+
+/* The filling serves those that have waited. */
+static void test_a_filling_ends_waits(void **state) {
+        struct read reached = new_read(60 * SEC), later = new_read(60 * SEC);
+
+        scripted_cacher_fill();
+        hfd_consistent_read_after(scripted.cacher, &reached.base, 20, 60 * SEC);
+        hfd_consistent_read_after(scripted.cacher, &later.base, 21, 60 * SEC);
+        scripted_store_end_watch(&scripted.store, HF_E_GONE, NULL);
+        scripted_cacher_await_backoff();
+        scripted_cacher_move(50 * MSEC);
+        scripted_cacher_reply_epoch(NULL, 20);
+        expect_waiting(&reached);
+        scripted_cacher_reply_list(20);
+        expect_over(&reached, 0);
+        scripted_cacher_await_watch(2);
+        expect_waiting(&later);
+        scripted_store_event(&scripted.store, NULL, NULL, 21);
+        expect_over(&later, 0);
+}
+
+static void test_a_request_has_the_nearest_deadline(void **state) {
+        struct read reads[] = {new_read(3 * SEC), new_read(2 * SEC), new_read(4 * SEC)};
+        struct read first = new_read(60 * SEC);
+
+        scripted_cacher_fill();
+        hfd_consistent_read_start(scripted.cacher, &first.base);
+        struct scripted_request probe = scripted_store_next(&scripted.store, SCRIPTED_REVISION);
+        assert_true(probe.deadline == hand_clock_now() + 5 * SEC);
+        for (int i = 0; i < 3; i++)
+                hfd_consistent_read_start(scripted.cacher, &reads[i].base);
+        scripted_reply_revision(&probe, 10);
+        expect_over(&first, 0);
+        probe = scripted_store_next(&scripted.store, SCRIPTED_REVISION);
+        assert_true(probe.deadline == hand_clock_now() + 2 * SEC);
+        scripted_reply_revision(&probe, 10);
+        for (int i = 0; i < 3; i++)
+                expect_over(&reads[i], 0);
+}
+
+/* No reply follows, and the reads need not wait for one. */
+static void test_a_request_that_is_refused_fails_its_reads(void **state) {
+        struct read read = new_read(SEC), next = new_read(SEC);
+
+        scripted_cacher_fill();
+        scripted_store_refuse(&scripted.store, SCRIPTED_REVISION, HF_E_CLOSED);
+        hfd_consistent_read_start(scripted.cacher, &read.base);
+        expect_over(&read, HF_E_CLOSED);
+        assert_string_equal(read.base.status.message, "");
+        scripted_store_refuse(&scripted.store, SCRIPTED_REVISION, 0);
+        hfd_consistent_read_start(scripted.cacher, &next.base);
+        struct scripted_request probe = scripted_store_next(&scripted.store, SCRIPTED_REVISION);
+        scripted_reply_revision(&probe, 9);
+        expect_over(&next, 0);
+}
+
+/* Frees the cacher with reads in each state; the tear-down makes the requests end. */
+static struct read left[3];
+
+static int free_and_check(void **state) {
+        int r = scripted_cacher_tear_down(state);
+
+        expect_over(&left[0], HF_E_CANCELED);
+        expect_over(&left[1], HF_E_CANCELED);
+        expect_over(&left[2], HF_E_CLOSED); /* its request was refused */
+        return r;
+}
+
+static void test_a_free_ends_all_reads(void **state) {
+        for (int i = 0; i < 3; i++)
+                left[i] = new_read(60 * SEC);
+        scripted_cacher_fill();
+        hfd_consistent_read_after(scripted.cacher, &left[0].base, 99, 60 * SEC);
+        hfd_consistent_read_start(scripted.cacher, &left[1].base); /* its request is under way */
+        hfd_consistent_read_start(scripted.cacher, &left[2].base); /* it needs the next one */
+        expect_waiting(&left[0]);
+        expect_waiting(&left[1]);
+        expect_waiting(&left[2]);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                SCRIPTED_TEST(test_before_the_filling_reads_go_to_the_store),
+                SCRIPTED_TEST(test_during_a_replacement_reads_go_to_the_store),
+                SCRIPTED_TEST(test_a_filling_ends_waits),
+                SCRIPTED_TEST(test_a_request_has_the_nearest_deadline),
+                SCRIPTED_TEST(test_a_request_that_is_refused_fails_its_reads),
+                cmocka_unit_test_setup_teardown(test_a_free_ends_all_reads, scripted_cacher_set_up,
+                                                free_and_check),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * TLS to the store over a pair of sockets: whom a session trusts, what it says when it is over, and
+ * when it only waits. The server is OpenSSL; the certificates are those of openssl(1).
+ */
+#undef NDEBUG
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+
+#include "pki_dir.h"
+#include "server/storage/grpc/tls.h"
+
+#define NEW_KEY "openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes "
+#define SIGN    "openssl x509 -req -days 2 -CA ca.pem -CAkey ca.key -CAcreateserial "
+
+static char texts[6][4096];
+static const char *const ca = texts[0], *const other_ca = texts[1], *const cert = texts[2],
+                         *const key = texts[3], *const server_cert = texts[4],
+                         *const server_key = texts[5];
+
+static int make_certificates(void **state) {
+        static const char *const names[] = {"ca.pem",     "other.pem",  "client.pem",
+                                            "client.key", "server.pem", "server.key"};
+        static const char *const commands[] = {
+                NEW_KEY "-x509 -days 2 -keyout ca.key -out ca.pem -subj /CN=ca",
+                NEW_KEY "-x509 -days 2 -keyout other.key -out other.pem -subj /CN=other",
+                NEW_KEY "-keyout client.key -out c.csr -subj /CN=client",
+                SIGN "-in c.csr -out client.pem",
+                NEW_KEY "-keyout server.key -out s.csr -subj /CN=server",
+                "echo subjectAltName=DNS:etcd.test,IP:127.0.0.1 > ext",
+                SIGN "-in s.csr -out server.pem -extfile ext",
+        };
+
+        if (pki_dir_make(state) != 0)
+                return 1;
+        for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+                if (!pki_dir_says(pki_dir, commands[i], ""))
+                        return 1;
+        for (size_t i = 0; i < 6; i++) {
+                char path[128];
+                (void)snprintf(path, sizeof path, "%s/%s", pki_dir, names[i]);
+                FILE *file = fopen(path, "r");
+                if (!file)
+                        return 1;
+                texts[i][fread(texts[i], 1, sizeof texts[i] - 1, file)] = '\0';
+                (void)fclose(file);
+        }
+        return 0;
+}
+
+/* ---- the two ends ---- */
+
+static struct {
+        struct hfd_grpc_tls *tls;
+        struct ssl_st *session;
+        SSL_CTX *server_ctx;
+        SSL *server;
+        int fds[2]; /* the client's and the server's */
+        struct hf_status status;
+} f;
+
+static int choose_h2(SSL *ssl, const unsigned char **out, unsigned char *n_out,
+                     const unsigned char *in, unsigned n_in, void *ctx) {
+        static const unsigned char h2[] = "\x02h2";
+
+        return SSL_select_next_proto((unsigned char **)out, n_out, h2, sizeof h2 - 1, in, n_in) ==
+                               OPENSSL_NPN_NEGOTIATED
+                       ? SSL_TLSEXT_ERR_OK
+                       : SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+struct server_spec {
+        bool no_h2, wants_certificate;
+};
+
+static void begin(const char *host, const char *trusted, bool has_certificate,
+                  struct server_spec spec) {
+        char path[128];
+
+        memset(&f, 0, sizeof f);
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, f.fds), 0);
+        f.server_ctx = SSL_CTX_new(TLS_server_method());
+        (void)snprintf(path, sizeof path, "%s/server.pem", pki_dir);
+        assert_int_equal(SSL_CTX_use_certificate_file(f.server_ctx, path, SSL_FILETYPE_PEM), 1);
+        (void)snprintf(path, sizeof path, "%s/server.key", pki_dir);
+        assert_int_equal(SSL_CTX_use_PrivateKey_file(f.server_ctx, path, SSL_FILETYPE_PEM), 1);
+        (void)snprintf(path, sizeof path, "%s/ca.pem", pki_dir);
+        assert_int_equal(SSL_CTX_load_verify_locations(f.server_ctx, path, NULL), 1);
+        if (!spec.no_h2)
+                SSL_CTX_set_alpn_select_cb(f.server_ctx, choose_h2, NULL);
+        if (spec.wants_certificate)
+                SSL_CTX_set_verify(f.server_ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT,
+                                   NULL);
+        f.server = SSL_new(f.server_ctx);
+        assert_int_equal(SSL_set_fd(f.server, f.fds[1]), 1);
+        SSL_set_accept_state(f.server);
+        assert_int_equal(hfd_grpc_tls_new(trusted, has_certificate ? cert : NULL,
+                                          has_certificate ? key : NULL, &f.tls, &f.status),
+                         0);
+        f.session = hfd_grpc_tls_open(f.tls, f.fds[0], host);
+        assert_non_null(f.session);
+}
+
+static void close_server(void) {
+        SSL_free(f.server);
+        SSL_CTX_free(f.server_ctx);
+        close(f.fds[1]);
+        f.server = NULL;
+}
+
+static void end(void) {
+        hfd_grpc_tls_close(f.session);
+        assert_null(hfd_grpc_tls_free(f.tls));
+        if (f.server)
+                close_server();
+        close(f.fds[0]);
+        ERR_clear_error();
+}
+
+/* What the client's handshake ends with. */
+static int shake_hands(void) {
+        int r = -EAGAIN;
+
+        for (int i = 0; i < 20 && r == -EAGAIN; i++) {
+                r = hfd_grpc_tls_handshake(f.session, &f.status);
+                (void)SSL_do_handshake(f.server);
+                ERR_clear_error();
+        }
+        return r;
+}
+
+static int receive(char *data, size_t n, size_t *ret_n) {
+        return hfd_grpc_tls_read(f.session, data, n, ret_n, &f.status);
+}
+
+/* ---- whom it trusts ---- */
+
+static void test_a_server_with_the_name_is_trusted(void **state) {
+        static const char *const hosts[] = {"etcd.test", "127.0.0.1"};
+
+        for (size_t i = 0; i < 2; i++) {
+                begin(hosts[i], ca, false, (struct server_spec){0});
+                assert_int_equal(shake_hands(), 0);
+                const char *sent = SSL_get_servername(f.server, TLSEXT_NAMETYPE_host_name);
+                if (i == 0)
+                        assert_string_equal(sent, "etcd.test");
+                else
+                        assert_null(sent); /* an address is no name */
+                assert_true(SSL_version(f.server) >= TLS1_2_VERSION);
+                end();
+        }
+}
+
+static void test_a_server_with_another_name_is_refused(void **state) {
+        static const struct {
+                const char *host, *trusted, *message;
+        } cases[] = {{"other.test", ca, "the server's certificate: hostname mismatch"},
+                     {"127.0.0.2", ca, "the server's certificate: IP address mismatch"},
+                     {"::1", ca, "the server's certificate: IP address mismatch"},
+                     {"etcd.test", other_ca, "the server's certificate: "}};
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                begin(cases[i].host, cases[i].trusted, false, (struct server_spec){0});
+                assert_int_equal(shake_hands(), HF_E_UNAUTHORIZED);
+                assert_ptr_equal(strstr(f.status.message, cases[i].message), f.status.message);
+                assert_int_equal(ERR_peek_error(), 0);
+                end();
+        }
+        begin("etcd.test", NULL, false, (struct server_spec){0}); /* the system's CAs */
+        assert_int_equal(shake_hands(), HF_E_UNAUTHORIZED);
+        end();
+}
+
+static void test_a_server_without_http2_is_left(void **state) {
+        begin("etcd.test", ca, false, (struct server_spec){.no_h2 = true});
+        assert_int_equal(shake_hands(), HF_E_UNAVAILABLE);
+        assert_string_equal(f.status.message, "the server speaks no HTTP/2");
+        end();
+}
+
+/* With TLS 1.3 the client hears of it after its own handshake. */
+static void test_a_server_may_want_a_certificate(void **state) {
+        char data[16];
+        size_t n;
+
+        begin("etcd.test", ca, true, (struct server_spec){.wants_certificate = true});
+        assert_int_equal(shake_hands(), 0);
+        assert_int_equal(SSL_do_handshake(f.server), 1);
+        end();
+        begin("etcd.test", ca, false, (struct server_spec){.wants_certificate = true});
+        assert_int_equal(shake_hands(), 0);
+        (void)SSL_do_handshake(f.server);
+        assert_int_equal(receive(data, sizeof data, &n), HF_E_UNAUTHORIZED);
+        assert_non_null(strstr(f.status.message, "the server says: "));
+        assert_non_null(strstr(f.status.message, "certificate required"));
+        end();
+}
+
+static void test_a_peer_without_tls_is_told_apart(void **state) {
+        static const char text[] = "HTTP/1.1 400 Bad Request\r\n\r\n";
+
+        begin("etcd.test", ca, false, (struct server_spec){0});
+        assert_int_equal(write(f.fds[1], text, sizeof text - 1), sizeof text - 1);
+        assert_int_equal(hfd_grpc_tls_handshake(f.session, &f.status), HF_E_UNAVAILABLE);
+        assert_string_equal(f.status.message, "wrong version number");
+        end();
+}
+
+/* ---- bytes ---- */
+
+static void test_bytes_arrive_in_both_directions(void **state) {
+        char data[64];
+        size_t n = 0;
+
+        begin("etcd.test", ca, false, (struct server_spec){0});
+        assert_int_equal(shake_hands(), 0);
+        assert_int_equal(receive(data, sizeof data, &n), -EAGAIN);
+        assert_int_equal(SSL_write(f.server, "hello", 5), 5);
+        assert_int_equal(receive(data, 3, &n), 0);
+        assert_int_equal(n, 3);
+        assert_memory_equal(data, "hel", 3);
+        assert_int_equal(receive(data, sizeof data, &n), 0);
+        assert_int_equal(n, 2);
+        assert_int_equal(receive(data, sizeof data, &n), -EAGAIN);
+        assert_int_equal(hfd_grpc_tls_write(f.session, "there", 5, &n, &f.status), 0);
+        assert_int_equal(n, 5);
+        assert_int_equal(SSL_read(f.server, data, sizeof data), 5);
+        assert_memory_equal(data, "there", 5);
+        close_server();
+        assert_int_equal(receive(data, sizeof data, &n), HF_E_UNAVAILABLE);
+        assert_true(f.status.message[0] != '\0');
+        end();
+}
+
+/* A write is repeated from another address: what the socket has not taken is copied meanwhile. */
+static void test_a_full_socket_takes_the_rest_later(void **state) {
+        static char data[1 << 20], again[1 << 20], back[1 << 20];
+        size_t n_sent = 0, n_back = 0, n;
+        int r;
+
+        for (size_t i = 0; i < sizeof data; i++)
+                data[i] = (char)(i * 7 + i / 251);
+        begin("etcd.test", ca, false, (struct server_spec){0});
+        assert_int_equal(shake_hands(), 0);
+        for (;;) {
+                r = hfd_grpc_tls_write(f.session, data + n_sent, sizeof data - n_sent, &n,
+                                       &f.status);
+                if (r != 0)
+                        break;
+                n_sent += n;
+        }
+        assert_int_equal(r, -EINPROGRESS);
+        assert_true(n_sent > 0 && n_sent < sizeof data);
+        memcpy(again, data, sizeof data);
+        while (n_back < sizeof data) {
+                int n_read = SSL_read(f.server, back + n_back, (int)(sizeof back - n_back));
+                if (n_read > 0)
+                        n_back += (size_t)n_read;
+                if (n_sent < sizeof data &&
+                    hfd_grpc_tls_write(f.session, again + n_sent, sizeof again - n_sent, &n,
+                                       &f.status) == 0)
+                        n_sent += n;
+                ERR_clear_error();
+        }
+        assert_int_equal(n_sent, sizeof data);
+        assert_memory_equal(back, data, sizeof data);
+        end();
+}
+
+/* The thread has other sessions, and what failed in one of them says nothing about this one. */
+static void test_an_error_of_another_session_does_not_count(void **state) {
+        static char data[1 << 20];
+        size_t n;
+        int r = 0;
+
+        ERR_raise(ERR_LIB_USER, 1);
+        begin("etcd.test", ca, false, (struct server_spec){0});
+        ERR_raise(ERR_LIB_USER, 1);
+        assert_int_equal(hfd_grpc_tls_handshake(f.session, &f.status), -EAGAIN);
+        assert_int_equal(shake_hands(), 0);
+        ERR_raise(ERR_LIB_USER, 1);
+        assert_int_equal(receive(data, sizeof data, &n), -EAGAIN);
+        while (r == 0) {
+                ERR_raise(ERR_LIB_USER, 1);
+                r = hfd_grpc_tls_write(f.session, data, sizeof data, &n, &f.status);
+        }
+        assert_int_equal(r, -EINPROGRESS);
+        end();
+}
+
+/* ---- what cannot be used ---- */
+
+static void test_unusable_texts_are_refused(void **state) {
+        static const struct {
+                const char *ca, *cert, *key, *message;
+        } cases[] = {
+                {ca, cert, NULL, "etcd needs the client certificate and its key, or neither"},
+                {ca, NULL, key, "etcd needs the client certificate and its key, or neither"},
+                {"nonsense", NULL, NULL, "the CA of etcd is not usable ("},
+                {key, NULL, NULL, "the CA of etcd is not usable ("},
+                {ca, "nonsense", key, "the client certificate for etcd is not usable ("},
+                {ca, cert, "nonsense", "the client key for etcd is not usable ("},
+                {ca, cert, server_key, "the client key for etcd is not usable ("},
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct hfd_grpc_tls *tls = NULL;
+                struct hf_status status = {0};
+                assert_int_equal(hfd_grpc_tls_new(cases[i].ca, cases[i].cert, cases[i].key, &tls,
+                                                  &status),
+                                 HF_E_INVALID);
+                assert_null(tls);
+                assert_int_equal(status.error, HF_E_INVALID);
+                assert_ptr_equal(strstr(status.message, cases[i].message), status.message);
+                assert_int_equal(ERR_peek_error(), 0);
+        }
+        assert_null(hfd_grpc_tls_free(NULL));
+        assert_true(*server_cert != '\0');
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_server_with_the_name_is_trusted),
+                cmocka_unit_test(test_a_server_with_another_name_is_refused),
+                cmocka_unit_test(test_a_server_without_http2_is_left),
+                cmocka_unit_test(test_a_server_may_want_a_certificate),
+                cmocka_unit_test(test_a_peer_without_tls_is_told_apart),
+                cmocka_unit_test(test_bytes_arrive_in_both_directions),
+                cmocka_unit_test(test_a_full_socket_takes_the_rest_later),
+                cmocka_unit_test(test_an_error_of_another_session_does_not_count),
+                cmocka_unit_test(test_unusable_texts_are_refused),
+        };
+
+        signal(SIGPIPE, SIG_IGN);
+        return cmocka_run_group_tests(tests, make_certificates, pki_dir_remove);
+}
