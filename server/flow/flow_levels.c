@@ -25,6 +25,7 @@ struct entry {
         struct hfd_level_shares shares;
         struct hfd_queue_config queues;
         bool quiescing, is_new;
+        bool drained; /* quiescing, and without requests: it has no share */
 };
 
 struct hfd_flow_levels {
@@ -109,25 +110,32 @@ void hfd_flow_levels_free_bytes(struct hfd_flow_levels *levels, size_t bytes) {
 static void adjust_locked(struct hfd_flow_levels *levels, hf_nsec now,
                           struct hfd_flow_reports *reports) {
         struct hfd_level_limits *limits = calloc(levels->n, sizeof *limits);
+        size_t n = 0;
 
         if (!limits)
                 return; /* the limits stay as they are until the next period */
         for (size_t i = 0; i < levels->n; i++) {
                 struct hfd_flow_level *level = levels->entries[i].level;
+                if (levels->entries[i].drained)
+                        continue;
                 pthread_mutex_lock(&level->mu);
                 hfd_seat_demand_turn(&level->demand, now);
-                limits[i] = level->limits;
-                limits[i].high_watermark = level->demand.high_watermark;
-                limits[i].smoothed = level->demand.smoothed;
+                limits[n] = level->limits;
+                limits[n].high_watermark = level->demand.high_watermark;
+                limits[n].smoothed = level->demand.smoothed;
+                n++;
                 pthread_mutex_unlock(&level->mu);
         }
-        levels->fraction = hfd_borrowing_adjust(limits, levels->n);
+        levels->fraction = hfd_borrowing_adjust(limits, n);
+        n = 0;
         for (size_t i = 0; i < levels->n; i++) {
                 struct hfd_flow_level *level = levels->entries[i].level;
                 struct hfd_decisions decisions = {0};
+                if (levels->entries[i].drained)
+                        continue;
                 pthread_mutex_lock(&level->mu);
-                level->limits = limits[i];
-                hfd_queue_set_limit(&level->set, limits[i].current, now, &decisions);
+                level->limits = limits[n++];
+                hfd_queue_set_limit(&level->set, level->limits.current, now, &decisions);
                 hfd_flow_level_decided_locked(level, &decisions, now, reports);
                 pthread_mutex_unlock(&level->mu);
         }
@@ -139,10 +147,13 @@ static void divide_locked(struct hfd_flow_levels *levels) {
         uint64_t sum = 0;
 
         for (size_t i = 0; i < levels->n; i++)
-                sum += levels->entries[i].shares.shares;
+                if (!levels->entries[i].drained)
+                        sum += levels->entries[i].shares.shares;
         for (size_t i = 0; i < levels->n; i++) {
                 struct entry *entry = &levels->entries[i];
                 struct hfd_flow_level *level = entry->level;
+                if (entry->drained)
+                        continue;
                 pthread_mutex_lock(&level->mu);
                 hfd_borrowing_nominal(&entry->shares, sum, levels->seats, &level->limits);
                 if (entry->is_new)
@@ -156,20 +167,34 @@ static void divide_locked(struct hfd_flow_levels *levels) {
         }
 }
 
-/* Removes the levels that nothing can use any more. */
+static bool is_idle(struct hfd_flow_level *level) {
+        pthread_mutex_lock(&level->mu);
+        bool idle = level->set.n_waiting + level->set.n_executing == 0;
+        pthread_mutex_unlock(&level->mu);
+        return idle;
+}
+
+/*
+ * Removes the levels that nothing can use any more, and takes the shares of those that only an idle
+ * connection still remembers. A late request of such a level finds its last limit; then the level
+ * has its share again. Whether shares have changed.
+ */
 static bool reap_locked(struct hfd_flow_levels *levels) {
+        bool changed = false;
         size_t n = 0;
 
         for (size_t i = 0; i < levels->n; i++) {
                 struct entry *entry = &levels->entries[i];
+                bool was = entry->drained;
+                entry->drained = entry->quiescing && is_idle(entry->level);
+                changed |= was != entry->drained;
                 if (entry->quiescing && atomic_load(&entry->level->refs) == 1)
                         hfd_flow_level_unref(entry->level);
                 else
                         levels->entries[n++] = *entry;
         }
-        bool some = n < levels->n;
         levels->n = n;
-        return some;
+        return changed;
 }
 
 void hfd_flow_levels_turn(struct hfd_flow_levels *levels, hf_nsec now) {
@@ -240,7 +265,7 @@ static int apply_locked(struct hfd_flow_levels *levels, const struct hfd_flow_le
                 levels->entries[i].quiescing = true;
         for (size_t i = 0; i < n && r == 0; i++)
                 r = put_locked(levels, &specs[i], now, reports);
-        (void)reap_locked(levels);
+        (void)reap_locked(levels); /* divide follows anyway */
         qsort(levels->entries, levels->n, sizeof *levels->entries, compare);
         divide_locked(levels);
         adjust_locked(levels, now, reports);
@@ -356,6 +381,8 @@ void hfd_flow_levels_each(struct hfd_flow_levels *levels,
         pthread_mutex_lock(&levels->mu);
         for (size_t i = 0; i < levels->n; i++) {
                 struct hfd_flow_level *level = levels->entries[i].level;
+                if (levels->entries[i].quiescing && is_idle(level))
+                        continue;
                 pthread_mutex_lock(&level->mu);
                 fn(ctx, level, levels->entries[i].quiescing);
                 pthread_mutex_unlock(&level->mu);

@@ -3,7 +3,7 @@
 /*
  * All priority levels of the server: divides its seats among them, lets them borrow from each other
  * every 10 s, and refuses requests that have waited too long. A level that is configured no more
- * keeps its share until nothing can use it.
+ * keeps its share while requests are in it.
  *
  * Thread: any, except for new, start, stop and free. It has one thread, a timer. Lock: one mutex
  * for the list of levels, which no request takes. Lock order: it before the mutex of a level, then

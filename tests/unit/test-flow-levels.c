@@ -197,6 +197,12 @@ static void test_another_configuration_while_requests_wait(void **state) {
         (void)hfd_flow_level_leave(&b.place, now());
         assert_int_equal(c.granted, 1); /* the level still serves those who are in it */
         (void)hfd_flow_level_leave(&c.place, now());
+        /* Only an old index knows it: the others have its share. */
+        hfd_flow_levels_turn(levels, now());
+        hfd_flow_metrics_write(levels, &text);
+        assert_non_null(strstr(text.data, "nominal_limit_seats{priority_level=\"rest\"} 9\n"));
+        assert_null(strstr(text.data, "priority_level=\"one\""));
+        hf__strbuf_reset(&text);
         let_go(old, old_classes);
         hfd_flow_levels_turn(levels, now());
         hfd_flow_dump_levels(levels, &text);
