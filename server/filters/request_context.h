@@ -14,7 +14,7 @@
 #include "server/audit/audit.h"
 #include "server/auth/auth.h"
 #include "server/authorization/authorizer.h"
-#include "server/filters/inflight.h"
+#include "server/filters/limits/inflight.h"
 #include "server/filters/request_info.h"
 #include "server/filters/request_metrics.h"
 #include "server/filters/unsent.h"

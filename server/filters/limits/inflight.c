@@ -6,7 +6,7 @@
  * finished (on_finished in filters.c). A missing release would make a shutdown wait until its
  * deadline.
  */
-#include "server/filters/inflight.h"
+#include "server/filters/limits/inflight.h"
 
 #include <assert.h>
 #include <errno.h>

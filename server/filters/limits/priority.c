@@ -3,7 +3,7 @@
  * The priority level of a request, and its seats. The headers and the level belong to the index, so
  * the request keeps a reference to it.
  */
-#include "server/filters/priority.h"
+#include "server/filters/limits/priority.h"
 
 #include <stddef.h>
 #include <stdlib.h>
