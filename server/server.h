@@ -56,6 +56,7 @@
 #include "server/extra.h"
 #include "server/filters/filters.h"
 #include "server/flow/flow_control.h"
+#include "server/handlers/flow_dump_handler.h"
 #include "server/handlers/healthz.h"
 #include "server/handlers/metrics_handler.h"
 #include "server/handlers/openapi/openapi_handler.h"
@@ -118,6 +119,7 @@ struct hfd_server {
         struct hfd_healthz *healthz;
         struct hfd_openapi_handler *openapi;
         struct hfd_metrics_handler *metrics_handler;
+        struct hfd_flow_dump_handler *flow_dump;
         struct hfd_http *http;
         struct hf_electors *electors;
         struct hfd_controllers *controllers; /* the shutdown frees it and sets NULL */

@@ -35,6 +35,8 @@ struct hfd_http_response {
         bool cut;       /* the worker cuts the response; http_response.c says why */
         bool gone;      /* the request is detached from its connection: everything is dropped */
         bool posted;    /* a message to the worker is not handled yet; it holds a reference */
+        void (*call)(void *ctx); /* hfd_http_request_continue; NULL = none */
+        void *call_ctx;
         /* The head: guarded by mu until `started`, immutable afterwards. */
         int code;
         bool close_after;      /* the connection ends after this response */
@@ -80,8 +82,11 @@ void hfd_http_response_done(struct hfd_http_response *response);
 /* Copies the response's state under the lock. The response may change as soon as this returns. */
 void hfd_http_response_get_state(struct hfd_http_request *request,
                                  struct hfd_http_response_state *ret_state);
-/* Call when the worker has received the request's message: the next change posts it again. */
-void hfd_http_response_clear_posted(struct hfd_http_request *request);
+/*
+ * Call when the worker has received the request's message: the next change posts it again. Returns
+ * the call that is due, if there is one, with its argument; NULL = the response has changed.
+ */
+void (*hfd_http_response_clear_posted(struct hfd_http_request *request, void **ret_ctx))(void *ctx);
 /* Copies up to n bytes and removes them from the queue. Returns the number of bytes. May call
  * on_drained. */
 size_t hfd_http_response_read(struct hfd_http_request *request, char *out, size_t n);
