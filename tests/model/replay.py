@@ -22,7 +22,7 @@ sys.dont_write_bytecode = True
 import run  # noqa: E402
 
 N_SCHEDULES, SEED = 250, 5000001
-N_FLEETS = 60  # of each of the two kinds
+N_FLEETS = 30  # of each of the two kinds
 # Cores with mistakes that make steps which the model cannot make, within a few schedules.
 MUTANTS = ["gate_by_flag", "release_before_join", "skip_compare", "skip_join", "trust_timestamps"]
 N_MUTANT_SCHEDULES = 20
