@@ -397,7 +397,6 @@ static void test_two_electors_share_a_loop(void **state) {
         fake_api_free(api);
 }
 
-/* CG17, CG60, CG61, CR06, CR07, CR13, A05 */
 /* Electors that never started have no descriptors, so their end closes none of the host's. */
 static void test_electors_that_did_not_start_close_no_descriptor(void **state) {
         const struct hf_host host = {.size = sizeof host};
@@ -410,6 +409,7 @@ static void test_electors_that_did_not_start_close_no_descriptor(void **state) {
         assert_true(fcntl(0, F_GETFD) >= 0);
 }
 
+/* CG17, CG60, CG61, CR06, CR07, CR13, A05 */
 static void test_bad_configurations_are_refused_with_a_message(void **state) {
         struct fake_api *api = fake_api_new();
         struct elector_fixture *a = elector_fixture_new(api, "a", ELECTOR_WRITES, false);
