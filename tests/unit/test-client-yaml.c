@@ -182,8 +182,25 @@ static void test_the_size_is_limited(void **state) {
         hf__strbuf_done(&bomb);
 }
 
+/* A tag decides the type, also of what is quoted. */
+static void test_scalars_follow_their_tag(void **state) {
+        expect_json("!!str 5", "\"5\"");
+        expect_json("! 5", "\"5\"");
+        expect_json("!!timestamp 2026-01-02", "\"2026-01-02\"");
+        expect_json("!!int \"5\"", "5");
+        expect_json("!!float '1.5'", "1.5");
+        expect_json("!!bool \"yes\"", "true");
+        expect_json("!!null '~'", "null");
+        expect_json("!!binary aGVsbG8=", "\"hello\"");
+        expect_json("!!int \"5\": x", "{\"5\":\"x\"}");
+        expect_refused("!foo x", HF_E_INVALID, "line 1: the tag !foo is not accepted");
+        expect_refused("!!omap x", HF_E_INVALID,
+                       "line 1: the tag tag:yaml.org,2002:omap is not accepted");
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_scalars_follow_their_tag),
                 cmocka_unit_test(test_plain_scalars_follow_yaml_1_1),
                 cmocka_unit_test(test_numbers_follow_yaml_1_1),
                 cmocka_unit_test(test_keys_become_texts),
