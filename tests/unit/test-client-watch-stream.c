@@ -195,6 +195,34 @@ static void test_a_watch_is_sent_again_once(void **state) {
         assert_int_equal(scripted_server_n_requests(&server), 1);
 }
 
+/* ---- sizes ---- */
+
+/* Lists may be much larger than objects. */
+static void test_only_lists_may_be_large(void **state) {
+        static const struct {
+                enum hf_verb verb;
+                int r;
+        } cases[] = {{HF_VERB_GET, HF_E_TOO_LARGE},
+                     {HF_VERB_DELETE, HF_E_TOO_LARGE},
+                     {HF_VERB_LIST, 0},
+                     {HF_VERB_DELETE_COLLECTION, 0}};
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct hf_request request = {.size = sizeof request,
+                                             .verb = cases[i].verb,
+                                             .resource = {.version = "v1", .plural = "configmaps"},
+                                             .ns = "ns",
+                                             .name = cases[i].r != 0 ? "a" : NULL};
+                struct hf_status status = {0};
+                /* The end of the connection ends the body. */
+                scripted_server_set(&server, SCRIPT_CLOSES, "HTTP/1.1 200 OK\r\n\r\n");
+                scripted_server_add_filler(&server, (size_t)9 << 20);
+                int r = hf_client_do(client, &request, hf_cancel_never(), NULL, NULL, &status);
+                if (r != cases[i].r)
+                        fail_msg("case %zu: %d: %s", i, r, status.message);
+        }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
@@ -205,6 +233,7 @@ int main(void) {
                 TEST(test_only_a_401_makes_the_client_read_its_token),
                 TEST(test_a_watch_is_sent_again_with_another_token),
                 TEST(test_a_watch_is_sent_again_once),
+                TEST(test_only_lists_may_be_large),
         };
 
         the_clock = *hf_clock_system();
