@@ -293,9 +293,30 @@ static void test_helpers_need_their_texts_and_results(void **state) {
         assert_null(object);
 }
 
+/* The controller may be any of the owners. */
+static void test_the_controller_is_found_among_the_owners(void **state) {
+        static const char text[] =
+                "{\"metadata\":{\"ownerReferences\":["
+                "{\"uid\":\"u1\",\"kind\":\"K\",\"apiVersion\":\"v1\",\"name\":\"a\"},"
+                "{\"uid\":\"u2\",\"kind\":\"K\",\"apiVersion\":\"v1\",\"name\":\"b\","
+                "\"controller\":true},"
+                "{\"uid\":\"u3\",\"kind\":\"K\",\"apiVersion\":\"v1\",\"name\":\"c\"}]}}";
+        static const char *const uids[] = {"u1", "u2", "u3"};
+        char name[HF_NAME_MAX + 1];
+        bool is;
+
+        for (size_t i = 0; i < 3; i++) {
+                assert_int_equal(hf_owner_check(text, strlen(text), uids[i], &is), 0);
+                assert_int_equal(is, i == 1);
+        }
+        assert_int_equal(hf_owner_name(text, strlen(text), NULL, "K", name), 0);
+        assert_string_equal(name, "b");
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_helpers_need_their_texts_and_results),
+                cmocka_unit_test(test_the_controller_is_found_among_the_owners),
                 cmocka_unit_test(test_a_request_needs_what_its_verb_uses),
                 cmocka_unit_test(test_a_request_and_a_watch_need_all_arguments),
                 cmocka_unit_test(test_a_request_that_waits_needs_a_client_and_a_token),

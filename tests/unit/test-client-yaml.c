@@ -133,6 +133,7 @@ static void test_aliases_repeat_what_their_anchors_name(void **state) {
         expect_json("&k a: 1\nb: *k\n", "{\"a\":1,\"b\":\"a\"}");
         expect_json("&k 1: 2\nb: *k\n*k : 3\n", "{\"1\":2,\"b\":1,\"1\":3}");
         expect_refused("a: *x\n", HF_E_INVALID, "unknown anchor 'x' referenced");
+        expect_json("a: &x [&x 1, *x]\n", "{\"a\":[1,1]}"); /* while the outer one is open */
         expect_refused("a: &x [*x]\n", HF_E_INVALID, "anchor 'x' value contains itself");
 }
 
