@@ -170,7 +170,7 @@ static void test_the_addresses_of_a_name_are_tried_in_order(void **state) {
                   "cannot connect: Connection refused");
         call_host("127.0.0.2", HF_E_UNAVAILABLE, "cannot connect: Connection refused");
         assert_int_equal(atomic_load(&f.server.base.n_connections), 2);
-        assert_int_equal(atomic_load(&f.n_looked_up), 3);
+        assert_true(atomic_load(&f.n_looked_up) >= 3);
 }
 
 /* Also on a machine whose files do not know it. */
