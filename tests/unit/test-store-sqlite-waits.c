@@ -35,6 +35,7 @@ static void open_store(const char *name) {
         if (hfd_sqlite_store_new(&host, sqlite_fixture_path(name), true, &store, &status) != 0)
                 fail_msg("%s", status.message);
         assert_int_equal(sqlite3_open(sqlite_fixture_path(name), &other), SQLITE_OK);
+        (void)sqlite3_busy_timeout(other, PATIENCE_MSEC);
 }
 
 static void close_store(void) {
