@@ -49,6 +49,7 @@ static int set_up(void **state) {
 
 static int tear_down(void **state) {
         hfd_copy_source_deinit(&f.source);
+        hfd_copy_source_deinit(&f.source); /* now it is empty */
         scripted_store_deinit(&f.store);
         assert_int_equal(failing_memory_n_live(), f.n_live);
         return 0;

@@ -2,6 +2,7 @@
 /*
  * Operations on a file that another program keeps locked: how they end at their deadlines, and what
  * is then known about them. The revisions in the replies to compactions. Whom a used file names.
+ * And that a store which is closed leaves no memory behind.
  */
 #undef NDEBUG
 #include <fcntl.h>
@@ -19,11 +20,13 @@
 #include <sqlite3.h>
 
 #include "base/buf.h"
+#include "failing_memory.h"
 #include "server/storage/sqlite/files/file_use.h"
 #include "server/storage/sqlite/store.h"
 #include "sqlite_fixture.h"
 #include "store_client.h"
 #include "time_units.h"
+#include "watch_recorder.h"
 
 static const struct hf_host host = {.size = sizeof(struct hf_host)};
 static struct hfd_store *store;
@@ -138,6 +141,54 @@ static void test_a_compaction_replies_with_the_current_revision(void **state) {
         close_store();
 }
 
+/* ---- memory ---- */
+
+/* Everything that a store can do, and each failure that a client can cause. */
+static void use_everything(void) {
+        static struct watch_recorder recorder, late;
+        const struct hfd_compare wrong = {.kind = HFD_MOD_EQUALS, .key = "/a", .revision = 1};
+        const char *const keys[] = {"/a", "/none"};
+        const struct hfd_txn conflict = {.compares = &wrong,
+                                         .n_compares = 1,
+                                         .get_on_failure = keys,
+                                         .n_get_on_failure = 2};
+        struct store_reply reply;
+
+        assert_int_equal(watch_recorder_start(&recorder, store, "/", "0", 0), 0);
+        uint64_t first = store_client_put(store, "/a", "one");
+        uint64_t last = store_client_put(store, "/b", "two");
+        assert_int_equal(store_client_get(store, "/a", &reply), 0);
+        store_reply_deinit(&reply);
+        assert_int_equal(store_client_list(store, "/", NULL, 0, 1, false, &reply), 0);
+        assert_true(reply.more);
+        store_reply_deinit(&reply);
+        assert_int_equal(store_client_list(store, "/", NULL, first, 0, true, &reply), 0);
+        store_reply_deinit(&reply);
+        assert_int_equal(store_client_txn(store, &conflict, &reply), HF_E_CONFLICT);
+        assert_int_equal(reply.n_kvs, 1);
+        store_reply_deinit(&reply);
+        last = store_client_delete(store, "/b");
+        watch_recorder_await(&recorder, 3);
+        watch_recorder_stop(&recorder);
+        assert_int_equal(store_client_compact(store, last), 0);
+        assert_int_equal(store_client_list(store, "/", NULL, first, 0, false, NULL), HF_E_GONE);
+        assert_int_equal(watch_recorder_start(&late, store, "/", "0", first), 0);
+        assert_int_equal(watch_recorder_await_end(&late), HF_E_GONE);
+        watch_recorder_stop(&late);
+}
+
+static void test_a_closed_store_leaves_no_memory(void **state) {
+        open_store("memory.db"); /* the first store loads the library */
+        close_store();
+        size_t n_live = failing_memory_n_live();
+        for (int i = 0; i < 2; i++) {
+                open_store("memory.db");
+                use_everything();
+                close_store();
+                assert_int_equal(failing_memory_n_live(), n_live);
+        }
+}
+
 /* ---- a file that is used ---- */
 
 static int check(const char *name, char *message, size_t n) {
@@ -204,6 +255,7 @@ int main(void) {
                 cmocka_unit_test(test_a_write_ends_at_its_deadline),
                 cmocka_unit_test(test_an_operation_whose_deadline_has_passed_is_not_begun),
                 cmocka_unit_test(test_a_compaction_replies_with_the_current_revision),
+                cmocka_unit_test(test_a_closed_store_leaves_no_memory),
                 cmocka_unit_test(test_a_used_file_names_its_process),
         };
         return cmocka_run_group_tests(tests, sqlite_fixture_setup, sqlite_fixture_teardown);
