@@ -16,7 +16,7 @@
  * After a conflict the whole attempt is made again, with both phases. A delete has no object to
  * change, but both phases see it.
  *
- * A plug-in never blocks: it answers at once, or later from any thread (hfd_admission_next,
+ * A plug-in never blocks: it decides at once, or later on any thread (hfd_admission_next,
  * hfd_admission_refuse). Meanwhile the write holds no lock and no thread. A plug-in that waits for
  * something has a deadline of its own, which is not later than the admission's.
  *
@@ -82,7 +82,7 @@ struct hfd_admission_attributes {
 
 /*
  * A plug-in. `wants` decides by operation, resource, kind and subresource alone, and is called on
- * the threads that serve requests. mutate and validate are called only if it has said yes, and end
+ * the threads that serve requests. mutate and validate are called only if it returns true, and end
  * with one call of hfd_admission_next or hfd_admission_refuse, perhaps before they return. Thread:
  * any, several at a time.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes JSON of values.
+ * Converts values to JSON.
  *
  * Invariants: every part that is visited is counted, and the depth is limited as in JSON.
  */
