@@ -16,6 +16,7 @@ struct hf__departure {
         _Atomic(struct hf_cancel *) token; /* owned reference; NULL = nobody has asked for it */
 };
 
+/* Drops the token. */
 void hf__departure_done(struct hf__departure *departure);
 /* The client has left, or has its response. Fires the token. */
 void hf__departure_leave(struct hf__departure *departure);
