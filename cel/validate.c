@@ -142,7 +142,7 @@ static size_t check_clause(struct validator *v, const struct hf__cel_node *call,
         return 0;
 }
 
-/* "text".format([...]) */
+/* Validates a call "text".format([...]). */
 static void validate_format(struct validator *v, const struct hf__cel_node *call) {
         struct hf__cel_value format = call->as.call.args[0]->as.constant;
         uint32_t n_args = call->as.call.args[1]->as.list.n;

@@ -343,7 +343,7 @@ static void put_clause(struct format *f, struct hf__cel_value value, char clause
         }
 }
 
-/* The clause behind a '%'. The end of it; 0: malformed, and f->error says why. */
+/* Formats the clause after a '%'. Returns its end; 0: malformed, and f->error says why. */
 static size_t take_clause(struct format *f, const char *text, size_t n, int *ret_precision) {
         char message[400];
         size_t end = hf__cel_format_clause(text, n, ret_precision, message, sizeof message);

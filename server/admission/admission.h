@@ -185,5 +185,5 @@ const struct hf__json *hfd_admission_options(struct hfd_admission *a);
 /* "CREATE", "UPDATE", "DELETE" or "CONNECT". */
 const char *hfd_admission_operation_name(enum hfd_admission_operation operation);
 /* Whether the object itself configures webhooks or policies. Webhooks and policies are never asked
- * about such objects, so that nobody can lock himself out. */
+ * about such objects, so that no user can lock themselves out. */
 bool hfd_admission_is_configuration(const struct hfd_admission_attributes *of);

@@ -90,7 +90,7 @@ int hfd_admin_kubeconfig_check(const char *path, struct hf_status *reterr_status
 }
 
 /* Replaces the file. The owner of the old file counts only if others cannot write to the directory:
- * in a directory with the sticky bit anybody may have made the file. */
+ * in a directory with the sticky bit any user may have made the file. */
 static int replace_file(const char *path, const char *text, struct hf_status *reterr_status) {
         uid_t owner = geteuid();
         gid_t group = getegid();

@@ -12,7 +12,7 @@
 
 #include "server/encryption/encryption.h"
 
-/* Parses the n bytes of text, behind which there is a NUL. 0: the caller owns the reference.
+/* Parses the n bytes of text, which a NUL follows. 0: the caller owns the reference.
  * -ENOMEM, HF_E_INVALID, HF_E_TOO_LARGE or HF_E_UNAVAILABLE (the text is YAML, and libyaml is not
  * installed): the message is one line and has no secret. */
 int hfd_encryption_parse(const char *text, size_t n, struct hfd_encryption **ret_encryption,

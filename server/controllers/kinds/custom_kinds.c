@@ -114,7 +114,7 @@ static struct entry *add_entry(struct hfd_custom_kinds *custom, const char *name
         return NULL;
 }
 
-/* FNV-1a. */
+/* Hashes a text with FNV-1a. */
 static uint64_t hash_text(const char *text, size_t n) {
         uint64_t hash = UINT64_C(14695981039346656037);
 

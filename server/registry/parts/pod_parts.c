@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "server/registry/parts/part.h"
 
-/* Both answer a Status. */
+/* Responds 201 with a Status, as both parts do. */
 static void finish_created(struct hfd_part *part) {
         static const char status[] = "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
                                      "\"status\":\"Success\",\"code\":201}";
