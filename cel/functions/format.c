@@ -42,7 +42,7 @@ static const char *type_name(struct hf__cel_value value) {
         return hf__cel_type_name(hf__cel_value_type(value));
 }
 
-/* The clause does not take this value. */
+/* Reports that the clause does not take this value. */
 static void refuse(struct format *f, char clause, struct hf__cel_value value) {
         if (!hf__cel_is_error(f->error))
                 f->error = hf__cel_errorf(f->run, "error during formatting: %s, was given %.200s",

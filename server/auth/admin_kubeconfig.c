@@ -4,7 +4,7 @@
  *
  * Invariant: only the owner can read the file, because its key allows everything. The file never
  * has another mode than 0600, and the copy in memory is overwritten before it is freed. The file
- * keeps the owner that root has given it. But a file that somebody else could have put there does
+ * keeps the owner that root has given it. But a file that another user could have put there does
  * not decide who the owner is.
  */
 #include "server/auth/admin_kubeconfig.h"

@@ -9,7 +9,7 @@
  * that changes nothing.
  *
  * The additional data of a value is the name under which the store has it, as in Kubernetes. So
- * with AES-GCM a value that somebody copies to another name cannot be decrypted there. These names
+ * with AES-GCM a value that a client copies to another name cannot be decrypted there. These names
  * are the same in each kind of store, so `holdfastd store copy` copies encrypted values as they
  * are.
  *

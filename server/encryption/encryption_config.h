@@ -4,9 +4,9 @@
  * Reads an EncryptionConfiguration (apiserver.config.k8s.io/v1), in YAML or JSON.
  *
  * Some configurations are refused that Kubernetes accepts, because they would leave an object
- * unencrypted that somebody means to encrypt, or make a value unreadable: a misspelt resource of a
- * group that is served, a key's name that is given twice, Leases. The providers are aesgcm, aescbc
- * and identity. Thread: any.
+ * unencrypted that an administrator means to encrypt, or make a value unreadable: a misspelt
+ * resource of a group that is served, a key's name that is given twice, Leases. The providers are
+ * aesgcm, aescbc and identity. Thread: any.
  */
 #include <holdfast/error.h>
 
