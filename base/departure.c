@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See departure.h. Invariant: leave writes `gone` before it reads the token, and who makes a token
- * reads `gone` after it has published it. So one of both sees the other, and the token fires.
+ * See departure.h. Invariant: leave writes `gone` before it reads the token, and a thread that
+ * makes a token reads `gone` after it has published the token. So at least one of the two sees what
+ * the other has written, and fires the token.
  */
 #include "base/departure.h"
 

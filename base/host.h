@@ -13,11 +13,11 @@
 
 /* Every function that takes a host and makes an object calls this. 0, or -EINVAL with a message. */
 int hf__host_check(const struct hf_host *host, struct hf_status *reterr_status);
-/* The same for a clock; NULL is the system's. */
+/* The same for a clock; NULL stands for the system clock. */
 int hf__clock_check(const struct hf_clock *clock, struct hf_status *reterr_status);
 /* now + period. A sum beyond HF_NSEC_NEVER is HF_NSEC_NEVER. Neither is negative. */
 static inline hf_nsec hf__nsec_after(hf_nsec now, hf_nsec period) {
         return period < HF_NSEC_NEVER - now ? now + period : HF_NSEC_NEVER;
 }
-/* The stack that the host wants for each thread; 0 = the default. */
+/* The stack size that the host wants for each thread, in bytes; 0 = the default. */
 size_t hf__host_stack_bytes(const struct hf_host *host);

@@ -126,7 +126,7 @@ void *hf__thread_join(pthread_t thread) {
         int error = pthread_join(thread, &returned);
         struct started *started = returned;
 
-        assert(error == 0 && started); /* a thread of hf__thread_start, which nobody has joined */
+        assert(error == 0 && started); /* a thread of hf__thread_start that was not joined before */
         (void)error;
         void *result = started->result;
         unmap(started);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The variable `authorizer`, with which an expression asks whether somebody has a right:
+ * The variable `authorizer`, with which an expression asks whether a user has a right:
  * authorizer.group('').resource('pods').namespace('default').check('create').allowed(). The host
  * decides. Thread: owner only.
  */

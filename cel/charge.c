@@ -2,8 +2,8 @@
 /*
  * What calls cost when they are evaluated.
  *
- * Invariants: the numbers are those of Kubernetes. A call is charged before it runs, so that its
- * result may be as large as what was charged.
+ * Invariants: the numbers are those of Kubernetes. A call is charged before it runs, so an
+ * evaluation whose budget is used up allocates no large result.
  */
 #include "cel/charge.h"
 
@@ -15,7 +15,8 @@ static uint64_t part(uint64_t size, uint64_t divisor) {
         return size / divisor + (size % divisor > 0 ? 1 : 0);
 }
 
-/* One for each value within a value; of a text a tenth of its bytes, rounded down. */
+/* The cost of a walk through a value: one for each scalar in it, and for each text a tenth of its
+ * bytes, rounded down. */
 static uint64_t walk(struct hf__cel_run *run, struct hf__cel_value value, unsigned depth) {
         uint64_t cost = 0;
 
@@ -59,7 +60,7 @@ bool hf__cel_charge_pairs(struct hf__cel_run *run, const struct hf__cel_list *li
                                                                                    : 2));
 }
 
-/* The characters of a list of texts, and of the texts between them. */
+/* The characters of the texts of a list, and of the separators between them. */
 static uint64_t joined(struct hf__cel_run *run, const struct hf__cel_overload *overload,
                        const struct hf__cel_value *args) {
         const struct hf__cel_list *list = args[0].as.list;
@@ -72,7 +73,7 @@ static uint64_t joined(struct hf__cel_run *run, const struct hf__cel_overload *o
         return n;
 }
 
-/* The size of a slice; of one that cannot be, that of the error. */
+/* The size of a slice; 1 if its bounds are invalid, so that the call returns an error. */
 static double slice_size(double list, const struct hf__cel_value *args) {
         if (args[1].as.i < 0 || args[1].as.i > args[2].as.i || (double)args[2].as.i > list)
                 return 1;

@@ -252,7 +252,7 @@ static void check_function(struct checker *c, struct hf__cel_node *node,
         node->as.call.n_overloads = n_matching;
 }
 
-/* && and ||. */
+/* Checks && and ||. */
 static void check_logic(struct checker *c, struct hf__cel_node *node) {
         const struct hf__cel_type *boolean = hf__cel_type_of(HF__CEL_BOOL);
 

@@ -320,7 +320,7 @@ static void estimate_fold(struct estimator *e, struct hf__cel_estimate *result) 
 
 /* ---- calls ---- */
 
-/* == and !=. */
+/* Estimates the cost of == and !=. */
 static uint64_t equality_cost(const struct hf__cel_node *node,
                               const struct hf__cel_estimate *args) {
         uint64_t a = hf__cel_size_or_any(&args[0]).max;

@@ -52,11 +52,11 @@ uint64_t hf__cel_cost_sum(uint64_t a, uint64_t b);
 uint64_t hf__cel_cost_product(uint64_t a, uint64_t b);
 uint64_t hf__cel_cost_factor(uint64_t size, double factor); /* rounded up */
 struct hf__cel_size hf__cel_size_union(struct hf__cel_size a, struct hf__cel_size b);
-/* The size, or that it may be any. */
+/* The size; if it is not known, from 0 to the largest one. */
 struct hf__cel_size hf__cel_size_or_any(const struct hf__cel_estimate *estimate);
 
-/* The cost of comparing each element of a list with each; the result has the size that Kubernetes
- * gives it, the square. */
+/* The cost of comparing each element of a list with each other one. The result has the size that
+ * Kubernetes gives it, the square. */
 uint64_t hf__cel_estimate_pairs(bool texts, struct hf__cel_size list,
                                 struct hf__cel_estimate *result);
 /* The cost of a call of one overload, without that of its arguments; if the result has a size that

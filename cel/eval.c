@@ -125,7 +125,7 @@ static struct hf__cel_value eval_equal(struct hf__cel_run *run, const struct hf_
         return same;
 }
 
-/* optional.or(optional) and optional.orValue(value). */
+/* Evaluates optional.or(optional) and optional.orValue(value). */
 static struct hf__cel_value eval_otherwise(struct hf__cel_run *run,
                                            const struct hf__cel_node *node) {
         struct hf__cel_value optional = hf__cel_eval_node(run, node->as.call.args[0]);

@@ -58,7 +58,7 @@ static struct hf__cel_value test(struct loop *l) {
         return value;
 }
 
-/* all and exists. */
+/* Evaluates the macros all and exists. */
 static struct hf__cel_value quantify(struct loop *l, bool decisive) {
         struct hf__cel_value error = hf__cel_null();
 

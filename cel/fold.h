@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Evaluates macros: a test, a result or both for each element of a range. Pure but for the run. */
+/* Evaluates macros: a test, a result or both for each element of a range. Pure, except that it
+ * changes the run. */
 #include "cel/run.h"
 #include "cel/syntax/ast.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * The functions that expressions may call: the index that is made of the tables of rows. Owner:
- * whoever makes it. Thread: any, once made, because it does not change.
+ * the code that makes it. Thread: any, once made, because it does not change.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -337,7 +337,7 @@ static bool texts_equal(struct hf__cel_run *run, struct hf__cel_value a, struct 
                (a.n == 0 || memcmp(a.as.text, b.as.text, a.n) == 0);
 }
 
-/* Once the run has failed, the result means nothing. */
+/* Once the run has failed, the result must not be used. */
 static bool equal(struct hf__cel_run *run, struct hf__cel_value a, struct hf__cel_value b,
                   unsigned depth) {
         if (depth > EQUAL_DEPTH_MAX)

@@ -40,7 +40,7 @@ struct hf__cel_run {
 
 /* n bytes that live as long as the arena. NULL: the run has failed. */
 void *hf__cel_alloc(struct hf__cel_run *run, size_t n);
-/* Counts n bytes that somebody else allocates from the arena. false: the run has failed. */
+/* Counts n bytes that other code allocates from the arena. false: the run has failed. */
 bool hf__cel_reserve(struct hf__cel_run *run, size_t n);
 /* The error value of a run that has failed. */
 struct hf__cel_value hf__cel_failure(const struct hf__cel_run *run);
@@ -77,7 +77,7 @@ struct hf__cel_value hf__cel_optional_none(void);
 struct hf__cel_value hf__cel_equal(struct hf__cel_run *run, struct hf__cel_value a,
                                    struct hf__cel_value b);
 /* Whether `<` compares the two values; then *ret_order is below, equal to or above 0. An error is
- * put into *ret_error: they cannot be compared. If the run has failed, the order means nothing. */
+ * put into *ret_error: they cannot be compared. If the run has failed, there is no order. */
 bool hf__cel_order(struct hf__cel_run *run, struct hf__cel_value a, struct hf__cel_value b,
                    int *ret_order, struct hf__cel_value *ret_error);
 /* Characters of a STRING, bytes, elements or entries; 1 of anything else. Counting characters takes

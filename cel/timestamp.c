@@ -31,7 +31,7 @@ struct hf__cel_value hf__cel_timestamp(int64_t seconds, uint32_t nanoseconds) {
         return (struct hf__cel_value){.kind = HF__CEL_TIMESTAMP, .n = nanoseconds, .as.i = seconds};
 }
 
-/* Division that rounds down. */
+/* Divides, and rounds down. */
 static int64_t floor_divide(int64_t a, int64_t b) {
         int64_t quotient = a / b;
 

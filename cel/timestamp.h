@@ -24,18 +24,19 @@ struct hf__cel_calendar {
 };
 
 struct hf__cel_value hf__cel_duration(int64_t nanoseconds);
-/* An error value: outside the years 1 to 9999. nanoseconds < 10^9. */
+/* A timestamp, or an error value: it is outside the years 1 to 9999. nanoseconds < 10^9. */
 struct hf__cel_value hf__cel_timestamp(int64_t seconds, uint32_t nanoseconds);
 struct hf__cel_value hf__cel_timestamp_add(struct hf__cel_value timestamp, int64_t nanoseconds);
 /* A duration, or an error: it is too long. */
 struct hf__cel_value hf__cel_timestamp_difference(struct hf__cel_value a, struct hf__cel_value b);
 
-/* RFC 3339. false: malformed, or out of range; in the second case *ret_timestamp is the error. */
+/* Reads RFC 3339. false: malformed, or out of range. If it is out of range, *ret_timestamp is the
+ * error value. */
 bool hf__cel_timestamp_parse(const char *text, size_t n, struct hf__cel_value *ret_timestamp);
 void hf__cel_timestamp_print(struct hf__strbuf *out, struct hf__cel_value timestamp);
-/* As Go reads it: "1h30m", "-1.5s", "0". false: malformed or out of range. */
+/* Reads a duration as Go does: "1h30m", "-1.5s", "0". false: malformed or out of range. */
 bool hf__cel_duration_parse(const char *text, size_t n, int64_t *ret_nanoseconds);
-/* As seconds: "5400s", "-1.5s". */
+/* Prints a duration in seconds: "5400s", "-1.5s". */
 void hf__cel_duration_print(struct hf__strbuf *out, int64_t nanoseconds);
 
 /* The date and time in a zone with this offset from UTC, in seconds, of less than 100

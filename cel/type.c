@@ -40,7 +40,7 @@ static const struct hf__cel_type plain[] = {
         [HF__CEL_TYPE] = {.kind = HF__CEL_TYPE, .weight = 1},
 };
 
-/* The names in signatures and messages, and of the type of a value. */
+/* The names of kinds in signatures and messages, and in the values of type(). */
 static const struct {
         const char *shown;
         const char *name;
@@ -129,7 +129,7 @@ const struct hf__cel_type *hf__cel_type_parse(struct hf__arena *arena, const cha
                         kind = k;
         if (kind == HF__CEL_ERROR)
                 return named(arena, word, n);
-        /* Behind another type, a parenthesis begins the arguments of its member. */
+        /* After another type, a parenthesis begins the arguments of its member. */
         if (**text != '(' || kind < HF__CEL_LIST)
                 return &plain[kind];
         (*text)++;
@@ -176,7 +176,7 @@ const char *hf__cel_type_name(const struct hf__cel_type *type) {
         return type->name ? type->name : names[type->kind].name;
 }
 
-/* As strcmp of a name and a text of n bytes. */
+/* Compares a name with a text of n bytes, as strcmp does. */
 static int compare_name(const char *name, const char *text, size_t n) {
         int r = strncmp(name, text, n);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Validates literals: lists and maps have one type, and formats suit their arguments.
+ * Validates literals: the elements of a list or map must have one type, and a format must suit its
+ * arguments.
  *
- * Invariants: a tree that the checker refused never comes here, as in Kubernetes, which validates
- * only what passed. The recursion is bounded by the depth of the tree.
+ * Invariants: only a tree that the checker has accepted is validated, as in Kubernetes. The
+ * recursion is bounded by the depth of the tree.
  */
 #include "cel/validate.h"
 
@@ -27,7 +28,7 @@ static const struct hf__cel_type *type_of(struct validator *v, const struct hf__
 
 /* ---- literals of one type ---- */
 
-/* The type of an element; of one that is marked as optional, what it holds. */
+/* The type of an element; if it is marked as optional, the type of the value that it holds. */
 static const struct hf__cel_type *element_type(struct validator *v, const struct hf__cel_node *node,
                                                bool optional) {
         const struct hf__cel_type *type = type_of(v, node);
@@ -35,8 +36,8 @@ static const struct hf__cel_type *element_type(struct validator *v, const struct
         return optional && type->kind == HF__CEL_OPTIONAL ? type->params[0] : type;
 }
 
-/* Whether the type is *first, which it becomes if there is none yet; otherwise there is an issue.
- */
+/* Whether the type of the element is that of the first one. Sets *first if this is the first one.
+ * False: an issue was added. */
 static bool same(struct validator *v, const struct hf__cel_type **first,
                  const struct hf__cel_node *node, bool optional) {
         const struct hf__cel_type *type = element_type(v, node, optional);
@@ -97,8 +98,8 @@ static bool takes(char clause, enum hf__cel_kind kind) {
         }
 }
 
-/* The argument, or the part of a literal that is one, which the clause does not take. NULL: it
- * takes all. */
+/* The argument, or the part of a literal argument, that the clause does not accept. NULL: there is
+ * none. */
 static const struct hf__cel_node *find_bad(struct validator *v, char clause,
                                            const struct hf__cel_node *arg) {
         const struct hf__cel_node *bad = takes(clause, type_of(v, arg)->kind) ? NULL : arg;
@@ -115,7 +116,7 @@ static const struct hf__cel_node *find_bad(struct validator *v, char clause,
         return bad;
 }
 
-/* Checks the clause behind a '%'. Returns its end; 0: there is an issue. */
+/* Checks the clause after a '%'. Returns its length; 0: an issue was added. */
 static size_t check_clause(struct validator *v, const struct hf__cel_node *call, const char *text,
                            size_t n, uint32_t n_used) {
         const struct hf__cel_node *args = call->as.call.args[1];
@@ -141,7 +142,7 @@ static size_t check_clause(struct validator *v, const struct hf__cel_node *call,
         return 0;
 }
 
-/* "text".format([...]) */
+/* Validates a call "text".format([...]). */
 static void validate_format(struct validator *v, const struct hf__cel_node *call) {
         struct hf__cel_value format = call->as.call.args[0]->as.constant;
         uint32_t n_args = call->as.call.args[1]->as.list.n;

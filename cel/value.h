@@ -70,7 +70,7 @@ struct hf__cel_map {
  * this one. */
 struct hf__cel_opaque {
         const struct hf__cel_type *type;
-        /* Of two values of this type. */
+        /* Compares two values of this type. */
         bool (*equal)(const struct hf__cel_opaque *a, const struct hf__cel_opaque *b);
 };
 

@@ -7,7 +7,7 @@
  * hf_client_do shares a small heap object, the pending response, with the callback of the request.
  * Both hold a reference: the caller until it returns, the request until its callback has run. If
  * the token fires first, the caller cancels the request and returns at once, and the callback
- * usually runs later. Whoever is last frees the object.
+ * usually runs later. The last reference frees the object.
  *
  * Invariant: once the caller has returned, the callback uses none of the caller's memory.
  */

@@ -31,7 +31,7 @@ static int conflict_error(const char *reason, const struct hf__json *body) {
         return has_cause(body, "StaleLeaderTerm") ? HF_E_STALE_TERM : HF_E_CONFLICT;
 }
 
-/* A proxy answers 503 when it has no server for a request, but also when the server's connection
+/* A proxy sends 503 when it has no server for a request, but also when the server's connection
  * broke after the request was forwarded. So a write needs the server's own word. */
 static int server_error(int code, const struct hf__json *body,
                         const struct hf__status_context *context) {

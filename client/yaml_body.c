@@ -78,7 +78,7 @@ static void begin_node(struct converter *c) {
         c->open[c->depth - 1].n++;
 }
 
-/* A node of this height is in the innermost container. */
+/* Records that a node of this height is in the innermost container. */
 static void note_height(struct converter *c, size_t height) {
         if (c->depth > 0 && c->open[c->depth - 1].height < height)
                 c->open[c->depth - 1].height = height;

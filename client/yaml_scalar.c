@@ -40,7 +40,7 @@ static const char *find_word(const char *text, size_t n) {
         return NULL;
 }
 
-/* Go's base 0: the prefixes 0x, 0o, 0b, and 0 for octal. *ret_digits is behind the prefix. */
+/* Go's base 0: the prefixes 0x, 0o, 0b, and 0 for octal. *ret_digits is after the prefix. */
 static int find_base(const char *digits, const char **ret_digits) {
         *ret_digits = digits;
         if (digits[0] != '0' || !digits[1])

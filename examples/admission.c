@@ -3,8 +3,9 @@
  * An admission plug-in for holdfastd: a ConfigMap needs the label "owner", and gets the annotation
  * "example.com/seen".
  *
- *      cc -shared -fPIC admission.c $(pkg-config --cflags libholdfast libcjson) -lcjson -o
- * admission.so holdfastd --admission-plugin=$PWD/admission.so
+ *      cc -shared -fPIC -o admission.so admission.c \
+ *              $(pkg-config --cflags libholdfast libcjson) -lcjson
+ *      holdfastd --admission-plugin=$PWD/admission.so
  */
 #include <stdio.h>
 #include <stdlib.h>

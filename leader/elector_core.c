@@ -165,7 +165,7 @@ static void handle_event(struct hf__core *core, const struct hf__core_event *eve
 }
 
 /* Follows the requests in the record to its holder: a coordinator has named a preferred holder, or
- * somebody has set the hand-over annotation. */
+ * a user has set the hand-over annotation. */
 static void apply_record_requests(struct hf__core *core, hf_nsec now,
                                   struct hf__core_actions *actions) {
         if (core->state != HF_LEADING || !hf__core_is_current_term(core, &core->observed))

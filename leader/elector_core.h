@@ -52,7 +52,7 @@
  *     term at once, and so does a missing Lease: another process may lead already. Only a record
  *     that is older than our own last write (by its numeric revision) is ignored. If revisions are
  *     not numbers, nothing can be ordered and a fresh read decides. A record that is ours under a
- *     newer revision (somebody edited a label) replaces the known one, and the term goes on.
+ *     newer revision (a user edited a label) replaces the known one, and the term goes on.
  *
  *  4. A write without a reply may have been applied or not. The core never assumes either: it reads
  *     the Lease and then decides. A write that was never sent (op_unsent) is no such write.

@@ -10,8 +10,8 @@
  * namespace and with the same root directory, and if the file of that name in the peer's own
  * directory has the same device, inode and time of creation. Otherwise nothing is known.
  *
- * Thread: any, but one at a time for one object. Every function blocks on a local file system,
- * shortly.
+ * Thread: any, but one at a time for one object. Every function blocks for a short time, on a local
+ * file system.
  */
 #include <stdbool.h>
 
@@ -24,7 +24,7 @@ struct hf__holder_lock;
 /*
  * Opens the file at path, which is created with mode 0600 if it is missing, and locks it until the
  * lock is freed. The file is never removed. HF_E_BUSY: a living process has the lock. HF_E_INVALID:
- * the path is no name of a regular file on a local file system that records the times of creation.
+ * the path does not name a regular file on a local file system that records times of creation.
  * Or -errno.
  */
 int hf__holder_lock_new(const char *path, struct hf__holder_lock **ret_lock,
@@ -36,6 +36,6 @@ const char *hf__holder_lock_process(const struct hf__holder_lock *lock);
 
 /* Whether the described process is certainly dead. Never waits for a lock, and takes none. */
 bool hf__holder_lock_is_dead(const struct hf__holder_lock *lock, const char *process);
-/* A descriptor that becomes readable when the described process may have died, which the caller
- * closes; -1 = none. It proves nothing. */
+/* A descriptor that becomes readable when the described process may have died; the caller closes
+ * it. -1 = none. It only tells when to look again: it proves no death. */
 int hf__holder_lock_pidfd(const struct hf__holder_lock *lock, const char *process);

@@ -4,7 +4,7 @@
  *
  * Invariants:
  *  - An object has its finalizer before reconcile sees it, and keeps it until finalize has
- *    returned 0. So nothing that reconcile makes outlives the object unseen.
+ *    returned 0. So finalize can always remove what reconcile has made.
  *  - Informers live from hf_operator_new to hf_operator_free, the recorder and the reconciler for
  *    one term.
  */
@@ -28,13 +28,13 @@
 static const struct hf__sized sized_config = HF__SIZED(struct hf_operator_config, reconcile);
 static const struct hf__sized sized_owned = HF__SIZED(struct hf_operator_owned, resource);
 
-/* What the functions of a term share. */
+/* The state that the functions of one term share. */
 struct term_work {
         struct hf_operator *op;
         struct hf_recorder *recorder;
 };
 
-/* A change of an object that another one owns is work for its owner. */
+/* Queues the owner of a changed object. */
 static int map_owned(void *ctx, struct hf_workqueue *queue, enum hf_event_type type, const char *ns,
                      const char *name, const char *object, size_t n) {
         const struct term_work *w = ctx;
@@ -49,7 +49,8 @@ static int map_owned(void *ctx, struct hf_workqueue *queue, enum hf_event_type t
         return hf_workqueue_add(queue, key);
 }
 
-/* The order of every controller with a finalizer. */
+/* Works on one object. Finalizes it if it is being deleted. Adds the finalizer if it is missing,
+ * and returns: the event of that update leads here again. Otherwise reconciles the object. */
 static int work_on(struct hf_operator_work *work, hf_nsec *ret_again) {
         const struct hf_operator_config *config = &work->op->config;
         bool has = false;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an operator does for the object that it works on.
+ * The requests of an operator about the object that it works on.
  *
- * Invariant: every request is the term's, so none is sent by a process that no longer leads.
+ * Invariant: every request is sent with the term's client, so a process that no longer leads sends
+ * none.
  */
 #include "leader/operator_work.h"
 
@@ -63,7 +64,7 @@ static bool is_same(const struct hf_resource *a, const struct hf_resource *b) {
                strcmp(a->plural, b->plural) == 0;
 }
 
-/* Whether a collection is watched, and its informer does not have the object. */
+/* Whether the operator watches the collection of the object, and the informer does not have it. */
 static bool is_absent(const struct hf_operator_work *work, const struct hf_resource *resource,
                       const char *name) {
         const struct hf_operator *op = work->op;
@@ -91,7 +92,7 @@ int hf_operator_delete(struct hf_operator_work *work, struct hf_resource resourc
                                hf_term_abort(work->term), &work->status);
 }
 
-/* The body with its name and namespace, as text. */
+/* Prints the body after its name and namespace are set. */
 static int named(const struct hf_operator_work *work, const char *name, const char *body,
                  struct hf__strbuf *text) {
         struct hf__json *object = NULL;
@@ -126,7 +127,8 @@ int hf_operator_merge(struct hf_operator_work *work, struct hf_resource resource
         return r;
 }
 
-/* The object with members of its status, as text. Also finds its generation. */
+/* Prints the object after the members of `status` are set in its status. Also finds its
+ * generation. */
 static int with_status(const struct hf_operator_work *work, const char *status,
                        struct hf__strbuf *text, int64_t *ret_generation) {
         struct hf__json *object = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* An operator and the object that it works on. Owner: operator.c. Thread: of a work the worker's;
- * an operator does not change between its start and its stop. */
+/* An operator and the object that it works on. Owner: operator.c. Thread: a work belongs to its
+ * worker; an operator does not change between its start and its stop, so any thread may read it. */
 #include <holdfast/informer.h>
 #include <holdfast/operator.h>
 

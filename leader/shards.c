@@ -219,7 +219,7 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
         return 0;
 }
 
-/* The balancer. */
+/* Runs the balancer, a controller of every instance (see above). */
 static int run_balancer(struct hf_term *term, void *ctx) {
         struct hf_shards *shards = ctx;
         struct balance balance = {.shards = shards, .host = hf_term_host(term)};

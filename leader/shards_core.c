@@ -149,7 +149,7 @@ static size_t give_extras(struct hf__shards_core *core, size_t least, bool holds
         return n_extras;
 }
 
-/* Rule 2. */
+/* Applies rule 2 of shards_core.h. */
 static void set_quotas(struct hf__shards_core *core, size_t n_live) {
         size_t least = core->n_shards / n_live, n_extras = core->n_shards % n_live;
 

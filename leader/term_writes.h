@@ -25,7 +25,7 @@ struct hf__term_writes {
  * core must know, as hf__core_event.doubt_at. */
 hf_nsec hf__term_writes_begin(struct hf__term_writes *writes, struct hf__term *term);
 /* True, once: the last unanswered write has ended since hf__term_writes_begin returned
- * HF_NSEC_NEVER, and *ret_doubt_at is the news for the core. */
+ * HF_NSEC_NEVER, and *ret_doubt_at is set for the core. */
 bool hf__term_writes_settled(struct hf__term_writes *writes, hf_nsec *ret_doubt_at);
 /* Waits for no write any more, and cancels those under way. Idempotent. */
 void hf__term_writes_give_up(struct hf__term_writes *writes);

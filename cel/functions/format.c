@@ -42,7 +42,7 @@ static const char *type_name(struct hf__cel_value value) {
         return hf__cel_type_name(hf__cel_value_type(value));
 }
 
-/* The clause does not take this value. */
+/* Reports that the clause does not take this value. */
 static void refuse(struct format *f, char clause, struct hf__cel_value value) {
         if (!hf__cel_is_error(f->error))
                 f->error = hf__cel_errorf(f->run, "error during formatting: %s, was given %.200s",
@@ -343,7 +343,7 @@ static void put_clause(struct format *f, struct hf__cel_value value, char clause
         }
 }
 
-/* The clause behind a '%'. The end of it; 0: malformed, and f->error says why. */
+/* Formats the clause after a '%'. Returns its end; 0: malformed, and f->error says why. */
 static size_t take_clause(struct format *f, const char *text, size_t n, int *ret_precision) {
         char message[400];
         size_t end = hf__cel_format_clause(text, n, ret_precision, message, sizeof message);

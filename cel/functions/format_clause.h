@@ -5,7 +5,7 @@
 
 #define HF__CEL_PRECISION_MAX 1000
 
-/* Reads a clause of at most n > 0 bytes that begins behind its '%'. Returns the number of bytes,
+/* Reads a clause of at most n > 0 bytes that begins after its '%'. Returns the number of bytes,
  * the last of which is the letter; *ret_precision is -1 without a number, and never above
  * HF__CEL_PRECISION_MAX + 1. 0: malformed, and the message says why. */
 size_t hf__cel_format_clause(const char *text, size_t n, int *ret_precision, char *reterr_message,

@@ -40,7 +40,7 @@ static const struct network *network_of(struct hf__cel_value value) {
         return (const struct network *)value.as.opaque;
 }
 
-/* NULL, or why it is none. */
+/* Parses an IP address. Returns NULL, or why the text is not an address. */
 static const char *parse_ip(const char *text, size_t n, struct network *out) {
         static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
         char copy[TEXT_MAX];

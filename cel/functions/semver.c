@@ -54,7 +54,7 @@ static bool is_list(const char *at, const char *end, bool numbers) {
         }
 }
 
-/* NULL: it is a version. Otherwise what is wrong. */
+/* Parses a version. Returns NULL, or what is wrong with the text. */
 static const char *parse(struct hf__cel_value text, bool normalize, struct version *version) {
         const char *at = text.as.text;
         const char *end = at + text.n;

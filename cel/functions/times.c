@@ -48,7 +48,7 @@ static struct hf__cel_value take_whole(struct hf__cel_run *run, const char *text
         return hf__cel_int(text[0] == '-' ? -number : number);
 }
 
-/* The zone "+02:30". */
+/* Reads the offset of a zone such as "+02:30". */
 static struct hf__cel_value fixed_offset(struct hf__cel_run *run, struct hf__cel_value zone,
                                          const char *colon, int64_t *ret_offset) {
         size_t n = (size_t)(colon - zone.as.text);

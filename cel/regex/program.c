@@ -70,7 +70,7 @@ static void write_choice(struct writer *w, const struct hf__cel_regex_node *node
         }
 }
 
-/* Without a limit: a loop. */
+/* Writes a repetition without an upper limit, as a loop. */
 static void write_loop(struct writer *w, const struct hf__cel_regex_node *node) {
         uint32_t start = w->n;
         struct hf__cel_instruction *split = emit_split(w);
@@ -93,7 +93,7 @@ static void write_repeat(struct writer *w, const struct hf__cel_regex_node *node
         }
         if (node->max == HF__CEL_NO_MAX)
                 write_loop(w, node);
-        /* Each optional round begins with a split that leads behind all of them. The splits form a
+        /* Each optional round begins with a split that leads past all of them. The splits form a
          * chain through their other way until the end is known. */
         for (uint32_t i = 0; i < optional && !w->full; i++) {
                 set_other(emit_split(w), node->lazy, splits);

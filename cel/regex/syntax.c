@@ -122,7 +122,7 @@ static int hex(char c) {
         return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* After "\x". false: malformed. */
+/* Reads the digits after "\x". false: malformed. */
 static bool take_hex(struct parser *p, uint32_t *ret_c) {
         bool braces = take(p, "{");
         unsigned digits = 0;
@@ -212,7 +212,7 @@ static bool take_unicode(struct parser *p, struct hf__cel_set *set) {
 
 static bool is_perl(char c) { return c != 0 && strchr("dswDSW", c); }
 
-/* [:name:] within a class. false: it is none, or an issue was reported. */
+/* Reads [:name:] within a class. false: the text is something else, or an issue was reported. */
 static bool take_posix(struct parser *p, struct hf__cel_set *set) {
         const char *start = p->at;
         const char *name = start + 2;
@@ -431,7 +431,7 @@ static bool take_count(struct parser *p, uint32_t *ret_count) {
         return p->at > start;
 }
 
-/* "{2}", "{2,}", "{2,3}". What looks different is no repetition, and stays where it is. */
+/* Reads "{2}", "{2,}" or "{2,3}". Any other text is not a repetition, and is not consumed. */
 static bool take_braces(struct parser *p, uint32_t *ret_min, uint32_t *ret_max) {
         const char *start = p->at;
 
@@ -497,7 +497,7 @@ static struct hf__cel_regex_node **append(struct hf__cel_regex_node **place,
         return child ? &child->next : place;
 }
 
-/* \Q...\E after its first two characters. */
+/* Parses \Q...\E after its first two characters. */
 static struct hf__cel_regex_node **parse_quoted(struct parser *p,
                                                 struct hf__cel_regex_node **place) {
         while (more(p) && !take(p, "\\E"))

@@ -3,8 +3,8 @@
  * Divides an expression into tokens.
  *
  * Invariant: each round consumes at least one byte, so there are at most as many tokens as bytes.
- * What a token could have been, but is not, is reported up to the byte that does not fit and
- * skipped, as the scanner of Kubernetes does it.
+ * A text that begins like a token, but is malformed, is reported up to the byte that does not fit,
+ * and skipped, as the scanner of Kubernetes does it.
  */
 #include "cel/syntax/lexer.h"
 
@@ -157,7 +157,7 @@ static size_t number(const struct lexer *l, size_t i, uint8_t *ret_kind) {
         return end;
 }
 
-/* A string with its prefix. 0: not a string. */
+/* The end of a string with its prefix. 0: the text is not a string. */
 static size_t string(struct lexer *l, size_t i, uint8_t *ret_kind, size_t *ret_bad) {
         bool bytes = at(l, i) == 'b' || at(l, i) == 'B';
         size_t k = i + (bytes ? 1 : 0);
@@ -233,7 +233,7 @@ static size_t token_end(struct lexer *l, size_t i, uint8_t *ret_kind, size_t *re
         return c == '"' || c == '\'' ? 0 : sign(l, i, ret_bad);
 }
 
-/* Reports what is no token, and returns where to continue. */
+/* Reports a text that is not a token, and returns where to continue. */
 static size_t refuse(const struct lexer *l, size_t i, size_t bad) {
         size_t end = bad;
 

@@ -23,7 +23,7 @@ static int hex(char c) {
         return (c | 0x20) - 'a' + 10;
 }
 
-/* false: it does not fit into 64 bits. */
+/* Reads a number. false: it does not fit into 64 bits. */
 static bool read_u64(const char *text, size_t n, uint64_t *ret_value) {
         bool is_hex = n > 2 && text[1] == 'x';
         uint64_t base = is_hex ? 16 : 10;

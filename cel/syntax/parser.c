@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the tokens of an expression by recursive descent; operators by their precedence.
+ * Reads the tokens of an expression by recursive descent, and its operators by precedence.
  *
  * Invariants: at most max_depth calls of parse_expr are nested, each with up to ten frames
  * on the stack. The tree is not deeper either, so that later passes may recurse. After the first
@@ -84,7 +84,7 @@ static void *out_of_memory(struct parser *p) {
         return NULL;
 }
 
-/* Consumes the sign that closes what was opened. */
+/* Consumes the sign that must close a bracket, parenthesis or brace. False: an issue was added. */
 static bool close(struct parser *p, const char *sign, const char *expected) {
         struct hf__cel_token next = p->token->n > 0 ? p->token[1] : p->token[0];
 
@@ -177,7 +177,7 @@ static struct hf__cel_name token_name(struct parser *p, const struct hf__cel_tok
         return (struct hf__cel_name){.text = text, .n = n, .at = t->at};
 }
 
-/* The arguments of a call up to the parenthesis. */
+/* Parses the arguments of a call, up to and including the closing parenthesis. */
 static bool parse_args(struct parser *p, struct nodes *args) {
         if (accept(p, ")"))
                 return true;
@@ -190,7 +190,7 @@ static bool parse_args(struct parser *p, struct nodes *args) {
         return close(p, ")", "{')', ','}");
 }
 
-/* The list after its bracket. */
+/* Parses a list after its opening bracket. */
 static struct hf__cel_node *parse_list(struct parser *p, uint32_t at) {
         struct hf__cel_node *node = new_node(p, HF__CEL_NODE_LIST, at);
         struct nodes items = {0};
@@ -241,7 +241,7 @@ static bool parse_key(struct parser *p, struct hf__cel_node *node, struct hf__ce
         return close(p, ":", "':'");
 }
 
-/* The entries of a map or object after its brace. */
+/* Parses the entries of a map or object after its opening brace. */
 static struct hf__cel_node *parse_pairs(struct parser *p, struct hf__cel_node *node) {
         struct hf__cel_pair *pairs = NULL;
         uint32_t n = 0;
@@ -272,7 +272,7 @@ static struct hf__cel_node *parse_pairs(struct parser *p, struct hf__cel_node *n
         return p->failed ? NULL : node;
 }
 
-/* A literal token, with a minus in front of it at `at` if it is negative. */
+/* Parses a literal token. negative: a minus is in front of it, at `at`. */
 static struct hf__cel_node *parse_literal(struct parser *p, uint32_t at, bool negative) {
         struct hf__cel_node *node = new_node(p, HF__CEL_NODE_CONST, at);
         struct hf__cel_token token = *p->token;
@@ -292,7 +292,7 @@ static struct hf__cel_node *parse_literal(struct parser *p, uint32_t at, bool ne
         return node;
 }
 
-/* A name, with what may follow it directly: the arguments of a call. */
+/* Parses a name, and the arguments of the call if they follow it. */
 static struct hf__cel_node *parse_name(struct parser *p, bool leading_dot) {
         const struct hf__cel_token *t = p->token;
         struct hf__cel_name name;
@@ -373,7 +373,7 @@ static struct hf__cel_node *parse_primary(struct parser *p) {
         return node;
 }
 
-/* After the dot of a member. */
+/* Parses a member after its dot: a field, or a call with target as its receiver. */
 static struct hf__cel_node *parse_member(struct parser *p, struct hf__cel_node *target,
                                          uint32_t dot) {
         bool optional = accept(p, "?");
@@ -428,7 +428,7 @@ static struct hf__cel_node *parse_index(struct parser *p, struct hf__cel_node *t
         return new_call(p, optional ? "_[?_]" : "_[_]", at, false, args);
 }
 
-/* An object after its brace, if what stands before it is the name of a type. */
+/* Parses an object after its opening brace. type: the name of its type, which was read before. */
 static struct hf__cel_node *parse_object(struct parser *p, const struct hf__cel_node *type,
                                          uint32_t at) {
         char name[256];
@@ -465,7 +465,7 @@ static struct hf__cel_node *parse_postfix(struct parser *p, struct hf__cel_node 
         return NULL;
 }
 
-/* Operators in front of an operand. Two of the same cancel each other out. */
+/* Parses an operand with the operators in front of it. Two equal ones cancel each other out. */
 static struct hf__cel_node *parse_unary(struct parser *p) {
         const char *sign = is_sign(p, "-") ? "-" : "!";
         uint32_t at = p->token->at;
@@ -522,8 +522,8 @@ static const struct binary *next_binary(const struct parser *p) {
         return NULL;
 }
 
-/* Operands and operators of at least this level. A chain of && or || is one node, so that it is
- * not deep. */
+/* Parses operands and operators of at least this level. A chain of && or || becomes one node, so
+ * that the tree does not get deep. */
 static struct hf__cel_node *parse_binary(struct parser *p, int level) {
         struct hf__cel_node *left = parse_unary(p);
         const struct binary *op;

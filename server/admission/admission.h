@@ -16,7 +16,7 @@
  * After a conflict the whole attempt is made again, with both phases. A delete has no object to
  * change, but both phases see it.
  *
- * A plug-in never blocks: it answers at once, or later from any thread (hfd_admission_next,
+ * A plug-in never blocks: it decides at once, or later on any thread (hfd_admission_next,
  * hfd_admission_refuse). Meanwhile the write holds no lock and no thread. A plug-in that waits for
  * something has a deadline of its own, which is not later than the admission's.
  *
@@ -82,7 +82,7 @@ struct hfd_admission_attributes {
 
 /*
  * A plug-in. `wants` decides by operation, resource, kind and subresource alone, and is called on
- * the threads that serve requests. mutate and validate are called only if it has said yes, and end
+ * the threads that serve requests. mutate and validate are called only if it returns true, and end
  * with one call of hfd_admission_next or hfd_admission_refuse, perhaps before they return. Thread:
  * any, several at a time.
  */
@@ -185,5 +185,5 @@ const struct hf__json *hfd_admission_options(struct hfd_admission *a);
 /* "CREATE", "UPDATE", "DELETE" or "CONNECT". */
 const char *hfd_admission_operation_name(enum hfd_admission_operation operation);
 /* Whether the object itself configures webhooks or policies. Webhooks and policies are never asked
- * about such objects, so that nobody can lock himself out. */
+ * about such objects, so that no user can lock themselves out. */
 bool hfd_admission_is_configuration(const struct hfd_admission_attributes *of);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Warnings and annotations. A webhook may send a million of them in one answer, so each is looked
+ * Warnings and annotations. A webhook may send a million of them in one response, so each is looked
  * up by its hash and not compared with all others.
  *
  * Invariants: a warning or an annotation that does not fit is dropped as a whole, never cut. An
- * index names each warning, or each key, once. Some of its places are free, so a search ends.
+ * index names each warning, or each key, once. It always has free places, so every search ends.
  */
 #include "server/admission/notes.h"
 

@@ -37,6 +37,6 @@ void hfd_admission_warn(struct hfd_admission_notes *notes, const char *text);
 /* Adds an annotation to the event of the audit log. As in Kubernetes, the first value of a key
  * stays. */
 void hfd_admission_annotate(struct hfd_admission_notes *notes, const char *key, const char *value);
-/* Adds those of `from`. */
+/* Adds the warnings and annotations of `from`. */
 void hfd_admission_notes_merge(struct hfd_admission_notes *notes,
                                const struct hfd_admission_notes *from);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Turns. Invariant: after its function was called, a turn uses nothing of the request, because that
- * may have ended. */
+/* Turns on the pool. Invariant: after a turn has called its function, it uses nothing of the
+ * request, because the request may have ended. */
 #include "server/admission/turn.h"
 
 #include <errno.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A turn of a plug-in on the pool of threads: for expressions that cost more than a thread may
- * spend on them that also serves connections or the answers of others.
+ * Runs the work of a plug-in in a turn on the pool of threads: for expressions that cost more than
+ * a thread may spend on them which also serves connections, or which receives the responses of
+ * webhooks or of the store.
  */
 #include "server/admission/admission.h"
 
@@ -22,10 +23,10 @@ typedef void hfd_admission_turn_fn(void *ctx, const struct hfd_work_task *task);
 int hfd_admission_take_turn(struct hfd_work_pool *pool, const struct hfd_admission *a,
                             hfd_admission_turn_fn *fn, void *ctx);
 /*
- * Whether a turn goes on; to be asked before each evaluation. 0; HF_E_TIMEOUT: the time of the
- * request is over; HF_E_UNAVAILABLE: the server stops.
+ * Whether a turn goes on; call it before each evaluation. 0; HF_E_TIMEOUT: the deadline of the
+ * request has passed; HF_E_UNAVAILABLE: the server stops.
  */
 int hfd_admission_turn_may_go_on(const struct hf_host *host, const struct hfd_work_pool *pool,
                                  const struct hfd_work_task *task, const struct hfd_admission *a);
-/* The response to a result of the functions above, or to -ENOMEM; r is not 0. */
+/* Makes the response for r, an error of the functions above or -ENOMEM. */
 void hfd_admission_turn_refuse(int r, struct hfd_response *response);

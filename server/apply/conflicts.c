@@ -17,7 +17,7 @@
 #include "base/json.h"
 
 /* Kubernetes sorts managers by the JSON texts of their entries. Where one text has a further member
- * and the other ends, the comma of the former sorts before the brace of the latter. */
+ * and the other ends, the comma of the first sorts before the brace of the second. */
 static int order_of_names(const void *a, const void *b) {
         const struct hfd_manager *x = a, *y = b;
         int order = strcmp(x->name, y->name);

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * Who owns the fields of an object after a write that is no server-side apply. The writer owns the
- * fields that it has changed, and nobody else owns them any more. Thread: owner only.
+ * fields that it has changed, and no other manager owns them any more. Thread: owner only.
  */
 #include "server/apply/sets/fields.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The removal of fields that a manager has given up. Whoever owns a part of a field that the schema
+ * Removes the fields that a manager has given up. Whoever owns a part of a field that the schema
  * names, such as `spec`, owns the field too. This does not hold for the key of a map, or for an
  * element of a list.
  *

@@ -4,7 +4,7 @@
  *
  * Invariant: only the owner can read the file, because its key allows everything. The file never
  * has another mode than 0600, and the copy in memory is overwritten before it is freed. The file
- * keeps the owner that root has given it. But a file that somebody else could have put there does
+ * keeps the owner that root has given it. But a file that another user could have put there does
  * not decide who the owner is.
  */
 #include "server/auth/admin_kubeconfig.h"
@@ -90,7 +90,7 @@ int hfd_admin_kubeconfig_check(const char *path, struct hf_status *reterr_status
 }
 
 /* Replaces the file. The owner of the old file counts only if others cannot write to the directory:
- * in a directory with the sticky bit anybody may have made the file. */
+ * in a directory with the sticky bit any user may have made the file. */
 static int replace_file(const char *path, const char *text, struct hf_status *reterr_status) {
         uid_t owner = geteuid();
         gid_t group = getegid();

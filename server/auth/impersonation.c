@@ -19,7 +19,7 @@
 #define EXTRA_PREFIX   "impersonate-extra-"
 #define ACCOUNT_PREFIX "system:serviceaccount:"
 
-/* Copies the next part of a list to part, and moves *at behind it. False: the part is too long. */
+/* Copies the next part of a list to part, and moves *at past it. False: the part is too long. */
 static bool next_part(const char **at, char *part, size_t max) {
         *at += strspn(*at, ", ");
         size_t n = strcspn(*at, ",");

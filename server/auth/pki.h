@@ -67,7 +67,7 @@ int hfd_pki_ca_read(const char *cert_dir, struct hfd_pki_ca *ret_ca,
 int hfd_pki_ca_join(const char *cert_dir, const struct hfd_pki_ca *ca, struct hf_cancel *token,
                     bool *ret_joined, struct hf_status *reterr_status);
 /* Takes the certificate and the key of a CA from one text, in any order, and checks them. Further
- * certificates in the text stay behind the first one. name: what the text is, for messages. 0,
+ * certificates in the text stay after the first one. name: what the text is, for messages. 0,
  * HF_E_INVALID (also for a CA that has expired) or -ENOMEM. Reads no file. */
 int hfd_pki_ca_parse(const char *pem, const char *name, struct hfd_pki_ca *ret_ca,
                      struct hf_status *reterr_status);

@@ -5,7 +5,7 @@
  * Invariants:
  *
  *  - No function leaves an entry in OpenSSL's error queue (see pki_cert.c).
- *  - All texts are printable ASCII, because somebody else may have made the certificate.
+ *  - All texts are printable ASCII, because another program may have made the certificate.
  */
 #include "server/auth/pki_cert.h"
 

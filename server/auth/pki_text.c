@@ -20,7 +20,7 @@ struct block {
         size_t n, n_label;
 };
 
-/* Finds the next block at or after *at, and moves *at behind the block. False: there is none, or it
+/* Finds the next block at or after *at, and moves *at past the block. False: there is none, or it
  * does not end. */
 static bool next_block(const char **at, struct block *ret_block) {
         static const char begin[] = "-----BEGIN ", end[] = "\n-----END ", dashes[] = "-----";

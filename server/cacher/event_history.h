@@ -92,7 +92,7 @@ struct hfd_event_history *hfd_event_history_of(struct hfd_event_histories *histo
                                                size_t resource);
 /*
  * Adds a change, consuming its references. tree is the resource's tree after the change. If memory
- * runs out, the history of the resource begins anew after this change, and its former changes move
+ * runs out, the history of the resource begins anew after this change, and its earlier changes move
  * to garbage, in constant time. The change itself is then freed at once if garbage->changes is
  * full.
  */
@@ -114,7 +114,7 @@ bool hfd_event_histories_trim(struct hfd_event_histories *histories, hf_nsec now
 /* Frees what garbage contains and empties it. Not under the cacher's lock. */
 void hfd_history_garbage_free(struct hfd_history_garbage *garbage);
 /*
- * Empties all histories, which then begin after revision `floor`. The former contents move to
+ * Empties all histories, which then begin after revision `floor`. The old contents move to
  * ret_old, which the caller frees with hfd_event_histories_done.
  */
 void hfd_event_histories_restart(struct hfd_event_histories *histories, uint64_t floor,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The thread of a feed. A change while the thread works wakes it again, so its last result always
- * has the last state.
+ * The thread of a feed. A change while the thread works makes it run again, so its last result
+ * always includes the last change.
  *
  * Invariants: the thread sleeps without a time limit while nothing changes. After each run it
  * pauses PAUSE_FACTOR times as long as the run took, so that frequent changes do not keep a
- * processor busy; but at most pause_max, so that no change is delayed for long. And at least
- * PAUSE_MIN, because each run reads all objects, and the objects of an empty store come one after
- * the other while the instance starts.
+ * processor busy. The pause is at most pause_max, so that no change is delayed for long. It is at
+ * least PAUSE_MIN, because each run reads all objects, and an instance that starts with an empty
+ * store creates its default objects one after the other.
  */
 #include "server/cacher/feed.h"
 
@@ -73,7 +73,7 @@ int hfd_feed_each(struct hfd_cacher *cacher, const struct hfd_resource *resource
 
 /* ---- the thread ---- */
 
-/* Waits until `until` or the stop. */
+/* Waits until the time `until`, or until the feed stops. */
 static void pause_locked(struct hfd_feed *feed, hf_nsec until) {
         const struct hf_clock *clock = hf_host_clock(feed->host);
 

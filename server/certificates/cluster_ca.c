@@ -46,7 +46,7 @@ struct hfd_cluster_ca *hfd_cluster_ca_free(struct hfd_cluster_ca *ca) {
 
 /* ---- the CA of the server ---- */
 
-/* The certificates behind the first one; NULL = there are none. Borrowed. */
+/* The certificates after the first one; NULL = there are none. Borrowed. */
 static const char *rest_of_chain(const char *chain) {
         static const char begin[] = "-----BEGIN CERTIFICATE-----";
         const char *first = strstr(chain, begin);

@@ -42,8 +42,8 @@ struct hfd_flag {
 const struct hfd_flag *hfd_flag_table_find(const char *name, size_t n);
 /* Finds the flag that a letter is short for. NULL: there is none. */
 const struct hfd_flag *hfd_flag_table_find_letter(char letter);
-/* Of the flags that the command accepts, the name that is nearest to the n bytes at name. Static.
- * NULL: none is near (hint.h). */
+/* The name that is nearest to the n bytes at name, among the flags that the command accepts.
+ * Static. NULL: none is near (hint.h). */
 const char *hfd_flag_table_near(const char *name, size_t n, enum hfd_command command);
 /* The flag at this position of the table. NULL: the table has fewer flags. */
 const struct hfd_flag *hfd_flag_table_at(size_t position);

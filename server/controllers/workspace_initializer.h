@@ -26,7 +26,7 @@ int hfd_workspace_initializer_run(struct hf_term *term, void *ctx);
  * One step of the controller, declared for its unit test. Starts the deletion of the namespace
  * ns_name if the workspace with this uid owns it. *ret_gone: the workspace owns no namespace of
  * that name. HF_E_CONFLICT: another client has changed the namespace. Thread: any. Blocks until the
- * API has answered, or the term's abort token has fired.
+ * API has responded, or the term's abort token has fired.
  */
 int hfd_workspace_initializer_delete_namespace(struct hfd_controller_context *context,
                                                struct hf_term *term, const char *ns_name,

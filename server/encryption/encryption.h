@@ -9,7 +9,7 @@
  * that changes nothing.
  *
  * The additional data of a value is the name under which the store has it, as in Kubernetes. So
- * with AES-GCM a value that somebody copies to another name cannot be decrypted there. These names
+ * with AES-GCM a value that a client copies to another name cannot be decrypted there. These names
  * are the same in each kind of store, so `holdfastd store copy` copies encrypted values as they
  * are.
  *
@@ -43,7 +43,7 @@ int hfd_encryption_add_rule(struct hfd_encryption *encryption,
 /* Adds a resource; plural or both may be "*". 0, -ENOMEM or HF_E_TOO_LARGE. */
 int hfd_encryption_add_resource(struct hfd_encryption_rule *rule, const char *plural,
                                 const char *group);
-/* Adds a key behind the keys that the rule has. name: not empty, without ':'. 0; -ENOMEM; -EINVAL:
+/* Adds a key after those that the rule has. name: not empty, without ':'. 0; -ENOMEM; -EINVAL:
  * n_key is not 16, 24 or 32; HF_E_TOO_LARGE: the rule has too many keys, or the name is too long;
  * HF_E_CONFLICT: the rule has a key with this name and cipher. */
 int hfd_encryption_add_key(struct hfd_encryption_rule *rule, enum hfd_cipher_kind kind,

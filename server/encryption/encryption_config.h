@@ -4,15 +4,15 @@
  * Reads an EncryptionConfiguration (apiserver.config.k8s.io/v1), in YAML or JSON.
  *
  * Some configurations are refused that Kubernetes accepts, because they would leave an object
- * unencrypted that somebody means to encrypt, or make a value unreadable: a misspelt resource of a
- * group that is served, a key's name that is given twice, Leases. The providers are aesgcm, aescbc
- * and identity. Thread: any.
+ * unencrypted that an administrator means to encrypt, or make a value unreadable: a misspelt
+ * resource of a group that is served, a key's name that is given twice, Leases. The providers are
+ * aesgcm, aescbc and identity. Thread: any.
  */
 #include <holdfast/error.h>
 
 #include "server/encryption/encryption.h"
 
-/* Parses the n bytes of text, behind which there is a NUL. 0: the caller owns the reference.
+/* Parses the n bytes of text, which a NUL follows. 0: the caller owns the reference.
  * -ENOMEM, HF_E_INVALID, HF_E_TOO_LARGE or HF_E_UNAVAILABLE (the text is YAML, and libyaml is not
  * installed): the message is one line and has no secret. */
 int hfd_encryption_parse(const char *text, size_t n, struct hfd_encryption **ret_encryption,

@@ -38,7 +38,7 @@ static const char *header(struct hfd_request_context *context, const char *name)
         return value ? value : "";
 }
 
-/* 0, or an error: there is no record. */
+/* Makes the record of a request. 0, or an error: there is no record. */
 static int make_record(struct hfd_request_context *context, const struct hfd_user *user,
                        const struct hfd_attributes *attributes,
                        struct hfd_audit_decision decision) {
@@ -117,7 +117,7 @@ void hfd_audit_filter_decided(struct hfd_request_context *context, bool allowed,
 void hfd_audit_filter_end(struct hfd_request_context *context, int code) {
         if (!context->audited)
                 return;
-        /* As in kube-apiserver, there is one event only if nobody is authenticated. */
+        /* As in kube-apiserver, there is one event only if the request is not authenticated. */
         hfd_audit_add_event(context->audit, context->audited,
                             context->audited->user ? HFD_AUDIT_RESPONSE_COMPLETE
                                                    : HFD_AUDIT_RESPONSE_STARTED,

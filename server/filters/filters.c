@@ -271,7 +271,7 @@ enum hfd_http_verdict hfd_filters_head(void *ctx, struct hfd_http_request *reque
                 hfd_status_response_code(request, 503, 1, "out of memory");
                 return HFD_HTTP_REFUSED;
         }
-        /* Somebody has granted the anonymous user this write: then its body is wanted. */
+        /* A role grants the anonymous user this write: then its body is wanted. */
         return !anonymous || context->info.mutating ? HFD_HTTP_READ_BODY : HFD_HTTP_IGNORE_BODY;
 }
 

@@ -8,7 +8,7 @@
 
 /*
  * The value of the next parameter called key, decoded ('+' is a space). *cursor begins as the query
- * and moves behind the parameter, so that reading all values passes over the query once. A
+ * and moves past the parameter, so that reading all values passes over the query once. A
  * parameter without '=' has the value "". 0; HF_E_NOT_FOUND; HF_E_INVALID: badly encoded, or longer
  * than max_value - 1.
  */

@@ -79,7 +79,7 @@ static bool is_namespace_subresource(const char *text) {
         return strcmp(text, "status") == 0 || strcmp(text, "finalize") == 0;
 }
 
-/* After group and version: namespaces/NS/RESOURCE..., or RESOURCE... */
+/* Parses what follows group and version: namespaces/NS/RESOURCE..., or RESOURCE... */
 static int parse_resource(struct walk *walk, struct hfd_request_path *path) {
         char next[HF_NAME_MAX + 1];
         int r = walk_next(walk, path->resource, sizeof path->resource);

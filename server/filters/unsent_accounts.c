@@ -66,7 +66,7 @@ struct hfd_unsent *hfd_unsent_free(struct hfd_unsent *unsent) {
         return NULL;
 }
 
-/* FNV-1a. */
+/* Hashes a user's name with FNV-1a. */
 static uint64_t hash_of(const char *user) {
         uint64_t hash = UINT64_C(14695981039346656037);
 

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The current index, the thread that builds the next one, and the levels. */
+/*
+ * The current index, the thread that builds the next one, and the levels.
+ *
+ * Invariants: from hfd_flow_control_new on there is an index. A reference to it is taken only with
+ * mu held, so that it cannot be replaced and freed in between.
+ */
 #include "server/flow/flow_control.h"
 
 #include <errno.h>
@@ -26,7 +31,7 @@ struct hfd_flow_control {
         _Atomic(struct hfd_cacher *) cacher;
         /* Guarded by mu. */
         pthread_mutex_t mu;
-        /* An owned reference; NULL = there is none yet. Without mu its address may be compared. */
+        /* An owned reference; NULL = there is none yet. Its address may be compared without mu. */
         _Atomic(struct hfd_flow_index *) index;
 };
 
@@ -39,7 +44,8 @@ bool hfd_flow_control_observes(const struct hfd_resource *resource) {
                resource == find_resource(HFD_FLOW_LEVELS_PLURAL);
 }
 
-/* Nothing is known yet about what is stored. 0 or -ENOMEM. */
+/* Makes an index of the mandatory objects only, because the stored ones are not known yet. 0 or
+ * -ENOMEM. */
 static int make_first(struct hfd_flow_control *flow) {
         struct hfd_flow_builder *builder = hfd_flow_builder_new();
 
@@ -149,8 +155,8 @@ void hfd_flow_control_changed(struct hfd_flow_control *flow) {
                 hfd_feed_wake(flow->feed);
 }
 
-/* The current index keeps its address for itself until it is replaced, and so does the index of the
- * caller. So equal addresses mean the same index. */
+/* The caller has a reference, so no other index can have the same address. Therefore equal
+ * addresses mean the same index. */
 bool hfd_flow_control_has(const struct hfd_flow_control *flow, const struct hfd_flow_index *index) {
         return flow && atomic_load_explicit(&flow->index, memory_order_relaxed) == index;
 }

@@ -4,7 +4,7 @@
  * Priority and fairness: finds the FlowSchema and the priority level of each request, and has the
  * levels that limit how many requests run (flow_levels.h). It keeps an index of those objects
  * (flow_index.h). After each change a thread builds a new index and replaces the old one, so no
- * request waits for that. Until the objects are known, the mandatory ones count.
+ * request waits for a build. Until the objects are known, only the mandatory ones apply.
  *
  * Threads: any, except for new, start, stop and free. Lock: one mutex guards the pointer to the
  * current index. Lock order: none; it is never held together with another lock.
@@ -38,9 +38,9 @@ bool hfd_flow_control_observes(const struct hfd_resource *resource);
 /* Replaces the index by that of the builder, which is freed, also on failure. The thread calls it;
  * so do tests. One call at a time. 0 or -ENOMEM: nothing has changed. */
 int hfd_flow_control_use(struct hfd_flow_control *flow, struct hfd_flow_builder *builder);
-/* A reference to the current index. NULL only for NULL. */
+/* A new reference to the current index. NULL only if flow is NULL. */
 struct hfd_flow_index *hfd_flow_control_index(struct hfd_flow_control *flow);
-/* The levels, for those who show them; as long as flow. */
+/* The levels, for metrics and /debug; valid as long as flow. */
 struct hfd_flow_levels *hfd_flow_control_levels(struct hfd_flow_control *flow);
 /* How many objects of a resource the cache has; 0 = the resource is not known. Thread: any; takes
  * the cacher's lock. Accepts NULL. */

@@ -14,6 +14,6 @@ struct hfd_flow_levels;
 void hfd_flow_dump_levels(struct hfd_flow_levels *levels, struct hf__strbuf *text);
 /* One row for each queue that is in use. */
 void hfd_flow_dump_queues(struct hfd_flow_levels *levels, struct hf__strbuf *text);
-/* One row for each request. details: also who asked for what. host: for the time of day. */
+/* One row for each request. details: also its user and its attributes. host: for the real time. */
 void hfd_flow_dump_requests(struct hfd_flow_levels *levels, const struct hf_host *host,
                             bool details, struct hf__strbuf *text);

@@ -218,7 +218,7 @@ void hfd_flow_level_report(struct hfd_flow_reports *reports) {
 
 /* ---- the way of a request ---- */
 
-/* The request has to wait. False: those that wait keep too much memory already. */
+/* Counts a request that has to wait. False: the waiting requests keep too much memory already. */
 static bool count_wait(struct hfd_flow_place *place) {
         struct hfd_flow_class *c = place->flow_class;
 

@@ -4,13 +4,13 @@
  * A priority level at work: the state machine of its requests (core/queue_set.h) behind a mutex,
  * with its demand, its Retry-After and the counts of each FlowSchema.
  *
- * A request has a place, a member of its owner's struct. It enters, and executes at once, or is
- * refused, or waits. Of a request that waits its owner hears later (hfd_flow_owner.decided), unless
- * the owner makes it leave before. Every place leaves once.
+ * A request has a place, a member of its owner's struct. When a place enters, it executes at once,
+ * is refused, or waits. When the wait ends, the level calls the owner (hfd_flow_owner.decided),
+ * unless the place has left before. Every place that has entered leaves once.
  *
  * Lifetime: the index (flow_index.h) holds the level and its classes, and a request that has a
- * place holds the index. While a place waits, its owner must exist: whoever ends the wait, the
- * decision or a leave that returns true, then drops what kept the owner.
+ * place holds the index. While a place waits, its owner must exist. So a waiting owner holds a
+ * reference to itself; `decided` drops it, or the caller of a leave that returns true.
  *
  * Lock: one mutex for each level, held for a few hundred instructions. Callbacks run without a
  * lock, on the thread whose call made the decision. Thread: any.
@@ -41,14 +41,14 @@ struct hfd_flow_owner {
         void (*describe)(const struct hfd_flow_place *place, struct hfd_flow_description *ret);
 };
 
-/* Zero = outside. The owner sets the members that say so before it enters. */
+/* Zero = outside. The owner sets the members marked "set by the owner" before the place enters. */
 struct hfd_flow_place {
         struct hfd_seats seats;             /* must be first; guarded by the level's mutex */
         struct hfd_flow_level *level;       /* set by the owner; borrowed */
         struct hfd_flow_class *flow_class;  /* set by the owner; borrowed */
         const struct hfd_flow_owner *owner; /* set by the owner; static */
         uint64_t hash;                      /* set by the owner: of the flow (dealer.h) */
-        hf_nsec deadline;                   /* set by the owner: how long it may wait, boot time */
+        hf_nsec deadline;                   /* set by the owner: when its wait ends, boot time */
         size_t bytes;  /* set by the owner: memory that it keeps while it waits */
         bool is_watch; /* set by the owner */
         bool decided_granted;
@@ -62,8 +62,8 @@ struct hfd_flow_place {
  */
 enum hfd_verdict hfd_flow_level_enter(struct hfd_flow_place *place, unsigned width, hf_nsec now,
                                       unsigned *ret_retry_after);
-/* The request ends, or its client has left. Harmless if it is outside. True: it was waiting, so
- * that nothing will be decided about it. */
+/* The request ends, or its client has left. Does nothing if the place is outside. True: it was
+ * waiting, and `decided` will not be called. */
 bool hfd_flow_level_leave(struct hfd_flow_place *place, hf_nsec now);
 /* Whether the place is in the level and has seats. */
 bool hfd_flow_level_executes(struct hfd_flow_place *place);
@@ -72,7 +72,7 @@ bool hfd_flow_level_executes(struct hfd_flow_place *place);
 unsigned hfd_flow_level_refuse(struct hfd_flow_level *level, hf_nsec now);
 /* The widest request; 0 = no limit. */
 unsigned hfd_flow_level_max_width(struct hfd_flow_level *level);
-/* The name; as long as the level. */
+/* The name; valid as long as the level. */
 const char *hfd_flow_level_name(const struct hfd_flow_level *level);
 
 /* Accepts NULL, returns level. */

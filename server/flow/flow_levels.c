@@ -106,7 +106,7 @@ void hfd_flow_levels_free_bytes(struct hfd_flow_levels *levels, size_t bytes) {
 
 /* ---- limits ---- */
 
-/* Every level has its nominal limit: adjusts the current ones to the demand. */
+/* Adjusts the current limits to the demand. Call it when every level has its nominal limit. */
 static void adjust_locked(struct hfd_flow_levels *levels, hf_nsec now,
                           struct hfd_flow_reports *reports) {
         struct hfd_level_limits *limits = calloc(levels->n, sizeof *limits);
@@ -142,7 +142,7 @@ static void adjust_locked(struct hfd_flow_levels *levels, hf_nsec now,
         free(limits);
 }
 
-/* The shares have changed: computes the nominal limits. */
+/* Computes the nominal limits. Call it after shares have changed. */
 static void divide_locked(struct hfd_flow_levels *levels) {
         uint64_t sum = 0;
 
@@ -175,9 +175,10 @@ static bool is_idle(struct hfd_flow_level *level) {
 }
 
 /*
- * Removes the levels that nothing can use any more, and takes the shares of those that only an idle
- * connection still remembers. A late request of such a level finds its last limit; then the level
- * has its share again. Whether shares have changed.
+ * Removes the levels that nothing can use any more. A deleted level that has no requests, but that
+ * the memo of an idle connection still refers to, loses its share. If a late request enters it, its
+ * last limit applies until the next period, which gives the level its share again. True: shares
+ * have changed.
  */
 static bool reap_locked(struct hfd_flow_levels *levels) {
         bool changed = false;
@@ -209,7 +210,7 @@ void hfd_flow_levels_turn(struct hfd_flow_levels *levels, hf_nsec now) {
         hfd_flow_level_report(&reports);
 }
 
-/* ---- another configuration ---- */
+/* ---- a new configuration ---- */
 
 static struct entry *find_locked(struct hfd_flow_levels *levels, const char *name) {
         for (size_t i = 0; i < levels->n; i++)
@@ -223,7 +224,7 @@ static int compare(const void *a, const void *b) {
                       ((const struct entry *)b)->level->name);
 }
 
-/* 0 or -errno. */
+/* Creates the level, or gives it the new configuration. 0 or -errno. */
 static int put_locked(struct hfd_flow_levels *levels, const struct hfd_flow_level_spec *spec,
                       hf_nsec now, struct hfd_flow_reports *reports) {
         struct entry *entry = find_locked(levels, spec->name);
@@ -265,7 +266,7 @@ static int apply_locked(struct hfd_flow_levels *levels, const struct hfd_flow_le
                 levels->entries[i].quiescing = true;
         for (size_t i = 0; i < n && r == 0; i++)
                 r = put_locked(levels, &specs[i], now, reports);
-        (void)reap_locked(levels); /* divide follows anyway */
+        (void)reap_locked(levels); /* the limits are divided in any case */
         qsort(levels->entries, levels->n, sizeof *levels->entries, compare);
         divide_locked(levels);
         adjust_locked(levels, now, reports);
@@ -320,7 +321,7 @@ void hfd_flow_levels_expect(struct hfd_flow_levels *levels, hf_nsec deadline) {
         pthread_mutex_unlock(&levels->timer_mu);
 }
 
-/* One look at the levels. Returns when the next one is due. */
+/* Does what is due now. Returns when it must be called next. */
 static hf_nsec look(struct hfd_flow_levels *levels, hf_nsec *turn) {
         hf_nsec now = hf_now(hf_host_clock(levels->host));
 
@@ -339,8 +340,8 @@ static void *run(void *ctx) {
 
         pthread_mutex_lock(&levels->timer_mu);
         while (!levels->stopping) {
-                /* Whoever begins to wait from here on wakes the timer, because look may have passed
-                 * its level. */
+                /* Every request that begins to wait from here on wakes the timer, because `look`
+                 * may have finished with its level already. */
                 levels->planned = HF_NSEC_NEVER;
                 levels->woken = false;
                 pthread_mutex_unlock(&levels->timer_mu);
@@ -373,7 +374,7 @@ void hfd_flow_levels_stop(struct hfd_flow_levels *levels) {
         levels->running = false;
 }
 
-/* ---- for those who look ---- */
+/* ---- for metrics and /debug ---- */
 
 void hfd_flow_levels_each(struct hfd_flow_levels *levels,
                           void (*fn)(void *ctx, struct hfd_flow_level *level, bool quiescing),

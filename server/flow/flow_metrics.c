@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Prometheus text of the levels. Each family is written at once, as the format requires, so the
- * levels are passed over once for each family. Invariant: names of objects contain only characters
+ * Prometheus text of the levels. The format requires that each family is written in one piece, so
+ * the levels are read once for each family. Invariant: names of objects contain only characters
  * that need no escape in a label.
  */
 #include "server/flow/flow_metrics.h"

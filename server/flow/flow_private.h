@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The insides of priority levels, for the files that implement, count and show them. */
+/* The structs of priority levels, for the files that implement, count and show them. */
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -54,9 +54,9 @@ struct hfd_flow_reports {
 int hfd_flow_level_new(struct hfd_flow_levels *levels, const char *name,
                        const struct hfd_queue_config *config, hf_nsec now,
                        struct hfd_flow_level **ret_level);
-/* Counts what was decided, and collects it. The caller holds the level's mutex. */
+/* Counts the decisions, and adds their places to reports. The caller holds the level's mutex. */
 void hfd_flow_level_decided_locked(struct hfd_flow_level *level,
                                    const struct hfd_decisions *decisions, hf_nsec now,
                                    struct hfd_flow_reports *reports);
-/* The caller holds no lock. */
+/* Calls `decided` of each place in reports. The caller holds no lock. */
 void hfd_flow_level_report(struct hfd_flow_reports *reports);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* A histogram with the bounds of its metric, for code that holds a lock anyway. Pure. Thread: owner
- * only. */
+/* A histogram with the bounds of its metric. It has no lock: its owner holds one anyway. Pure.
+ * Thread: owner only. */
 #include <stddef.h>
 #include <stdint.h>
 

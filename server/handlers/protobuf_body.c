@@ -168,7 +168,7 @@ static struct hf__json *get_or_create(struct hf__json *object, const char *name,
         return member;
 }
 
-/* A Quantity: {1: text}. The decoder of JSON checks the text. False: malformed. */
+/* Reads a Quantity: {1: text}. The decoder of JSON checks the text. False: malformed. */
 static bool read_quantity(struct slice in, struct slice *ret_text) {
         struct wire wire;
 

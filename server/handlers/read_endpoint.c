@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Endpoints that can only be read. Health and metrics change from one request to the next, so the
- * responses forbid shared caches to keep them, and every cache to use them without asking the
- * server again.
+ * Serves endpoints that can only be read. Health and metrics change from one request to the next,
+ * so the responses forbid shared caches to keep them, and every cache to use them without asking
+ * the server again.
  */
 #include "server/handlers/read_endpoint.h"
 

@@ -38,7 +38,7 @@
 #define MAX_HANDSHAKES      512
 #define BACKLOG             1024
 
-/* 0, or HF_E_INVALID: text is not an IP address. */
+/* Makes a socket address. 0, or HF_E_INVALID: text is not an IP address. */
 static int parse_address(const char *text, uint16_t port, struct sockaddr_storage *ret_address,
                          socklen_t *ret_n) {
         struct sockaddr_in *in = (struct sockaddr_in *)ret_address;
@@ -128,7 +128,7 @@ static void read_port(struct hfd_http *http) {
 /* Descriptors that the rest of the process needs: etcd's connections, files, the journal. */
 #define RESERVED_DESCRIPTORS 128
 
-/* The process must not run out of descriptors before the server has its maximum of connections. */
+/* Lowers the maximum of connections, so that it is reached before the descriptors run out. */
 static void fit_descriptor_limit(struct hfd_http *http) {
         struct rlimit limit;
         size_t possible;

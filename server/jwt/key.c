@@ -130,7 +130,7 @@ int hfd_jwt_key_make(EVP_PKEY *pkey, bool is_private, struct hfd_jwt_key **ret_k
         return r;
 }
 
-/* One part of the text. HF_E_EXISTS: it is no key, and the next one follows. */
+/* Reads one part of the text. HF_E_EXISTS: it is not a key; call this again for the next part. */
 static int read_next(BIO *bio, struct hfd_jwt_key **ret_key, struct hf_status *reterr_status) {
         char *name = NULL, *header = NULL;
         unsigned char *der = NULL;

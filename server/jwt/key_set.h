@@ -47,7 +47,7 @@ bool hfd_jwt_key_set_has(const struct hfd_jwt_key_set *set, const char *id);
 
 /* The key that signs; NULL = none. Borrowed. */
 const struct hfd_jwt_key *hfd_jwt_key_set_signer(const struct hfd_jwt_key_set *set);
-/* The keys in the order in which they were added; NULL behind the last one. Borrowed. */
+/* The keys in the order in which they were added; NULL after the last one. Borrowed. */
 const struct hfd_jwt_key *hfd_jwt_key_set_at(const struct hfd_jwt_key_set *set, size_t i);
 /* The tokens that these keys have verified. They are part of the set, so new keys begin with none.
  * Borrowed. */

@@ -6,7 +6,7 @@
  * Nothing here blocks. A call returns at once, and its callback comes later, on the client's
  * thread. The client is libcurl, which costs 4 MB and some 30 libraries. So it is not part of
  * holdfastd but of a module (module.h), which the first call loads, on a thread of its own. A
- * server that never calls anybody never loads it.
+ * server that makes no calls never loads it.
  *
  * Connections are kept and shared by calls to one origin: HTTP/2 if the server offers it, else
  * HTTP/1.1. TLS 1.2 or later; http:// is refused. Redirects are not followed, and proxies from the
@@ -24,18 +24,18 @@
 
 /* How many calls may be under way at a time; more are refused (HF_E_TOO_MANY). */
 #define HFD_OUTBOUND_MAX_CALLS 4096
-/* The longest answer by default, bytes. */
+/* The longest response by default, bytes. */
 #define HFD_OUTBOUND_MAX_ANSWER ((size_t)4 << 20)
 
 struct hfd_outbound;
 
 enum hfd_outbound_end {
-        HFD_OUTBOUND_ANSWERED,    /* there is a whole answer, whatever its status code */
+        HFD_OUTBOUND_ANSWERED,    /* a whole response came, whatever its status code */
         HFD_OUTBOUND_UNREACHABLE, /* no connection; nothing was sent */
         HFD_OUTBOUND_UNTRUSTED,   /* one side refused the other's certificate; nothing was sent */
         HFD_OUTBOUND_TIMED_OUT,   /* the deadline passed; the server may have acted */
         HFD_OUTBOUND_BROKEN,    /* the connection broke after sending; the server may have acted */
-        HFD_OUTBOUND_TOO_LARGE, /* the answer is longer than max_answer */
+        HFD_OUTBOUND_TOO_LARGE, /* the response is longer than max_answer */
         HFD_OUTBOUND_CANCELED,  /* by hfd_outbound_cancel or hfd_outbound_stop */
         HFD_OUTBOUND_INVALID,   /* the URL, the CA bundle or a header cannot be used */
         HFD_OUTBOUND_LOCAL,     /* out of memory, too many calls, or the module is missing */
@@ -44,15 +44,15 @@ enum hfd_outbound_end {
 /* All pointers are valid until the callback returns. */
 struct hfd_outbound_result {
         enum hfd_outbound_end end;
-        /* HTTP status; 0 = there is no answer */
+        /* HTTP status; 0 = there is no response */
         int code;
-        const void *body; /* the answer's; empty if there is none */
+        const void *body; /* the response's; empty if there is none */
         size_t n_body;
         /*
-         * Why there is no answer, in the words of Kubernetes' client, for messages of the API:
+         * Why there is no response, in the words of Kubernetes' client, for messages of the API:
          * `Post "https://a:1/x?timeout=10s": dial tcp a:1: connect: connection refused`,
          * `Post "...": context deadline exceeded`,
-         * `Post "...": tls: failed to verify certificate: x509: ...`. "" after an answer.
+         * `Post "...": tls: failed to verify certificate: x509: ...`. "" after a response.
          */
         const char *text;
 };
@@ -74,7 +74,7 @@ struct hfd_outbound_request {
         const void *body;
         size_t n_body;
         hf_nsec deadline;  /* boot time; required, and no later than an hour from now */
-        size_t max_answer; /* bytes of the answer's body; 0 = HFD_OUTBOUND_MAX_ANSWER */
+        size_t max_answer; /* bytes of the response's body; 0 = HFD_OUTBOUND_MAX_ANSWER */
         /* The call may be sent twice: once more if a kept connection turns out to be dead. For
          * calls without effect, such as conversions; a GET always may. */
         bool may_repeat;

@@ -25,7 +25,7 @@ static const struct {
               "processing the request"},
 };
 
-/* Whether a person can read it. */
+/* Whether the body is text that a person can read. */
 static bool is_text(const char *body, size_t n) {
         for (size_t i = 0; i < n; i++)
                 if ((unsigned char)body[i] < ' ' && !strchr("\t\r\n", body[i]))

@@ -5,5 +5,5 @@
 #include "base/strbuf.h"
 
 /* Appends "the server could not find the requested resource" for 404, and so on. code: not 200 to
- * 206. body: the answer's, of which at most 2 KiB are shown. */
+ * 206. body: the response's, of which at most 2 KiB are shown. */
 void hfd_outbound_status_text(int code, const void *body, size_t n_body, struct hf__strbuf *text);

@@ -81,7 +81,7 @@ static struct hfd_work_task *dequeue_locked(struct hfd_work_pool *pool) {
         return task;
 }
 
-/* After a step. task may be freed if result is DONE. */
+/* Call it after a step. task may be freed if result is DONE. */
 static void finish_step_locked(struct hfd_work_pool *pool, struct hfd_work_task *task,
                                enum hfd_work_result result) {
         if (result == HFD_WORK_MORE || (result == HFD_WORK_IDLE && task->again)) {

@@ -2,7 +2,7 @@
 /*
  * What a ResourceQuota decides about a create, and what a recount writes.
  *
- * Invariants: messages are those of kube-apiserver, which clients show. A quota whose status.used
+ * Invariants: messages are those of kube-apiserver, as clients show them. A quota whose status.used
  * is unknown refuses the create: its limit must not be exceeded because a recount is late.
  */
 #include "server/quota/quota.h"

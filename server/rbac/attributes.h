@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Who asks, and for what: the input of an authorizer, as in Kubernetes. Everything is borrowed.
- * Pure. Thread: any. */
+/* The user and the attributes of a request: the input of an authorizer, as in Kubernetes.
+ * Everything is borrowed. Pure. Thread: any. */
 #include <stdbool.h>
 #include <stddef.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each rule is taken apart into rights: one verb for one resource, of one group, with one name or
- * any; or one verb for one URL. Some rule of the user must give each right as a whole.
+ * Whether a user holds all rights that given rules grant. Each rule is taken apart into rights: one
+ * verb for one resource, of one group, with one name or any; or one verb for one URL. Some rule of
+ * the user must give each right as a whole.
  *
  * Invariant: the work and the message are bounded, because any client that may write roles chooses
  * the rules. A rule with more than RIGHTS_MAX rights is not taken apart, nor is any rule after the
@@ -235,7 +236,7 @@ static void check_right(struct check *check, const struct right *right) {
                 note_missing(check, right);
 }
 
-/* All rights of a rule for one group and one resource. */
+/* Checks all rights of a rule for one group and one resource. */
 static void check_resource(struct check *check, const struct hf__json *rule, struct right right) {
         const struct hf__json *names = hf__json_get(rule, "resourceNames");
 

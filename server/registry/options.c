@@ -72,7 +72,7 @@ static bool is_integer(const char *text, bool may_have_sign) {
         return *text && text[strspn(text, "0123456789")] == '\0';
 }
 
-/* As Go's strconv.ParseInt. False: response is filled. */
+/* Parses a number as Go's strconv.ParseInt does. False: response is filled. */
 static bool parse_i64(const char *text, int64_t *ret_value, struct hfd_response *response) {
         char quoted[QUOTED_MAX];
 

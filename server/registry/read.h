@@ -33,8 +33,8 @@ struct hfd_read {
         struct hfd_registry *registry;
         struct hfd_request *request; /* borrowed until done */
         bool is_borrowed;            /* its memory is request->read_space */
-        bool too_large_if_late; /* if a filled cache, or else the store, is too late: respond 504 */
-        struct hfd_object *object; /* owned; of a get, while a webhook converts it */
+        bool too_large_if_late;      /* respond 504 if the filled cache, or the store, is behind */
+        struct hfd_object *object;   /* owned; of a get, while a webhook converts it */
 
         /* Only used by a list. */
         uint64_t at;                    /* exactly this revision; 0 = any that is new enough */

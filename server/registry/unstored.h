@@ -12,9 +12,9 @@ enum hfd_admit hfd_unstored_is_asked(const struct hfd_registry *registry,
                                      const struct hfd_request *request,
                                      struct hfd_response *response);
 /*
- * Asks. object: decoded; owned by this function. done is called once, perhaps before this returns,
- * on any thread: with the object, which it then owns and which plug-ins may have changed; or with
- * object NULL and the refusal, which is borrowed. The request's notes are filled.
+ * Asks admission. object: decoded; owned by this function. done is called once, perhaps before this
+ * returns, on any thread: with the object, which it then owns and which plug-ins may have changed;
+ * or with object NULL and the refusal, which is borrowed. The request's notes are filled.
  */
 void hfd_unstored_admit(struct hfd_registry *registry, struct hfd_request *request,
                         struct hf__json *object,

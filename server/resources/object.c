@@ -165,7 +165,7 @@ static struct hf__buf *make_spliced(const struct hf__buf *bytes, size_t n_head, 
         return spliced;
 }
 
-/* Where an object with an origin has the pointer to it: behind the path. */
+/* Where an object with an origin has the pointer to it: after the path. */
 static size_t origin_offset(size_t n_path) {
         size_t end = offsetof(struct hfd_object, path) + n_path + 1, n = sizeof(struct hf__buf *);
 

@@ -109,7 +109,7 @@ bool hfd_object_has_bytes(const struct hfd_object *object, const struct hf__buf 
  */
 bool hfd_object_deleting(const struct hfd_object *object);
 /* Parses the served bytes, so the result has the resourceVersion. The caller frees it. NULL = out
- * of memory, or the bytes are malformed behind the head. */
+ * of memory, or the bytes are malformed after the head. */
 struct hf__json *hfd_object_parse(const struct hfd_object *object);
 /* The parts that selectors read: the labels and some fields, or {} if the bytes are malformed.
  * Borrowed from object, and valid as long as the object. NULL = out of memory. */

@@ -57,7 +57,7 @@ static void double_digits(struct digits *digits) {
         digits->point++;
 }
 
-/* The digit at a position: 0 is the first one behind the point, -1 the last one before it. */
+/* The digit at a position: 0 is the first one after the point, -1 the last one before it. */
 static unsigned digit_at(const struct digits *digits, int position) {
         int i = digits->point + position;
 
@@ -146,7 +146,7 @@ static bool parse_suffix(const char *text, struct suffix *ret_suffix) {
         return (*text == 'e' || *text == 'E') && parse_exponent(text + 1, &ret_suffix->exponent);
 }
 
-/* Whether the text behind the sign has the form of the regular expression, with one point at most.
+/* Whether the text after the sign has the form of the regular expression, with one point at most.
  * As in Kubernetes, a text without digits is accepted, as zero. *ret_number: the length up to the
  * suffix. */
 static bool has_form(const char *text, size_t *ret_number) {

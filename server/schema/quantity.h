@@ -2,7 +2,7 @@
 #pragma once
 /*
  * Quantities: the numbers of Kubernetes' resources, "500m", "2", "1k", "64Mi", "1e3". A quantity
- * has at most nine digits behind the point, and lies between -(2^63-1) and 2^63-1. As in
+ * has at most nine digits after the point, and lies between -(2^63-1) and 2^63-1. As in
  * Kubernetes, a text with more digits is rounded away from zero, and a value outside becomes the
  * nearest bound. Pure. Thread: any.
  */

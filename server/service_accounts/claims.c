@@ -42,8 +42,8 @@ static void put_reference(struct hf__strbuf *out, const char *key, const char *n
         hf__strbuf_putc(out, '}');
 }
 
-/* The id makes the token differ from that of an earlier Secret of the same name: otherwise whoever
- * has that one could use it again. */
+/* The id makes the token differ from that of an earlier Secret of the same name: otherwise an
+ * owner of that one could use it again. */
 static void put_of_secret(const struct hfd_account_claims *claims, struct hf__strbuf *out) {
         const char *const members[][2] = {{"iss", SECRET_ISSUER},
                                           {"jti", claims->id},

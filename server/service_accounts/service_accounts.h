@@ -55,7 +55,7 @@ hfd_service_accounts_authenticator(const struct hfd_service_accounts *accounts);
 const struct hf__json *hfd_service_accounts_audiences(const struct hfd_service_accounts *accounts);
 /* The issuer of new tokens. */
 const char *hfd_service_accounts_issuer(const struct hfd_service_accounts *accounts);
-/* Seconds since 1970. */
+/* The real time in seconds since 1970, by the clock of the host. */
 int64_t hfd_service_accounts_now(const struct hfd_service_accounts *accounts);
 
 /* Appends a token with these claims; the id is chosen here. 0, HF_E_TOO_LARGE, HF_E_UNAVAILABLE

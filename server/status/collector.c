@@ -6,7 +6,7 @@
  *
  * Invariants:
  * - A request is sent to an endpoint from a Lease only if may_query allows it. The header explains
- *   why: whoever can write a Lease must not get our credentials.
+ *   why: a client that can write a Lease must not get our credentials.
  * - hfd_status_collector_query_instances returns only after all of its requests have ended, because
  *   on_response writes into the caller's model.
  *
@@ -83,7 +83,7 @@ static int replace_client(struct hfd_status_collector *collector, const char *se
         struct hf_client *client = NULL;
 
         config.server = server;
-        /* read_leases itself tries the other servers, so that it knows which one has answered. */
+        /* read_leases itself tries the other servers, so that it knows which one has responded. */
         config.other_servers = NULL;
         config.n_other_servers = 0;
         config.timeout = LIST_TIMEOUT;

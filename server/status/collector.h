@@ -8,9 +8,9 @@
  * can make this process connect to a server which that client controls. An instance is therefore
  * queried only over https and only if its certificate verifies. An instance gets the bearer token
  * only if the kubeconfig names a CA, which must have issued the instance's certificate. If the
- * kubeconfig names none, the system's CAs verify certificates. Nearly everybody can have one of
- * those, so then only the kubeconfig's server gets the token. A client certificate may be presented
- * to any server, because it is of no use to the server without its key.
+ * kubeconfig names none, the system's CAs verify certificates. Nearly anyone can get a certificate
+ * of such a CA, so then only the kubeconfig's server gets the token. A client certificate may be
+ * presented to any server, because it is of no use to the server without its key.
  *
  * Thread: one thread calls all functions. Only the callback of hfd_status_collector_watch runs on
  * others.

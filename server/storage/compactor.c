@@ -150,8 +150,8 @@ static int write_key(struct hfd_compactor *compactor, struct record record) {
         return r;
 }
 
-/* The target is useless if the store has not reached it: a backup was restored, or somebody wrote
- * the key by hand. Earlier versions wrote the target alone, which counts as 0 steps. */
+/* The target is useless if the store has not reached it: a backup was restored, or the key was
+ * written by hand. Earlier versions wrote the target alone, which counts as 0 steps. */
 static struct record read_record(const struct hfd_store_reply *reply) {
         const struct hf__buf *value = reply->n_kvs > 0 ? reply->kvs[0].value : NULL;
         struct record record = {0};

@@ -10,8 +10,8 @@
  * The value of the compact key (keys.h) has two numbers: the target, which is the revision of the
  * next compaction, and how many steps it has waited. Once per step each instance reads the key. If
  * no instance has written it since this one read it a step ago, this one tries to add a step.
- * Whoever adds the last step compacts at the target, and the store's current revision is the next
- * target.
+ * The instance that adds the last step compacts at the target, and makes the store's current
+ * revision the next target.
  *
  * The steps are in the store, so an instance that starts goes on where others, or itself before a
  * restart, have stopped. Instances that run for little more than one step at a time compact too. No

@@ -12,7 +12,7 @@
 
 #include "server/storage/keys.h"
 
-/* 0, -EINVAL or HF_E_TOO_LARGE. */
+/* Checks a key. 0, -EINVAL or HF_E_TOO_LARGE. */
 static int check_key(const char *key) {
         if (!key || *key == 0)
                 return -EINVAL;
@@ -32,7 +32,7 @@ static bool is_written_before(const struct hfd_txn *txn, size_t i) {
         return false;
 }
 
-/* 0, -EINVAL or HF_E_TOO_LARGE. */
+/* Checks the operations of a transaction. 0, -EINVAL or HF_E_TOO_LARGE. */
 static int check_ops(const struct hfd_txn *txn) {
         for (size_t i = 0; i < txn->n_ops; i++) {
                 const struct hfd_op *op = &txn->ops[i];

@@ -24,7 +24,7 @@ static X509 *read_next_cert(BIO *bio) {
 }
 
 /* Whether the latest read found no further certificate, and not a malformed one. Otherwise a
- * damaged text would silently lose the certificates behind the damage. */
+ * damaged text would silently lose the certificates after the damage. */
 static bool is_at_end(void) { return ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE; }
 
 /* Empties the error queue if ok. OpenSSL reports the end of a text as an error. */

@@ -21,7 +21,7 @@ X509 *hfd_pem_read_cert(const char *pem);
 EVP_PKEY *hfd_pem_read_key(const char *pem);
 
 /* Makes the first certificate that of ctx, and the others the chain that is sent with it. False
- * also if one behind the first is malformed. */
+ * also if one after the first is malformed. */
 bool hfd_pem_use_chain(SSL_CTX *ctx, const char *pem);
 /* Makes the first key that of ctx. */
 bool hfd_pem_use_key(SSL_CTX *ctx, const char *pem);

@@ -10,7 +10,7 @@
 #include <holdfast/error.h>
 
 enum hfd_pem_kind {
-        HFD_PEM_CHAIN, /* a certificate and, behind it, its chain */
+        HFD_PEM_CHAIN, /* a certificate, followed by its chain */
         HFD_PEM_KEY,   /* a private key */
         HFD_PEM_CA,    /* certificates that are trusted */
 };

@@ -4,7 +4,7 @@
  * worker are real objects without a socket and a thread; the worker's part, to hand on messages and
  * to fetch the output, is done here. After the client's preface the input is a list of steps, each
  * a byte that says what happens and, for input, its length: bytes arrive, a second passes, the
- * server drains, held requests are answered. Handlers answer at once, later, in pieces, or never;
+ * server drains, held requests get responses. Handlers respond at once, later, in pieces, or never;
  * senders are strangers until a head says who they are.
  *
  * Each request must be dispatched at most once, with a method and a path, and when the connection
@@ -77,7 +77,7 @@ static void handle(void *ctx, struct hfd_http_request *request) {
         hfd_http_request_unref(request);
 }
 
-/* Strangers are refused, or answered without their body; all others are known. */
+/* Strangers are refused, or get a response without their body; all others are known. */
 static enum hfd_http_verdict decide(void *ctx, struct hfd_http_request *request) {
         const char *path = hfd_http_request_path(request);
 

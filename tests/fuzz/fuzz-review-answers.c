@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzzes what webhooks answer: AdmissionReviews of mutating webhooks (the input begins with 'm')
+ * Fuzzes responses of webhooks: AdmissionReviews of mutating webhooks (the input begins with 'm')
  * and of validating ones ('v'), and ConversionReviews ('c'). What is accepted has the types that
  * its readers expect; notes stay within their bounds; a refusal never looks like a success; a
  * converted object keeps its identity; and what is refused is refused with a message.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* See api_resources.h. */
 #include "api_resources.h"
 
 const struct hf_resource api_configmaps = {"", "v1", "configmaps"};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The API, without controllers and leader election, behind TLS on a free port of 127.0.0.1, over
- * the memory store or an etcd. For trying clients by hand.
+ * the memory store or an etcd. It serves to try clients by hand.
  *
  *      api-server-main DIR [ETCD-URL]
  *

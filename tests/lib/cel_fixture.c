@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* See cel_fixture.h. The values of the variables are results of expressions, too. */
 #include "cel_fixture.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See crash_check.h. The writes are put in the order of their revisions, and then done again in
+/* See crash_check.h. The writes are put in the order of their revisions, and then repeated in
  * memory, to compare the result with the store. */
 #undef NDEBUG
 #include "crash_check.h"
@@ -199,7 +199,7 @@ static bool watch_from(struct check *check, uint64_t revision, bool *ret_gone) {
 /*
  * Finds the compacted revision: the first one, or that of a compaction that was begun. The writes
  * before it are known from their acknowledgements, because a compaction begins only when all
- * earlier writes have been answered.
+ * earlier writes have ended.
  */
 static bool watch_history(struct check *check) {
         uint64_t compacted = 0; /* by a compaction that was acknowledged */

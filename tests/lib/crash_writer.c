@@ -160,7 +160,7 @@ static void end_trouble(void) {
                 fail("%s: %s", trouble.room, strerror(errno));
 }
 
-/* Opens the store. After the trouble this must succeed, whatever state the file has. */
+/* Opens the store. After the failures this must succeed, whatever state the file has. */
 static struct hfd_store *open_store(const char *path) {
         struct hf_status status = {0};
         struct hfd_store *store = NULL;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* See custom_schema_fixture.h. */
 #include "custom_schema_fixture.h"
 
 #include <setjmp.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * See elector_fixture.h. The controllers run on threads of the electors, so api->mu guards all that
- * they record. The fixture holds it while it calls hf_elector_info, and no other function of the
- * library.
+ * they record. While the fixture holds it, hf_elector_info is the only function of the library that
+ * it calls.
  */
 #include "elector_fixture.h"
 
@@ -323,7 +323,10 @@ bool elector_fixture_runs_local(void *ctx) {
 
 bool elector_fixture_may_end(void *ctx) { return ((struct elector_fixture *)ctx)->may_end; }
 
-/* A commit without a fence is a write of the Lease, an Event, or a write of the test. */
+/*
+ * Counts the commits with a fence, and in *ret_wrong those of them whose writer did not hold the
+ * Lease. A commit without a fence is a write of the Lease, an Event, or a write of the test.
+ */
 static size_t count_fenced(const struct fake_store *store, size_t *ret_wrong) {
         const char *holder = "";
         size_t n_fenced = 0;

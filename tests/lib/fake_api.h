@@ -5,7 +5,7 @@
  *
  * Model. The server has one store (fake_store.h): objects by key in any number of collections, one
  * revision for all of them, which begins at 1, and the history of their changes. A test makes one
- * client per participant (fake_api_client.h). One thread of the server answers all requests and
+ * client per participant (fake_api_client.h). One thread of the server serves all requests and
  * sends all events, one at a time and without the lock. It sends all pending events that are not
  * held before it serves the next request.
  *

@@ -50,7 +50,7 @@ struct hfd_http_request *fake_request_new(const char *method, const char *path, 
 /* Creates one with the client certificate of a member of system:masters. */
 struct hfd_http_request *fake_request_new_admin(const char *method, const char *path,
                                                 const char *query);
-/* Does what was called for on the worker. */
+/* Runs the function that hfd_http_request_continue has received, as the worker would. */
 void fake_request_run_call(struct hfd_http_request *request);
 /* The client leaves before it has a response. */
 void fake_request_leave(struct hfd_http_request *request);

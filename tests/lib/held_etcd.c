@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* See held_etcd.h. All state is global, because the replaced functions have no context. */
 #undef NDEBUG
 #include "held_etcd.h"
 

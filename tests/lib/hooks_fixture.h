@@ -3,7 +3,7 @@
 /*
  * Hooks that note their starts and stops in a diary: "a+ b+ b- a- ". The clock is the system's, and
  * calls a function of the test before each wait. Asserts instead of handling errors. Thread: any
- * for the diary, that of the test for the rest.
+ * for the diary, the test's for everything else.
  */
 #include <pthread.h>
 #include <stdbool.h>

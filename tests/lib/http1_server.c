@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See http1_server.h. One thread per connection; the server itself keeps no state but its
- * counter. */
+/* See http1_server.h. Each connection has a thread. The threads share only the atomic counter. */
 #include "http1_server.h"
 
 #include <assert.h>

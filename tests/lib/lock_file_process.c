@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* See lock_file_process.h. Invariant: the process ends with the test, even with one that fails. */
 #undef NDEBUG
 #include "lock_file_process.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* See pki_dir.h. */
 #undef NDEBUG
 #include "pki_dir.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See scripted_cacher.h. */
+/*
+ * See scripted_cacher.h. The cacher logs and calls its callbacks on threads of its own, so log_mu
+ * guards the log, and the counts are atomic.
+ */
 #include "scripted_cacher.h"
 
 #include <setjmp.h>
@@ -132,7 +135,7 @@ void scripted_cacher_reply_list(uint64_t revision) {
         assert_false(request.keys_only);
         scripted_reply(&request,
                        &(struct hfd_store_reply){.revision = revision, .kvs = kvs, .n_kvs = 2});
-        memset(keys, 'x', sizeof keys); /* they are the store's */
+        memset(keys, 'x', sizeof keys); /* the cacher must have copied them */
         hf__buf_unref(kvs[0].value);
         hf__buf_unref(kvs[1].value);
 }

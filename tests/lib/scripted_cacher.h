@@ -2,10 +2,11 @@
 #pragma once
 /*
  * A cacher on a store whose replies the test writes (scripted_store.h) and on a clock that the test
- * moves (hand_clock.h). So each step of the cacher, and the time of each, can be seen by itself.
+ * moves (hand_clock.h). So a test can check each step of the cacher, and when it happens.
  *
- * One cacher for the program. Asserts instead of handling errors, and that a test leaves no memory
- * behind. Only tests that link failing_memory.c can use it. Thread: the test's.
+ * There is one cacher for the program. The functions assert instead of handling errors; the
+ * tear-down also asserts that the test has freed all memory. Only tests that link failing_memory.c
+ * can use it. Thread: the test's.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -32,7 +33,7 @@ extern struct scripted_cacher scripted;
 
 /* cmocka's set-up and tear-down. The cacher is not started. */
 int scripted_cacher_set_up(void **state);
-/* Replies to what still waits. */
+/* Replies to the requests that still wait, and frees the cacher. */
 int scripted_cacher_tear_down(void **state);
 #define SCRIPTED_TEST(name)                                                                        \
         cmocka_unit_test_setup_teardown(name, scripted_cacher_set_up, scripted_cacher_tear_down)

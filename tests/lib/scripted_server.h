@@ -48,7 +48,9 @@ void scripted_server_set_response(struct scripted_server *server, const char *st
 /* Adds a response that is sent before those of the script; each is sent once. At most 16. */
 void scripted_server_add_first(struct scripted_server *server, const char *status,
                                const char *headers, const char *body);
+/* From now on a request without this text gets 401. */
 void scripted_server_require(struct scripted_server *server, const char *text);
+/* From now on at least n bytes, in chunks, follow each response of the script. */
 void scripted_server_add_filler(struct scripted_server *server, size_t n);
 
 bool scripted_server_got(struct scripted_server *server,

@@ -63,9 +63,9 @@ void scripted_store_refuse(struct scripted_store *store, enum scripted_kind kind
 
 void scripted_reply(const struct scripted_request *request, const struct hfd_store_reply *reply);
 void scripted_reply_error(const struct scripted_request *request, int error);
-/* Without keys. */
+/* Replies with a revision and no keys. */
 void scripted_reply_revision(const struct scripted_request *request, uint64_t revision);
-/* With one key. value NULL = none. */
+/* Replies with one key. value NULL = the key comes without its value. */
 void scripted_reply_key(const struct scripted_request *request, uint64_t revision, const char *key,
                         const char *value, uint64_t mod_revision);
 
@@ -79,5 +79,5 @@ void scripted_store_event(struct scripted_store *store, const char *key, const c
                           uint64_t revision);
 void scripted_store_events(struct scripted_store *store, const struct hfd_watch_event *events,
                            size_t n);
-/* message NULL = none. */
+/* Ends the watch with this error. message NULL = there is no message. */
 void scripted_store_end_watch(struct scripted_store *store, int error, const char *message);

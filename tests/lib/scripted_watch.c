@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See scripted_watch.h. */
+/* See scripted_watch.h. Events arrive on threads of the cacher, so mu guards the text. */
 #include "scripted_watch.h"
 
 #include <inttypes.h>

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The core of priority and fairness in virtual time, by seeds: random levels and requests that
- * come, run, give up, wait too long, while limits and queues change. After each step it checks what
- * queue_set.h promises, against its own books:
+ * Simulates the core of priority and fairness in virtual time, by seeds: random levels, and
+ * requests that come, run, give up or wait too long while limits and queues change. After each step
+ * it compares the state with its own records, and checks what queue_set.h promises:
  *
- *      seats      those of running requests add up; the limit is exceeded only by a request that
- *                 is wider, alone, or by those that ran before it was lowered; at the end none is
- *                 left
+ *      seats      the seats of running requests add up to those in use; only a wider request, which
+ *                 runs alone, exceeds the limit, or requests that ran before it was lowered; at the
+ *                 end no seat is in use
  *      order      requests of a queue start in the order of their arrival
- *      bound      a queue is never longer than configured, and nobody waits past his deadline
- *      work       nobody waits while there is room for the one whose turn it is
- *      fairness   flows that always want more get equal seat time, within what their running
- *                 requests may be wrong about; one with a single request waits a bounded time
+ *      bound      a queue is never longer than configured, and no request waits past its deadline
+ *      work       no request waits while there is room for the next one
+ *      fairness   flows that always want more get equal seat time, apart from the estimates of
+ *                 their running requests; a flow with a single request waits a bounded time
  *      borrowing  current limits stay within their bounds, and add up
  *
  * A failure prints the seed; --seed with --schedules 1 repeats it.
@@ -63,7 +63,7 @@ struct world {
         struct request requests[N];
         hf_nsec now;
         uint64_t n_arrived;
-        uint64_t running; /* seats, by our own books */
+        uint64_t running; /* seats in use, by our own records */
         size_t n_running;
         unsigned highest_limit; /* since no more than the limit ran */
         hf_nsec longest;        /* how long a request runs at most */
@@ -89,7 +89,7 @@ static void note_start(struct request *request) {
 }
 
 static void note_decisions(const struct hfd_decisions *decisions) {
-        /* What has started may have ended the state in which the others started, so the books
+        /* A request that starts changes the state in which the next one starts, so the records
          * follow in the order of the decisions. */
         for (struct hfd_seats *m = decisions->granted; m; m = m->decided) {
                 struct request *request = request_of(m);
@@ -158,7 +158,7 @@ static void end_request(struct request *request) {
         note_decisions(&decisions);
 }
 
-/* False: there is no room for another request in the books, or it was refused. */
+/* Makes a request arrive. False: the records are full, or it was refused. */
 static bool begin_request(unsigned flow, uint64_t hash, unsigned width, hf_nsec patience) {
         struct hfd_queue_set *set = &world->set;
         struct request *request = world->requests;
@@ -196,7 +196,7 @@ static bool begin_request(unsigned flow, uint64_t hash, unsigned width, hf_nsec 
         return false;
 }
 
-/* The time goes on to the next end or deadline, and a little further. */
+/* Moves the time to the next end or deadline, and a little further. */
 static void pass_time(void) {
         struct hfd_decisions decisions = {0};
 
@@ -278,14 +278,14 @@ static void chaos(void) {
                         change_limit();
                 else
                         reconfigure(exempt);
-                /* A deadline may have passed since the time was looked at last. */
+                /* A deadline may have passed since the last call. */
                 check_world();
         }
         finish_world();
 }
 
-/* Flows with a queue each: three always have ten requests waiting, one has one request at a time.
- */
+/* Four flows with a queue each: three of them always have ten requests waiting, and one has one
+ * request at a time. */
 static void fairness(void) {
         const struct hfd_queue_config config = {.kind = HFD_LEVEL_QUEUE,
                                                 .n_queues = 4,
@@ -296,7 +296,7 @@ static void fairness(void) {
 
         begin_world(&config, limit);
         world->longest = 1 * MSEC + (hf_nsec)below(30 * MSEC);
-        /* A request ends when time is looked at. */
+        /* A request ends only when pass_time sees that its time is over. */
         hf_nsec longest = world->longest + 4 * MSEC;
         for (unsigned i = 0; i < 4; i++)
                 widths[i] = 1 + (unsigned)below(limit);

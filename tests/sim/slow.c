@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A schedule of --slow: the leader dies, and the server answers every request of the others, but as
- * slowly as it may. It checks hf_leader_timing_worst_takeover (P3), under the conditions that
+ * A schedule of --slow: the leader dies, and the server responds to all requests of the others, but
+ * as slowly as it may. It checks hf_leader_timing_worst_takeover (P3), under the conditions that
  * leader.h names: a request, and an event of a watch, takes up to the request timeout. Watches may
  * be silent or break. The leader's requests may be lost before it dies.
  *

@@ -3,12 +3,12 @@
  * The writes of a term's work at a server without a fence. Such a server does not refuse a late
  * write, so the write matters for as long as it may be on its way. The leader's client of the
  * process knows which writes are unanswered. It also knows when the last write ended whose outcome
- * is unknown (its answer was lost, it was canceled or aborted, or its deadline passed). The elector
- * gets this time when the work has ended, and again when the last answer has come.
+ * is unknown (its reply was lost, it was canceled or aborted, or its deadline passed). The elector
+ * gets this time when the work has ended, and again when the last reply has come.
  *
  * Checked when a write reaches the store: as long as the process has to expect the write, it has
- * neither released the Lease nor begun another term. It has to expect a write until the answer. If
- * there is no answer, it has to expect the write for a further time after the write's end: the time
+ * neither released the Lease nor begun another term. It has to expect a write until the reply. If
+ * there is no reply, it has to expect the write for a further time after the write's end: the time
  * that the expiry of a Lease leaves to the last write of its holder. A write that takes longer is
  * beyond any promise.
  *
@@ -132,7 +132,7 @@ void sim_unfenced_send(struct sim *sim, int p, hf_nsec under_way) {
                 answered_in = between(sim, 0, answered_in);
         } else if (sim->calm || !chance(sim, proc->network == NET_GOOD ? 5 : 40)) {
                 answered = true;
-        } else { /* the answer is lost */
+        } else { /* the reply is lost */
                 answered_in = HF_NSEC_NEVER;
         }
         if (answered_in < ends_in)
@@ -152,7 +152,7 @@ void sim_unfenced_answer(struct sim *sim, const struct sim_event *event) {
         if (write->ended || write->forgotten)
                 return;
         if (!is_of_last_term(sim, write, event->proc)) {
-                write->ended = true; /* nobody waits for this answer any more */
+                write->ended = true; /* no client waits for this reply any more */
                 return;
         }
         end_write(sim, write, event->b != 0);

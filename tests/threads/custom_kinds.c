@@ -3,7 +3,7 @@
  * The kinds of the controllers, while definitions come, change and go: threads that work with sets,
  * one that needs a complete set, and the end of all at any moment. The API server fails at times.
  *
- * Promised: the kinds of a set and their informers live as long as somebody has the set; a set that
+ * Promised: the kinds of a set and their informers live as long as a thread has the set; a set that
  * is complete after a wait for a revision has each kind that was Established at that revision; the
  * end joins the thread and frees everything.
  */

@@ -7,7 +7,7 @@
  * write is committed under a Lease that another holds; a stop waits for a start, ends all that runs
  * and releases the Lease, and a second one returns the same. In schedules in which time passes only
  * when nothing can run: controllers of the two never run at the same time, a stop without faults
- * takes no time, and in the end somebody leads.
+ * takes no time, and in the end one elector leads.
  */
 #include <stdio.h>
 #include <stdlib.h>

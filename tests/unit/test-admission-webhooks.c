@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reviews, refusals, reinvocation and notes: the parts of admission webhooks that call nobody. */
+/* Reviews, refusals, reinvocation and notes: the parts of admission webhooks that send nothing. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -250,8 +250,8 @@ static void notes_are_bounded_and_without_duplicates(void **state) {
         hfd_admission_warn(NULL, "nobody reads it");
 }
 
-/* An answer has at most 4 MiB. If each text were compared with all that are kept, this would take a
- * minute, and the alarm would end the test. */
+/* A response has at most 4 MiB. If each text were compared with all that are kept, this would take
+ * a minute, and the alarm would end the test. */
 static void a_million_equal_notes_cost_no_more_than_their_length(void **state) {
         struct hfd_admission_notes notes = {0};
         char text[8];

@@ -150,7 +150,7 @@ static int authenticate_without_memory(void *ctx, const char *token,
         return -ENOMEM;
 }
 
-/* A client that gets a 401 throws its token away. */
+/* A client that gets a 401 discards its token. */
 static void test_a_shortage_of_memory_does_not_mean_bad_credentials(void **state) {
         struct hf__json *audiences = hf__json_array();
         const struct hfd_token_authenticator other = {.authenticate = authenticate_without_memory,
@@ -214,7 +214,7 @@ static struct hfd_http_request *impersonate(const char *name, const char *value,
         return send(request);
 }
 
-/* Nothing of an impersonation is ever ignored: the request would run as somebody else. */
+/* Nothing of an impersonation is ever ignored: the request would run as another user. */
 static void test_every_part_of_an_impersonation_counts(void **state) {
         static const char *const headers[] = {"impersonate-uid", "impersonate-extra-scopes",
                                               "impersonate-extra-"};
@@ -295,7 +295,7 @@ static void test_requests_wait_for_seats(void **state) {
         assert_int_equal(hfd_filters_inflight(filters), 0);
 }
 
-/* Whoever leaves while it waits, or just after it was granted a seat, keeps none. */
+/* A request whose client leaves while it waits, or just as it gets a seat, keeps no seat. */
 static void test_a_client_that_leaves_gives_its_turn_up(void **state) {
         hold = true;
         struct hfd_http_request *a = send_to_level("GET", ""), *b = send_to_level("GET", ""),

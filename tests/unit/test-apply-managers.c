@@ -134,7 +134,7 @@ static void test_the_writer_owns_what_it_changes(void **state) {
         update_as("m2", "", ",'data':{'a':'1','b':'2','d':'1'}", NULL);
         assert_string_equal(managers(), "m1 Update 00 {'f:data':{'.':{},'f:a':{}}}\n"
                                         "m2 Update 01 {'f:data':{'f:b':{},'f:d':{}}}\n");
-        /* The same value is no change. A removal gives nothing to the one who removes. */
+        /* The same value is no change. A removal makes the writer own nothing. */
         update_as("m1", "", ",'data':{'a':'1','b':'2'}", NULL);
         assert_string_equal(managers(), "m1 Update 00 {'f:data':{'.':{},'f:a':{}}}\n"
                                         "m2 Update 01 {'f:data':{'f:b':{}}}\n");
@@ -207,8 +207,8 @@ static void test_a_client_can_clear_and_change_the_owners(void **state) {
                           "x", "{'f:data':{'f:a':{}}}") "]");
         assert_string_equal(managers(), "x Update 59 {'f:data':{'f:a':{}}}\n"
                                         "y Update 59 {'f:data':{}}\n");
-        /* An empty list clears, and so does a list with an empty entry. Nobody is tracked from then
-         * on. */
+        /* An empty list clears, and so does a list with an empty entry. From then on no manager is
+         * tracked. */
         update_as("m1", "", ",'data':{'a':'1'}", "[]");
         assert_null(hf__json_path(live, "metadata.managedFields"));
         update_as("m1", "", ",'data':{'a':'1'}", "[" ENTRY("x", "{'f:data':{'f:a':{}}}") "]");

@@ -70,7 +70,7 @@ static void test_after_a_conflict_the_ledger_is_read_again_after_a_pause(void **
         assert_int_equal(hf_hooks_start(f->hooks, NULL), 0);
         /* the three conflicts, then the record */
         assert_int_equal(strncmp(bootstrap_fixture_calls(), "WpGWpGWpGW", 10), 0);
-        /* One conflict is no news, for others may write the ledger; more are failures. */
+        /* One conflict is not a failure, because others may write the ledger; more are. */
         pthread_mutex_lock(&f->mu);
         assert_int_equal(f->points[HF_BOOTSTRAP_FAILING], 2);
         pthread_mutex_unlock(&f->mu);

@@ -188,7 +188,7 @@ static void test_a_refused_snapshot_ends_the_watch(void **state) {
 
 /* ---- what an ended watch keeps ---- */
 
-/* Somebody may keep a reference to the watch for long. Its changes are freed before that ends. */
+/* A caller may keep a reference to the watch for long. Its changes are freed before that ends. */
 static void test_an_ended_watch_keeps_no_changes(void **state) {
         one_watch_seen.n_room = 0;
         one_watch_queue("ns/a", "", "", 11);

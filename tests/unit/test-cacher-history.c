@@ -291,8 +291,9 @@ static void txn_both(struct api_fixture *f, int i) {
 }
 
 /*
- * The lock must not be released between two changes of one revision: whoever takes it there sees
- * one without the other. So the thread that applies the changes must not lock again between them.
+ * The lock must not be released between two changes of one revision: a thread that takes it
+ * there sees one without the other. So the thread that applies the changes must not lock again
+ * between them.
  */
 static _Thread_local uint64_t n_locks, n_locks_at_change, last_revision;
 static atomic_uint n_together, n_torn;

@@ -308,7 +308,7 @@ static void test_an_epoch_that_cannot_be_read_ends_the_watch(void **state) {
         expect_replaced(1, "(the epoch key changed)");
 }
 
-/* Whoever reads the epoch knows at once, before the replacement is handled. */
+/* A reader of the epoch knows at once, before the replacement is handled. */
 static void test_a_changed_epoch_is_pending_at_once(void **state) {
         struct hf__buf *epoch = hf__buf_copy("new", 3);
 

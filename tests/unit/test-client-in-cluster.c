@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The client of a program in a pod: which server it asks, and what is said when something is
- * missing. */
+/* The client of a program in a pod: which server it uses, and which errors it reports when a part
+ * of its environment is missing. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>

@@ -398,8 +398,8 @@ static void test_several_informers_are_waited_for_together(void **state) {
         teardown();
 }
 
-/* PN11: An informer that cannot sync is named in the log at its first failure, long before whoever
- * waits for it gives up. */
+/* PN11: An informer that cannot sync is named in the log at its first failure, long before the
+ * threads that wait for it give up. */
 static void test_an_informer_that_cannot_sync_is_named(void **state) {
         setup(false);
         warnings.text[0] = '\0';

@@ -301,7 +301,7 @@ static void *fire_soon(void *ctx) {
         return NULL;
 }
 
-/* PN12 */
+/* Scenario of docs/parity.md: PN12. */
 static void test_waiting_ends_by_its_token(void **state) {
         struct hf_cancel *token = NULL;
         pthread_t thread;

@@ -199,9 +199,9 @@ static void no_event(void *ctx, const struct hf_event *event) { abort(); }
 static void rest_life(int n) {
         static const struct hf_host host = {.size = sizeof host};
         const struct hf_rest_config config = {.size = sizeof config,
-                                              .server = "https://127.0.0.1:1",
+                                              .server = "https://127.0.0.1:1", /* it is closed */
                                               .bearer_token = "t",
-                                              .server_name = "a.test"}; /* nothing listens there */
+                                              .server_name = "a.test"};
         const struct hf_fence fence = {.ns = "a", .name = "b", .identity = "c", .term = 5};
         const struct hf_request request = {.size = sizeof request,
                                            .verb = HF_VERB_UPDATE,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The stream of a watch of the REST client: which lines are events, which end the watch and with
- * which words; and which refusals make the client read its token again.
+ * The stream of a watch of the REST client: which lines are events, which lines end the watch, and
+ * with which message; and which error responses make the client read its token again.
  */
 #undef NDEBUG
 #include <errno.h>
@@ -98,7 +98,7 @@ static void on_end(void *ctx, int error, const struct hf_status *status) {
         atomic_store(&seen.ended, true);
 }
 
-/* Watches until the end. */
+/* Watches until the stream ends, and compares the events and the error with these. */
 static void expect(const char *events, int error, const char *message) {
         const struct hf_watch_spec spec = {.size = sizeof spec,
                                            .resource = {.version = "v1", .plural = "configmaps"},
@@ -183,7 +183,7 @@ static void test_a_watch_is_sent_again_with_another_token(void **state) {
         assert_true(scripted_server_got(&server, "resourceVersion=5"));
 }
 
-/* The server refuses the new one, too; or there is no new one. */
+/* First the server refuses the new token, too. Then the file has no new token. */
 static void test_a_watch_is_sent_again_once(void **state) {
         scripted_server_set_response(&server, WHO, "", "{\"message\":\"who?\"}");
         write_token("second");

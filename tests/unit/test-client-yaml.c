@@ -43,7 +43,7 @@ static void expect_refused(const char *yaml, int error, const char *message) {
         hf__strbuf_done(&out);
 }
 
-/* As go-yaml v2 resolves them, which Kubernetes uses. */
+/* Scalars mean what they mean to go-yaml v2, which Kubernetes uses. */
 static void test_plain_scalars_follow_yaml_1_1(void **state) {
         static const char *const cases[][2] = {
                 {"yes", "true"},
@@ -153,7 +153,7 @@ static void test_errors_have_the_words_of_go_yaml(void **state) {
                        "line 1: the tag tag:yaml.org,2002:set is not accepted");
 }
 
-/* Each level repeats the former ten times: 10^9 texts from 400 bytes. */
+/* Each level repeats the previous one ten times: 10^9 texts from 400 bytes. */
 static void test_the_size_is_limited(void **state) {
         struct hf__strbuf bomb = {0}, out;
         struct hf_status status;
@@ -204,7 +204,7 @@ static char *nest(unsigned n, const char *before, const char *text) {
         return out.data;
 }
 
-/* An alias counts as what it stands for. */
+/* An alias counts with the depth of the value that it stands for. */
 static void test_an_alias_is_as_deep_as_its_anchor(void **state) {
         unsigned n_accepted = 0;
 
@@ -230,7 +230,7 @@ static void test_the_smallest_number_is_one(void **state) {
         expect_json("-0x8000000000000000", "-9223372036854775808");
 }
 
-/* A tag decides the type, also of what is quoted. */
+/* A tag decides the type, also of a quoted scalar. */
 static void test_scalars_follow_their_tag(void **state) {
         expect_json("!!str 5", "\"5\"");
         expect_json("! 5", "\"5\"");

@@ -137,7 +137,7 @@ static void test_a_name_in_use_is_refused(void **state) {
                  "'shortNames':['wd','wid'],'categories':['all']",
                  "KindConflict",
                  "\\\"Widget\\\" is already in use"},
-                /* The last conflict is the one that is told. */
+                /* Only the last conflict is reported. */
                 {{" widgets wd ", " WidgetList "},
                  "'plural':'','singular':'widget','kind':'Widget','categories':['all']",
                  "ListKindConflict",

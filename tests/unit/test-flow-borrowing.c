@@ -35,7 +35,7 @@ static void divide(void) {
         }
 }
 
-/* As kube-apiserver shows them with its default flags. */
+/* The expected limits are those that kube-apiserver shows with its default flags. */
 static void test_the_nominal_limits_are_those_of_kubernetes(void **state) {
         static const unsigned nominal[N] = {0, 25, 98, 74, 98, 245, 49, 13},
                               lower[N] = {0, 25, 73, 50, 49, 24, 24, 13};
@@ -67,7 +67,7 @@ static void test_a_busy_level_borrows_from_idle_ones(void **state) {
         assert_int_equal(levels[0].current, 0);
 }
 
-/* Nobody loses what he wants up to his nominal limit. */
+/* A level never loses seats that it wants, up to its nominal limit. */
 static void test_a_level_that_wants_its_seats_keeps_them(void **state) {
         divide();
         for (size_t i = 1; i < N; i++) {

@@ -112,7 +112,7 @@ static void test_a_wide_request_waits_for_its_seats(void **state) {
         end();
 }
 
-/* While a wide request is next, its going makes room for those behind it. */
+/* If a wide request that is next gives up, the requests behind it get the free seats. */
 static void test_who_gives_up_lets_others_pass(void **state) {
         start(&queues, 2);
         assert_int_equal(arrive(0, 1, 0, 0), HFD_VERDICT_EXECUTE);

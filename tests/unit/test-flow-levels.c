@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The priority levels at work: decisions on other threads, deadlines, another configuration while
- * requests wait, what metrics and dumps show. */
+/* The priority levels at work: decisions on other threads, deadlines, a new configuration while
+ * requests wait, and the contents of metrics and dumps. */
 #undef NDEBUG
 #include <assert.h>
 #include <pthread.h>
@@ -164,7 +164,7 @@ static void test_waiting_requests_keep_limited_memory(void **state) {
         (void)hfd_flow_level_leave(&b.place, now());
 }
 
-/* More seats, and then no level of this name any more. */
+/* First the configuration gives the level more seats, then it no longer has the level. */
 static void test_another_configuration_while_requests_wait(void **state) {
         struct hfd_flow_level *old[2];
         struct hfd_flow_class *old_classes[2];
@@ -195,9 +195,9 @@ static void test_another_configuration_while_requests_wait(void **state) {
         hf__strbuf_reset(&text);
         (void)hfd_flow_level_leave(&a.place, now());
         (void)hfd_flow_level_leave(&b.place, now());
-        assert_int_equal(c.granted, 1); /* the level still serves those who are in it */
+        assert_int_equal(c.granted, 1); /* the level still serves its requests */
         (void)hfd_flow_level_leave(&c.place, now());
-        /* Only an old index knows it: the others have its share. */
+        /* Only an old index refers to the level, so the others get its share. */
         hfd_flow_levels_turn(levels, now());
         hfd_flow_metrics_write(levels, &text);
         assert_non_null(strstr(text.data, "nominal_limit_seats{priority_level=\"rest\"} 9\n"));

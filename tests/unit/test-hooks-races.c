@@ -86,7 +86,8 @@ static void set_up_race(int stop_at) {
         race.stop_at = stop_at;
         race.hooks = HOOKS_FIXTURE_NEW_CHAIN(list);
 }
-/* A12: no hook begins after the stop has begun, and those that have begun are stopped. */
+/* docs/parity.md, A12: no hook begins after the stop has begun, and those that have begun are
+ * stopped. */
 static void test_a_stop_that_races_the_start_leaves_nothing_running(void **state) {
         for (int stop_at = -1; stop_at <= 4; stop_at++) {
                 pthread_t thread;

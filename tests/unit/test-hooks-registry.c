@@ -86,7 +86,7 @@ static void test_empty_names_and_missing_functions_are_refused(void **state) {
         hf_hooks_free(hooks);
 }
 
-/* CR19 */
+/* Scenario of docs/parity.md: CR19. */
 static void test_registration_closes_with_the_start(void **state) {
         struct hf_hooks *hooks = new_hooks(&silent);
         struct hf_status status = {0};

@@ -162,7 +162,7 @@ static int shutting_start(struct hf_hook_context *context, void *ctx,
         hf_hooks_shut_down(to_shut_down);
         return 0;
 }
-/* A12 */
+/* Scenario of docs/parity.md: A12. */
 static void test_shutting_down_during_the_start_begins_nothing_more(void **state) {
         struct hf_hook list[] = {
                 {.size = sizeof(struct hf_hook), .name = "a", .start = shutting_start},
@@ -229,7 +229,7 @@ static int stubborn_stop(struct hf_hook_context *context, void *ctx,
         sem_post(&freedom);
         return 0;
 }
-/* A13 */
+/* Scenario of docs/parity.md: A13. */
 static void test_a_stop_past_its_deadline_is_stuck_and_does_not_hold_up_the_others(void **state) {
         struct hf_hook list[] = {
                 {.size = sizeof(struct hf_hook), .name = "a"},

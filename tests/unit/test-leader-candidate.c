@@ -79,7 +79,7 @@ static int64_t time_at(const struct hf__json *object, const char *path) {
         return usec;
 }
 
-/* CG26 */
+/* Scenario of docs/parity.md: CG26. */
 static void test_a_candidate_creates_its_object(void **state) {
         struct fixture f = fixture_new();
 
@@ -112,7 +112,7 @@ static int64_t ping(struct fixture *f, int64_t ahead) {
         return at;
 }
 
-/* CG27 */
+/* Scenario of docs/parity.md: CG27. */
 static void test_a_candidate_responds_to_pings(void **state) {
         struct fixture f = fixture_new();
 

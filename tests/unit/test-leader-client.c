@@ -156,7 +156,7 @@ static void test_a_write_carries_the_fence_and_ends_with_validity(void **state) 
         hf__leader_client_release(client);
 }
 
-/* PN03 */
+/* Scenario of docs/parity.md: PN03. */
 static void test_the_gate_is_checked_for_each_write(void **state) {
         struct hf_client *client = make(false, false);
         now = 2000; /* the validity ends exactly now */
@@ -290,7 +290,7 @@ static void test_a_dry_run_of_a_delete_needs_no_echo(void **state) {
         }
 }
 
-/* PN05 */
+/* Scenario of docs/parity.md: PN05. */
 static void test_an_abort_cancels_requests_and_refuses_later_ones(void **state) {
         struct hf_client *client = make(false, false);
         struct hf_watch_spec spec = {.size = sizeof spec, .resource = {"", "v1", "configmaps"}};

@@ -16,7 +16,7 @@
 
 #include "core_fixture.h"
 
-/* CG01 */
+/* Scenario of docs/parity.md: CG01. */
 static void test_an_absent_lease_is_created(void **state) {
         struct core_fixture f;
 
@@ -77,7 +77,7 @@ static void test_a_lease_that_stays_absent_keeps_its_count(void **state) {
         assert_int_equal(f.sent.transitions, 6);
 }
 
-/* CG02, CG04, CG06 */
+/* Scenarios of docs/parity.md: CG02, CG04, CG06. */
 static void test_a_free_lease_is_acquired_at_once(void **state) {
         struct core_fixture f;
         struct hf__record record;
@@ -88,7 +88,7 @@ static void test_a_free_lease_is_acquired_at_once(void **state) {
         assert_int_equal(f.sent.transitions, 1);
 }
 
-/* CG03, CG05, CG07 */
+/* Scenarios of docs/parity.md: CG03, CG05, CG07. */
 static void test_a_standby_waits_for_the_recorded_duration(void **state) {
         struct core_fixture f;
 
@@ -100,7 +100,7 @@ static void test_a_standby_waits_for_the_recorded_duration(void **state) {
         assert_int_equal(f.sent.transitions, 1);
 }
 
-/* ET07 */
+/* Scenario of docs/parity.md: ET07. */
 static void test_a_renewal_restarts_the_wait(void **state) {
         struct core_fixture f;
         struct hf__record record;
@@ -269,7 +269,7 @@ static void test_a_watch_that_breaks_at_once_is_reopened_after_a_retry_period(vo
         }
 }
 
-/* A11: same identity, another acquire time */
+/* docs/parity.md, A11: same identity, another acquire time */
 static void test_a_process_with_the_same_identity_is_another_holder(void **state) {
         struct core_fixture f;
         struct hf__record record;
@@ -301,7 +301,7 @@ static void test_a_process_with_the_same_identity_is_another_holder(void **state
         assert_false(f.core.collision);
 }
 
-/* ET09 */
+/* Scenario of docs/parity.md: ET09. */
 static void test_after_a_lost_reply_the_lease_is_acquired_again(void **state) {
         struct core_fixture f;
         struct hf__record first;

@@ -77,7 +77,7 @@ static void lead_until_another_is_preferred(struct core_fixture *f) {
         core_fixture_watched(f, &record);
 }
 
-/* CG10 */
+/* Scenario of docs/parity.md: CG10. */
 static void test_a_coordinated_elector_leads_when_named_and_renews(void **state) {
         struct core_fixture f;
 

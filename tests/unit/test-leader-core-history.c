@@ -79,7 +79,7 @@ static void test_only_an_acquire_has_a_cause(void **state) {
         assert_string_equal(f.sent.previous, "");
 }
 
-/* ET03 */
+/* Scenario of docs/parity.md: ET03. */
 static void test_a_term_lost_and_acquired_again_is_recorded_as_regained(void **state) {
         struct core_fixture f;
 

@@ -16,7 +16,7 @@
 
 #include "core_fixture.h"
 
-/* CG08, CG18 */
+/* Scenarios of docs/parity.md: CG08, CG18. */
 static void test_a_renewal_is_one_write_per_period(void **state) {
         struct core_fixture f;
         hf_nsec sent = 0;
@@ -35,7 +35,7 @@ static void test_a_renewal_is_one_write_per_period(void **state) {
         }
 }
 
-/* CG19 */
+/* Scenario of docs/parity.md: CG19. */
 static void test_after_a_conflict_a_lease_that_is_still_mine_is_kept(void **state) {
         struct core_fixture f;
         struct hf__record record;
@@ -54,7 +54,7 @@ static void test_after_a_conflict_a_lease_that_is_still_mine_is_kept(void **stat
         assert_non_null(core_fixture_find_action(&f, HF__ACT_EXTEND));
 }
 
-/* A09 */
+/* Scenario of docs/parity.md: A09. */
 static void test_a_lost_reply_is_neither_failure_nor_success(void **state) {
         struct core_fixture f;
         struct hf__record applied;
@@ -73,7 +73,7 @@ static void test_a_lost_reply_is_neither_failure_nor_success(void **state) {
         assert_string_equal(f.sent.rv, applied.rv);
 }
 
-/* CR02, A02, A03 */
+/* Scenarios of docs/parity.md: CR02, A02, A03. */
 static void test_a_record_of_another_holder_ends_the_term_at_once(void **state) {
         struct core_fixture f;
         struct hf__record record;
@@ -97,7 +97,7 @@ static void test_a_record_of_another_holder_ends_the_term_at_once(void **state) 
         }
 }
 
-/* A10 */
+/* Scenario of docs/parity.md: A10. */
 static void test_a_deletion_ends_the_term_and_the_next_is_higher(void **state) {
         struct core_fixture f;
         struct hf__record gone = {0};
@@ -149,7 +149,7 @@ static void test_a_read_decides_where_revisions_are_opaque(void **state) {
         assert_non_null(core_fixture_find_action(&f, HF__ACT_TERM_ABORT));
 }
 
-/* A04, A18 */
+/* Scenarios of docs/parity.md: A04, A18. */
 static void test_a_hung_store_ends_the_term_on_time(void **state) {
         struct core_fixture f;
         hf_nsec sent;
@@ -201,7 +201,7 @@ static void test_a_paused_leader_wakes_with_its_gate_shut(void **state) {
         assert_int_equal(f.core.state, HF_ABORTING);
 }
 
-/* A14 */
+/* Scenario of docs/parity.md: A14. */
 static void test_a_stale_term_ends_the_term(void **state) {
         struct core_fixture f;
 
@@ -239,7 +239,7 @@ static void test_without_numeric_revisions_an_overtaken_acquire_is_read_again(vo
         assert_int_not_equal(f.core.state, HF_LEADING);
 }
 
-/* A19 */
+/* Scenario of docs/parity.md: A19. */
 static void test_the_backoff_grows_and_resets(void **state) {
         struct core_fixture f;
         hf_nsec ended, pause[3];

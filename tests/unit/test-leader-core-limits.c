@@ -142,7 +142,7 @@ static void test_a_success_ends_a_row_of_failures(void **state) {
                 assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 2 * SEC));
                 core_fixture_write_done(&f, HF_E_CONFLICT);
                 assert_non_null(core_fixture_find_action(&f, HF__ACT_READ));
-                core_fixture_set_revision(&f, &record); /* somebody edited it */
+                core_fixture_set_revision(&f, &record); /* a user edited it */
                 core_fixture_read_done(&f, 0, &record);
                 assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
                 core_fixture_write_done(&f, 0);
@@ -302,7 +302,7 @@ static void test_a_release_sets_every_field(void **state) {
         core_fixture_lead(&f);
         int64_t acquire_us = f.sent.acquire_us;
         struct hf__record edited = f.sent;
-        strcpy(edited.successor, "nobody"); /* somebody has edited the Lease */
+        strcpy(edited.successor, "nobody"); /* a user has edited the Lease */
         core_fixture_set_revision(&f, &edited);
         f.now += SEC;
         core_fixture_watched(&f, &edited);

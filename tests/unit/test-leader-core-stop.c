@@ -43,7 +43,7 @@ static void test_a_stop_drains_joins_shuts_the_gate_and_releases(void **state) {
         assert_non_null(core_fixture_find_action(&f, HF__ACT_UNWATCH));
 }
 
-/* CG13, CG14, A01 */
+/* Scenarios of docs/parity.md: CG13, CG14, A01. */
 static void test_a_release_after_a_conflict_reads_and_retries(void **state) {
         struct core_fixture f;
         struct hf__record record;
@@ -68,7 +68,7 @@ static void test_a_release_after_a_conflict_reads_and_retries(void **state) {
         assert_true(core_fixture_find_action(&f, HF__ACT_STOPPED)->released);
 }
 
-/* CG15 */
+/* Scenario of docs/parity.md: CG15. */
 static void test_a_stop_with_a_renewal_under_way_releases(void **state) {
         struct core_fixture f;
 
@@ -83,7 +83,7 @@ static void test_a_stop_with_a_renewal_under_way_releases(void **state) {
         assert_true(core_fixture_find_action(&f, HF__ACT_STOPPED)->released);
 }
 
-/* CG16 */
+/* Scenario of docs/parity.md: CG16. */
 static void test_a_stop_with_a_read_under_way_releases(void **state) {
         struct core_fixture f;
         struct hf__record record;
@@ -113,7 +113,7 @@ static void test_a_release_ends_in_bounded_time(void **state) {
         assert_true(f.now <= from + 10 * SEC);
 }
 
-/* CR03, A06, A07, A12 */
+/* Scenarios of docs/parity.md: CR03, A06, A07, A12. */
 static void test_a_follower_stops_at_once(void **state) {
         struct core_fixture f;
 
@@ -128,7 +128,7 @@ static void test_a_follower_stops_at_once(void **state) {
         assert_int_equal(f.actions.wake_at, HF_NSEC_NEVER);
 }
 
-/* A06 */
+/* Scenario of docs/parity.md: A06. */
 static void test_a_stop_with_an_acquire_under_way_starts_no_term(void **state) {
         struct core_fixture f;
         struct hf__record record;
@@ -231,7 +231,7 @@ static void test_after_a_replaced_history_a_read_precedes_the_next_write(void **
         assert_string_equal(f.sent.rv, "1");
 }
 
-/* CR17 */
+/* Scenario of docs/parity.md: CR17. */
 static void test_the_drain_deadline_aborts_the_term(void **state) {
         struct core_fixture f;
         hf_nsec from;

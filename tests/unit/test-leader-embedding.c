@@ -60,8 +60,8 @@ static uint64_t all_signals(void) {
 static bool is_ours(const char *name) { return strncmp(name, "hf-", 3) == 0; }
 
 /*
- * Counts threads with and without a name of the library, and asserts that each of the former blocks
- * all signals.
+ * Counts threads with and without a name of the library, and asserts that each thread with such a
+ * name blocks all signals.
  */
 static unsigned look_at_threads(char *names, size_t max, unsigned *ret_n_unnamed) {
         DIR *dir = opendir("/proc/self/task");

@@ -68,8 +68,8 @@ static void test_a_gate_is_shut_in_a_forked_child(void **state) {
         assert_true(hf__gate_may_act(&gate, 1));
 }
 
-/* A child in a pid namespace of its own, as a container runtime makes it. Like fork it returns 0 in
- * the child, but it runs no pthread_atfork handlers. */
+/* Creates a child in a pid namespace of its own, as a container runtime does. Like fork it returns
+ * 0 in the child, but it runs no pthread_atfork handlers. */
 static pid_t fork_into_namespace(void) {
         return (pid_t)syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, NULL, NULL, NULL, NULL);
 }

@@ -105,7 +105,7 @@ static void test_the_descriptor_of_a_process_that_ended_is_closed_once(void **st
         assert_true(hf__holder_watch_on_fd(f.watch, fd));
         assert_int_equal(epoll_wait(f.epoll_fd, &event, 1, 0), 0);
         assert_false(hf__holder_watch_on_fd(f.watch, fd));
-        /* The number belongs to somebody else now. */
+        /* The number belongs to another file now. */
         assert_int_equal(dup2(f.epoll_fd, fd), fd);
         hf__holder_watch_drop(f.watch, &f.elector);
         assert_true(fcntl(fd, F_GETFD) >= 0);

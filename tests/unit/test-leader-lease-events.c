@@ -61,7 +61,7 @@ static void await_commits(struct fixture *f, size_t n) {
         assert_int_equal(n_commits, n);
 }
 
-/* CG30 */
+/* Scenario of docs/parity.md: CG30. */
 static void test_an_event_names_the_leader_and_the_lease(void **state) {
         struct fixture f = setup();
         const struct hf__record lease = {.transitions = 19, .uid = "u-1", .rv = "12"};

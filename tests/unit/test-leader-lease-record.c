@@ -45,7 +45,7 @@ static char *write_text(const char *last_text, const struct hf__record *record,
         return out.data;
 }
 
-/* CG29, CG35 */
+/* Scenarios of docs/parity.md: CG29, CG35. */
 static void test_a_record_of_client_go_is_read(void **state) {
         struct hf__record record = read_text(
                 "{\"apiVersion\":\"coordination.k8s.io/"
@@ -66,7 +66,7 @@ static void test_a_record_of_client_go_is_read(void **state) {
         assert_int_equal(record.rv_number, 4711);
 }
 
-/* CG02 */
+/* Scenario of docs/parity.md: CG02. */
 static void test_absent_fields_mean_no_holder(void **state) {
         const char *texts[] = {"{}", "{\"spec\":{}}", "{\"spec\":null,\"metadata\":null}",
                                ("{\"spec\":{\"holderIdentity\":null,\"leaseDurationSeconds\":\"x\","
@@ -132,7 +132,7 @@ static const struct hf__record sample = {.exists = true,
                                          .rv = "12",
                                          .rv_number = 12};
 
-/* CG11 */
+/* Scenario of docs/parity.md: CG11. */
 static void test_a_record_survives_the_round_trip(void **state) {
         char *text = write_text("{\"metadata\":{\"resourceVersion\":\"12\"}}", &sample, NULL);
         struct hf__record record = read_text(text);
@@ -142,7 +142,7 @@ static void test_a_record_survives_the_round_trip(void **state) {
         free(text);
 }
 
-/* CG35 */
+/* Scenario of docs/parity.md: CG35. */
 static void test_an_update_keeps_foreign_fields(void **state) {
         const char *labels[] = {"app.kubernetes.io/name=holdfast", "mine=new", NULL};
         char *text = write_text("{\"metadata\":{\"resourceVersion\":\"12\",\"uid\":\"u\","
@@ -297,7 +297,7 @@ static struct hf__lock_reply write_record(struct fixture *f, const struct hf__re
 
 #define KEY "leases/kube-system/lead"
 
-/* CG28, CG32, ET11 */
+/* Scenarios of docs/parity.md: CG28, CG32, ET11. */
 static void test_the_lock_creates_reads_and_updates(void **state) {
         struct fixture *f = fixture_new();
         assert_int_equal(read_lease(f).result, HF_E_NOT_FOUND);
@@ -318,7 +318,7 @@ static void test_the_lock_creates_reads_and_updates(void **state) {
         fixture_free(f);
 }
 
-/* CG33, CG34 */
+/* Scenarios of docs/parity.md: CG33, CG34. */
 static void test_an_update_of_a_lease_never_read_is_refused(void **state) {
         struct fixture *f = fixture_new();
         fake_api_put(f->api, KEY,
@@ -334,8 +334,8 @@ static void test_an_update_of_a_lease_never_read_is_refused(void **state) {
 }
 
 /*
- * CG36, CG37: The Lease has no labels, or null in their place, or none are configured: each is
- * accepted.
+ * docs/parity.md, CG36, CG37: The Lease has no labels, or null in their place, or none are
+ * configured: each is accepted.
  */
 static void test_labels_may_be_absent_on_either_side(void **state) {
         const char *labels[] = {"mine=1", NULL};
@@ -353,7 +353,7 @@ static void test_labels_may_be_absent_on_either_side(void **state) {
         free(text);
 }
 
-/* CG38 */
+/* Scenario of docs/parity.md: CG38. */
 static void test_the_lock_keeps_foreign_labels_and_reasserts_its_own(void **state) {
         struct fixture *f = fixture_new();
         fake_api_put(f->api, KEY,

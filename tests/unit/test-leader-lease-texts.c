@@ -197,8 +197,8 @@ static void test_a_process_is_described_from_the_acquire_to_the_release(void **s
         record.cause = HF__CAUSE_NONE;
         char *renewed = write_text(acquired, &record, "mine");
         assert_true(describes(renewed, "mine"));
-        /* A process without a lock file takes the Lease. Nobody may take the old description for
-         * that of the new holder. */
+        /* A process without a lock file takes the Lease. The old description must not count as that
+         * of the new holder. */
         record.cause = HF__CAUSE_RELEASED;
         char *taken = write_text(renewed, &record, NULL);
         assert_null(strstr(taken, HF__PROCESS_ANNOTATION));

@@ -24,7 +24,7 @@
 #include "elector_fixture.h"
 #include "leader/electors.h"
 
-/* CG31, PN02, PN08, CR10, CR14 */
+/* Scenarios of docs/parity.md: CG31, PN02, PN08, CR10, CR14. */
 static void test_a_stop_releases_and_another_takes_over(void **state) {
         struct fake_api *api = fake_api_new();
         struct elector_fixture *a = elector_fixture_start(api, "a", ELECTOR_WRITES);
@@ -72,7 +72,7 @@ static void assert_taken_from_thief(struct fake_api *api) {
         free(text);
 }
 
-/* PN04, PN06, A03, A10 */
+/* Scenarios of docs/parity.md: PN04, PN06, A03, A10. */
 static void test_terms_alternate_under_overwrites_and_deletions(void **state) {
         struct fake_api *api = fake_api_new();
         struct elector_fixture *a = elector_fixture_start(api, "a", ELECTOR_WRITES);
@@ -162,7 +162,7 @@ static void *stop_main(void *ctx) {
         return NULL;
 }
 
-/* CR01, CR16 */
+/* Scenarios of docs/parity.md: CR01, CR16. */
 static void test_a_drain_lets_work_finish_while_renewals_go_on(void **state) {
         struct fake_api *api = fake_api_new();
         struct elector_fixture *a = elector_fixture_start(api, "a", ELECTOR_WRITES_AT_DRAIN);
@@ -254,7 +254,7 @@ static void test_a_loop_that_hangs_does_not_hang_the_stop(void **state) {
         fake_api_free(api);
 }
 
-/* CR02, PN05 */
+/* Scenarios of docs/parity.md: CR02, PN05. */
 static void test_after_a_loss_writes_are_refused_at_once(void **state) {
         struct fake_api *api = fake_api_new();
         struct elector_fixture *a = elector_fixture_start(api, "a", ELECTOR_WRITES_AFTER_LOSS);
@@ -273,7 +273,7 @@ static void test_after_a_loss_writes_are_refused_at_once(void **state) {
         fake_api_free(api);
 }
 
-/* A04, A18 */
+/* Scenarios of docs/parity.md: A04, A18. */
 static void test_a_hung_api_ends_the_term_and_does_not_hold_up_the_stop(void **state) {
         struct fake_api *api = fake_api_new();
         struct hf_status status = {0};
@@ -365,7 +365,7 @@ static void test_a_failing_controller_is_run_again(void **state) {
         fake_api_free(api);
 }
 
-/* CR19 */
+/* Scenario of docs/parity.md: CR19. */
 static void test_two_electors_share_a_loop(void **state) {
         struct fake_api *api = fake_api_new();
         struct elector_fixture *a = elector_fixture_new(api, "a", ELECTOR_WRITES, false);
@@ -409,7 +409,7 @@ static void test_electors_that_did_not_start_close_no_descriptor(void **state) {
         assert_true(fcntl(0, F_GETFD) >= 0);
 }
 
-/* CG17, CG60, CG61, CR06, CR07, CR13, A05 */
+/* Scenarios of docs/parity.md: CG17, CG60, CG61, CR06, CR07, CR13, A05. */
 static void test_bad_configurations_are_refused_with_a_message(void **state) {
         struct fake_api *api = fake_api_new();
         struct elector_fixture *a = elector_fixture_new(api, "a", ELECTOR_WRITES, false);

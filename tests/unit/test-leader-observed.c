@@ -169,7 +169,7 @@ static double metric(struct fixture *f, const char *name) {
 
 /* ---- health ---- */
 
-/* CG21, CG24, CG25 */
+/* Scenarios of docs/parity.md: CG21, CG24, CG25. */
 static void test_health_is_good_during_and_after_a_term(void **state) {
         struct fake_api *api = fake_api_new();
         struct fixture *a = fixture_start(api, "a");
@@ -188,8 +188,8 @@ static void test_health_is_good_during_and_after_a_term(void **state) {
 }
 
 /*
- * CG22, CG25: If the loop hangs, the deadline of the gate passes, and then the lease expires. The
- * check reads the published state and does not need the loop.
+ * docs/parity.md, CG22, CG25: If the loop hangs, the deadline of the gate passes, and then the
+ * lease expires. The check reads the published state and does not need the loop.
  */
 static void test_a_leader_long_expired_is_unhealthy(void **state) {
         struct fake_api *api = fake_api_new();
@@ -212,7 +212,7 @@ static void test_a_leader_long_expired_is_unhealthy(void **state) {
         fake_api_free(api);
 }
 
-/* CG23 */
+/* Scenario of docs/parity.md: CG23. */
 static void test_a_standby_that_cannot_reach_the_lock_reports_it(void **state) {
         struct fake_api *api = fake_api_new();
         struct fixture *a = fixture_start(api, "a");
@@ -237,7 +237,7 @@ static void test_a_standby_that_cannot_reach_the_lock_reports_it(void **state) {
 
 static bool knows_of_the_collision(struct fixture *f) { return info_of(f).identity_taken; }
 
-/* A11, ET05 */
+/* Scenarios of docs/parity.md: A11, ET05. */
 static void test_a_process_with_the_same_identity_is_reported_and_left_alone(void **state) {
         struct fake_api *api = fake_api_new();
         struct fixture *a = fixture_start(api, "same");
@@ -275,7 +275,7 @@ static bool failed_by_refusal(struct fixture *f) {
                          "lead\",reason=\"refused\"}") > 0;
 }
 
-/* A08 */
+/* Scenario of docs/parity.md: A08. */
 static void test_metrics_follow_a_term(void **state) {
         struct fake_api *api = fake_api_new();
         struct fixture *a = fixture_start(api, "a");
@@ -337,7 +337,7 @@ static bool has_end_event(struct fixture *f) {
 }
 static bool does_not_lead(struct fixture *f) { return info_of(f).state != HF_LEADING; }
 
-/* CG30 */
+/* Scenario of docs/parity.md: CG30. */
 static void test_events_name_each_leader(void **state) {
         struct fake_api *api = fake_api_new();
         struct fixture *a = fixture_start(api, "a");
@@ -367,7 +367,7 @@ static int n_threads(void) {
         return n;
 }
 
-/* CR20 */
+/* Scenario of docs/parity.md: CR20. */
 static void test_no_thread_is_left(void **state) {
         struct fake_api *api = fake_api_new();
         int before = n_threads();
@@ -401,8 +401,8 @@ static void *reader_main(void *ctx) {
 }
 
 /*
- * CG20: Another thread reads all information all the time while terms begin and end. The thread
- * sanitizer checks this.
+ * docs/parity.md, CG20: Another thread reads all information all the time while terms begin and
+ * end. The thread sanitizer checks this.
  */
 static void test_information_can_be_read_at_any_time(void **state) {
         struct fake_api *api = fake_api_new();
@@ -475,7 +475,7 @@ static void test_a_term_can_be_ended_before_the_loop_knows_of_it(void **state) {
 static bool sees_b(struct fixture *f) { return strcmp(info_of(f).holder, "b") == 0; }
 static bool sees_c(struct fixture *f) { return strcmp(info_of(f).holder, "c") == 0; }
 
-/* ET01 */
+/* Scenario of docs/parity.md: ET01. */
 static void test_each_election_is_seen_by_all(void **state) {
         struct fake_api *api = fake_api_new();
         struct fixture *fixtures[3];

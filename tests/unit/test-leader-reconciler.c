@@ -432,7 +432,7 @@ static void test_drain_finishes_what_is_queued(void **state) {
         teardown();
 }
 
-/* A15: When the term is lost, no queued key is begun. */
+/* docs/parity.md, A15: When the term is lost, no queued key is begun. */
 static void test_abort_drops_what_is_queued(void **state) {
         hold_three();
         await_depth(2);
@@ -455,7 +455,8 @@ static void test_a_term_can_end_while_it_waits_for_its_informers(void **state) {
         teardown();
 }
 
-/* A16: A thousand terms leave no more handlers or watches behind than one. Each costs one list. */
+/* docs/parity.md, A16: A thousand terms leave no more handlers or watches behind than one. Each
+ * costs one list. */
 static void test_terms_do_not_accumulate(void **state) {
         setup(2);
         fake_api_put_thing(f.apis[0], "", "ws", "1");

@@ -218,7 +218,7 @@ static void test_a_read_during_a_term_is_counted(void **state) {
         start_leading(&plain);
         fake_api_client_hold_events(clocked.client, true);
         char *lease = fake_api_get(clocked.api, CLOCKED_LEASE);
-        fake_api_put(clocked.api, CLOCKED_LEASE, lease); /* somebody has edited a label */
+        fake_api_put(clocked.api, CLOCKED_LEASE, lease); /* a user has edited a label */
         free(lease);
         clocked_move(10 * SEC);
         assert_true(clocked_is(HF_LEADING));

@@ -63,7 +63,7 @@ struct world {
         char last_holder[N_SHARDS][HF_IDENTITY_MAX + 1];
         unsigned n_moves[N_SHARDS];
         hf_nsec free_since[N_SHARDS], longest_gap;
-        unsigned n_changes; /* of who is a member */
+        unsigned n_changes; /* of the membership */
         bool lags;          /* a change may be seen any time later; false: within 500 ms */
 };
 
@@ -453,7 +453,7 @@ static void test_a_member_whose_lease_is_deleted_is_forgotten(void **state) {
         assert_int_equal(core.members[0].key, first.key);
         assert_int_equal(core.members[1].key, last.key);
         assert_string_equal(core.members[1].identity, last.identity);
-        hf__shards_core_lost_member(&core, 4711); /* nobody's */
+        hf__shards_core_lost_member(&core, 4711); /* no member has this Lease */
         assert_int_equal(core.n_members, 2);
         hf__shards_core_done(&core);
 }

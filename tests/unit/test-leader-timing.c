@@ -33,7 +33,7 @@ static void refused(struct hf_leader_timing t, const char *message) {
         assert_int_equal(hf_leader_timing_check(&t, NULL), HF_E_INVALID);
 }
 
-/* CR04, ET10 */
+/* Scenarios of docs/parity.md: CR04, ET10. */
 static void test_defaults_follow_from_the_three_durations(void **state) {
         struct hf_leader_timing t = timing(0, 0, 0);
 
@@ -51,8 +51,8 @@ static void test_defaults_follow_from_the_three_durations(void **state) {
 }
 
 /*
- * CG17, CG52, CG53, CG54, CG55, CG56, CG57, CG58, A05, A17: client-go accepts 10/9/2 and then leads
- * for 11 s with a lease of 10 s.
+ * docs/parity.md, CG17, CG52, CG53, CG54, CG55, CG56, CG57, CG58, A05, A17: client-go accepts
+ * 10/9/2 and then leads for 11 s with a lease of 10 s.
  */
 static void test_broken_relations_are_named(void **state) {
         struct hf_leader_timing t;

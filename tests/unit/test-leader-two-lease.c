@@ -43,7 +43,7 @@ static void expect_refused(const struct two_lease_fixture *f, const char *holder
         assert_int_equal(f->revision, revision); /* nothing was written */
 }
 
-/* CG39 */
+/* Scenario of docs/parity.md: CG39. */
 static void test_both_leases_are_created(void **state) {
         struct two_lease_fixture *f = two_lease_fixture_new(1);
 
@@ -54,7 +54,7 @@ static void test_both_leases_are_created(void **state) {
         assert_int_equal(f->processes[0].n_requests, 4); /* two reads, two creations */
 }
 
-/* CG40 */
+/* Scenario of docs/parity.md: CG40. */
 static void test_a_free_old_lease_is_acquired_and_the_new_one_created(void **state) {
         struct two_lease_fixture *f = two_lease_fixture_new(1);
 
@@ -64,7 +64,7 @@ static void test_a_free_old_lease_is_acquired_and_the_new_one_created(void **sta
         expect_led(f, 1);
 }
 
-/* CG41 */
+/* Scenario of docs/parity.md: CG41. */
 static void test_two_free_leases_are_acquired(void **state) {
         struct two_lease_fixture *f = two_lease_fixture_new(1);
 
@@ -75,7 +75,7 @@ static void test_two_free_leases_are_acquired(void **state) {
         expect_led(f, 1);
 }
 
-/* CG42 */
+/* Scenario of docs/parity.md: CG42. */
 static void test_an_expired_old_lease_is_taken_over(void **state) {
         struct two_lease_fixture *f = two_lease_fixture_new(1);
 
@@ -87,7 +87,7 @@ static void test_an_expired_old_lease_is_taken_over(void **state) {
         expect_led(f, 1);
 }
 
-/* CG43 */
+/* Scenario of docs/parity.md: CG43. */
 static void test_two_expired_leases_are_taken_over(void **state) {
         struct two_lease_fixture *f = two_lease_fixture_new(1);
 
@@ -98,7 +98,7 @@ static void test_two_expired_leases_are_taken_over(void **state) {
         expect_led(f, 1);
 }
 
-/* CG44, CG47 */
+/* Scenarios of docs/parity.md: CG44, CG47. */
 static void test_with_two_holders_nobody_leads(void **state) {
         struct two_lease_fixture *f = two_lease_fixture_new(1);
 
@@ -154,7 +154,7 @@ static void test_the_longer_of_two_durations_counts(void **state) {
         }
 }
 
-/* CG45 */
+/* Scenario of docs/parity.md: CG45. */
 static void test_expired_leases_of_unknown_holders_are_taken_over(void **state) {
         struct two_lease_fixture *f = two_lease_fixture_new(1);
 
@@ -165,7 +165,7 @@ static void test_expired_leases_of_unknown_holders_are_taken_over(void **state) 
         expect_led(f, 1);
 }
 
-/* CG46, CG48 */
+/* Scenarios of docs/parity.md: CG46, CG48. */
 static void test_a_renewed_lease_is_left_alone(void **state) {
         struct two_lease_fixture *f = two_lease_fixture_new(1);
 
@@ -178,7 +178,7 @@ static void test_a_renewed_lease_is_left_alone(void **state) {
         expect_refused(f, "bing", 102);
 }
 
-/* CG49 */
+/* Scenario of docs/parity.md: CG49. */
 static void test_both_leases_are_renewed(void **state) {
         struct two_lease_fixture *f = two_lease_fixture_new(1);
 

@@ -138,7 +138,7 @@ static void test_the_token_must_be_for_this_client_and_now(void **state) {
                "{\"iss\":\"" ISSUER
                "\",\"aud\":\"me\",\"sub\":\"j\",\"exp\":1000001,\"nbf\":1000301}",
                "before the nbf");
-        /* that of another issuer is for somebody else, so there is no reason */
+        /* that of another issuer is for another authenticator, so there is no reason */
         assert_int_equal(accept(&defaults,
                                 "{\"iss\":\"https://"
                                 "x\",\"aud\":\"me\",\"sub\":\"j\",\"exp\":1000001}",

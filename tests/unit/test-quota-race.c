@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two instances and a controller that recounts, on one store, in the orders that random schedules
+ * Two instances and a controller that recounts use one store, in the orders that random schedules
  * choose. The store is a model: it commits a transaction if the quota still has the version that
  * the transaction compares. Instances decide by versions that may be old, and stop at any step.
  *
- * Promises: the namespace never has more objects than a limit that was counted, status.used is
- * never less than what there is, and when nothing changes any more it is equal.
+ * The test checks that the namespace never has more objects than a limit that was counted, that
+ * status.used is never less than the number of objects, and that it is equal once nothing changes
+ * any more.
  */
 #undef NDEBUG
 #include <assert.h>

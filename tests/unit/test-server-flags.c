@@ -332,7 +332,7 @@ static void test_a_migration_is_checked(void **state) {
                        "needs --leader-elect-migrate-from");
 }
 
-/* CG51 */
+/* Scenario of docs/parity.md: CG51. */
 static void test_bad_election_flags_are_ignored_without_an_election(void **state) {
         expect_ok(ETCD " --leader-elect=false --leader-elect-resource-lock=endpoints "
                        "--leader-elect-resource-name=A..b "

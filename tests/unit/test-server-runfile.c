@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The run file of an instance: its lock shows who is alive, its content who leads. */
+/* The run file of an instance: its lock shows whether the instance is alive, and its content
+ * whether it leads. */
 #undef NDEBUG
 #include <assert.h>
 #include <errno.h>

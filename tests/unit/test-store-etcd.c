@@ -194,7 +194,7 @@ static hf_nsec fast_boot(void *ctx) {
 }
 
 /* etcd responds to the progress requests of an idle watch, so the watch stays. The clock is faster,
- * so that several are sent soon; each makes the store's loop turn twice. */
+ * so that several are sent soon; each makes the store's loop iterate twice. */
 static void test_an_idle_watch_stays(void **state) {
         static const struct hf_clock clock = {.size = sizeof clock, .boot = fast_boot};
         static const struct hf_host fast_host = {.size = sizeof fast_host, .clock = &clock};

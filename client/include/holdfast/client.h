@@ -225,11 +225,11 @@ HF_MUST_CHECK int hf_loop_client_new(struct hf_loop *loop, struct hf_client *inn
  * except after a 503 that proves that nothing was written.
  *
  * What a failed write means: a 503 to a write is HF_E_TIMEOUT, an unknown outcome, because a proxy
- * may answer so after it has forwarded the write. Only a 503 with the cause NotApplied in its
+ * may send one after it has forwarded the write. Only a 503 with the cause NotApplied in its
  * Status, as holdfastd sends it, is HF_E_UNAVAILABLE, and has the write sent again. Other 5xx codes
  * and 408 are unknown outcomes too. A 429 is HF_E_TOO_MANY from any server or proxy: a limit on
  * requests refuses them before they are forwarded or processed. All this assumes that no proxy
- * repeats writes, for then every answer may be that of the second copy.
+ * repeats writes, for then every response may be that of the second copy.
  */
 struct hf_rest_config {
         size_t size;        /* sizeof(struct hf_rest_config) */
@@ -248,12 +248,12 @@ struct hf_rest_config {
         const char *token_file;
         /*
          * Further instances of the same API server: n_other_servers URLs, which like `server` are
-         * all https or all http. Each may answer any request. A request begins at the server that
-         * answered last. If that one cannot be reached, refuses the connection, or breaks it before
-         * the request was sent, the request goes to the next server at once, within its deadline. A
-         * read does so also after 502 and 503, and when its connection breaks later. A request in
-         * HF_LANE_LEASE does so also after 429. A write that may have been processed is not sent to
-         * a second server.
+         * all https or all http. Each may serve any request. A request begins at the server that
+         * responded last. If that one cannot be reached, refuses the connection, or breaks it
+         * before the request was sent, the request goes to the next server at once, within its
+         * deadline. A read does so also after 502 and 503, and when its connection breaks later. A
+         * request in HF_LANE_LEASE does so also after 429. A write that may have been processed is
+         * not sent to a second server.
          */
         const char *const *other_servers;
         size_t n_other_servers; /* less than HF_REST_SERVERS_MAX */

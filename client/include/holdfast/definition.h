@@ -13,8 +13,8 @@ extern "C" {
 
 /*
  * Creates the definition, or merges it into the existing one as hf_upsert does, and waits until
- * the server serves the kind: until it has established it, and answers a list of the version that
- * is stored. Informers of the kind may be started before; they list again until then.
+ * the server serves the kind: until it has established it, and responds to a list of the version
+ * that is stored. Informers of the kind may be started before; they list again until then.
  *
  * Let only the leader call this, with hf_term_client: of two versions of a program, the one that
  * leads then decides on the definition. Needs get, create and update of customresourcedefinitions,

@@ -69,7 +69,7 @@ HF_MUST_CHECK int hf_leader_timing_check(const struct hf_leader_timing *timing,
  * requests that take as long as they may. It holds if
  *
  *  - a standby runs that is not waiting after a failed request or after a term that it lost;
- *  - the server answers each of the standbys' requests within request_timeout;
+ *  - the server responds to each of the standbys' requests within request_timeout;
  *  - the dead leader's last request is applied within request_timeout or never, and an event of a
  *    watch arrives within request_timeout or never;
  *  - only electors write the Lease, and its resourceVersion is a number;

@@ -5,7 +5,7 @@
  * hf_controller set `run` to hf_loop_controller_run, and `ctx` to a struct hf_loop_controller.
  *
  * In each term the loop calls `begin`; `drain`, when the term ends, in whatever way; and then
- * `abort`, if the term was lost or its drain deadline has passed. The host answers with
+ * `abort`, if the term was lost or its drain deadline has passed. The host responds by
  * hf_loop_run_done, which may come at any time after `begin` was called: in `drain` or `abort`
  * itself, or when its last request has ended. Until then the run is valid, and the Lease is not
  * released. A loop that does not dispatch makes the controller stuck (HF_E_STUCK).

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A controller of a kind, whole: what every such controller would otherwise repeat around its
- * reconcile function. It brings the CustomResourceDefinition, elects a leader, watches the objects
- * of the kind and the objects that they own on every instance, and in a term works on each object
- * that has changed, or that owns one that has: with a finalizer, Events and a status.
+ * A whole controller of a kind, apart from its reconcile function: what every such controller would
+ * otherwise repeat. It creates the CustomResourceDefinition, elects a leader, and watches the
+ * objects of the kind and the objects that they own on every instance. In a term it works on each
+ * object that has changed, or that owns a changed one, with a finalizer, Events and a status.
  *
  * It is made of the other headers (leader.h, reconciler.h, informer.h, definition.h, finalizer.h,
  * owned.h, condition.h, recorder.h); a controller with other needs uses them itself.

@@ -14,5 +14,5 @@ struct hfd_expression_input;
  */
 struct hf__cel_value hfd_request_value(struct hf__arena *arena,
                                        const struct hfd_expression_input *input);
-/* json NULL: null. */
+/* The variable `namespaceObject`. json NULL: its value is null. */
 struct hf__cel_value hfd_namespace_value(struct hf__arena *arena, const struct hf__json *json);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes JSON of values.
+ * Converts values to JSON.
  *
  * Invariants: every part that is visited is counted, and the depth is limited as in JSON.
  */
@@ -44,7 +44,7 @@ static int parse(const char *text, size_t n, struct hf__json **ret_json) {
         return hf__json_parse(text, n, ret_json, NULL) == -ENOMEM ? -ENOMEM : 0;
 }
 
-/* A text as a JSON string. */
+/* Makes a JSON string of a text. */
 static int string_json(const char *text, size_t n, struct hf__json **ret_json) {
         struct hf__strbuf quoted = {0};
         int r;
@@ -185,7 +185,7 @@ int hfd_value_to_json(struct hf__cel_value value, struct hf__json **ret_json,
 
 /* ---- the names of types ---- */
 
-/* path: the type name that an object at this place must have. */
+/* Checks the types of a value. path: the type name that an object at this place must have. */
 static int check(struct walk *walk, struct hf__cel_value value, struct hf__strbuf *path);
 
 static int check_map(struct walk *walk, const struct hf__cel_map *map, bool object,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* JSON of values of expressions. Pure. Thread: any. */
+/* Converts values of expressions to JSON. Pure. Thread: any. */
 #include <stddef.h>
 
 #include "cel/value.h"
@@ -16,6 +16,6 @@ struct hf__strbuf;
  * large; reterr_message says why. */
 int hfd_value_to_json(struct hf__cel_value value, struct hf__json **ret_json,
                       struct hf__strbuf *reterr_message);
-/* Whether the type of each object within the value is named after its place: Object.spec is the
- * field spec of an Object. 0; -ENOMEM; HF_E_INVALID, with the message of Kubernetes. */
+/* Checks that the type of each object within the value is named after its place: an Object.spec is
+ * the field spec of an Object. 0; -ENOMEM; HF_E_INVALID, with the message of Kubernetes. */
 int hfd_value_check_types(struct hf__cel_value value, struct hf__strbuf *reterr_message);

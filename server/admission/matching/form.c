@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Conversion between the versions of a kind. */
+/* Converts between the versions of a kind. Invariant: the object that was passed in is not changed.
+ */
 #include "server/admission/matching/form.h"
 
 #include <errno.h>

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * An object in the version that a rule has matched (matchPolicy Equivalent), and back. Pure.
- * Thread: owner of the object.
+ * Converts an object to the version that a rule has matched (matchPolicy Equivalent), and back.
+ * Pure. Thread: owner of the object.
  */
 struct hf__json;
 struct hfd_resource;
 
 /*
  * Converts the object from the form of one row to that of another row of the same objects. The
- * result is new and the caller's; also if the rows are the same. 0, -ENOMEM, or HF_E_INVALID: the
- * rows cannot be converted here.
+ * result is a new object, which the caller owns, even if the rows are the same. 0, -ENOMEM, or
+ * HF_E_INVALID: there is no conversion between the rows.
  */
 int hfd_form_convert(const struct hfd_resource *from, const struct hfd_resource *to,
                      const struct hf__json *object, struct hf__json **ret_object);

@@ -18,7 +18,7 @@ struct hfd_matcher {
 
 /*
  * json: a webhook (with `rules`), or MatchResources of a policy or binding (with `resourceRules`
- * and `excludeResourceRules`); it is copied. NULL = MatchResources without anything. 0 or -ENOMEM.
+ * and `excludeResourceRules`); it is copied. NULL = an empty MatchResources. 0 or -ENOMEM.
  */
 int hfd_matcher_init(struct hfd_matcher *matcher, const struct hf__json *json);
 void hfd_matcher_done(struct hfd_matcher *matcher);

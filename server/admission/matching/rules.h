@@ -31,7 +31,7 @@ int hfd_rules_new(const struct hf__json *json, struct hfd_rules **ret_rules);
 bool hfd_rule_matches(const struct hfd_rule *rule, const struct hfd_admission_attributes *of,
                       const struct hfd_resource *as);
 /* For `wants`: whether some rule may name the request, judged by operation, group, resource and
- * subresource alone. Cheap. */
+ * subresource alone. */
 bool hfd_rules_may_match(const struct hfd_rules *rules, const struct hfd_admission_attributes *of,
                          bool equivalent);
 /*

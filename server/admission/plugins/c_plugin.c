@@ -135,7 +135,7 @@ static bool take_object(struct hfd_admission *a, const char *name,
         return false;
 }
 
-/* Acts on the answer of a plug-in. */
+/* Carries out the decision of a plug-in. */
 static void act(struct hfd_admission *a, const char *name, struct hf_admission_answer *answer) {
         struct hfd_response response = {0};
 

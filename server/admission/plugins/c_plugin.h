@@ -13,8 +13,8 @@ struct hfd_c_plugin;
 #define HFD_C_PLUGINS_MAX 8
 
 /*
- * Loads the file, whose path must be absolute. Blocks on files. 0, -ENOMEM, or as hfd_trusted_open:
- * HF_E_INVALID also if it is no plug-in. reterr_status must not be NULL.
+ * Loads the file, whose path must be absolute. Blocks on files. 0, -ENOMEM, or an error of
+ * hfd_trusted_open; HF_E_INVALID also if the file is not a plug-in. reterr_status must not be NULL.
  */
 int hfd_c_plugin_load(const char *path, struct hfd_c_plugin **ret_plugin,
                       struct hf_status *reterr_status);

@@ -54,7 +54,7 @@ struct hfd_policy {
         size_t n_mutations;
 };
 
-/* object: a stored policy. An expression that does not compile makes no error here: it fails when
+/* object: a stored policy. An expression that does not compile is not an error here: it fails when
  * it is evaluated. 0; -ENOMEM; HF_E_INVALID: the object is malformed. */
 int hfd_policy_new(const struct hfd_object *object, bool mutating, struct hfd_policy **ret_policy);
 struct hfd_policy *hfd_policy_ref(struct hfd_policy *policy);

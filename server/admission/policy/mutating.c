@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * MutatingAdmissionPolicies: each policy whose rules match the request is evaluated once for each
- * the reason of the first failures bindings that also match, and for each of the binding's params.
- * Its mutations are applied one after the other, and the next policy sees them.
+ * of its bindings that also match, and for each of the binding's params. Its mutations are applied
+ * one after the other, and the next policy sees them.
  *
  * Invariants: the object of the admission is replaced at the end, once, and only if something has
  * changed. In the second round an evaluation runs again only if its policy wants it
@@ -42,8 +42,8 @@ struct mutating {
         struct rounds rounds;
         struct hfd_causes *causes;
         struct hf__strbuf first; /* the message of the first failure */
-        const char *reason;      /* of it */
-        int r;                   /* 0, -ENOMEM, or as hfd_policy_case_may_go_on */
+        const char *reason;      /* the reason of the first failure */
+        int r;                   /* 0, -ENOMEM, or an error of hfd_policy_case_may_go_on */
 };
 
 static bool is_over(const struct mutating *m) {
@@ -84,7 +84,7 @@ static void fail(struct mutating *m, const char *reason, const char *before,
 
 /* ---- rounds ---- */
 
-/* The object has changed: the evaluations that may run again must do so. */
+/* The object has changed: records that the evaluations that may run again must do so. */
 static void require_others(struct mutating *m) {
         struct rounds *rounds = &m->rounds;
 

@@ -6,9 +6,10 @@
 #include "server/admission/policy/policy_index.h"
 
 /*
- * Asks all policies. If they change the object, that of the admission is replaced, and settled. 0;
- * HF_E_FORBIDDEN: response is a refusal; -ENOMEM; or as hfd_policy_case_may_go_on. If the allowance
- * of the case is spent, nothing has changed.
+ * Evaluates all policies. If they change the object, the changed one replaces the object of the
+ * admission, and is settled (hfd_admission_settle). 0; HF_E_FORBIDDEN: response is a refusal;
+ * -ENOMEM; or an error of hfd_policy_case_may_go_on. If the allowance of the case is spent, nothing
+ * has changed.
  */
 int hfd_policies_mutate(struct hfd_policy_case *c, const struct hfd_policy_index *index,
                         struct hfd_response *response);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Applies changes.
+ * Applies the changes of MutatingAdmissionPolicies.
  *
  * Invariant: after a failure, and after a JSON patch whose test fails, the object is as it was.
  */
@@ -141,7 +141,7 @@ static int merge(const struct hfd_resource *kind, struct hf__cel_value value,
 
 /* ---- JSONPatch ---- */
 
-/* A text field of a JSONPatch. */
+/* Copies a text field of a JSONPatch, if it is there. */
 static int put_text(struct hf__json *operation, const struct hf__cel_map *map, const char *name,
                     struct hf__strbuf *message) {
         struct hf__cel_value value;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the kind of params among those that are built in and those of definitions. */
+/* Finds the kind of params, which may be built in or custom. Invariant: a kind that is not served
+ * now may be served later, so nothing is remembered. */
 #include "server/admission/policy/param_kind.h"
 
 #include <string.h>

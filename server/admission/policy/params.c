@@ -26,10 +26,10 @@
 #include "server/resources/validation/names.h"
 
 /* What params cost of the allowance: many of them, or large ones, take milliseconds. */
-#define COST_OF_LOOK   8 /* at the labels of an object */
-#define BYTES_PER_COST 4 /* of an object that is parsed */
+#define COST_OF_LOOK   8 /* for a look at the labels of an object */
+#define BYTES_PER_COST 4 /* for an object that is parsed */
 
-/* The kind as Go prints it. */
+/* Prints the kind as Go does, for messages. */
 static void print_kind(struct hf__strbuf *out, const struct hfd_policy *policy) {
         hf__strbuf_printf(out, "%s%s, Kind=%s", strchr(policy->param_api_version, '/') ? "" : "/",
                           policy->param_api_version, policy->param_kind);
@@ -78,7 +78,7 @@ static int pay(const struct search *search, uint64_t cost) {
         return 0;
 }
 
-/* Appends an object in the version of the row. 0 or as hfd_policy_params_find. */
+/* Appends an object in the version of the row. 0, or an error of hfd_policy_params_find. */
 static int add(struct search *search, const struct hfd_object *object) {
         struct hfd_policy_params *params = search->params;
         struct hf__json *json;

@@ -6,8 +6,8 @@
 #include "server/admission/policy/policy_case.h"
 
 /* A policy is evaluated once for each of its params. A selector may select many objects, and each
- * evaluation has a budget of its own, so that there is a limit, which Kubernetes does not have.
- * With more of them the binding has failed: none is left out in silence. */
+ * evaluation has a budget of its own. Therefore there is a limit, which Kubernetes does not have.
+ * If a binding selects more params, it fails; none of them is skipped in silence. */
 #define HFD_POLICY_PARAMS_MAX 100
 
 struct hfd_policy_params {

@@ -34,8 +34,8 @@ struct hfd_policy_case {
 void hfd_policy_case_init(struct hfd_policy_case *c, struct hfd_admission *a,
                           struct hfd_cacher *cacher, struct hfd_expression_allowance *allowance);
 void hfd_policy_case_done(struct hfd_policy_case *c);
-/* To be asked before each evaluation of a policy. 0; HF_E_TIMEOUT: the time of the request is over;
- * HF_E_UNAVAILABLE: the server stops. */
+/* Call it before each evaluation of a policy. 0; HF_E_TIMEOUT: the deadline of the request has
+ * passed; HF_E_UNAVAILABLE: the server stops. */
 int hfd_policy_case_may_go_on(const struct hfd_policy_case *c);
 
 /* Makes the objects, and the Namespace, for a policy whose rules have matched the row `as`. object:
@@ -47,14 +47,15 @@ int hfd_policy_case_see(struct hfd_policy_case *c, const struct hfd_resource *as
 struct hfd_expression_input hfd_policy_case_input(const struct hfd_policy_case *c,
                                                   const struct hf__json *params,
                                                   bool with_namespace);
-/* Whether the policies' rules name the request; message gets what is wrong with an ERROR. */
+/* Whether the rules of a policy or binding name the request. ERROR: reterr_message says why. */
 enum hfd_matcher_result hfd_policy_case_match(struct hfd_policy_case *c,
                                               const struct hfd_matcher *matcher,
                                               const struct hf__json *object,
                                               const struct hfd_resource **ret_as,
                                               struct hf__strbuf *reterr_message);
-/* 403 `<resource> "<name>" is forbidden: <message>` with other code and reason. The Status has this
- * whole text, or with `bare` the message alone. causes may be NULL. */
+/* Makes the response of a refusal, with this code and reason. The message of its Status is
+ * `<resource> "<name>" is forbidden: <message>`, or with `bare` the message alone. causes may be
+ * NULL. */
 void hfd_policy_case_refuse(const struct hfd_policy_case *c, int code, const char *reason,
                             const char *message, bool bare, const struct hfd_causes *causes,
                             struct hfd_response *response);

@@ -19,7 +19,7 @@
 #include "server/resources/object.h"
 #include "server/resources/object_key.h"
 
-/* All policies, before it is known which have bindings. */
+/* An index in the making: all policies, with and without bindings. */
 struct builder {
         struct hfd_cacher *cacher;
         const struct hfd_policy_index *old;

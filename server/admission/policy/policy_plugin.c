@@ -82,8 +82,8 @@ struct turn {
         struct hfd_admission *a;
 };
 
-/* Asks the policies. task: on the pool; NULL: on another thread, and the attempt has an allowance.
- * false: that is spent, and nothing has happened. */
+/* Evaluates the policies. task: the turn on the pool; NULL: this is another thread, and the attempt
+ * has an allowance. false: the allowance is spent, and nothing has happened. */
 static bool attempt(struct hfd_policy_plugin *plugin, const struct hfd_policy_index *index,
                     struct hfd_admission *a, const struct hfd_work_task *task,
                     struct hfd_response *response) {

@@ -23,5 +23,5 @@ int hfd_policy_plugin_new(const struct hf_host *host, struct hfd_cacher *cacher,
                           struct hfd_policy_plugin **ret_plugin);
 /* Call it when no request is under way and the feed is stopped. Accepts NULL, returns NULL. */
 struct hfd_policy_plugin *hfd_policy_plugin_free(struct hfd_policy_plugin *plugin);
-/* As an element of a chain. */
+/* The plug-in as an element of a chain. */
 struct hfd_admission_plugin hfd_policy_plugin_of_chain(struct hfd_policy_plugin *plugin);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks types.
+ * Checks the types in the expressions of a policy.
  *
  * Invariant: a check never changes what the policy does. Kinds that are not served, and rules with
  * wildcards, are left out, as in Kubernetes.

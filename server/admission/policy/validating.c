@@ -34,8 +34,8 @@ struct validating {
         struct hf__json *annotations; /* owned; the policy's annotations: lists of values by key */
         bool denied;
         struct hf__strbuf denial; /* the message of the first refusal */
-        const char *reason;       /* of it; borrowed from the policy, or static */
-        int r;                    /* 0, -ENOMEM, or as hfd_policy_case_may_go_on */
+        const char *reason;       /* its reason; borrowed from the policy, or static */
+        int r;                    /* 0, -ENOMEM, or an error of hfd_policy_case_may_go_on */
 };
 
 static bool is_over(const struct validating *v) {
@@ -85,7 +85,7 @@ static void audit(struct validating *v, size_t i, const char *message) {
         hf__strbuf_done(&text);
 }
 
-/* Validation number i has failed. */
+/* Validation number i has failed: denies, warns and audits as the binding says. */
 static void act(struct validating *v, size_t i, const char *reason, const char *message) {
         if ((v->binding->actions & HFD_POLICY_DENY) != 0)
                 deny(v, reason, message);
@@ -95,13 +95,13 @@ static void act(struct validating *v, size_t i, const char *reason, const char *
                 audit(v, i, message);
 }
 
-/* No decision was possible. */
+/* The evaluation has failed without a decision. The failurePolicy says whether that denies. */
 static void act_on_error(struct validating *v, size_t i, const char *message) {
         if (!v->policy->ignores_failure)
                 act(v, i, "Invalid", message);
 }
 
-/* The policy or the binding cannot be used. */
+/* The policy or the binding cannot be used. The failurePolicy says whether that denies. */
 static void act_on_configuration(struct validating *v, const char *what,
                                  const struct hf__strbuf *why) {
         struct hf__strbuf text = {.max = MESSAGE_MAX};
@@ -155,7 +155,7 @@ static bool put_message_of_expression(struct hfd_expression_run *run,
         return true;
 }
 
-/* A validation that is not true. */
+/* Makes the message of a validation that is not true, and acts on it. */
 static void fail_validation(struct validating *v, struct hfd_expression_run *run, size_t i) {
         const struct hfd_policy_validation *validation = &v->policy->validations[i];
         struct hf__strbuf message = {.max = MESSAGE_MAX};
@@ -186,7 +186,7 @@ static void fail_validation(struct validating *v, struct hfd_expression_run *run
         hf__strbuf_done(&message);
 }
 
-/* false: the budget is spent, or the request is over. */
+/* Evaluates validation number i. false: the budget is spent, or the request is over. */
 static bool run_validation(struct validating *v, struct hfd_expression_run *run, size_t i) {
         struct hf__strbuf message = {.max = MESSAGE_MAX};
         struct hf__cel_value value;

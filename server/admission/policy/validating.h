@@ -6,9 +6,9 @@
 #include "server/admission/policy/policy_index.h"
 
 /*
- * Asks all policies. Warnings and audit annotations go to notes. 0: nobody is against the request;
- * HF_E_FORBIDDEN: response is the refusal; -ENOMEM; or as hfd_policy_case_may_go_on. If the
- * allowance of the case is spent, the result means nothing.
+ * Evaluates all policies. Warnings and audit annotations go to notes. 0: no policy denies the
+ * request; HF_E_FORBIDDEN: response is the refusal; -ENOMEM; or an error of
+ * hfd_policy_case_may_go_on. If the allowance of the case is spent, the result must be discarded.
  */
 int hfd_policies_validate(struct hfd_policy_case *c, const struct hfd_policy_index *index,
                           struct hfd_admission_notes *notes, struct hfd_response *response);

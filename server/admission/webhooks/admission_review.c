@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Encodes and decodes reviews. Invariants: what a webhook sends has been checked for its type
- * before anything reads it: the members of an answer have the types that their names say. An answer
- * and its patch are valid UTF-8 without duplicate keys, like the bodies of clients.
+ * Encodes and decodes reviews. Invariants: the type of each member that a webhook sends is checked
+ * before the member is read. A response and its patch must be valid UTF-8 without duplicate keys,
+ * like the bodies of clients.
  */
 #include "server/admission/webhooks/admission_review.h"
 
@@ -172,7 +172,7 @@ static bool is_list_of_texts(const struct hf__json *json) {
         return true;
 }
 
-/* The types of the members of the response. */
+/* Checks the types of the members of the response. */
 static int check_types(const struct hf__json *response, char why[HFD_ADMISSION_REVIEW_WHY_MAX]) {
         static const struct {
                 const char *name, *type;
@@ -196,7 +196,7 @@ static int check_types(const struct hf__json *response, char why[HFD_ADMISSION_R
         return 0;
 }
 
-/* The uid, then the type of the review. */
+/* Checks the uid, then the type of the review. */
 static int check_identity(const struct hf__json *json, const char *uid,
                           char why[HFD_ADMISSION_REVIEW_WHY_MAX]) {
         const char *found = hf__json_string(json, "response.uid"),

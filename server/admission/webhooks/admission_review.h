@@ -16,7 +16,7 @@ void hfd_admission_review_print(struct hf__strbuf *out, const char *uid,
                                 const struct hfd_resource *as, const struct hf__json *object,
                                 const struct hf__json *old, const struct hf__json *options);
 
-/* An answer. Everything is borrowed from json, except patch. */
+/* The response of a webhook. Everything is borrowed from json, except patch. */
 struct hfd_admission_review_answer {
         struct hf__json *json; /* owned */
         bool allowed;
@@ -29,9 +29,9 @@ struct hfd_admission_review_answer {
 #define HFD_ADMISSION_REVIEW_WHY_MAX 400
 
 /*
- * Reads an answer to the review with the uid. 0: the caller calls hfd_admission_review_answer_done.
- * -ENOMEM, or HF_E_INVALID: why has Kubernetes' words, such as `failed to call webhook: ...` and
- * `received invalid webhook response: expected response.uid=...`.
+ * Reads the response to the review with the uid. 0: the caller calls
+ * hfd_admission_review_answer_done. -ENOMEM, or HF_E_INVALID: why is Kubernetes' message, such as
+ * `failed to call webhook: ...` or `received invalid webhook response: expected response.uid=...`.
  */
 int hfd_admission_review_read(const void *body, size_t n, const char *uid, bool mutating,
                               struct hfd_admission_review_answer *ret_answer,

@@ -3,9 +3,9 @@
  * A call of a webhook: sends the review, and turns the response into an outcome.
  *
  * Invariants: a call counts in the load of its webhook from begin to done, and no webhook has more
- * than max_calls. If its client leaves, the call is canceled: the waker may come before the number
- * of the call is known, so the thread that sends it looks again, and each reads what it has not
- * written itself.
+ * than max_calls. If its client leaves, the call is canceled. The waker may fire before the ID of
+ * the outbound request is known. So the waker sets client_left and then reads outbound_id, and the
+ * thread that sends sets outbound_id and then reads client_left: at least one of them cancels.
  */
 #include "server/admission/webhooks/call.h"
 
@@ -53,7 +53,7 @@ static void fail_no_memory(struct hfd_webhook_call *call) {
         finish(call, HFD_WEBHOOK_INTERNAL, 0);
 }
 
-/* An answer with a code other than 2xx. */
+/* The webhook has sent a code other than 2xx. */
 static void fail_by_code(struct hfd_webhook_call *call, const struct hfd_outbound_result *result) {
         struct hf__strbuf why = {0};
 
@@ -224,7 +224,7 @@ static int print_review(struct hfd_webhook_call *call, struct hf__strbuf *out) {
         return r == 0 ? out->error : r;
 }
 
-/* Sends the review. 0, or as hfd_outbound_send or print_review. */
+/* Sends the review. 0, or an error of hfd_outbound_send or print_review. */
 static int send_review(struct hfd_webhook_call *call) {
         const struct hfd_webhook *hook = call->hook;
         hf_nsec limit = hook->timeout_s * HF_NSEC_PER_SEC;

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * One call of a webhook, and private parts of the plug-ins of this folder. Thread: owner of the
- * call; its answer comes on the thread of the outbound client, or within the call that begins it.
+ * call; its result comes on the thread of the outbound client, or within hfd_webhook_call_begin.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -47,7 +47,7 @@ struct hfd_webhook_call {
         void (*done)(struct hfd_webhook_call *call);
         /* The result. Whoever owns the call frees it by hfd_webhook_call_done. */
         enum hfd_webhook_outcome outcome;
-        struct hfd_admission_review_answer answer; /* if a whole answer came */
+        struct hfd_admission_review_answer answer; /* if a whole response came */
         struct hfd_response refusal;               /* unless it is allowed */
         int code;                                  /* for the metrics */
         /* Private. */
@@ -72,13 +72,13 @@ struct hfd_webhook_effort {
 /*
  * Whether the matchConditions of call->hook are true for the request, which the call describes.
  * HFD_MATCHER_ERROR: they cannot be evaluated, and the failurePolicy is Fail, or the turn is over;
- * response is the error. If the allowance is spent, the result means nothing and there is no
+ * response is the error. If the allowance is spent, the result must be discarded, and there is no
  * response; the caller begins again in a turn.
  */
 enum hfd_matcher_result hfd_webhook_call_conditions(const struct hfd_webhook_call *call,
                                                     struct hfd_webhook_effort *effort,
                                                     struct hfd_response *response);
-/* Adds the answer's warnings and annotations to the admission. */
+/* Adds the warnings and annotations of the webhook's response to the admission. */
 void hfd_webhook_call_note(const struct hfd_webhook_call *call);
 /*
  * Counts the call. True: the request ends with call->refusal. False: it goes on, because the

@@ -113,7 +113,7 @@ static void refuse_patch(int r, const char *why, struct hfd_response *response) 
                 hfd_refusal_internal(response, why);
 }
 
-/* Applies the answer's patch to the object. False: response is the error. */
+/* Applies the webhook's patch to the object. False: response is the error. */
 static bool apply_patch(struct run *run, bool *ret_changed, struct hfd_response *response) {
         const struct hf__json *patch = run->call.answer.patch, *seen = run->call.object;
         struct hfd_admission *a = run->a;
@@ -162,7 +162,7 @@ static bool apply_patch(struct run *run, bool *ret_changed, struct hfd_response 
 
 static void go_on(struct run *run, const struct hfd_work_task *task);
 
-/* Handles the answer to the call. False: the admission has ended. */
+/* Handles the result of the call. False: the admission has ended. */
 static bool handle_answer(struct run *run) {
         struct hfd_webhook_call *call = &run->call;
         struct hfd_admission *a = run->a;
@@ -252,8 +252,8 @@ static void end_round(struct run *run) {
 
 static void run_turn(void *ctx, const struct hfd_work_task *task) { go_on(ctx, task); }
 
-/* A webhook could not be prepared: the run goes on in a turn on the pool, or response is why not.
- */
+/* A webhook could not be prepared. If the allowance is spent, the run goes on in a turn on the
+ * pool; otherwise response is the error. */
 static void stop_or_take_turn(struct run *run, const struct hfd_webhook_effort *effort,
                               struct hfd_response *response) {
         int r = 0;
@@ -267,7 +267,8 @@ static void stop_or_take_turn(struct run *run, const struct hfd_webhook_effort *
         hfd_admission_refuse(run->a, response);
 }
 
-/* task: of a turn on the pool; NULL = another thread. */
+/* Calls webhook after webhook, until one is waited for or the run ends. task: the turn on the pool;
+ * NULL = this is another thread. */
 static void go_on(struct run *run, const struct hfd_work_task *task) {
         struct hfd_webhook_effort effort = {.allowance.left = HFD_ADMISSION_INLINE_COST,
                                             .task = task};

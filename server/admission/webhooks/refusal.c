@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Refusals. Invariant: a webhook cannot make a refusal look like a success: its code is at least
- * 400, and its status is Failure.
+ * Makes the responses of refused requests. Invariant: a webhook cannot make a refusal look like a
+ * success: the code is at least 400, and the status is Failure.
  */
 #include "server/admission/webhooks/refusal.h"
 
@@ -12,7 +12,7 @@
 #include "base/strbuf.h"
 #include "server/admission/turn.h"
 
-#define MESSAGE_MAX 4096 /* bytes of what a webhook says */
+#define MESSAGE_MAX 4096 /* bytes of a webhook's message */
 #define DETAILS_MAX ((size_t)32 << 10)
 
 static int error_of(int code) {

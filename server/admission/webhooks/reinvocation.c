@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules of reinvocation. */
+/* The rules of reinvocation. Invariant: `due` only grows: a webhook that is due stays due. */
 #include "server/admission/webhooks/reinvocation.h"
 
 #include <assert.h>

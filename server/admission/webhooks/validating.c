@@ -155,9 +155,8 @@ static bool select_hooks(struct run *run, struct hfd_webhook_effort *effort,
 
 static void run_turn(void *ctx, const struct hfd_work_task *task);
 
-/* The webhooks could not be chosen: that begins again in a turn on the pool, or response is why
- * not.
- */
+/* The webhooks could not be chosen. If the allowance is spent, the choice begins again in a turn
+ * on the pool; otherwise response is the error. */
 static void stop_or_take_turn(struct run *run, const struct hfd_webhook_effort *effort,
                               struct hfd_response *response) {
         int r = 0;
@@ -173,7 +172,7 @@ static void stop_or_take_turn(struct run *run, const struct hfd_webhook_effort *
         end(run);
 }
 
-/* Chooses the webhooks and calls them. task: of a turn on the pool; NULL = another thread. */
+/* Chooses the webhooks and calls them. task: the turn on the pool; NULL = another thread. */
 static void start(struct run *run, const struct hfd_work_task *task) {
         struct hfd_webhook_effort effort = {.allowance.left = HFD_ADMISSION_INLINE_COST,
                                             .task = task};

@@ -65,7 +65,7 @@ static struct hfd_webhook *webhook_unref(struct hfd_webhook *hook) {
 }
 
 /* Kubernetes' client cleans the path of a URL: segments that are empty or "." are left out, ".."
- * removes the one before, and a slash at the end goes. The URL has a path. */
+ * removes the one before, and a slash at the end is dropped. The URL has a path. */
 static void clean_url(char *url) {
         char *authority = strstr(url, "://"), *path = authority ? strchr(authority + 3, '/') : NULL;
 

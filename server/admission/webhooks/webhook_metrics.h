@@ -7,7 +7,7 @@
 
 #include "server/admission/admission.h"
 
-/* A call has ended. type: "admit" or "validating"; code: 0 = there was no answer. */
+/* A call has ended. type: "admit" or "validating"; code: 0 = there was no response. */
 void hfd_webhook_metrics_called(const struct hf_host *host, const char *webhook, const char *type,
                                 enum hfd_admission_operation operation, bool rejected, int code,
                                 hf_nsec took);

@@ -57,7 +57,7 @@ static BIO *open_text(const char *pem, size_t n) {
         return n <= INT_MAX ? BIO_new_mem_buf(pem, (int)n) : NULL;
 }
 
-/* The first block must be the request. As in Kubernetes, text behind it is ignored. */
+/* The first block must be the request. As in Kubernetes, text after it is ignored. */
 static X509_REQ *parse_request(const char *pem, size_t n, const char **ret_fault) {
         CLEANUP(bio_cleanup) BIO *bio = open_text(pem, n);
         CLEANUP(block_cleanup) struct block block = {0};

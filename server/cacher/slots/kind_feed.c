@@ -165,7 +165,7 @@ static void retire_old(struct hfd_kind_feed *feed, const struct hfd_custom_set *
         }
 }
 
-/* One round. As make_set. */
+/* Does one round. Returns as make_set does. */
 static int follow(struct hfd_kind_feed *feed) {
         struct hfd_custom_set *old = hfd_custom_table_set(feed->table), *set = NULL;
         uint64_t fill = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Has the cache missed an event? etcd 3.4 is known to lose watch events around a compaction. So
- * every few minutes all keys are listed at the cache's own revision, without values, and compared
- * with a snapshot of the cache at that revision. If a version differs, it is logged and counted,
- * and the cache is filled again.
+ * Checks whether the cache has missed an event. etcd 3.4 is known to lose watch events around a
+ * compaction. So every few minutes all keys are listed at the cache's own revision, without values,
+ * and compared with a snapshot of the cache at that revision. If a version differs, it is logged
+ * and counted, and the cache is filled again.
  *
  * Invariant: the list and the snapshot are of one revision of one history. So an event that is
  * still on its way is no difference, and an audit that spans a replacement of the store ends

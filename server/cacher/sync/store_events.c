@@ -77,7 +77,7 @@ static struct hfd_object *get_put_object(struct hfd_cacher *cacher,
         return object;
 }
 
-/* False: out of memory. */
+/* Prepares an event, without the lock. False: out of memory. */
 static bool prepare_event(struct hfd_cacher *cacher, const struct hfd_watch_event *event,
                           struct hfd_event_batch *batch, struct hfd_prepared_event *prepared) {
         if (event->type != HFD_WATCH_PROGRESS)
@@ -140,8 +140,8 @@ static bool remove_locked(struct hfd_object_tree *tree, const char *path, uint64
 }
 
 /*
- * The new value of an object cannot be decrypted. Nobody may take the object for deleted, so no
- * change is queued. The watches of the resource end, because from now on there are changes that
+ * The new value of an object cannot be decrypted. The object must not look deleted, so no change
+ * is queued. The watches of the resource end, because from now on there are changes that
  * they cannot get. A new watch whose range has this value is refused. False: out of memory.
  */
 static bool seal_locked(struct hfd_cacher *cacher, const struct hfd_prepared_event *prepared,

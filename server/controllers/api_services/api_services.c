@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One key for each APIService. When a term begins, those that are missing are created; later the
- * event of a deletion or a change leads to a reconcile. An event of a definition enqueues the
- * versions that it serves, and all APIServices of its group, which may have one that it no longer
- * serves.
+ * Keeps an APIService for each group version that the server serves. There is one key for each
+ * APIService. When a term begins, the missing ones are created; later the event of a deletion or a
+ * change leads to a reconcile. An event of a definition enqueues the versions that it serves, and
+ * all APIServices of its group, because it may no longer serve the version of one of them.
  *
  * Invariants:
  *
@@ -27,7 +27,8 @@
 
 static const struct hf_resource api_services = {"apiregistration.k8s.io", "v1", "apiservices"};
 
-/* False: this server does not serve a group version of that name. A custom one is in space. */
+/* Finds the group version of that name. False: this server does not serve it. The strings of a
+ * custom version are in space. */
 static bool find_version(const struct hfd_controller_context *context, const char *name,
                          char space[HFD_API_SERVICE_NAME_MAX],
                          struct hfd_api_version *ret_version) {
@@ -53,8 +54,8 @@ static int create(struct hf_term *term, const struct hfd_api_version *version) {
         return r == HF_E_EXISTS ? 0 : r;
 }
 
-/* Writes what differs: the spec, and otherwise the status. The event of the first write leads to
- * the second one. */
+/* Writes the spec if it differs; otherwise the status if that differs. The event of the first write
+ * leads to the second one. */
 static int update(struct hf_term *term, struct hf__json *service,
                   const struct hfd_api_version *version) {
         const struct hf_clock *clock = hf_host_clock(hf_term_host(term));
@@ -157,7 +158,7 @@ static int map_definition(void *ctx, struct hf_workqueue *queue, enum hf_event_t
         return r;
 }
 
-/* Creates what is missing. */
+/* Creates the missing APIServices of the built-in group versions. */
 static int create_all(const struct hfd_controller_context *context, struct hf_term *term) {
         int r = 0;
 

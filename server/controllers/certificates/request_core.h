@@ -14,7 +14,7 @@ struct hf__json;
 #define HFD_REQUEST_WHY_MAX     160
 
 enum hfd_request_step {
-        HFD_REQUEST_NOTHING, /* of another signer, not approved, or already answered */
+        HFD_REQUEST_NOTHING, /* of another signer, not approved, or already decided */
         HFD_REQUEST_SIGN,
         HFD_REQUEST_FAIL /* it asks for what the signer never gives */
 };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The end of a definition.
+ * Deletes the objects of a definition that is being deleted, and then lets it go.
  *
  *      1. A client deletes it: the server marks it with a deletionTimestamp, the finalizer and the
  *         condition Terminating (strategies/definition), and creates no objects of it any more.
- *      2. Here the condition tells that the objects are being deleted. They are deleted as
- *         collections, one for each namespace.
+ *      2. The controller writes into the condition that the objects are being deleted. It deletes
+ *         them as collections, one for each namespace.
  *      3. While objects remain, because they have finalizers, they are counted again: after the
  *         deletion of one of them, and after a delay.
  *      4. When none remains, one write removes the finalizer and says so in the condition.
@@ -41,11 +41,11 @@
 
 #define N_WORKERS          4
 #define COLLECTION_TIMEOUT (60 * HF_NSEC_PER_SEC) /* deadline for deleting one collection */
-/* Several deletions of objects shortly after each other are one check. */
+/* How long a check waits for more deletions of objects, so that it covers them, too. */
 #define GATHER_DELAY (50 * HF_NSEC_PER_MSEC)
-/* Between two checks without an event; an event usually comes sooner. */
+/* The time between two checks without an event; an event usually comes sooner. */
 #define CHECK_DELAY (5 * HF_NSEC_PER_SEC)
-/* The same at first: this instance may not serve the objects yet. */
+/* The time between the first checks: this instance may not serve the objects yet. */
 #define FIRST_DELAY (200 * HF_NSEC_PER_MSEC)
 #define FIRST_TIME  5 /* seconds */
 /* Seconds after which the condition says that objects remain. */
@@ -159,7 +159,7 @@ static int count_objects(struct hf_term *term, const struct hfd_kind_row *row,
 
 /* ---- the definition ---- */
 
-/* Seconds since it was marked. */
+/* The seconds since the definition was marked. */
 static int64_t marked_for(struct hf_term *term, const struct hf__json *definition) {
         const struct hf_clock *clock = hf_host_clock(hf_term_host(term));
         const char *since = hf__json_string(definition, "metadata.deletionTimestamp");
@@ -292,7 +292,7 @@ static int map_definition(void *ctx, struct hf_workqueue *queue, enum hf_event_t
 }
 
 /* Appends the group of an object's apiVersion to the plural of its kind, which is the name of its
- * definition. The objects of a definition that is not being deleted concern nobody here. */
+ * definition. Ignores the objects of a definition that is not being deleted. */
 static int enqueue_definition(const struct cleanup *cleanup, const struct hf__json *object,
                               struct hf_workqueue *queue) {
         const struct hfd_kind *kind =

@@ -3,8 +3,8 @@
  * The indexes of definitions.
  *
  * Invariant: the values depend on the definition only, because the informer computes them once for
- * each version of it. They begin with a letter for what they are, and have the group, so that one
- * index is enough for all.
+ * each version of it. They begin with a letter for their meaning, and contain the group, so that
+ * one index is enough for all of them.
  */
 #include "server/controllers/definitions/definition_index.h"
 
@@ -22,13 +22,13 @@
 
 #define NAME_INDEX "definition-names"
 
-/* The letters. */
+/* The first letters of the values. */
 #define RESOURCE 'r' /* a name of the resource that was accepted */
-#define KIND     'k' /* the same of the kind */
+#define KIND     'k' /* a name of the kind that was accepted */
 #define WAITS    'w' /* a name was not accepted; the name is "" */
 #define SERVES   'v' /* a version that is served */
 
-/* Groups and names have up to 253 bytes. A longer text is in no definition that was stored. */
+/* Groups and names have up to 253 bytes, so no stored definition needs a longer value. */
 #define VALUE_MAX 520
 
 static void format_value(char what, const char *group, const char *name, char value[VALUE_MAX]) {

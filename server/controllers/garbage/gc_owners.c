@@ -80,8 +80,8 @@ static enum hfd_gc_owner classify_owner(const struct hf__json *owner, const char
 }
 
 /*
- * Reads a custom owner. A server that does not serve the kind answers a get with "not found" too,
- * as for an object that does not exist: while its definition is being established, changed or
+ * Reads a custom owner. A server that does not serve the kind responds to a get with "not found"
+ * too, as for an object that does not exist: while its definition is being established, changed or
  * deleted, or this instance starts. So the owner is looked for in a list of its kind. If the kind
  * is not served, that fails, and the owner is looked for again.
  */

@@ -13,7 +13,7 @@
  *  - Each update is based on the object that the server returned last, so a renewal is one PUT with
  *    that resourceVersion. After an error the object is dropped. The next attempt then tries a
  *    create, and reads and updates the Lease if it exists.
- *  - Each write sets all that the Lease says of this instance. Somebody else may have changed it,
+ *  - Each write sets all that the Lease says of this instance. Another client may have changed it,
  *    and clients follow the address in it. What others have added stays.
  *  - Each request has its own deadline: a store that does not respond must not delay the shutdown.
  *  - Requests use the ungated client, because an instance that does not lead has a Lease too.

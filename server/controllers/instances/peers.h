@@ -23,7 +23,7 @@ struct hfd_peer {
         char instance[64], host[128];
 };
 
-/* All bytes behind the texts are zero, so that lists can be compared by memcmp. */
+/* All bytes after the texts are zero, so that lists can be compared by memcmp. */
 struct hfd_peer_list {
         size_t n;
         struct hfd_peer peers[HFD_PEERS_MAX]; /* sorted by instance, host and URL */

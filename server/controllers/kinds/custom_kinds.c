@@ -22,8 +22,8 @@
  *    on that of the informers.
  *  - `settled` says that the current set has all kinds that have to be in one, as of the count
  *    `scanned`. The handler raises `changed` before any wait for the revision of its event ends. So
- *    whoever has waited for a revision, and then finds the set complete, knows all kinds that were
- *    Established at that revision.
+ *    a thread that has waited for a revision, and then finds the set complete, knows all kinds that
+ *    were Established at that revision.
  */
 #include "server/controllers/kinds/custom_kinds.h"
 
@@ -114,7 +114,7 @@ static struct entry *add_entry(struct hfd_custom_kinds *custom, const char *name
         return NULL;
 }
 
-/* FNV-1a. */
+/* Hashes a text with FNV-1a. */
 static uint64_t hash_text(const char *text, size_t n) {
         uint64_t hash = UINT64_C(14695981039346656037);
 

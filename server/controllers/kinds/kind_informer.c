@@ -41,7 +41,7 @@ static void index_owners(void *ctx, const char *ns, const char *name, const char
 }
 
 /* Searches the text instead of parsing it. A label or an annotation named "finalizers" also
- * matches, which does no harm: whoever reads the index parses the object. */
+ * matches, which does no harm: the readers of the index parse the object. */
 static void index_finalizers(void *ctx, const char *ns, const char *name, const char *object,
                              size_t n, struct hf_informer_values *values) {
         static const char finalizers[] = "\"finalizers\"";

@@ -2,9 +2,9 @@
 #pragma once
 /*
  * A kind with its informer, and the set of all kinds at one moment. Built-in kinds are in every
- * set. Kinds of CustomResourceDefinitions come and go (definitions/custom_kinds.h), and then
- * another set takes the place of the former one. A set is immutable, and keeps its kinds and their
- * informers alive. So a controller works with one set until it begins anew with the next
+ * set. Kinds of CustomResourceDefinitions come and go (definitions/custom_kinds.h), and each such
+ * change makes a new set, which replaces the old one. A set is immutable, and keeps its kinds and
+ * their informers alive. So a controller works with one set until it begins anew with the next
  * (hfd_kinds_run).
  *
  * Thread: any. But the last reference to a set or to a custom kind must not be dropped on an
@@ -27,7 +27,7 @@ struct hfd_kind_row {
 struct hfd_kind {
         struct hfd_kind_row row;
         struct hf_informer *informer; /* owned */
-        size_t id;                    /* of no other kind in this process, even a former one */
+        size_t id;                    /* unique in this process, also among kinds that are gone */
         bool is_custom;
         /* The next two are for custom kinds; a built-in one lives as long as the hfd_kinds. */
         atomic_int refs;
@@ -40,7 +40,7 @@ void hfd_kind_unref(struct hfd_kind *kind);
 
 struct hfd_kind_set {
         atomic_int refs;
-        struct hf_cancel *replaced; /* owned; fires when another set has taken the place */
+        struct hf_cancel *replaced; /* owned; fires when a new set has replaced this one */
         size_t n;
         struct hfd_kind **kinds;         /* owned; by id; a reference to each */
         const struct hfd_kind **by_name; /* owned; by group and kind */

@@ -32,9 +32,9 @@
 #include "server/quota/quota.h"
 
 #define N_WORKERS 4
-/* Several changes of a namespace shortly after each other are one recount. */
+/* How long a recount waits for more changes of the namespace, so that it covers them, too. */
 #define GATHER_DELAY (100 * HF_NSEC_PER_MSEC)
-/* After a conflict; the creates that caused it are probably not the last ones. */
+/* How long to wait after a conflict: more creates are likely to follow those that caused it. */
 #define CONFLICT_DELAY (50 * HF_NSEC_PER_MSEC)
 
 static const struct hf_resource quotas = {"", "v1", "resourcequotas"};
@@ -54,7 +54,8 @@ struct counting {
         const char *since; /* the revision that the counts must include */
 };
 
-/* For hfd_quota_recount. The server counts what is beyond the first page, in logarithmic time. */
+/* Counts objects for hfd_quota_recount. The server counts those beyond the first page, in
+ * logarithmic time. */
 static int count(void *ctx, const char *group, const char *plural, uint64_t *ret_n,
                  bool *ret_served) {
         const struct counting *counting = ctx;
@@ -123,7 +124,7 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
 
 /* ---- events ---- */
 
-/* Of other objects only the number matters. */
+/* Queues the namespace of an object of another kind: only their number matters. */
 static int map_object(void *ctx, struct hf_workqueue *queue, enum hf_event_type type,
                       const char *ns, const char *name, const char *object, size_t n) {
         const struct hfd_controller_context *context = ((const struct controller *)ctx)->context;

@@ -17,10 +17,10 @@
 #include "server/flow/core/dealer.h"
 #include "server/flow/core/work_estimate.h"
 
-/* A request that does not say otherwise has this long, and may wait for a quarter of it; as in
- * Kubernetes. */
+/* The timeout of a request that names none. A request may wait for a quarter of its timeout. Both
+ * as in Kubernetes. */
 #define REQUEST_TIMEOUT (60 * HF_NSEC_PER_SEC)
-/* What a waiting request keeps in memory beside its body, about. */
+/* About how much memory a waiting request keeps, apart from its body. */
 #define REQUEST_BYTES 4096
 
 struct hfd_request_context *hfd_priority_context(struct hfd_flow_place *place) {
@@ -39,7 +39,7 @@ static const char *distinguisher_of(const struct hfd_request_context *context) {
         return "";
 }
 
-/* The flow of the request. The user counts, whoever impersonates it. */
+/* The flow of the request. The impersonated user counts, not the impersonator. */
 static void set_flow(struct hfd_request_context *context, const struct hfd_user *user) {
         if (strcmp(user->name, context->user) != 0)
                 context->flow_user = strdup(user->name); /* NULL: it shares its sender's flow */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The memo of a connection. It is recalled only if nothing that decides has changed:
+ * The memo of a connection. A request uses a part of it only if nothing has changed on which that
+ * part depends:
  *
  * - the path: method and path up to the last slash are the same, and the last segment is a plain
  *   name. Such a path differs from the remembered one in the name only, because
@@ -10,8 +11,8 @@
  *
  * Rights are not remembered: each request is authorized.
  *
- * Invariant: a memo has a reference to its index. So the current index is another one as long as
- * the addresses differ.
+ * Invariant: a memo has a reference to its index, so no other index can get its address. Therefore
+ * equal addresses mean that it is still the current one.
  */
 #include "server/filters/memo/request_memo.h"
 
@@ -52,7 +53,8 @@ static struct memo *memo_of(struct hfd_http_request *request) {
 
 /* ---- the path ---- */
 
-/* Whether the segment needs no decoding and is neither "." nor "..". Returns its length, or 0. */
+/* The length of a segment that needs no decoding and does not begin with a dot; 0 = it is another
+ * segment, or none. */
 static size_t plain_name(const char *name) {
         size_t n = strlen(name);
         unsigned bad = 0;

@@ -21,7 +21,7 @@ void hfd_borrowing_nominal(const struct hfd_level_shares *level, uint64_t sum, u
         ret_limits->is_exempt = level->is_exempt;
         ret_limits->nominal = (unsigned)nominal;
         ret_limits->lower = (unsigned)(nominal - lendable);
-        /* No level has use for more seats than there are. */
+        /* The cap makes it fit its type. No server has that many seats. */
         uint64_t upper = nominal + borrowing;
         ret_limits->upper = (unsigned)(upper < UINT32_MAX / 2 ? upper : UINT32_MAX / 2);
 }

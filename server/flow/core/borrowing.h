@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * How the seats of the server are divided among the priority levels: the nominal limits by shares,
- * and the current limits by what each level may lend and borrow, and has wanted lately. As in
- * Kubernetes. Pure. Thread: any.
+ * How the seats of the server are divided among the priority levels, as in Kubernetes: the nominal
+ * limits by shares, and the current limits by what each level may lend and borrow, and by what it
+ * has wanted lately. Pure. Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,9 +34,10 @@ void hfd_borrowing_nominal(const struct hfd_level_shares *level, uint64_t sum, u
 /* The limit of a level that is new. */
 unsigned hfd_borrowing_first(const struct hfd_level_limits *limits);
 /*
- * Sets the current limits of all levels. Returns the fair fraction: what part of its target each
- * level gets that no bound stops; 0 = the exempt levels leave too little for that.
+ * Sets the current limits of all levels. Returns the fair fraction: the part of its target that
+ * each level gets, unless one of its bounds applies; 0 = the exempt levels leave too few seats.
  */
 double hfd_borrowing_adjust(struct hfd_level_limits *levels, size_t n);
-/* The widest request that is let into a level with queues. */
+/* The widest request that a level with queues accepts: 15 % of its nominal limit, or that limit
+ * divided by the queues of a hand, whichever is less. */
 unsigned hfd_borrowing_max_width(unsigned nominal, unsigned n_hand);

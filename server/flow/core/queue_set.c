@@ -6,10 +6,11 @@
  *  - executing_seats is at most the limit, except after a limit was lowered, and for one request
  *    that is wider than the limit, which then runs alone. (An exempt level has no limit.)
  *  - After each function the head of the first queue in `order`, if there is one, has no room: no
- *    seat is free while somebody could use it.
- *  - A queue is in `order` if and only if requests wait in it, by next_r and its head's work.
+ *    seat is free that the next request could use.
+ *  - A queue is in `order` if and only if requests wait in it. Its key is next_r plus the work of
+ *    its head.
  *  - next_r of an active queue is not before the arrival of its head: a queue that was served less
- *    than its share gets no credit for times when it did not ask.
+ *    than its share gets no credit for times when it had no requests.
  *  - A queue beyond the configured number exists only while it has requests.
  */
 #include "server/flow/core/queue_set.h"
@@ -68,7 +69,7 @@ static int64_t work_of(const struct hfd_seats *seats) {
         return (int64_t)seats->width * HFD_SERVICE_TIME;
 }
 
-/* Its head, its length or next_r has changed. */
+/* Moves a queue to its place in `order`. Call it after the queue's head or next_r has changed. */
 static void place_queue(struct hfd_queue_set *set, struct hfd_seat_queue *queue) {
         const struct hfd_seats *head = queue->waiting.first;
 
@@ -87,7 +88,8 @@ static void rebase_queue(struct hfd_queue_set *set, struct hfd_seat_queue *queue
                 m->arrived_r -= by;
 }
 
-/* Linear, but years apart. */
+/* Makes virtual time begin again at 0. It takes linear time, but is weeks apart even if hundreds of
+ * seats are always in use. */
 static void rebase(struct hfd_queue_set *set) {
         int64_t by = set->r;
 
@@ -262,7 +264,7 @@ static void finish(struct hfd_queue_set *set, struct hfd_seats *seats, hf_nsec n
 
 /* ---- the interface ---- */
 
-/* What the level does with the configuration: limits, and a hand that can be dealt. */
+/* The configuration as the level uses it: within the limits, and with a hand that can be dealt. */
 static struct hfd_queue_config normalize(const struct hfd_queue_config *config) {
         struct hfd_queue_config used = *config;
 
@@ -336,7 +338,8 @@ void hfd_queue_set_limit(struct hfd_queue_set *set, unsigned limit, hf_nsec now,
         dispatch(set, now, decisions);
 }
 
-/* Takes a request out of the granted ones. Harmless if it is not among them. */
+/* Takes a request out of the granted ones, if it is among them: hfd_queue_set_arrive returns its
+ * verdict, so decisions must not report it again. */
 static void keep_verdict(struct hfd_decisions *decisions, const struct hfd_seats *seats) {
         struct hfd_seats **link = &decisions->granted;
 
@@ -349,7 +352,7 @@ static void keep_verdict(struct hfd_decisions *decisions, const struct hfd_seats
                 decisions->granted_end = link;
 }
 
-/* The level has queues. */
+/* Puts a request into a queue of its hand, or starts it. The level must have queues. */
 static enum hfd_verdict enter_queue(struct hfd_queue_set *set, struct hfd_seats *seats,
                                     uint64_t hash, hf_nsec now, hf_nsec deadline,
                                     struct hfd_decisions *decisions) {
@@ -363,7 +366,7 @@ static enum hfd_verdict enter_queue(struct hfd_queue_set *set, struct hfd_seats 
         seats->queue = queue;
         seats->arrived_r = set->r;
         if (set->n_waiting == 0 && set->executing_seats < set->limit &&
-            has_room(set, seats->width)) { /* there is no order to decide about */
+            has_room(set, seats->width)) { /* no other request waits, so it is the next one */
                 if (queue->next_r < set->r)
                         queue->next_r = set->r;
                 start(set, seats, now);

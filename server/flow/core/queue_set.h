@@ -11,9 +11,8 @@
  *      HFD_LEVEL_EXEMPT   there is no limit
  *      HFD_LEVEL_REJECT   the request is refused
  *      HFD_LEVEL_QUEUE    the request waits in a queue of its flow's hand (dealer.h), the one with
- *                         the least work; it is refused if that queue is full (in
- *                         Kubernetes a full queue takes more while the next request is too wide for
- *                         the seats that are free)
+ *                         the least work; it is refused if that queue is full (in Kubernetes a full
+ *                         queue accepts more while the next request is too wide for the free seats)
  *
  * Fair queuing. Virtual time, r, advances as fast as each active queue would be served if all
  * shared the seats in use evenly. (In Kubernetes it is the seats that could be in use. Then r runs
@@ -21,7 +20,7 @@
  * has the virtual time at which its next request starts. Of the requests at the heads of their
  * queues, the one that would end first in virtual time is next. The work of a request is estimated
  * when it starts, and corrected when it ends. So a flow with many or with long requests falls
- * behind, and one that asks seldom is served soon.
+ * behind, and a flow with few requests is served soon.
  *
  * A wide request waits until its seats are free; meanwhile no later request passes it. One that is
  * wider than the limit runs alone.
@@ -136,13 +135,14 @@ void hfd_queue_set_limit(struct hfd_queue_set *set, unsigned limit, hf_nsec now,
 /*
  * A request has arrived: seats is zero, width at least 1. HFD_VERDICT_WAIT: a later call decides
  * about it, hfd_queue_set_expire at the latest, once deadline has passed. Refused: seats stays
- * zero, also if memory for its queue runs out. decisions: about others. They are rare: of requests
- * whose turns are equally early the wide one may have been next, and now another one is.
+ * zero; a request for whose queue there is no memory is refused, too. decisions: about other
+ * requests. They are rare: if several requests are equally early, the new one may change which of
+ * them is next.
  */
 enum hfd_verdict hfd_queue_set_arrive(struct hfd_queue_set *set, struct hfd_seats *seats,
                                       unsigned width, uint64_t hash, hf_nsec now, hf_nsec deadline,
                                       struct hfd_decisions *decisions);
-/* The request ends, or is given up while it waits. Harmless if it is outside. Returns the state
+/* The request ends, or is given up while it waits. Does nothing if it is outside. Returns the state
  * that it had; afterwards seats is zero. */
 enum hfd_seats_state hfd_queue_set_leave(struct hfd_queue_set *set, struct hfd_seats *seats,
                                          hf_nsec now, struct hfd_decisions *decisions);

@@ -2,8 +2,8 @@
 /* The demand of a level. The numbers are Kubernetes', so that levels borrow as they do there. */
 #include "server/flow/core/seat_demand.h"
 
-/* Of the smoothed value, this much is left after a period; with periods of 10 s it has halved after
- * 5 minutes. */
+/* The part of the smoothed value that remains after a period; with periods of 10 s the value halves
+ * in 5 minutes. */
 #define SMOOTHING 0.977
 
 void hfd_seat_demand_init(struct hfd_seat_demand *demand, hf_nsec now) {

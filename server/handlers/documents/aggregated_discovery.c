@@ -45,7 +45,7 @@ static void put_resource(struct hf__strbuf *s, const struct hfd_resource *row) {
         hf__strbuf_putc(s, '}');
 }
 
-/* Row i is the first one of its version. */
+/* Writes the version whose first row is row i. */
 static void put_version(struct hf__strbuf *s, const struct hfd_served_rows *rows, size_t i) {
         size_t end = hfd_served_version_end(rows, i);
 
@@ -58,7 +58,7 @@ static void put_version(struct hf__strbuf *s, const struct hfd_served_rows *rows
         hf__strbuf_puts(s, "],\"freshness\":\"Current\"}");
 }
 
-/* Row i is the first one of its group. The core group has no name. */
+/* Writes the group whose first row is row i. The core group has no name. */
 static void put_group(struct hf__strbuf *s, const struct hfd_served_rows *rows, size_t i) {
         hf__strbuf_puts(s, "{\"metadata\":{");
         if (*rows->of[i]->group)

@@ -53,7 +53,7 @@ bool hfd_discovery_subresource(const struct hfd_resource *row, size_t i,
         return false;
 }
 
-/* metav1.GroupVersionForDiscovery. */
+/* Writes a metav1.GroupVersionForDiscovery. */
 static void put_version(struct hf__strbuf *s, const struct hfd_resource *row) {
         char version[HFD_API_VERSION_MAX];
 
@@ -92,7 +92,7 @@ static void put_group(struct hf__strbuf *s, const struct hfd_served_rows *rows, 
         hf__strbuf_putc(s, '}');
 }
 
-/* metav1.APIGroupList. It does not contain the core group, which clients find at /api. */
+/* Writes a metav1.APIGroupList. It does not contain the core group, which clients find at /api. */
 static void put_groups(struct hf__strbuf *s, const struct hfd_served_rows *rows) {
         const char *comma = "";
 
@@ -174,7 +174,7 @@ static void put_resource(struct hf__strbuf *s, const struct hfd_resource *row) {
                 put_subresource(s, row, &sub);
 }
 
-/* metav1.APIResourceList. False: the group has no such version. */
+/* Writes a metav1.APIResourceList. False: the group has no such version. */
 static bool put_resources(struct hf__strbuf *s, const struct hfd_served_rows *rows,
                           const char *group, const char *version) {
         size_t first = hfd_served_find_version(rows, group, version);

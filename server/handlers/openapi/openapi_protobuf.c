@@ -3,6 +3,9 @@
  * OpenAPI v2 as protobuf: gnostic's openapi_v2.Document. Clients that ask for it are old: kubectl
  * 1.20 needs it for every create, to validate the object, and for `kubectl explain`. `kubectl
  * apply` computes patches with the patch strategy and merge key of a list.
+ *
+ * Invariant: the schemas are those of definitions.h, which the JSON documents show, too. So the
+ * formats cannot contradict each other.
  */
 #include <stdio.h>
 #include <string.h>
@@ -65,7 +68,7 @@ static void put_field(struct hf__strbuf *s, unsigned field, const void *data, si
         hf__strbuf_add(s, data, n);
 }
 
-/* Nothing for NULL. */
+/* Appends a text; NULL = the field is absent. */
 static void put_string(struct hf__strbuf *s, unsigned field, const char *text) {
         if (text)
                 put_field(s, field, text, strlen(text));
@@ -148,7 +151,7 @@ static void put_properties(struct hf__strbuf *s, const struct hfd_schema *schema
         put_message(s, SCHEMA_PROPERTIES, &properties);
 }
 
-/* The members of a schema that is not a reference. */
+/* Appends the members of a schema that is not a reference. */
 static void put_members(struct hf__strbuf *s, const struct hfd_schema *schema,
                         const struct hfd_schema_field *field) {
         struct hf__strbuf type = {0};
@@ -198,7 +201,7 @@ static void put_definition(struct hf__strbuf *definitions,
 
 /* ---- paths ---- */
 
-/* The path of an object, with the PATCH in which kubectl looks for dryRun. */
+/* Appends the path of an object, with only a PATCH: kubectl looks for dryRun in its parameters. */
 static void put_path(struct hf__strbuf *paths, const struct hfd_resource *row) {
         struct hf__strbuf operation = {0}, responses = {0}, path = {0}, name = {0};
 
@@ -230,7 +233,7 @@ struct hf__buf *hfd_openapi_v2(const struct hfd_served_rows *rows) {
         put_string(&info, INFO_VERSION, "v1");
         put_message(&document, DOCUMENT_INFO, &info);
         for (size_t i = 0; i < rows->n; i++) {
-                if (!rows->of[i]->is_review) /* it is only created */
+                if (!rows->of[i]->is_review) /* a review is not stored: no path names one */
                         put_path(&paths, rows->of[i]);
                 hfd_definitions_add(&all, rows->of[i]);
                 if (rows->of[i]->subresources & HFD_SUB_TOKEN)

@@ -11,11 +11,11 @@
 #include "server/resources/response.h"
 
 /*
- * Called for a resource that is not served. If a service should answer for the group and version,
- * the response becomes 503.
+ * Called for a resource that is not served. If a service should serve the group and version, the
+ * response becomes 503.
  */
 void hfd_remote_group_refuse(struct hfd_cacher *cacher, const char *group, const char *version,
                              struct hfd_response *response);
-/* The same for the document /apis/GROUP/VERSION. True: answered; the reference of the caller to the
- * HTTP request is consumed. */
+/* The same for the document /apis/GROUP/VERSION. True: the response was sent; the reference of the
+ * caller to the HTTP request is consumed. */
 bool hfd_remote_group_handle(struct hfd_registry *registry, struct hfd_http_request *http_request);

@@ -59,7 +59,7 @@ static void list_free(void *ctx) {
         free(list);
 }
 
-/* Also called for a small list, which was answered without the task. Thread: worker. */
+/* Also called for a small list, whose response was sent without the task. Thread: worker. */
 static void on_drained(void *ctx) {
         struct hfd_rest_list *list = ctx;
 

@@ -315,7 +315,7 @@ static void on_waiting(void *ctx) {
         hfd_unsent_watch_charge(&stream->unsent);
 }
 
-/* After the watcher's last call. */
+/* Ends the stream, after the watcher's last call. */
 static void end_stream(void *ctx) {
         struct stream *stream = ctx;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answers reviews of access. hfd_access_review asks the function that authorizes requests, so that
- * an answer and the request that follows it cannot differ.
+ * Responds to reviews of access. hfd_access_review asks the function that authorizes requests, so a
+ * review and the request that follows it get the same decision.
  */
 #include "server/handlers/reviews/access_review.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Reviews: objects that a client creates to ask what somebody may do or who somebody is. The
+ * Reviews: objects that a client creates to ask what a user may do or who a user is. The
  * response is the object with a status; nothing is stored. Thread: any. Never blocks.
  */
 #include "server/handlers/reviews/review_context.h"

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * The memory that requests hold on behalf of the peers: heads, complete or not, and bodies; and
- * the input that an HTTP/1.1 connection has read behind its current request. There are two
+ * the input that an HTTP/1.1 connection has read after its current request. There are two
  * accounts: one for known senders, which the filters or a client certificate have authenticated,
  * and one for strangers. A connection moves from the second to the first when its sender becomes
  * known. So strangers can use up only the second.
@@ -32,7 +32,7 @@ struct hfd_account_share {
         bool known;
 };
 
-/* Changes the bytes that the connection holds for one purpose (a request, or the input behind its
+/* Changes the bytes that the connection holds for one purpose (a request, or the input after its
  * current one) from `before` to `after`. 0, or HF_E_TOO_LARGE: a limit is exceeded; the bytes are
  * counted anyway. A decrease never fails. */
 int hfd_account_change(struct hfd_account *account, struct hfd_account_share *share, size_t before,

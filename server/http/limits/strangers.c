@@ -42,7 +42,8 @@ static bool key_equals(const struct hfd_stranger_key *a, const struct hfd_strang
         return a->family == b->family && memcmp(a->bytes, b->bytes, sizeof a->bytes) == 0;
 }
 
-/* FNV-1a with a secret initial value. */
+/* Hashes a key with FNV-1a. The initial value is secret, so a client cannot choose keys that share
+ * a bucket. */
 static size_t bucket_of(const struct hfd_strangers *set, const struct hfd_stranger_key *key) {
         uint64_t hash = set->seed ^ 0xcbf29ce484222325u;
 
@@ -167,7 +168,7 @@ struct hfd_stranger *hfd_strangers_victim(const struct hfd_strangers *set,
                                           hf_nsec min_age) {
         const struct hfd_stranger_group *own = find_group(set, key);
 
-        /* The own address has none, or less than an equal share of all groups. */
+        /* The new address has no group, or one with less than an equal share. */
         if (!own || own->n * set->n_groups < set->n) {
                 const struct hfd_stranger_group *largest = find_largest(set);
 

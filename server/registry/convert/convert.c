@@ -2,7 +2,7 @@
 /*
  * Conversions by webhooks, see convert.h.
  *
- *      start -> batch -> (wait) -> call ... answer -> (pool, if it is large) -> next batch
+ *      start -> batch -> (wait) -> call .. response -> (pool, if it is large) -> next batch
  *                  ^                                                               |
  *                  +---------------------------------------------------------------+-> done
  *
@@ -39,7 +39,7 @@ struct job {
         struct hfd_registry *registry;
         struct hfd_convert convert;
         char uid[HFD_UID_MAX]; /* of the call */
-        hf_nsec began, took;   /* boot time; how long the webhook took to answer */
+        hf_nsec began, took;   /* boot time; how long the webhook took to respond */
         /* Owned references: the objects to convert, and the converted ones. */
         struct hfd_object **sources, **results;
         size_t *index;          /* the place of each in convert.objects */
@@ -105,7 +105,7 @@ static void end_failed(struct job *job, const char *why) {
         end_job(job, &response);
 }
 
-/* Nobody waits for it any more. */
+/* Ends a job whose client no longer waits. */
 static void end_canceled(struct job *job) {
         struct hfd_response none = {0};
 

@@ -3,7 +3,7 @@
 /*
  * Converts objects of custom resources between versions by the webhook of their definition
  * (strategy Webhook). A verb calls this before it shows objects in the version of a request, and
- * before it stores one; everything behind it then finds objects that need no conversion
+ * before it stores one; all code after it then finds objects that need no conversion
  * (resources/forms/conversion.h).
  *
  * Nothing waits: the caller continues in a callback. A batch is one call of the webhook. The
@@ -11,7 +11,7 @@
  * each kind and in total. Requests beyond the limit are refused at once, so that a webhook that
  * hangs cannot occupy all places for requests; watches take turns (convert_turns.h).
  *
- * Thread: any. The callback runs on the thread of outbound calls, or on the pool if the answer is
+ * Thread: any. The callback runs on the thread of outbound calls, or on the pool if the response is
  * large.
  */
 #include "server/registry/registry.h"

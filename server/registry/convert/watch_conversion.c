@@ -2,7 +2,7 @@
 /*
  * The queue of a watch, see watch_conversion.h.
  *
- *      IDLE --add--> CALLING --answer--> DELIVERING --> CALLING (more) or IDLE
+ *      IDLE --add--> CALLING --response--> DELIVERING --> CALLING (more) or IDLE
  *
  * Invariants: the thread that changes the state from IDLE runs the queue, and later the callback of
  * the webhook's call continues it. The queue has a reference of its own until the state is IDLE

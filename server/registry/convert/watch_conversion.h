@@ -2,12 +2,12 @@
 #pragma once
 /*
  * A queue of the events of one watch whose objects a webhook converts. Events are converted in
- * batches and delivered when the webhook has answered. Until then the watch accepts no further
+ * batches and delivered when the webhook has responded. Until then the watch accepts no further
  * events: they wait in the watcher, which limits their number.
  *
  * Lock: a mutex guards the queue and the state. It is not held while the sink is called. Thread:
  * any, but calls of add and end never overlap, as those of the watcher; the sink is called on the
- * thread that adds, or on that of the webhook's answer, never twice at a time.
+ * thread that adds, or on that of the webhook's response, never twice at a time.
  */
 #include "server/cacher/watcher.h"
 #include "server/registry/registry.h"
@@ -45,7 +45,7 @@ bool hfd_watch_conversion_add(struct hfd_watch_conversion *c, const struct hfd_w
 /* Whether nothing is queued and nothing is being converted. False: sink.idle follows, unless the
  * watch ends. */
 bool hfd_watch_conversion_is_idle(struct hfd_watch_conversion *c);
-/* Nothing more is delivered, and what the webhook answers is dropped. True: the sink is not called
+/* Nothing more is delivered, and the webhook's response is dropped. True: the sink is not called
  * any more. False: an event is being delivered by another thread, or by a caller of this function,
  * and sink.ended follows. Call it once. */
 bool hfd_watch_conversion_end(struct hfd_watch_conversion *c);

@@ -61,7 +61,7 @@ struct hfd_rendering *hfd_rendering_ref(struct hfd_rendering *rendering);
 struct hfd_rendering *hfd_rendering_unref(struct hfd_rendering *rendering);
 
 /*
- * Sets *ret_chunk to a reference to the next chunk, and moves the cursor behind it. In JSON each
+ * Sets *ret_chunk to a reference to the next chunk, and moves the cursor past it. In JSON each
  * item of a list begins with a comma, also the first one, and an event is a line. NULL: nothing was
  * selected among the objects that this call has examined, or cursor->ended was already set. 0 or
  * -ENOMEM.

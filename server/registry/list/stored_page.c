@@ -11,7 +11,7 @@
 
 #include "server/pool/work_pool.h"
 
-/* A millisecond, if the values must be parsed. */
+/* The values of one step. Parsing them takes about a millisecond. */
 #define STEP_VALUES 256
 
 struct stored_page {
@@ -32,7 +32,7 @@ static void stored_page_free(struct stored_page *stored) {
         free(stored);
 }
 
-/* True: the page is complete. */
+/* Makes objects of the next values. True: the page is complete. */
 static bool collect_some(struct stored_page *stored) {
         struct hfd_store_reply part = stored->reply;
         uint64_t limit = stored->read->request->options.limit;

@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "server/registry/parts/part.h"
 
-/* Both answer a Status. */
+/* Responds 201 with a Status, as both parts do. */
 static void finish_created(struct hfd_part *part) {
         static const char status[] = "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
                                      "\"status\":\"Success\",\"code\":201}";
@@ -52,7 +52,7 @@ static void on_patched(struct hfd_request *inner, const struct hfd_response *res
                 on_done(inner, response);
 }
 
-/* 409: the pod has a node already, or is being deleted. */
+/* Responds 409: the pod has a node already, or is being deleted. */
 static void refuse_binding(struct hfd_part *part, const struct hf__json *pod) {
         const char *node = hf__json_string(pod, "spec.nodeName"),
                    *name = hf__json_string(pod, "metadata.name");

@@ -2,10 +2,10 @@
 /*
  * A write and admission.
  *
- * Invariants: in `mutate` the object belongs to the admission, and comes back with its answer. A
+ * Invariants: in `mutate` the object belongs to the admission, and comes back with its decision. A
  * plug-in never changes what only the server sets (kept_members): it is put back. As everywhere in
- * the loop, a refusal of a version that only the cacher knows is no answer yet: the store is asked
- * whether the version is current, and if so, nobody is asked again.
+ * the loop, a refusal of a version that only the cacher knows is not final yet: the store is asked
+ * whether the version is current. If it is, the refusal counts, and admission does not run again.
  */
 #include "server/registry/write/admit.h"
 
@@ -300,7 +300,7 @@ bool hfd_write_admit_mutate(struct hfd_write *w, void (*resume)(struct hfd_write
                 return false;
         }
         struct hfd_admission *a = &w->admission->a;
-        w->object = NULL; /* the admission has it until it answers */
+        w->object = NULL; /* the admission has it until it decides */
         hfd_write_await_store(w);
         hfd_admission_mutate(w->registry->admission, a);
         return false;

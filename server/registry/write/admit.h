@@ -3,7 +3,7 @@
 /*
  * Asks admission (server/admission) about an attempt of a write. If no plug-in wants the request,
  * this allocates nothing. Thread: that of the write. Nothing blocks: a write that waits for an
- * answer goes on later, on another thread.
+ * decision goes on later, on another thread.
  */
 #include "server/registry/write/write.h"
 

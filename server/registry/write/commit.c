@@ -81,7 +81,7 @@ static void retry_after_conflict(struct hfd_write *w, const struct hfd_store_rep
         hfd_write_attempt(w);
 }
 
-/* For a thread of the pool. */
+/* Sends a large response, on a thread of the pool. */
 static void reply_large(struct hfd_write *w) { hfd_write_reply_committed(w, w->committed_at); }
 
 /* Copying, parsing or indenting a large object must not delay the replies to others. */

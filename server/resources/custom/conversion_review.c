@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes and reads ConversionReviews, see conversion_review.h. */
+/* Writes and reads ConversionReviews, see conversion_review.h. Invariant: the size of a response is
+ * checked before it is parsed, because a few bytes can stand for many values. */
 #include "server/resources/custom/conversion_review.h"
 
 #include <errno.h>
@@ -17,11 +18,11 @@
 #define API_VERSION "apiextensions.k8s.io/v1"
 #define KIND        "ConversionReview"
 
-/* The values of an answer: those of the objects twice, and so many more. */
+/* The values that a response may have: twice those of the objects, and this many more. */
 #define MORE_VALUES ((size_t)256 << 10)
-/* The bytes of an answer: those of the objects four times, and so many more. */
+/* The bytes that a response may have: four times those of the objects, and this many more. */
 #define MORE_BYTES ((size_t)4 << 20)
-/* Kubernetes has no limit for what the webhook says. */
+/* The largest message, in bytes. Kubernetes does not limit the webhook's message. */
 #define WHY_MAX 4096
 
 /* One object of the response, and the object that it was converted from. */
@@ -170,7 +171,7 @@ static const char *type_name(const struct hf__json *json) {
         return hf__json_is_number(json) ? "int64" : "map[string]interface {}";
 }
 
-/* Whether labels or annotations of the answer can be taken. */
+/* Whether labels or annotations of the response can be accepted. */
 static bool check_map(const struct hf__json *map, const struct hf__json *old, const char *name,
                       struct hf__strbuf *why) {
         struct hfd_causes causes;
@@ -261,7 +262,7 @@ size_t hfd_conversion_review_max_answer(struct hfd_object *const *objects, size_
         return bytes;
 }
 
-/* Whether parsing the answer takes memory in proportion to the objects. */
+/* Whether parsing the response takes memory in proportion to the objects. */
 static bool has_fair_size(const void *answer, size_t n_answer, struct hfd_object *const *objects,
                           size_t n) {
         size_t max = MORE_VALUES;

@@ -2,10 +2,10 @@
 #pragma once
 /*
  * The ConversionReview (apiextensions.k8s.io/v1) that a conversion webhook gets, and the check of
- * its answer. Rules and texts are those of Kubernetes. Pure. Thread: any.
+ * its response. Rules and texts are those of Kubernetes. Pure. Thread: any.
  *
  * A webhook may change everything but kind, name, namespace and uid; of the metadata, only labels
- * and annotations are taken from the answer.
+ * and annotations are taken from the response.
  */
 #include "base/strbuf.h"
 #include "server/resources/object.h"
@@ -14,14 +14,14 @@
 void hfd_conversion_review_put(struct hf__strbuf *s, const char *uid,
                                const struct hfd_resource *row, struct hfd_object *const *objects,
                                size_t n);
-/* The largest answer, in bytes, that a webhook may give for these objects. */
+/* The largest response, in bytes, that a webhook may send for these objects. */
 size_t hfd_conversion_review_max_answer(struct hfd_object *const *objects, size_t n);
 /*
- * Reads the answer of n_answer bytes. 0: converted[i] is a new reference, the object that the
- * webhook has made of objects[i], in the version of row. HF_E_INVALID: the answer is not accepted,
+ * Reads the response of n_answer bytes. 0: converted[i] is a new reference, the object that the
+ * webhook has made of objects[i], in the version of row. HF_E_INVALID: the response is not valid,
  * or it says that the conversion failed; `why` gets what follows "conversion webhook for ... ":
  * "failed: ...", "returned 1 objects, expected 2", cut to 4096 bytes. Or -ENOMEM. Takes time in
- * proportion to the answer, and memory in proportion to the objects.
+ * proportion to the response, and memory in proportion to the objects.
  */
 int hfd_conversion_review_read(const void *answer, size_t n_answer, const char *uid,
                                const struct hfd_resource *row, struct hfd_object *const *objects,

@@ -41,7 +41,7 @@ size_t hfd_custom_table_slots(const struct hfd_custom_table *table);
 
 /*
  * Finds a row that is served, in the table of resource.h or here, and returns a reference
- * (hfd_resource_unref). table NULL = only the former. NULL: there is no such resource.
+ * (hfd_resource_unref). table NULL = only the built-in ones. NULL: there is no such resource.
  */
 const struct hfd_resource *hfd_custom_table_find(struct hfd_custom_table *table, const char *group,
                                                  const char *version, const char *plural);

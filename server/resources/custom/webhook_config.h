@@ -5,7 +5,7 @@
 
 struct hfd_custom_kind;
 
-/* Texts are borrowed from the kind, but for ca_pem. */
+/* Texts are borrowed from the kind, except ca_pem. */
 struct hfd_webhook_config {
         const char *url;                                      /* NULL = the service */
         const char *service_ns, *service_name, *service_path; /* the path may be NULL */

@@ -191,7 +191,7 @@ static bool has_versions(const struct hfd_resource *row) {
 
 /* ---- objects ---- */
 
-/* Of a custom resource: the kind and apiVersion of the row. 0 or -ENOMEM. */
+/* Gives an object of a custom resource the kind and apiVersion of the row. 0 or -ENOMEM. */
 static int name_type(const struct hfd_resource *row, struct hf__json *json) {
         char version[HFD_API_VERSION_MAX];
         int r = hf__json_put_string(json, "kind", row->kind);
@@ -201,8 +201,8 @@ static int name_type(const struct hfd_resource *row, struct hf__json *json) {
 }
 
 /*
- * A reference to an object of a custom resource, in the form of the storage row: another object if
- * it has the form of an earlier definition still. NULL = out of memory.
+ * A reference to an object of a custom resource, in the form of the storage row: a new object if
+ * the given one still has the form of an earlier definition. NULL = out of memory.
  */
 static struct hfd_object *form_custom(const struct hfd_resource *stored,
                                       struct hfd_object *object) {
@@ -237,7 +237,8 @@ static struct hf__json *parse_object(const struct hfd_resource *row,
         return json;
 }
 
-/* Stores an object of a custom resource. If another version stores it, that one has defaults, too.
+/* Encodes an object of a custom resource. If another version stores it, that version's defaults
+ * are added, too.
  * NULL = out of memory. */
 static struct hf__buf *encode_custom(const struct hfd_resource *row, const struct hf__json *json) {
         const struct hfd_resource *stored = hfd_resource_stored(row);

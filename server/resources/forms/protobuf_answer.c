@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Encloses protobuf messages, and converts answers. The schemas here are those of answers that are
+ * Encloses protobuf messages, and converts responses. The schemas here are of responses that are
  * not stored: Status, PartialObjectMetadata and the metadata of lists.
  *
  * Invariant: in protobuf, every list type of Kubernetes is {1: metadata, 2: items}, so one function

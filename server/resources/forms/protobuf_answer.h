@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Answers in Kubernetes' protobuf format: what surrounds the messages. An object is enclosed in
+ * Responses in Kubernetes' protobuf format: what encloses the messages. An object is enclosed in
  * `k8s\0` and a runtime.Unknown: {1: {1: apiVersion, 2: kind}, 2: the object, 3: "", 4: ""}. An
  * event of a watch is a WatchEvent {1: type, 2: {1: the enclosed object}} after its length in four
  * bytes, the highest first.
@@ -39,10 +39,10 @@ void hfd_protobuf_put_item(struct hf__strbuf *s, const struct hfd_resource *reso
                            const struct hf__json *object);
 void hfd_protobuf_put_list_end(struct hf__strbuf *s);
 /*
- * Converts an answer from JSON: an object or a list of the resource, a Status,
+ * Converts a response from JSON: an object or a list of the resource, a Status,
  * PartialObjectMetadata or a list of these. resource NULL: only a Status is converted. *ret_answer:
- * a new reference. 0, -ENOMEM, or HF_E_INVALID: the answer is something else, or not JSON. The
- * function parses the answer, so the caller converts a large answer on the pool of threads.
+ * a new reference. 0, -ENOMEM, or HF_E_INVALID: the response is something else, or not JSON. The
+ * function parses it, so the caller converts a large response on the pool of threads.
  */
 int hfd_protobuf_convert(const struct hfd_resource *resource, const struct hf__buf *json,
                          struct hf__buf **ret_answer);

@@ -111,7 +111,7 @@ static int parse_set(struct hfd_requirement *requirement, char *text) {
         return finish_requirement(requirement, open + 1, ',');
 }
 
-/* `key`, `!key` */
+/* Parses `key` or `!key`. */
 static int parse_existence(struct hfd_requirement *requirement, char *text) {
         requirement->op = *text == '!' ? HFD_NOT_EXISTS : HFD_EXISTS;
         requirement->key = *text == '!' ? trim_spaces(text + 1) : text;

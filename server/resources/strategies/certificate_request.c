@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CertificateSigningRequests: a client asks for a certificate, somebody approves, a signer signs.
- * registry/write/checks/certificate.c has the rules that depend on the user, on the path of the
+ * CertificateSigningRequests: a client requests a certificate, a user approves it, a signer signs
+ * it. registry/write/checks/certificate.c has the rules that depend on the user, on the path of the
  * request and on X.509.
  *
  * Invariant: the conditions Approved, Denied and Failed are never removed, and Approved and Denied

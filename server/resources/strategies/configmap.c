@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ConfigMaps: text in data, bytes as base64 in binaryData, together at most 1 MiB.
+ * The strategy of ConfigMaps. They have text in data, and bytes as base64 in binaryData, at most
+ * 1 MiB together.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The strategy of a coordinated election, which both kinds of coordination.k8s.io have.
+ * Validates the strategy of a coordinated election, which both kinds of coordination.k8s.io have.
  */
 #include "server/resources/strategies/lease_spec.h"
 

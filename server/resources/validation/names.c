@@ -78,7 +78,7 @@ bool hfd_is_dns_subdomain(const char *text) {
         return strlen(text) <= HFD_DNS_SUBDOMAIN_MAX && is_dns_labels(text, true);
 }
 
-/* ([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9] */
+/* Whether text matches ([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9] as a whole. */
 bool hfd_is_name_text(const char *text) {
         size_t n = strlen(text);
 

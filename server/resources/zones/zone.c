@@ -32,13 +32,13 @@ struct hfd_zone {
         bool has_rule;
         struct hfd_zone_rule rule;
         size_t n;
-        int64_t *moments; /* of n changes */
-        uint8_t *to;      /* the type from then on */
+        int64_t *moments; /* when the n changes happen, in seconds since 1970; ascending */
+        uint8_t *to;      /* the type after each change */
 };
 
 /* One of the two parts of a file: its header and the sizes of its tables. */
 struct part {
-        const uint8_t *data; /* behind the header */
+        const uint8_t *data; /* the tables, after the header */
         size_t n_flags_utc;
         size_t n_flags_standard;
         size_t n_leaps;
@@ -76,7 +76,7 @@ static bool read_part(const uint8_t *data, size_t n, size_t width, struct part *
         return ret_part->bytes <= n - HEADER;
 }
 
-/* The tables of the second part, whose moments have 8 bytes. false: malformed. */
+/* Reads the tables of the second part, whose moments have 8 bytes. false: malformed. */
 static bool read_tables(struct hfd_zone *zone, const struct part *part) {
         const uint8_t *to = part->data + part->n_moments * 8;
         const uint8_t *types = to + part->n_moments;
@@ -98,7 +98,8 @@ static bool read_tables(struct hfd_zone *zone, const struct part *part) {
         return true;
 }
 
-/* The rule is a line at the end. An empty one says nothing about later years. */
+/* Reads the rule for the time after the last change: a line at the end of the file. If it is empty,
+ * the type of the last change stays. */
 static bool read_rule(struct hfd_zone *zone, const char *text, size_t n) {
         const char *end;
 
@@ -112,8 +113,8 @@ static bool read_rule(struct hfd_zone *zone, const char *text, size_t n) {
                hfd_zone_rule_parse(text + 1, (size_t)(end - text - 1), &zone->rule);
 }
 
-/* What counts before the first change: the first type, if it is used by no change; otherwise the
- * first one that is not summer time. */
+/* The type before the first change: type 0, if no change leads to it; otherwise the first type that
+ * is not summer time. */
 static unsigned first_type(const struct hfd_zone *zone) {
         bool used = false;
 
@@ -131,7 +132,7 @@ int hfd_zone_new(const void *data, size_t n, struct hfd_zone **ret_zone) {
         struct part part;
         size_t skip;
 
-        /* The first part is for programs that know 32 bits only. */
+        /* Skips the first part, which is for programs that know only 32-bit times. */
         if (n > HFD_ZONE_BYTES_MAX || !read_part(bytes, n, 4, &part) || bytes[4] < '2')
                 return HF_E_INVALID;
         skip = HEADER + part.bytes;

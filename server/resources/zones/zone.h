@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A time zone, from the contents of a file in the format of RFC 8536 (TZif). Pure. Owner: the
+ * A time zone, read from the contents of a file in the format of RFC 8536 (TZif). Pure. Owner: the
  * caller frees it. Thread: any, as it does not change.
  *
- * Debian has no C library for this that fits: glibc and libical keep one zone or one table for the
- * whole process, GLib ends the process when memory runs out, and ICU brings 30 MB of its own data
- * instead of the system's.
+ * No C library of Debian fits: glibc and libical keep one zone or one table for the whole process,
+ * GLib ends the process when memory runs out, and ICU uses 30 MB of its own data instead of the
+ * system's.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define HFD_ZONE_BYTES_MAX 65536 /* of a file; the largest of the system has 4 KiB */
+#define HFD_ZONE_BYTES_MAX 65536 /* of a file; those of Debian have at most 4 KiB */
 
 struct hfd_zone;
 

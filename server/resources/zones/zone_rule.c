@@ -32,7 +32,7 @@ static bool take_number(struct reader *r, int min, int max, int *ret_number) {
         return r->at > start && *ret_number >= min;
 }
 
-/* "CET" or "<+0330>". */
+/* Skips the name of an offset: "CET" or "<+0330>". */
 static bool skip_name(struct reader *r) {
         const char *start = r->at;
 
@@ -47,7 +47,7 @@ static bool skip_name(struct reader *r) {
         return r->at - start >= 3;
 }
 
-/* "-1", "+2:30:15". */
+/* Reads hours, or hours with minutes and seconds: "-1", "+2:30:15". */
 static bool take_time(struct reader *r, int max_hours, int *ret_seconds) {
         bool negative = take(r, '-');
         int hours;
@@ -127,7 +127,7 @@ static int64_t year_of(int64_t days) {
         return year;
 }
 
-/* The day of a year on which a change is, from 0. */
+/* The day of a year on which the change happens, counted from 0. */
 static int day_of(const struct hfd_zone_day *day, int64_t year) {
         static const int before[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365};
         bool leap = is_leap(year);

@@ -9,7 +9,9 @@
 #include <stdint.h>
 
 struct hfd_zone_day {
-        char form; /* 'M': a weekday of a month; 'J': a day from 1, never February 29; 0: from 0 */
+        /* 'M': a weekday of a month. 'J': a day of the year from 1, which never counts February 29.
+         * 0: a day of the year from 0. */
+        char form;
         int month;
         int week; /* 5: the last one */
         int day;

@@ -44,7 +44,7 @@ static const struct hfd_zone *find(const char *name) {
         return zone;
 }
 
-/* Reads a file of the folder. NULL: there is none, or it is no zone. */
+/* Reads the file of a zone. NULL: there is no such file, or it is not a valid zone. */
 static struct hfd_zone *load(const char *name) {
         char path[sizeof FOLDER + NAME_MAX_BYTES];
         struct hfd_zone *zone = NULL;

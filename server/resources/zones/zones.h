@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The time zones of the system, for expressions: getHours('Europe/Berlin'). A zone is read from
- * /usr/share/zoneinfo when it is asked for first, and kept: a local file of some KiB, so that this
- * may happen on any thread. A system without these files knows no zones. A change of the files
- * counts after a restart. Thread: any.
+ * The time zones of the system, for expressions: getHours('Europe/Berlin'). The first look-up of a
+ * zone reads it from /usr/share/zoneinfo and keeps it. That may happen on any thread, because it is
+ * a local file of a few KiB. Without these files no zone is known. If the files change, the process
+ * must be restarted to see it. Thread: any.
  */
 #include "cel/declarations.h"
 

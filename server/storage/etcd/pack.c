@@ -220,8 +220,8 @@ static void add_get(struct txn_pack *state, const char *key) {
 }
 
 /*
- * Adds a read whose result is ignored, so that the transaction needs a quorum. etcd answers a
- * transaction without writes from the member's own state, unless it contains a range that is not
+ * Adds a read whose result is ignored, so that the transaction needs a quorum. etcd executes
+ * a transaction without writes from the member's own state, unless it contains a range that is not
  * serializable. Without any range, a member that lags behind would compare with an old state, even
  * if it is cut off from the others.
  */

@@ -5,7 +5,7 @@
  * and connections of its own:
  *
  *      lists    because decoding a list takes long
- *      leases   urgent operations: a renewal waits for nobody's data
+ *      leases   urgent operations, so that the renewal of a Lease does not wait for other data
  *      calls    everything else, watches included
  *
  * Invariant: calls and watches belong to a channel and free themselves in its last callback. So the
@@ -23,8 +23,8 @@
 #include "server/storage/etcd/watch.h"
 #include "server/storage/grpc/tls.h"
 
-/* How long the threads of the lists and of the Leases may work without a turn of their loop before
- * they count as hanging. One list may take long. */
+/* How long an iteration of the threads of the lists and of the Leases may take before the thread
+ * counts as hanging. One list may take long. */
 #define PATIENCE (10 * HF_NSEC_PER_SEC)
 
 static int add_endpoints(struct hfd_etcd *etcd, const char *const *urls, bool *ret_any_tls,
@@ -108,7 +108,8 @@ static void etcd_free(struct hfd_store *store) {
         free(etcd);
 }
 
-/* All threads must be alive. */
+/* The iterations of the calls' thread; 0 if another thread hangs, so that the watchdog notices any
+ * of them. */
 static uint64_t etcd_iterations(struct hfd_store *store) {
         struct hfd_etcd *etcd = hfd_etcd_of(store);
         hf_nsec since = hf_now(hf_host_clock(store->host)) - PATIENCE;

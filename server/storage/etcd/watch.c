@@ -56,7 +56,7 @@ static int fail_watch(struct hfd_etcd_watch *watch, int error, const char *why) 
                        watch->etcd->endpoints[watch->endpoint].url, why);
 }
 
-/* 0, or another value: the watch must end. */
+/* Delivers the events of a response. 0, or another value: the watch must end. */
 static int deliver_response(struct hfd_etcd_watch *watch,
                             const struct hfd_etcd_watch_response *response) {
         if (response->compact_revision != 0)

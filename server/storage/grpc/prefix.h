@@ -9,7 +9,7 @@
 
 #define HFD_GRPC_PREFIX 5 /* bytes */
 
-/* For an uncompressed message of n bytes. */
+/* Writes the prefix of an uncompressed message of n bytes. */
 void hfd_grpc_prefix_write(void *prefix, uint32_t n);
-/* 0, or -EPROTO: the message is compressed, although no request allows compression. */
+/* Reads a prefix. 0, or -EPROTO: the message is compressed, although no request allows that. */
 int hfd_grpc_prefix_read(const void *prefix, uint32_t *ret_n);

@@ -56,7 +56,8 @@ int hfd_sqlite_check_numbers(int64_t application, int64_t version, const char *p
         return 0;
 }
 
-/* The file's header, of which its format defines the place of each number, big endian. */
+/* The file's header. SQLite's file format defines the place of each number in it; all of them are
+ * big endian. */
 #define HEADER_BYTES   100
 #define PAGES_AT       28
 #define USER_AT        60

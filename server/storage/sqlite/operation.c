@@ -26,7 +26,7 @@ static void free_op(struct hfd_sqlite_op *op) {
 
 /* ---- starting ---- */
 
-/* The operation, with n zeroed bytes behind it for what it copies. */
+/* The operation, followed by n zeroed bytes for what it copies. */
 static struct hfd_sqlite_op *new_op(enum hfd_sqlite_op_kind kind, size_t n, hfd_store_fn done,
                                     void *ctx) {
         struct hfd_sqlite_op *op = calloc(1, sizeof *op + n);
@@ -119,7 +119,7 @@ int hfd_sqlite_start_revision(struct hfd_store *store, hf_nsec deadline, hfd_sto
 
 /* ---- transactions ---- */
 
-/* The bytes that copy_txn copies behind the arrays. */
+/* The bytes that copy_txn copies after the arrays. */
 static size_t text_bytes(const struct hfd_txn *txn) {
         size_t n = 0;
 
@@ -143,7 +143,7 @@ static void *put_bytes(char **at, const void *data, size_t n) {
 
 static char *put_text(char **at, const char *text) { return put_bytes(at, text, strlen(text) + 1); }
 
-/* Copies txn behind the operation: the arrays first, because they need alignment, then the text. */
+/* Copies txn after the operation: the arrays first, because they need alignment, then the text. */
 static void copy_txn(struct hfd_sqlite_op *op, const struct hfd_txn *txn) {
         struct hfd_compare *compares = (struct hfd_compare *)(op + 1);
         struct hfd_op *ops = (struct hfd_op *)(compares + txn->n_compares);

@@ -4,7 +4,7 @@
  * The operations of a SQLite store, from the call that starts one to its reply. The contract is
  * that of struct hfd_store_ops (store.h). Private to server/storage/sqlite.
  *
- *      queued    in the queue of its thread; whoever takes it from there owns it
+ *      queued    in the queue of its thread; the taker owns it from then on
  *      running   its thread works on it
  *      answered  its callback was called, or is being called: nobody calls it again
  *

@@ -5,7 +5,7 @@
  * Invariants:
  *  - each thread has its own connection, so no connection is shared;
  *  - after `closing` is set, no operation or watch starts. The threads end when their queues are
- *    empty; the watcher ends last, because it answers late operations of the others. So nothing is
+ *    empty; the watcher ends last, because it ends late operations of the others. So nothing is
  *    left when the store is freed.
  */
 #include "server/storage/sqlite/store.h"

@@ -252,7 +252,7 @@ static void sleep_until(struct hfd_sqlite *sqlite, int inotify_fd, hf_nsec deadl
                 (void)!read(inotify_fd, buffer, sizeof buffer);
 }
 
-/* -1: no notices; the watcher then looks more often. */
+/* Opens a descriptor for notices. -1: there are none, and the watcher looks more often. */
 static int open_inotify(const char *path) {
         int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 

@@ -15,7 +15,7 @@
 #include "server/resources/custom/json_path.h"
 #include "server/resources/resource.h"
 
-/* As Go's fmt.Print: "[a b]", "map[k:v]". */
+/* Prints a value as Go's fmt.Print does: "[a b]", "map[k:v]". */
 static void print_value(struct hf__strbuf *s, const struct hf__json *value) {
         const char *separator = "";
         bool is_object = hf__json_is_object(value);

@@ -9,7 +9,7 @@
  *
  * Invariants: the user in spec is the one whom the server has authenticated, whatever the client
  * writes there. A request whose certificate would be of system:masters is never stored for the
- * signer that this server serves itself: anybody who may approve could otherwise give away all
+ * signer that this server serves itself: any user who may approve could otherwise give away all
  * rights.
  *
  * Requests from inside the process have no requester, and may do everything: that is how the

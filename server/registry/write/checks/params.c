@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks that who writes a policy may get all objects of its paramKind, and who writes a binding
+ * Checks that the writer of a policy may get all objects of its paramKind, and that of a binding
  * the objects of its paramRef. The rules and texts are Kubernetes', which prints a user as Go
  * prints a pointer to a struct.
  */

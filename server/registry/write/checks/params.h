@@ -8,7 +8,7 @@ struct hf__json;
 
 /*
  * Expressions read params with the server's rights, so a policy that warns with their contents
- * would show them to whoever has written it. w->object is valid; other kinds pass, and so does the
+ * would show them to its writer. w->object is valid; other kinds pass, and so does the
  * server itself. old NULL = a create. False: the response was sent, or another attempt was started.
  */
 bool hfd_write_may_read_params(struct hfd_write *w, const struct hf__json *old);

@@ -18,7 +18,7 @@
 #include "server/registry/write/reply.h"
 #include "server/resources/strategies/strategies.h"
 
-/* 0: object is no default; 1: it is; -ENOMEM. */
+/* Whether object is a default. 0: it is not; 1: it is; or -ENOMEM. */
 static int check_default(const struct hfd_object *object, int64_t *ret_value) {
         static const char key[] = "\"globalDefault\"";
         struct hf__json *json;

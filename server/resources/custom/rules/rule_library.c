@@ -2,8 +2,8 @@
 /*
  * Shares one library of functions: it takes some 50 KiB, and there may be a thousand definitions.
  *
- * Invariant: the mutex guards all variables here; nothing else is called with it held than the
- * making and freeing of the library.
+ * Invariant: the mutex guards all variables here. While it is held, the library is made or freed,
+ * and nothing else is called.
  */
 #include "server/resources/custom/rules/rule_library.h"
 
@@ -24,7 +24,7 @@ static pthread_mutex_t library_mu = PTHREAD_MUTEX_INITIALIZER;
 static struct hf__cel_library *shared_library;
 static size_t n_library_users;
 
-/* Appends rows, without the one that ends them. Returns the number of rows then. */
+/* Appends rows, without the one that ends them. Returns the new number of rows. */
 static size_t append(struct hf__cel_row *rows, size_t n, const struct hf__cel_row *more) {
         for (; more->name; more++) {
                 assert(n + 1 < ROWS_MAX);

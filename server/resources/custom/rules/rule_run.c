@@ -39,7 +39,7 @@ static const char *path_of(const struct hfd_rule_run *run) {
         return run->path.n > 0 ? run->path.data : "<nil>";
 }
 
-/* "Invalid value: TYPE: detail" at the part. */
+/* Adds the cause "Invalid value: TYPE: detail" for the part. */
 static void refuse_type(const struct subject *s, const char *detail) {
         hfd_cause_invalid_text(s->run->causes, path_of(s->run), s->node->type, detail);
 }
@@ -140,7 +140,7 @@ static int evaluate(struct subject *s, const struct hf__cel_program *program,
 }
 
 /* The text without the space around it, at most MESSAGE_MAX bytes and without a line break. NULL:
- * it is none. */
+ * there is no such text. */
 static char *usable_message(struct hf__arena *arena, struct hf__cel_value value) {
         const char *start = value.as.text;
         size_t n = value.n;
@@ -214,7 +214,7 @@ static void report_broken(struct subject *s, const struct hfd_rule *rule,
         add_broken(s, rule, detail ? detail : rule->detail);
 }
 
-/* A rule whose evaluation ends with an error. */
+/* Adds the cause for a rule whose evaluation has failed. */
 static void report_error(struct subject *s, const struct hfd_rule *rule,
                          struct hf__cel_value error) {
         if (strncmp(error.as.text, "no such overload", 16) == 0) {

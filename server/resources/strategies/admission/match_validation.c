@@ -78,7 +78,7 @@ void hfd_match_selector_validate(const struct hf__json *selector, const char *fi
 
 /* ---- rules ---- */
 
-/* An element that must stand alone in its list, if it is there. */
+/* Reports an element that must be alone in its list, if there are others. */
 static void validate_alone(const struct hf__json *list, const char *alone, const char *field,
                            const char *detail, struct hfd_causes *causes) {
         const struct hf__json *first = hf__json_first(list);

@@ -383,7 +383,7 @@ void hfd_mutating_rules_validate(const struct hf__json *resources, const char *f
                 }
 }
 
-/* One of the two forms of a change. */
+/* Validates one of the two forms of a change. */
 static void validate_change(struct validation *v, const struct hf__json *mutation,
                             const char *field, bool apply) {
         const char *name = apply ? "applyConfiguration" : "jsonPatch";

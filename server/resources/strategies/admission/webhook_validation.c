@@ -107,7 +107,7 @@ static void validate_name(const char *name, const char *field, struct hfd_causes
                                        "by dots");
 }
 
-/* One of two values, or absent. */
+/* Validates a member that is one of two values, or absent. */
 static void validate_choice(const struct hf__json *hook, const char *key, const char *first,
                             const char *second, const char *field, struct hfd_causes *causes) {
         const char *value = hf__json_string(hook, key);

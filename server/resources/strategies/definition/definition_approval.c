@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Groups below k8s.io and kubernetes.io belong to Kubernetes. A definition in one of them has an
- * annotation with the URL of its approval, or that says why there is none.
+ * Validates the approval of a definition. Groups below k8s.io and kubernetes.io belong to
+ * Kubernetes. A definition in one of them must have an annotation, which has the URL of its
+ * approval or says why there is none.
  */
 #include <string.h>
 

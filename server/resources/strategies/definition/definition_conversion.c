@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of spec.conversion. A webhook is stored, but not called.
+ * Validates spec.conversion. server/registry/convert/ calls the webhook that it names.
+ *
+ * Invariant: rules and texts are those of kube-apiserver.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -27,7 +27,7 @@ static bool is_all(const char *text) { return strcmp(text, HFD_FLOW_EVERYBODY) =
 
 /* ---- subjects ---- */
 
-/* A member that does not belong to the kind of the subject. */
+/* Adds a cause if a member is present that does not belong to the kind of the subject. */
 static void forbid_member(const struct hf__json *subject, const char *member, const char *kind,
                           const char *field, struct hfd_causes *causes) {
         char path[FIELD_MAX], detail[100];
@@ -40,7 +40,7 @@ static void forbid_member(const struct hf__json *subject, const char *member, co
         hfd_cause_forbidden(causes, path, detail);
 }
 
-/* The member that the kind of the subject needs. NULL: it is missing. */
+/* Returns the member that the kind of the subject needs. NULL: it is missing; a cause was added. */
 static const struct hf__json *require_member(const struct hf__json *subject, const char *member,
                                              const char *kind, const char *field,
                                              struct hfd_causes *causes) {

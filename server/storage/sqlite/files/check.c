@@ -185,7 +185,7 @@ static void check_last(struct check *check, const char *key, const struct versio
 
 /* Whether the column has a key of a type and size that a store writes. */
 static bool is_key(sqlite3_stmt *statement, int column) {
-        /* Before the text is asked for, which turns a BLOB into one. */
+        /* Test the type before reading the text, because reading converts a BLOB to text. */
         if (hfd_sqlite.column_type(statement, column) != SQLITE_TEXT)
                 return false;
         const char *key = (const char *)hfd_sqlite.column_text(statement, column);

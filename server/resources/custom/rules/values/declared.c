@@ -22,7 +22,7 @@
 static const struct hfd_declared *declare(struct hfd_declaring *d, const struct hf__json *props,
                                           bool root);
 
-/* A limit of the schema; negative ones count as 0. */
+/* Reads a limit of the schema; a negative one counts as 0. */
 static bool limit(const struct hf__json *props, const char *name, int64_t *ret_limit) {
         if (!hf__json_i64(props, name, ret_limit))
                 return false;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Elements of lists by their identity: of a set the whole element, of a map its keys. Each has a
- * text, JSON with sorted keys, so that equal elements have equal texts. Thread: owner only.
+ * Finds elements of lists by their identity: in a set the whole element, in a map its keys. An
+ * identity is a text, JSON with sorted keys, so that equal elements have equal texts. Thread: owner
+ * only.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rules for single keywords, wherever they are: keywords that Kubernetes does not support, types,
- * places where defaults are forbidden.
+ * Checks single keywords, wherever they are in a schema: keywords that Kubernetes does not support,
+ * types, and places where defaults are forbidden.
+ *
+ * Invariant: every part of the schema is checked, also below keywords that are themselves wrong, so
+ * that a client sees all mistakes at once.
  */
 #include <stdio.h>
 #include <string.h>

@@ -23,7 +23,7 @@ static bool has_backsteps(const char *path) {
         return false;
 }
 
-/* The path of a file in a volume. */
+/* Validates the path of a file in a volume. */
 static void validate_file_path(const struct hf__json *file, const char *field,
                                struct hfd_causes *causes) {
         const char *text = hfd_text_of(file, "path");
