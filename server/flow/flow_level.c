@@ -108,10 +108,9 @@ struct hfd_flow_class *hfd_flow_level_class(struct hfd_flow_level *level, const 
 }
 
 void hfd_flow_level_drop_class(struct hfd_flow_level *level, struct hfd_flow_class *flow_class) {
-        struct hfd_flow_class **link = &level->classes;
-
         if (!flow_class)
                 return;
+        struct hfd_flow_class **link = &level->classes;
         pthread_mutex_lock(&level->mu);
         assert(flow_class->refs > 0);
         bool last = --flow_class->refs == 0;
