@@ -92,9 +92,11 @@ struct hfd_flow_levels *hfd_flow_levels_free(struct hfd_flow_levels *levels) {
 /* ---- memory of waiting requests ---- */
 
 bool hfd_flow_levels_take_bytes(struct hfd_flow_levels *levels, size_t bytes) {
-        size_t before = atomic_fetch_add(&levels->waiting_bytes, bytes);
+        size_t before = atomic_fetch_add(&levels->waiting_bytes, bytes),
+               max = HFD_FLOW_WAITING_BYTES +
+                     (bytes <= HFD_FLOW_SMALL_BYTES ? HFD_FLOW_SMALL_RESERVE : 0);
 
-        if (before + bytes <= HFD_FLOW_WAITING_BYTES)
+        if (before + bytes <= max)
                 return true;
         atomic_fetch_sub(&levels->waiting_bytes, bytes);
         return false;

@@ -19,8 +19,14 @@
 struct hfd_flow_level;
 struct hfd_flow_levels;
 
-/* Of all requests that wait, the memory that they keep (bodies, mostly). More are refused. */
+/*
+ * Of all requests that wait, the memory that they keep (bodies, mostly). More are refused. Small
+ * requests have some more, which no large one can use up: otherwise a user who sends large bodies
+ * would make the Leases of all others be refused, whatever turns they have.
+ */
 #define HFD_FLOW_WAITING_BYTES ((size_t)64 << 20)
+#define HFD_FLOW_SMALL_BYTES   ((size_t)16 << 10) /* a small request keeps at most this */
+#define HFD_FLOW_SMALL_RESERVE ((size_t)16 << 20)
 #define HFD_FLOW_PERIOD        (10 * HF_NSEC_PER_SEC)
 
 /* seats: how many requests that are not exempt may run at a time. host outlives it. 0 or -errno. */

@@ -150,14 +150,21 @@ static void test_the_timer_ends_a_wait(void **state) {
         hfd_flow_levels_stop(levels);
 }
 
+/* Large requests that wait do not make small ones be refused, but these have a limit, too. */
 static void test_waiting_requests_keep_limited_memory(void **state) {
         struct request a, b, c;
+        size_t n_small = 0;
 
         assert_int_equal(enter(&a, 0), HFD_VERDICT_EXECUTE);
+        assert_true(hfd_flow_levels_take_bytes(levels, HFD_FLOW_WAITING_BYTES));
+        assert_false(hfd_flow_levels_take_bytes(levels, HFD_FLOW_SMALL_BYTES + 1));
         assert_int_equal(enter(&b, 0), HFD_VERDICT_WAIT);
-        assert_true(hfd_flow_levels_take_bytes(levels, HFD_FLOW_WAITING_BYTES - 150));
+        while (hfd_flow_levels_take_bytes(levels, HFD_FLOW_SMALL_BYTES))
+                n_small++;
+        assert_int_equal(n_small, HFD_FLOW_SMALL_RESERVE / HFD_FLOW_SMALL_BYTES - 1);
+        assert_true(hfd_flow_levels_take_bytes(levels, HFD_FLOW_SMALL_BYTES - 150));
         assert_int_equal(enter(&c, 0), HFD_VERDICT_QUEUE_FULL);
-        hfd_flow_levels_free_bytes(levels, HFD_FLOW_WAITING_BYTES - 150);
+        hfd_flow_levels_free_bytes(levels, HFD_FLOW_WAITING_BYTES + HFD_FLOW_SMALL_RESERVE - 150);
         assert_int_equal(enter(&c, 0), HFD_VERDICT_WAIT);
         assert_true(hfd_flow_level_leave(&c.place, now()));
         (void)hfd_flow_level_leave(&a.place, now());
