@@ -156,6 +156,19 @@ static void test_nothing_stored_leaves_the_mandatory_schemas(void **state) {
         hfd_flow_index_unref(index);
 }
 
+/* Another program may write into the store: every request has a level even then. */
+static void test_a_stored_catch_all_without_its_level_has_it(void **state) {
+        const struct request joe = {"joe", NULL, "get", "", "secrets"};
+        struct hfd_flow_builder *builder = hfd_flow_builder_new();
+
+        add_schema(builder, "{\"metadata\":{\"name\":\"catch-all\"},\"spec\":"
+                            "{\"priorityLevelConfiguration\":{\"name\":\"none\"}}}");
+        struct hfd_flow_index *index = hfd_flow_builder_finish(builder, NULL);
+        assert_non_null(index);
+        expect(index, &joe, "catch-all", "catch-all");
+        hfd_flow_index_unref(index);
+}
+
 #define SCHEMA(name, level, precedence)                                                            \
         "{\"metadata\":{\"name\":\"" name "\",\"uid\":\"u-" name                                   \
         "\"},\"spec\":{\"matchingPrecedence\":" precedence                                         \
@@ -222,6 +235,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_requests_have_the_schemas_of_kubernetes),
                 cmocka_unit_test(test_nothing_stored_leaves_the_mandatory_schemas),
+                cmocka_unit_test(test_a_stored_catch_all_without_its_level_has_it),
                 cmocka_unit_test(test_precedence_then_name_decide),
                 cmocka_unit_test(test_malformed_rules_match_nothing),
         };
