@@ -51,6 +51,11 @@ void hfd_flow_levels_turn(struct hfd_flow_levels *levels, hf_nsec now);
 /* Refuses the requests whose deadline has passed. Returns the earliest deadline that is left. */
 hf_nsec hfd_flow_levels_expire(struct hfd_flow_levels *levels, hf_nsec now);
 
+/* The server shuts down: nobody waits longer than until this deadline, neither those who wait now
+ * nor those who come. Once only. */
+void hfd_flow_levels_hurry(struct hfd_flow_levels *levels, hf_nsec deadline);
+/* That deadline; HF_NSEC_NEVER = there is none. */
+hf_nsec hfd_flow_levels_last_deadline(const struct hfd_flow_levels *levels);
 /* A place waits until this time at most: the timer must look then. */
 void hfd_flow_levels_expect(struct hfd_flow_levels *levels, hf_nsec deadline);
 /* A place that keeps this memory begins to wait. False: it may not. */
