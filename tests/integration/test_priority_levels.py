@@ -55,7 +55,7 @@ class Server(MemoryServer):
 
 @pytest.fixture(name="server")
 def _server():
-    # 20 seats: a share of 1 among Kubernetes' 245 is one seat.
+    # 20 seats: a share of 1 among the others' 255 is one seat.
     with Server("--max-requests-inflight=10", "--max-mutating-requests-inflight=10") as server:
         everybody = {"kind": "Group", "group": {"name": "team"}}
         server.must("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", {
