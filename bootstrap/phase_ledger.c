@@ -2,9 +2,8 @@
 /*
  * The requests for the ledger of a phase in a term.
  *
- * Invariant: a write contains what was read, or what the last write returned, plus a completion or
- * the records of steps that were done since. After a failure, also a conflict, the caller discards
- * all known state.
+ * Invariant: a write contains what was read, or what the last write returned, plus one change.
+ * After a failure, also a conflict, the caller discards all known state.
  */
 #include "bootstrap/phase_ledger.h"
 
@@ -116,67 +115,34 @@ static int write_ledger(struct hf__phase_run *run, struct hf_status *why) {
         return r;
 }
 
-/* Reports that the ledger has the record of a step. */
-static void report_recorded(struct hf__phase_run *run, const struct hf__unrecorded *recorded) {
-        const char *id = run->phase->steps.list[recorded->step].id;
-
-        hf_metric_add(run->phase->metrics.steps[recorded->outcome], 1);
-        hf_log(&run->bootstrap->host->log, HF_LOG_INFO, HF__COMPONENT, "%s: %s %s",
-               run->phase->name, id, hf__outcome_text(recorded->outcome));
-        hf__report_progress(run->phase, HF_BOOTSTRAP_RECORDED, id, recorded->step + 1);
-}
-
-int hf__phase_ledger_flush(struct hf__phase_run *run, struct hf_status *why) {
-        size_t n = run->n_unrecorded;
-
-        if (n == 0)
-                return 0;
-        run->n_unrecorded = 0;
-        int r = write_ledger(run, why);
-        if (r != 0)
-                return r;
-        run->n_failures = 0;
-        for (size_t i = 0; i < n; i++)
-                report_recorded(run, &run->unrecorded[i]);
-        return 0;
-}
-
-/* Whether the record of this step may wait for the next step's: both create their objects. Each
- * write of the ledger is a round trip to the store, and contains all records. */
-static bool may_wait(const struct hf__phase_run *run, const struct hf__plan *plan) {
-        const struct hf__steps *steps = &run->phase->steps;
-        size_t next = plan->step + 1;
-
-        return run->seen.state == HF__SEEN_CREATED && run->n_unrecorded < HF__UNRECORDED_MAX &&
-               next < steps->n && !hf__ledger_find(&run->ledger, steps->list[next].id);
-}
-
 int hf__phase_ledger_record(struct hf__phase_run *run, const struct hf__plan *plan,
                             struct hf_status *why) {
         struct hf__ledger_entry entry = {.step = run->step->id, .outcome = plan->outcome};
 
-        assert(plan->action == HF__PLAN_RECORD && run->n_unrecorded < HF__UNRECORDED_MAX);
+        assert(plan->action == HF__PLAN_RECORD);
         (void)snprintf(entry.phase, sizeof entry.phase, "%s", run->phase->name);
         (void)snprintf(entry.version, sizeof entry.version, "%s", run->bootstrap->version);
         memcpy(entry.hash, run->step->hash, sizeof entry.hash);
         memcpy(entry.applied, plan->applied, sizeof entry.applied);
         format_now(run, entry.at);
-        hf__report_progress(run->phase, HF_BOOTSTRAP_APPLIED, run->step->id,
-                            run->n_unrecorded ? run->unrecorded[0].step : plan->step);
+        hf__report_progress(run->phase, HF_BOOTSTRAP_APPLIED, run->step->id, plan->step);
         int r = hf__ledger_add(&run->ledger, &entry);
+        if (r == 0)
+                r = write_ledger(run, why);
         if (r != 0)
                 return r;
-        run->unrecorded[run->n_unrecorded++] =
-                (struct hf__unrecorded){.step = plan->step, .outcome = plan->outcome};
-        bool waits = may_wait(run, plan);
         hf__phase_run_forget_object(run);
-        return waits ? 0 : hf__phase_ledger_flush(run, why);
+        run->n_failures = 0;
+        hf_metric_add(run->phase->metrics.steps[plan->outcome], 1);
+        hf_log(&run->bootstrap->host->log, HF_LOG_INFO, HF__COMPONENT, "%s: %s %s",
+               run->phase->name, run->step->id, hf__outcome_text(plan->outcome));
+        hf__report_progress(run->phase, HF_BOOTSTRAP_RECORDED, run->step->id, plan->step + 1);
+        return 0;
 }
 
 int hf__phase_ledger_complete(struct hf__phase_run *run, struct hf_status *why) {
         char now[HF__MICROTIME_MAX];
 
-        assert(run->n_unrecorded == 0);
         format_now(run, now);
         int r = hf__ledger_complete(&run->ledger, run->phase->name, run->bootstrap->version, now);
         if (r == 0)

@@ -3,21 +3,17 @@
 /*
  * The requests for the ledger of a phase in a term. Thread: the phase's. Each blocks until the
  * response has arrived or the term's abort token fires, and returns 0, an hf_error or -errno with
- * the reason in `why`. A write is at the resourceVersion that was read, and reports the progress
- * that it made.
+ * the reason in `why`.
  */
 #include "bootstrap/phase_run.h"
 
 /* Reads the ledger. A missing ledger counts as an empty one. HF_E_INVALID: the object is not a
  * ledger, or has a newer format and does not show the phase as complete. */
 int hf__phase_ledger_read(struct hf__phase_run *run, struct hf_status *why);
-/* Adds the step to the ledger. Writes the ledger, unless the step is one of several that create
- * their objects, and others of them follow: then a later record writes it, or a flush. */
+/* Both change the ledger and write it at the resourceVersion that was read. Both report the
+ * progress that they made. */
 int hf__phase_ledger_record(struct hf__phase_run *run, const struct hf__plan *plan,
                             struct hf_status *why);
-/* Writes the ledger if steps are unrecorded. After a failure they count as unknown. */
-int hf__phase_ledger_flush(struct hf__phase_run *run, struct hf_status *why);
-/* Changes the ledger and writes it. No step may be unrecorded. */
 int hf__phase_ledger_complete(struct hf__phase_run *run, struct hf_status *why);
 /* Whether the ledger was deleted, or another phase has created it again and this phase is not in
  * it. Returns false if the ledger cannot be read. */

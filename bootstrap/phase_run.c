@@ -95,14 +95,9 @@ static int run_to_completion(struct hf__phase_run *run) {
                 /* A drain ends the run between two steps. It must not come between a write and its
                  * record, because the next leader would then have to read the object again. */
                 if (run->seen.state == HF__SEEN_NOTHING &&
-                    hf_cancel_fired(hf_term_drain(run->term))) {
-                        (void)hf__phase_ledger_flush(run, &why);
+                    hf_cancel_fired(hf_term_drain(run->term)))
                         return HF_E_CANCELED;
-                }
                 int r = do_next_action(run, &finished, &why);
-                /* Otherwise a step that keeps failing would keep the steps before it unrecorded. */
-                if (r != 0 && !means_term_end(r))
-                        (void)hf__phase_ledger_flush(run, &(struct hf_status){0});
                 if (finished)
                         return 0;
                 if (means_term_end(r) || (r != 0 && hf_cancel_fired(hf_term_drain(run->term))))
@@ -247,6 +242,5 @@ void hf__phase_run_forget(struct hf__phase_run *run) {
         hf__ledger_done(&run->ledger);
         run->ledger_object = hf__json_free(run->ledger_object);
         run->has_ledger = false;
-        run->n_unrecorded = 0;
         run->needs_consistent_read = true;
 }

@@ -10,17 +10,6 @@
 
 #define HF__FIELD_MANAGER "fieldManager=holdfast-bootstrap"
 
-/*
- * Steps in a row that created their objects are recorded together, up to this many. A leader that
- * ends before leaves objects with a stamp, by which the next one recognizes them.
- */
-#define HF__UNRECORDED_MAX 64
-
-struct hf__unrecorded {
-        size_t step; /* its index in the phase */
-        enum hf__outcome outcome;
-};
-
 struct hf__phase_run {
         struct hf__phase *phase;        /* borrowed */
         struct hf_bootstrap *bootstrap; /* borrowed */
@@ -38,9 +27,6 @@ struct hf__phase_run {
         struct hf__seen seen;           /* what is known of the step's object */
         char *present;                  /* owned; the object as read, for HF__SEEN_PRESENT */
         size_t n_present;
-        /* the last entries of `ledger`, which the server's ledger lacks */
-        struct hf__unrecorded unrecorded[HF__UNRECORDED_MAX];
-        size_t n_unrecorded;
 
         const struct hf__step *step; /* the current step; NULL = the ledger */
         bool has_begun;              /* the phase had something to do, so on_progress was called */

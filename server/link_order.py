@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """link_order.py FUNCTIONS SCRIPT COMPILER...: writes the linker's own script, with the listed functions at the begin of .text.
 
-They stay in one section, because valgrind knows no functions outside of .text. Exits with status 1 if the linker does not tell its script,
-as others than GNU ld do: then it keeps its order."""
+They stay in one section, because valgrind knows no functions outside of .text. COMPILER has the arguments that choose among the linker's
+scripts. Exits with status 1 if the linker does not tell its script, as others than GNU ld do: then it keeps its order."""
 import pathlib
 import subprocess
 import sys

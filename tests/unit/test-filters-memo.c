@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memo of a connection gives a request the same info as a connection without one. */
+/* The memo of a connection gives a request the same info as a connection without one, and the flow
+ * that it would have. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +14,7 @@
 #include "fake_request.h"
 #include "server/filters/memo/request_memo.h"
 #include "server/filters/request_context.h"
+#include "server/flow/flow_control.h"
 
 static const char *const methods[] = {"GET", "PUT", "BREW"};
 static const char *const paths[] = {
@@ -112,10 +114,69 @@ static void test_the_next_object_of_a_collection_is_remembered(void **state) {
         drop(after);
 }
 
+/* Takes the flow from the memo. False: the memo does not know it. */
+static bool recalls_flow(struct hfd_http_request *request, struct hfd_flow_control *flow,
+                         const struct hfd_user *user) {
+        const char *groups[HFD_MAX_GROUPS];
+        const struct hfd_subject subject = hfd_user_subject(user, groups);
+        struct hfd_flow_index *index = NULL;
+        bool recalls = hfd_request_memo_flow(request, flow, &subject, &index) != NULL;
+
+        hfd_flow_index_unref(index);
+        return recalls;
+}
+
+static void keep_flow(struct hfd_http_request *request, struct hfd_flow_control *flow,
+                      const struct hfd_user *user) {
+        static const struct hfd_flow_match match;
+        struct hfd_flow_index *index = hfd_flow_control_index(flow);
+
+        hfd_request_memo_keep_flow(request, user, index, &match);
+        hfd_flow_index_unref(index);
+}
+
+/* A schema may match an object and not its subresources or its collection, and the reverse. */
+static void test_the_flow_counts_for_the_objects_of_the_path_only(void **state) {
+        const struct hf_host host = {.size = sizeof host};
+        const struct hfd_user joe = {.name = "joe"}, ann = {.name = "ann"};
+        struct hfd_request_context *context;
+        struct hfd_flow_control *flow;
+
+        assert_int_equal(hfd_flow_control_new(&host, 600, &flow), 0);
+        for (size_t i = 1; i < N_PATHS; i++) {
+                struct hfd_http_request *first = make(0, NULL, &context);
+                keep_flow(first, flow, &joe);
+                struct hfd_http_request *other = make(i, first, &context);
+                bool is_same = strcmp(context->info.resource, "configmaps") == 0 &&
+                               strcmp(context->info.ns, "default") == 0 &&
+                               !context->info.subresource[0] && context->info.name[0];
+
+                if (recalls_flow(other, flow, &joe))
+                        assert_true(is_same);
+                assert_false(recalls_flow(other, flow, &ann));
+                /* What is kept for it must not count for the next object. */
+                keep_flow(other, flow, &ann);
+                struct hfd_http_request *next = make(0, other, &context);
+                if (recalls_flow(next, flow, &ann))
+                        assert_true(is_same);
+                drop(first);
+                drop(other);
+                drop(next);
+        }
+        struct hfd_http_request *first = make(0, NULL, &context);
+        keep_flow(first, flow, &joe);
+        struct hfd_http_request *second = make(1, first, &context);
+        assert_true(recalls_flow(second, flow, &joe));
+        drop(first);
+        drop(second);
+        hfd_flow_control_free(flow);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_remembered_path_is_parsed_like_a_new_one),
                 cmocka_unit_test(test_the_next_object_of_a_collection_is_remembered),
+                cmocka_unit_test(test_the_flow_counts_for_the_objects_of_the_path_only),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
