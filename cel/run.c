@@ -408,8 +408,8 @@ bool hf__cel_order(struct hf__cel_run *run, struct hf__cel_value a, struct hf__c
         case HF__CEL_BOOL: *ret_order = (int)a.as.boolean - (int)b.as.boolean; return true;
         case HF__CEL_STRING:
         case HF__CEL_BYTES:
-                hf__cel_work(run, a.n / 16);
-                *ret_order = compare_bytes(a, b);
+                /* A sort goes on to the end of its pass after the run has failed. */
+                *ret_order = hf__cel_work(run, a.n / 16) ? compare_bytes(a, b) : 0;
                 return true;
         case HF__CEL_TIMESTAMP:
         case HF__CEL_DURATION:

@@ -5,6 +5,8 @@
  * Invariant: what a function builds is counted before it is written; a part of a string shares its
  * bytes.
  */
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/utf8.h"
@@ -90,6 +92,44 @@ static struct hf__cel_value index_of(struct hf__cel_run *run, const struct hf__c
         return hf__cel_int(from == SIZE_MAX ? -1 : characters_until(run, args[0], from));
 }
 
+/* Parts of this many bytes are compared at each place. */
+#define SHORT_PART 64
+
+static void put_reversed(char *out, const char *text, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                out[i] = text[n - 1 - i];
+}
+
+/* The last place of a long part: the first one of the reversed part in the reversed text, which
+ * memmem finds in linear time. */
+static size_t find_long_last(struct hf__cel_run *run, const char *text, size_t n, const char *part,
+                             size_t n_part) {
+        char *reversed = malloc(n + n_part);
+        const char *found;
+
+        if (!reversed) {
+                run->failed = -ENOMEM;
+                return SIZE_MAX;
+        }
+        put_reversed(reversed, text, n);
+        put_reversed(reversed + n, part, n_part);
+        found = memmem(reversed, n, reversed + n, n_part);
+        size_t at = found ? n - (size_t)(found - reversed) - n_part : SIZE_MAX;
+        free(reversed);
+        return at;
+}
+
+/* The last place at or before `from`, which leaves room for the part. SIZE_MAX: there is none. */
+static size_t find_last(struct hf__cel_run *run, struct hf__cel_value text,
+                        struct hf__cel_value part, size_t from) {
+        if (part.n > SHORT_PART)
+                return find_long_last(run, text.as.text, from + part.n, part.as.text, part.n);
+        for (size_t at = from + 1; at-- > 0;)
+                if (part.n == 0 || memcmp(text.as.text + at, part.as.text, part.n) == 0)
+                        return at;
+        return SIZE_MAX;
+}
+
 static struct hf__cel_value last_index_of(struct hf__cel_run *run, const struct hf__cel_value *args,
                                           unsigned n) {
         size_t at = args[0].n;
@@ -104,10 +144,10 @@ static struct hf__cel_value last_index_of(struct hf__cel_run *run, const struct 
                 return hf__cel_int(-1);
         if (at > args[0].n - args[1].n)
                 at = args[0].n - args[1].n;
-        for (at++; at-- > 0;)
-                if (args[1].n == 0 || memcmp(args[0].as.text + at, args[1].as.text, args[1].n) == 0)
-                        return hf__cel_int(characters_until(run, args[0], at));
-        return hf__cel_int(-1);
+        at = find_last(run, args[0], args[1], at);
+        if (run->failed != 0)
+                return hf__cel_failure(run);
+        return hf__cel_int(at == SIZE_MAX ? -1 : characters_until(run, args[0], at));
 }
 
 static struct hf__cel_value substring(struct hf__cel_run *run, const struct hf__cel_value *args,

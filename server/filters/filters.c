@@ -22,6 +22,11 @@
 #include "server/filters/limits/priority.h"
 #include "server/filters/request_context.h"
 #include "server/filters/status_response.h"
+#include "server/flow/flow_levels.h"
+
+/* How long requests may still wait for seats when the server shuts down. Other instances serve
+ * them sooner than one whose seats are taken. */
+#define SHUTDOWN_WAIT (2 * HF_NSEC_PER_SEC)
 
 struct hfd_filters {
         /* immutable after new */
@@ -75,7 +80,16 @@ struct hfd_filters *hfd_filters_free(struct hfd_filters *filters) {
         return NULL;
 }
 
-void hfd_filters_refuse(struct hfd_filters *filters) { hfd_inflight_refuse(filters->inflight); }
+static hf_nsec now_of(const struct hfd_filters *filters) {
+        return hf_now(hf_host_clock(filters->host));
+}
+
+void hfd_filters_refuse(struct hfd_filters *filters) {
+        hfd_inflight_refuse(filters->inflight);
+        if (filters->flow)
+                hfd_flow_levels_hurry(hfd_flow_control_levels(filters->flow),
+                                      now_of(filters) + SHUTDOWN_WAIT);
+}
 
 size_t hfd_filters_inflight(struct hfd_filters *filters) {
         return hfd_inflight_count(filters->inflight);
@@ -86,10 +100,6 @@ int hfd_filters_wait_drained(struct hfd_filters *filters, hf_nsec deadline) {
 }
 
 /* ---- the end of a request ---- */
-
-static hf_nsec now_of(const struct hfd_filters *filters) {
-        return hf_now(hf_host_clock(filters->host));
-}
 
 /* The request needs no seats any more, or gives up waiting for them. */
 static void leave_level(struct hfd_request_context *context, hf_nsec now) {

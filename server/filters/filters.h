@@ -67,7 +67,8 @@ enum hfd_http_verdict hfd_filters_head(void *filters, struct hfd_http_request *r
  * worker. Never blocks. */
 void hfd_filters_handle(void *filters, struct hfd_http_request *request);
 
-/* From now on new requests that are not exempt are refused. Thread: any, also below. */
+/* From now on new requests that are not exempt are refused, and those that wait for seats wait 2 s
+ * at most. Once only. Thread: any, also below. */
 void hfd_filters_refuse(struct hfd_filters *filters);
 /* The number of requests in progress, without watches and exempt ones. */
 size_t hfd_filters_inflight(struct hfd_filters *filters);

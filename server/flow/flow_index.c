@@ -219,6 +219,9 @@ static int finish_schema(const struct hfd_flow_index *index, struct schema *sche
         const struct level *level = find_level(index, schema->level);
         struct hfd_flow_match *match = &schema->match;
 
+        /* It is the last to match, whatever was stored for it. */
+        if (!level && is_catch_all(schema))
+                level = find_level(index, HFD_FLOW_CATCH_ALL);
         if (!level) {
                 schema->rules = hf__json_free(schema->rules);
                 return 0;

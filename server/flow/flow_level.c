@@ -233,6 +233,10 @@ static enum hfd_verdict enter_locked(struct hfd_flow_place *place, hf_nsec now,
         struct hfd_flow_level *level = place->level;
         struct hfd_flow_class *c = place->flow_class;
         struct hfd_decisions decisions = {0};
+        hf_nsec last = hfd_flow_levels_last_deadline(level->levels);
+
+        if (place->deadline > last)
+                place->deadline = last;
         enum hfd_verdict verdict =
                 hfd_queue_set_arrive(&level->set, &place->seats, place->width, place->hash, now,
                                      place->deadline, &decisions);

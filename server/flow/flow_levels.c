@@ -34,6 +34,7 @@ struct hfd_flow_levels {
         unsigned seats;
 
         atomic_size_t waiting_bytes;
+        _Atomic hf_nsec last_deadline;
 
         /* guarded by mu */
         pthread_mutex_t mu;
@@ -59,6 +60,7 @@ int hfd_flow_levels_new(const struct hf_host *host, unsigned seats,
         levels->host = host;
         levels->seats = seats;
         levels->planned = HF_NSEC_NEVER;
+        atomic_init(&levels->last_deadline, HF_NSEC_NEVER);
         int r = hf__mutex_init(&levels->mu);
         if (r == 0) {
                 r = hf__mutex_cond_init(&levels->timer_mu, &levels->wake);
@@ -92,9 +94,11 @@ struct hfd_flow_levels *hfd_flow_levels_free(struct hfd_flow_levels *levels) {
 /* ---- memory of waiting requests ---- */
 
 bool hfd_flow_levels_take_bytes(struct hfd_flow_levels *levels, size_t bytes) {
-        size_t before = atomic_fetch_add(&levels->waiting_bytes, bytes);
+        size_t before = atomic_fetch_add(&levels->waiting_bytes, bytes),
+               max = HFD_FLOW_WAITING_BYTES +
+                     (bytes <= HFD_FLOW_SMALL_BYTES ? HFD_FLOW_SMALL_RESERVE : 0);
 
-        if (before + bytes <= HFD_FLOW_WAITING_BYTES)
+        if (before + bytes <= max)
                 return true;
         atomic_fetch_sub(&levels->waiting_bytes, bytes);
         return false;
@@ -319,6 +323,25 @@ void hfd_flow_levels_expect(struct hfd_flow_levels *levels, hf_nsec deadline) {
                 pthread_cond_signal(&levels->wake);
         }
         pthread_mutex_unlock(&levels->timer_mu);
+}
+
+/* Who enters a level reads the last deadline with the level's mutex locked: so it either sees it,
+ * or is seen here. */
+void hfd_flow_levels_hurry(struct hfd_flow_levels *levels, hf_nsec deadline) {
+        atomic_store(&levels->last_deadline, deadline);
+        pthread_mutex_lock(&levels->mu);
+        for (size_t i = 0; i < levels->n; i++) {
+                struct hfd_flow_level *level = levels->entries[i].level;
+                pthread_mutex_lock(&level->mu);
+                hfd_queue_set_shorten(&level->set, deadline);
+                pthread_mutex_unlock(&level->mu);
+        }
+        pthread_mutex_unlock(&levels->mu);
+        hfd_flow_levels_expect(levels, deadline);
+}
+
+hf_nsec hfd_flow_levels_last_deadline(const struct hfd_flow_levels *levels) {
+        return atomic_load(&levels->last_deadline);
 }
 
 /* Does what is due now. Returns when it must be called next. */

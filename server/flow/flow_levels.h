@@ -19,9 +19,14 @@
 struct hfd_flow_level;
 struct hfd_flow_levels;
 
-/* The most memory (bodies, mostly) that all waiting requests may keep. One that would exceed it is
- * refused. */
+/*
+ * Of all requests that wait, the memory that they keep (bodies, mostly). More are refused. Small
+ * requests have some more, which no large one can use up: otherwise a user who sends large bodies
+ * would make the Leases of all others be refused, whatever turns they have.
+ */
 #define HFD_FLOW_WAITING_BYTES ((size_t)64 << 20)
+#define HFD_FLOW_SMALL_BYTES   ((size_t)16 << 10) /* a small request keeps at most this */
+#define HFD_FLOW_SMALL_RESERVE ((size_t)16 << 20)
 #define HFD_FLOW_PERIOD        (10 * HF_NSEC_PER_SEC)
 
 /* seats: how many requests that are not exempt may run at a time. host outlives it. 0 or -errno. */
@@ -46,6 +51,11 @@ void hfd_flow_levels_turn(struct hfd_flow_levels *levels, hf_nsec now);
 /* Refuses the requests whose deadline has passed. Returns the earliest deadline that is left. */
 hf_nsec hfd_flow_levels_expire(struct hfd_flow_levels *levels, hf_nsec now);
 
+/* The server shuts down: nobody waits longer than until this deadline, neither those who wait now
+ * nor those who come. Once only. */
+void hfd_flow_levels_hurry(struct hfd_flow_levels *levels, hf_nsec deadline);
+/* That deadline; HF_NSEC_NEVER = there is none. */
+hf_nsec hfd_flow_levels_last_deadline(const struct hfd_flow_levels *levels);
 /* A place begins to wait until this deadline: makes the timer look at that time. */
 void hfd_flow_levels_expect(struct hfd_flow_levels *levels, hf_nsec deadline);
 /* A place that keeps this memory begins to wait. False: the limit is reached, it must not wait. */

@@ -6,6 +6,7 @@ A request that runs for a while is a list that asks for a revision of the future
 """
 import http.client
 import re
+import signal
 import threading
 
 import pytest
@@ -54,7 +55,7 @@ class Server(MemoryServer):
 
 @pytest.fixture(name="server")
 def _server():
-    # 20 seats: a share of 1 among Kubernetes' 245 is one seat.
+    # 20 seats: a share of 1 among the others' 255 is one seat.
     with Server("--max-requests-inflight=10", "--max-mutating-requests-inflight=10") as server:
         everybody = {"kind": "Group", "group": {"name": "team"}}
         server.must("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", {
@@ -140,6 +141,18 @@ def test_a_wait_ends(server):
     reply = server.ask_as("one", QUICK + "?timeout=400ms")
     assert reply.code == 429 and reply.text == "Too many requests, please try again later.\n", reply.text
     assert server.row()["TimedoutRequests"] == "1"
+    for one in slow:
+        one.leave()
+
+
+def test_a_shutdown_ends_the_waits(server):
+    """Every client has an answer, and the last ones do not wait for their turns, of 3 s each."""
+    slow = [Waiting(server, "one", SLOW) for _ in range(5)]
+    wait_until("the level to be full", lambda: server.row()["WaitingRequests"] == "4")
+    server.send(signal.SIGTERM)
+    codes = sorted(one.connection.getresponse().status for one in slow)
+    assert codes[0] == codes[2] == 429 and codes[-1] == 504, codes
+    assert server.wait() == 0
     for one in slow:
         one.leave()
 

@@ -10,9 +10,9 @@ from memory_server import MemoryServer
 GROUP = "/apis/flowcontrol.apiserver.k8s.io/v1"
 SCHEMAS, LEVELS = GROUP + "/flowschemas", GROUP + "/prioritylevelconfigurations"
 AUTO = "apf.kubernetes.io/autoupdate-spec"
-SCHEMA_NAMES = ["catch-all", "exempt", "global-default", "kube-controller-manager", "kube-scheduler", "kube-system-service-accounts", "probes",
+SCHEMA_NAMES = ["catch-all", "exempt", "global-default", "holdfast-leases", "kube-controller-manager", "kube-scheduler", "kube-system-service-accounts", "probes",
                 "service-accounts", "system-leader-election", "system-node-high", "system-nodes"]
-LEVEL_NAMES = ["catch-all", "exempt", "global-default", "leader-election", "node-high", "system", "workload-high", "workload-low"]
+LEVEL_NAMES = ["catch-all", "exempt", "global-default", "holdfast-leases", "leader-election", "node-high", "system", "workload-high", "workload-low"]
 
 
 @pytest.fixture(scope="module", name="api")
@@ -63,7 +63,8 @@ def test_kubectl_shows_the_objects(api):
     assert lines[0] == ["NAME", "TYPE", "NOMINALCONCURRENCYSHARES", "QUEUES", "HANDSIZE", "QUEUELENGTHLIMIT", "AGE"]
     rows = {line[0]: line[1:6] for line in lines[1:]}
     assert rows == {"catch-all": ["Limited", "5", "<none>", "<none>", "<none>"], "exempt": ["Exempt"] + ["<none>"] * 4,
-                    "global-default": ["Limited", "20", "128", "6", "50"], "leader-election": ["Limited", "10", "16", "4", "50"],
+                    "global-default": ["Limited", "20", "128", "6", "50"],
+                    "holdfast-leases": ["Limited", "10", "128", "6", "50"], "leader-election": ["Limited", "10", "16", "4", "50"],
                     "node-high": ["Limited", "40", "64", "6", "50"], "system": ["Limited", "30", "64", "6", "50"],
                     "workload-high": ["Limited", "40", "128", "6", "50"], "workload-low": ["Limited", "100", "128", "6", "50"]}
     said = api.kubectl("describe", "flowschema", "system-leader-election")

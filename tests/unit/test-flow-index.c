@@ -121,6 +121,16 @@ static void test_requests_have_the_schemas_of_kubernetes(void **state) {
                 {{"system:serviceaccount:kube-system2:x", ACCOUNTS, "get", "", "secrets"},
                  "service-accounts",
                  "workload-low"},
+                {{"system:serviceaccount:team:x", ACCOUNTS, "update", COORDINATION, "leases",
+                  .ns = "team"},
+                 "holdfast-leases",
+                 "holdfast-leases"},
+                {{"joe", NULL, "get", COORDINATION, "leases", .ns = "n"},
+                 "holdfast-leases",
+                 "holdfast-leases"},
+                {{"joe", NULL, "list", COORDINATION, "leases", .ns = "n"},
+                 "global-default",
+                 "global-default"},
                 {{"n1", "system:nodes", "patch", "", "nodes", "status"},
                  "system-node-high",
                  "node-high"},
@@ -153,6 +163,19 @@ static void test_nothing_stored_leaves_the_mandatory_schemas(void **state) {
         expect(index, &joe, "catch-all", "catch-all");
         assert_int_equal(match(index, &joe)->n_headers, 0); /* nothing has a UID */
         assert_false(match(index, &joe)->is_exempt);
+        hfd_flow_index_unref(index);
+}
+
+/* Another program may write into the store: every request has a level even then. */
+static void test_a_stored_catch_all_without_its_level_has_it(void **state) {
+        const struct request joe = {"joe", NULL, "get", "", "secrets"};
+        struct hfd_flow_builder *builder = hfd_flow_builder_new();
+
+        add_schema(builder, "{\"metadata\":{\"name\":\"catch-all\"},\"spec\":"
+                            "{\"priorityLevelConfiguration\":{\"name\":\"none\"}}}");
+        struct hfd_flow_index *index = hfd_flow_builder_finish(builder, NULL);
+        assert_non_null(index);
+        expect(index, &joe, "catch-all", "catch-all");
         hfd_flow_index_unref(index);
 }
 
@@ -222,6 +245,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_requests_have_the_schemas_of_kubernetes),
                 cmocka_unit_test(test_nothing_stored_leaves_the_mandatory_schemas),
+                cmocka_unit_test(test_a_stored_catch_all_without_its_level_has_it),
                 cmocka_unit_test(test_precedence_then_name_decide),
                 cmocka_unit_test(test_malformed_rules_match_nothing),
         };

@@ -150,14 +150,55 @@ static void test_the_timer_ends_a_wait(void **state) {
         hfd_flow_levels_stop(levels);
 }
 
-static void test_waiting_requests_keep_limited_memory(void **state) {
-        struct request a, b, c;
+static void test_a_shutdown_shortens_every_wait(void **state) {
+        hf_nsec end = now() + 3600 * SEC;
+        struct request a, b, c, soon;
 
         assert_int_equal(enter(&a, 0), HFD_VERDICT_EXECUTE);
         assert_int_equal(enter(&b, 0), HFD_VERDICT_WAIT);
-        assert_true(hfd_flow_levels_take_bytes(levels, HFD_FLOW_WAITING_BYTES - 150));
+        assert_int_equal(enter_until(&soon, 0, end - SEC), HFD_VERDICT_WAIT);
+        hfd_flow_levels_hurry(levels, end);
+        assert_int_equal(enter(&c, 0), HFD_VERDICT_WAIT);
+        assert_true(hfd_flow_levels_expire(levels, now()) == end - SEC);
+        assert_true(hfd_flow_levels_expire(levels, end - SEC) == end);
+        assert_int_equal(soon.expired, 1);
+        assert_int_equal(b.expired + c.expired, 0);
+        assert_true(hfd_flow_levels_expire(levels, end) == HF_NSEC_NEVER);
+        assert_int_equal(b.expired, 1);
+        assert_int_equal(c.expired, 1);
+        (void)hfd_flow_level_leave(&a.place, now());
+}
+
+/* The timer, which sleeps until a later deadline, notices. */
+static void test_a_shutdown_wakes_the_timer(void **state) {
+        const struct timespec pause = {.tv_nsec = 1000000};
+        struct request a, b;
+
+        assert_int_equal(hfd_flow_levels_start(levels), 0);
+        assert_int_equal(enter(&a, 0), HFD_VERDICT_EXECUTE);
+        assert_int_equal(enter_until(&b, 0, now() + 3600 * SEC), HFD_VERDICT_WAIT);
+        hfd_flow_levels_hurry(levels, now() + SEC / 100);
+        while (atomic_load(&b.expired) == 0)
+                (void)nanosleep(&pause, NULL);
+        (void)hfd_flow_level_leave(&a.place, now());
+        hfd_flow_levels_stop(levels);
+}
+
+/* Large requests that wait do not make small ones be refused, but these have a limit, too. */
+static void test_waiting_requests_keep_limited_memory(void **state) {
+        struct request a, b, c;
+        size_t n_small = 0;
+
+        assert_int_equal(enter(&a, 0), HFD_VERDICT_EXECUTE);
+        assert_true(hfd_flow_levels_take_bytes(levels, HFD_FLOW_WAITING_BYTES));
+        assert_false(hfd_flow_levels_take_bytes(levels, HFD_FLOW_SMALL_BYTES + 1));
+        assert_int_equal(enter(&b, 0), HFD_VERDICT_WAIT);
+        while (hfd_flow_levels_take_bytes(levels, HFD_FLOW_SMALL_BYTES))
+                n_small++;
+        assert_int_equal(n_small, HFD_FLOW_SMALL_RESERVE / HFD_FLOW_SMALL_BYTES - 1);
+        assert_true(hfd_flow_levels_take_bytes(levels, HFD_FLOW_SMALL_BYTES - 150));
         assert_int_equal(enter(&c, 0), HFD_VERDICT_QUEUE_FULL);
-        hfd_flow_levels_free_bytes(levels, HFD_FLOW_WAITING_BYTES - 150);
+        hfd_flow_levels_free_bytes(levels, HFD_FLOW_WAITING_BYTES + HFD_FLOW_SMALL_RESERVE - 150);
         assert_int_equal(enter(&c, 0), HFD_VERDICT_WAIT);
         assert_true(hfd_flow_level_leave(&c.place, now()));
         (void)hfd_flow_level_leave(&a.place, now());
@@ -319,6 +360,8 @@ int main(void) {
                 TEST(test_a_request_that_ends_lets_the_next_one_run),
                 TEST(test_a_level_without_queues_refuses),
                 TEST(test_the_timer_ends_a_wait),
+                TEST(test_a_shutdown_shortens_every_wait),
+                TEST(test_a_shutdown_wakes_the_timer),
                 TEST(test_waiting_requests_keep_limited_memory),
                 TEST(test_another_configuration_while_requests_wait),
                 TEST(test_metrics_and_dumps),

@@ -168,6 +168,9 @@ static void test_zones_of_the_system(void **state) {
                 assert_int_equal(offset, 2 * HOUR);
                 assert_true(zones->offset(zones->ctx, "Asia/Kolkata", 12, JULY_2044, &offset));
                 assert_int_equal(offset, 5 * HOUR + 1800);
+                /* Other names of a file are read each time. */
+                assert_true(zones->offset(zones->ctx, "Asia//.//Kolkata", 16, JULY_2044, &offset));
+                assert_int_equal(offset, 5 * HOUR + 1800);
         }
 }
 

@@ -438,6 +438,19 @@ void hfd_queue_set_expire(struct hfd_queue_set *set, hf_nsec now, struct hfd_dec
         dispatch(set, now, decisions);
 }
 
+void hfd_queue_set_shorten(struct hfd_queue_set *set, hf_nsec deadline) {
+        for (unsigned i = 0; i < set->n_queues; i++) {
+                struct hfd_seats *m = set->queues[i] ? set->queues[i]->waiting.first : NULL;
+
+                for (; m; m = m->next) {
+                        if (m->deadline.at <= deadline)
+                                continue;
+                        hf__timer_heap_remove(&set->deadlines, &m->deadline);
+                        hf__timer_heap_add(&set->deadlines, &m->deadline, deadline);
+                }
+        }
+}
+
 hf_nsec hfd_queue_set_deadline(const struct hfd_queue_set *set) {
         return set->deadlines.first ? set->deadlines.first->at : HF_NSEC_NEVER;
 }

@@ -148,6 +148,8 @@ enum hfd_seats_state hfd_queue_set_leave(struct hfd_queue_set *set, struct hfd_s
                                          hf_nsec now, struct hfd_decisions *decisions);
 /* Refuses the requests whose deadline has passed. */
 void hfd_queue_set_expire(struct hfd_queue_set *set, hf_nsec now, struct hfd_decisions *decisions);
+/* No request waits longer than until this deadline. Linear in those that wait. */
+void hfd_queue_set_shorten(struct hfd_queue_set *set, hf_nsec deadline);
 /* The earliest deadline; HF_NSEC_NEVER = nothing waits. */
 hf_nsec hfd_queue_set_deadline(const struct hfd_queue_set *set);
 /* The seats that requests have or wait for. */

@@ -199,22 +199,30 @@ static bool parse_fence(struct hfd_rest_request *rest, const char *text,
         return true;
 }
 
-/* The client may shorten the deadline of a request that began at `began`. As in Kubernetes, 0 does
- * not change it. The time limit of a watch is not its deadline. */
-static void shorten_deadline(struct hfd_request *request, hf_nsec began) {
+/* A client's timeout counts from the arrival of the request, which may have waited for its seats
+ * since; the server's own limits count from now. */
+static hf_nsec arrival_of(const struct hfd_rest_request *rest) {
+        hf_nsec received = hfd_http_request_received_at(rest->http_request);
+
+        return received > 0 ? received : hfd_registry_now(rest->registry);
+}
+
+/* The client may shorten the deadline of a request that arrived at `arrived`. As in Kubernetes, 0
+ * does not change it. The time limit of a watch is not its deadline. */
+static void shorten_deadline(struct hfd_request *request, hf_nsec began, hf_nsec arrived) {
         const struct hfd_options *o = &request->options;
         hf_nsec seconds = o->timeout_s * HF_NSEC_PER_SEC;
 
         if (request->verb == HFD_WATCH)
                 return;
         request->longest_deadline = began + HFD_REGISTRY_ADMISSION_DEADLINE;
-        if (o->timeout > 0 && o->timeout < HFD_REGISTRY_ADMISSION_DEADLINE)
-                request->longest_deadline = began + o->timeout;
-        if (o->timeout > 0 && o->timeout < request->deadline - began)
-                request->deadline = began + o->timeout;
+        if (o->timeout > 0 && o->timeout < request->longest_deadline - arrived)
+                request->longest_deadline = arrived + o->timeout;
+        if (o->timeout > 0 && o->timeout < request->deadline - arrived)
+                request->deadline = arrived + o->timeout;
         if (request->verb == HFD_DELETE_COLLECTION && seconds > 0 &&
-            seconds < request->deadline - began)
-                request->deadline = began + seconds;
+            seconds < request->deadline - arrived)
+                request->deadline = arrived + seconds;
 }
 
 /*
@@ -263,7 +271,7 @@ static bool fill_request(struct hfd_rest_request *rest, const struct hfd_request
                 return false;
         if (!hfd_options_parse(request, hfd_http_request_query(http_request), response))
                 return false;
-        shorten_deadline(request, began);
+        shorten_deadline(request, began, arrival_of(rest));
         return true;
 }
 

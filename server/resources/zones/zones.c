@@ -33,6 +33,12 @@ static pthread_mutex_t zones_mu = PTHREAD_MUTEX_INITIALIZER;
 static struct entry *zones;
 static size_t n_zones;
 
+/* Whether no other text names the same file. Only such names are kept: whoever writes expressions
+ * could otherwise fill the list with "Europe//Berlin", "Europe/./Berlin" and so on. */
+static bool is_plain(const char *name) {
+        return strncmp(name, "./", 2) != 0 && !strstr(name, "//") && !strstr(name, "/./");
+}
+
 static const struct hfd_zone *find(const char *name) {
         const struct hfd_zone *zone = NULL;
 
@@ -109,7 +115,7 @@ static bool offset_of(void *ctx, const char *name, size_t n, int64_t seconds, in
         if (!loaded)
                 return false;
         *ret_offset = hfd_zone_offset(loaded, seconds);
-        if (!keep(text, loaded))
+        if (!is_plain(text) || !keep(text, loaded))
                 hfd_zone_free(loaded);
         return true;
 }

@@ -3,7 +3,8 @@
  * The table of the FlowSchemas and PriorityLevelConfigurations that every server has.
  *
  * Invariant: the specs are those of kube-apiserver after its defaults, because the mandatory ones
- * are compared with what clients write.
+ * are compared with what clients write. One level and one schema are Holdfast's own:
+ * HFD_FLOW_LEASES.
  */
 #include "server/resources/strategies/flow/flow_objects.h"
 
@@ -70,6 +71,7 @@ static const struct hfd_flow_object table[] = {
         LEVEL("system", "30", "33", "64", "6"),
         LEVEL("node-high", "40", "25", "64", "6"),
         LEVEL("leader-election", "10", "0", "16", "4"),
+        LEVEL(HFD_FLOW_LEASES, "10", "0", "128", "6"),
         LEVEL("workload-high", "40", "50", "128", "6"),
         LEVEL("workload-low", "100", "90", "128", "6"),
         LEVEL("global-default", "20", "50", "128", "6"),
@@ -95,6 +97,13 @@ static const struct hfd_flow_object table[] = {
                USER("system:kube-scheduler"), EVERYTHING),
         SCHEMA("kube-system-service-accounts", false, "workload-high", "900", BY_NAMESPACE,
                SYSTEM_ACCOUNTS, EVERYTHING),
+        /* Kubernetes has none for the Leases of others. But whoever may make service accounts has
+         * as many turns as it makes; its requests must not delay anybody's Lease. */
+        SCHEMA(HFD_FLOW_LEASES, false, HFD_FLOW_LEASES, "8900", BY_USER,
+               GROUP("system:authenticated"),
+               "\"resourceRules\":[" RULE("\"get\",\"create\",\"update\",\"patch\"",
+                                          "\"coordination.k8s.io\"", "\"leases\"",
+                                          IN_NAMESPACES) "]"),
         SCHEMA("service-accounts", false, "workload-low", "9000", BY_USER,
                GROUP("system:serviceaccounts"), EVERYTHING),
         SCHEMA("global-default", false, "global-default", "9900", BY_USER, ALL_USERS, EVERYTHING),

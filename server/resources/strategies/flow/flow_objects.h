@@ -2,8 +2,9 @@
 #pragma once
 /*
  * The FlowSchemas and PriorityLevelConfigurations that every server has. They are Kubernetes' own,
- * with its names and numbers. Mandatory ones cannot be changed; the others are suggestions, which a
- * user may change or delete. Static and immutable. Thread: any.
+ * with its names and numbers, and those for the Leases of everybody. Mandatory ones cannot be
+ * changed; the others are suggestions, which a user may change or delete. Static and immutable.
+ * Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,6 +15,7 @@ struct hf__json;
 #define HFD_FLOW_AUTO_UPDATE     "apf.kubernetes.io/autoupdate-spec"
 #define HFD_FLOW_EXEMPT          "exempt" /* a schema and a level */
 #define HFD_FLOW_CATCH_ALL       "catch-all"
+#define HFD_FLOW_LEASES          "holdfast-leases" /* a schema and a level; not Kubernetes' */
 #define HFD_FLOW_SCHEMA_KIND     "FlowSchema"
 #define HFD_FLOW_LEVEL_KIND      "PriorityLevelConfiguration"
 #define HFD_FLOW_SCHEMAS_PLURAL  "flowschemas"
