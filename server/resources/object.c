@@ -24,7 +24,7 @@
 #include "base/strbuf.h"
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/forms/protobuf_answer.h"
-#include "server/resources/selection/selectable_fields.h"
+#include "server/resources/selection/selectable_values.h"
 
 #define HEAD_MAX 640 /* bytes of the longest head (object.h), with the NUL */
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Which fields selectors of a resource may name. Pure. Thread: any. */
+/* Which fields selectors of a resource may name. Private to this folder. Pure.
+ * Thread: any. */
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "server/resources/resource.h"
-
-struct hf__json;
 
 /* A selector of Events may name this field. Its value is source.component or, if that is empty, as
  * in newer Events, reportingComponent. */
@@ -18,10 +17,3 @@ const char *hfd_selectable_field(const struct hfd_resource *resource, const char
 /* Writes Kubernetes' message for a field that is not supported. */
 void hfd_selectable_refuse(const struct hfd_resource *resource, const char *key, char *reason,
                            size_t max_reason);
-/*
- * Copies what selectors of this resource can read from the object in its stored form to
- * selectable, each value as a string at the path of its field. Name and namespace are not copied,
- * because they are in the path of the object. A field that has no value is left out. 0 or -ENOMEM.
- */
-int hfd_selectable_copy(const struct hfd_resource *resource, const struct hf__json *whole,
-                        struct hf__json *selectable);
