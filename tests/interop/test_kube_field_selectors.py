@@ -43,6 +43,15 @@ def _api():
         yield server
 
 
+def test_a_node_is_created_with_its_status(api):
+    """A kubelet registers so. Other kinds have no status yet."""
+    status = {"conditions": [{"type": "Ready", "status": "True"}]}
+    answer = api.ask("POST", "/api/v1/nodes?dryRun=All", named("ready", status=status))
+    assert answer.code == 201 and answer.json["status"]["conditions"][0]["status"] == "True", answer.text
+    answer = api.ask("POST", JOBS + "?dryRun=All", named("done", spec={"template": template(restartPolicy="Never")}, status={"succeeded": 1}))
+    assert answer.code == 201 and "succeeded" not in answer.json.get("status", {}), answer.text
+
+
 def names(api, path, selector):
     answer = api.ask("GET", f"{path}?fieldSelector={selector.replace('=', '%3D')}")
     assert answer.code == 200, answer
