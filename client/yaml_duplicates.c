@@ -59,24 +59,22 @@ static int add_entry(struct finder *f, const struct container *in, size_t line) 
         return 0;
 }
 
-/* Writes the key as Go prints it: a text in quotes, another scalar as it is. */
+/* Writes the key as Go prints it: a text in quotes, another scalar as it is. An alias counts by its
+ * name. A container is no key that yaml_body.c accepts. */
 static void put_key(struct finder *f, const yaml_event_t *event) {
-        const char *text = "*", *as_is = "*"; /* an alias or a container is no key that counts */
         char json[HF__YAML_SCALAR_MAX];
-        size_t n = 1;
 
-        if (event->type == YAML_SCALAR_EVENT) {
-                text = (const char *)event->data.scalar.value;
-                n = event->data.scalar.length;
-                as_is = NULL;
-                if (event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
-                    hf__yaml_scalar_resolve(text, n, json) == HF__YAML_VALUE)
-                        as_is = json;
-        }
-        if (as_is)
-                hf__strbuf_puts(&f->keys, as_is);
+        if (event->type == YAML_ALIAS_EVENT)
+                hf__strbuf_printf(&f->keys, "*%s", (const char *)event->data.alias.anchor);
+        else if (event->type != YAML_SCALAR_EVENT)
+                hf__strbuf_printf(&f->keys, "?%zu", f->n);
+        else if (event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
+                 hf__yaml_scalar_resolve((const char *)event->data.scalar.value,
+                                         event->data.scalar.length, json) == HF__YAML_VALUE)
+                hf__strbuf_puts(&f->keys, json);
         else
-                hf__strbuf_json(&f->keys, text, n);
+                hf__strbuf_json(&f->keys, (const char *)event->data.scalar.value,
+                                event->data.scalar.length);
         hf__strbuf_putc(&f->keys, '\0');
 }
 
