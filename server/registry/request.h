@@ -62,6 +62,10 @@ struct hfd_request {
         bool protobuf;
         const void *body; /* borrowed until done; NULL = none */
         size_t n_body;
+        /* The text that the body was made from if a strict decoder reads it as YAML, as the bodies
+         * of an apply are, in JSON too. Borrowed until done; NULL = it reads JSON. */
+        const char *yaml;
+        size_t n_yaml;
         const char *agent; /* borrowed until done; the User-Agent; NULL = none */
         void *read_space;  /* borrowed until done; room for a struct hfd_read; NULL = none */
         /* Of a get with read_space: as in struct hfd_consistent_read. */

@@ -23,8 +23,8 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/resources/custom/custom_kind.h"
-#include "server/resources/custom/custom_selectable.h"
 #include "server/resources/forms/protobuf_answer.h"
+#include "server/resources/selection/selectable_values.h"
 
 #define HEAD_MAX 640 /* bytes of the longest head (object.h), with the NUL */
 
@@ -381,13 +381,10 @@ static int copy_member(struct hf__json *selectable, const struct hf__json *whole
 }
 
 /*
- * Extracts what selectors can read: the labels, and every field that find_field (selector.c)
- * accepts for any kind, except name and namespace, which are in the path. A field that is left out
- * here would look empty in every object. Malformed bytes give {}. NULL = out of memory.
+ * Extracts what selectors can read: the labels, and the fields that selectors may name. Malformed
+ * bytes give {}. NULL = out of memory.
  */
 static struct hf__json *make_selectable(const struct hfd_object *object) {
-        static const char *const members[] = {"involvedObject",     "reason", "type",
-                                              "reportingComponent", "source", "status"};
         struct hf__json *whole = NULL, *selectable = hf__json_object();
         int r = hf__json_parse(object->bytes->data, object->bytes->n, &whole, NULL);
 
@@ -395,14 +392,8 @@ static struct hf__json *make_selectable(const struct hfd_object *object) {
                 r = -ENOMEM;
         else
                 r = copy_member(selectable, hf__json_get(whole, "metadata"), "labels");
-        const struct hfd_custom_version *custom = object->resource->custom;
-        if (r == 0 && custom)
-                r = hfd_custom_selectable(custom->kind, whole, selectable);
-        for (size_t i = 0; r == 0 && !custom && i < sizeof members / sizeof members[0]; i++)
-                r = copy_member(selectable, whole, members[i]);
-        const char *signer = hf__json_string(whole, "spec.signerName");
-        if (r == 0 && signer)
-                r = hf__json_set_string(selectable, "spec.signerName", signer);
+        if (r == 0)
+                r = hfd_selectable_copy(object->resource, whole, selectable);
         hf__json_free(whole);
         return r == 0 ? selectable : hf__json_free(selectable);
 }

@@ -125,6 +125,7 @@ struct hfd_resource {
          * status.conditions by .../approval too (CertificateSigningRequests).
          */
         unsigned subresources;
+        bool created_with_status; /* a create keeps the status, for all that STATUS says (Nodes) */
         const struct hfd_scale_paths *scale;        /* with SCALE */
         struct hfd_column columns[HFD_COLUMNS_MAX]; /* ends at HFD_COLUMNS_MAX or a NULL name */
 

@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "client/yaml_body.h"
+#include "client/yaml_duplicates.h"
 
 #define MAX ((size_t)1 << 20)
 
@@ -34,6 +35,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
                 assert(r == HF_E_INVALID || r == HF_E_TOO_LARGE || r == -ENOMEM);
                 assert(*status.message);
         }
+        hf__strbuf_done(&out);
+        out = (struct hf__strbuf){.max = MAX};
+        r = hf__yaml_duplicates((const char *)data, n, 100, &out);
+        assert(r == 0 || r == -ENOMEM);
         hf__strbuf_done(&out);
         return 0;
 }

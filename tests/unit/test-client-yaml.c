@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "client/yaml_body.h"
+#include "client/yaml_duplicates.h"
 
 #define MAX ((size_t)1 << 20)
 
@@ -246,6 +247,39 @@ static void test_scalars_follow_their_tag(void **state) {
                        "line 1: the tag tag:yaml.org,2002:omap is not accepted");
 }
 
+/* yaml: what is said of it; NULL = nothing. */
+static void expect_duplicates(const char *yaml, const char *lines) {
+        struct hf__strbuf out = {0};
+
+        assert_int_equal(hf__yaml_duplicates(yaml, strlen(yaml), 3, &out), 0);
+        if (lines)
+                assert_string_equal(out.data, lines);
+        else
+                assert_int_equal(out.n, 0);
+        hf__strbuf_done(&out);
+}
+
+#define ERRORS "yaml: unmarshal errors:"
+
+/* As a strict go-yaml v2 reports them: the line is that of the value, and a mistake in a value
+ * comes before one of its key. */
+static void test_duplicate_keys_have_lines(void **state) {
+        expect_duplicates("", NULL);
+        expect_duplicates("a: 1\nb: {a: 1}\nc: [{a: 1}, {a: 1}]\n", NULL);
+        expect_duplicates("a: 1\n\"1\": 1\n1: 2\n", NULL);
+        expect_duplicates("a: 1\na: 2\n", ERRORS "\n  line 2: key \"a\" already set in map");
+        expect_duplicates("1: 1\n1: 2\n", ERRORS "\n  line 2: key 1 already set in map");
+        expect_duplicates("a: 1\na:\n  b: 1\n  b: 2\n",
+                          ERRORS "\n  line 4: key \"b\" already set in map"
+                                 "\n  line 3: key \"a\" already set in map");
+        expect_duplicates("{\"a\": 1, \"a\": 2, \"a\": 3, \"a\": 4, \"a\": 5}",
+                          ERRORS "\n  line 1: key \"a\" already set in map"
+                                 "\n  line 1: key \"a\" already set in map"
+                                 "\n  line 1: key \"a\" already set in map");
+        expect_duplicates("x: [&p q, &r s]\ny: {*p : 1, *r : 2}\n", NULL);
+        expect_duplicates("a: 1\na: 2\nb: ]\n", ERRORS "\n  line 2: key \"a\" already set in map");
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_scalars_follow_their_tag),
@@ -259,6 +293,7 @@ int main(void) {
                 cmocka_unit_test(test_a_text_of_many_documents_means_the_first_one),
                 cmocka_unit_test(test_errors_have_the_words_of_go_yaml),
                 cmocka_unit_test(test_the_size_is_limited),
+                cmocka_unit_test(test_duplicate_keys_have_lines),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

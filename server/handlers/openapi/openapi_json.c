@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "server/handlers/openapi/custom_v2.h"
 #include "server/handlers/openapi/definitions.h"
 #include "server/handlers/openapi/openapi.h"
 #include "server/handlers/openapi/paths.h"
@@ -17,7 +18,6 @@
 struct writer {
         struct hf__strbuf *s;
         bool v2;
-        bool custom; /* within the definition of a custom kind */
 };
 
 /* Appends `"key":"text",`; nothing for NULL. */
@@ -59,9 +59,7 @@ static void put_list_rules(const struct writer *w, const struct hfd_schema *list
                            const struct hfd_schema_field *field) {
         struct hf__strbuf *s = w->s;
 
-        /* What a custom kind says of its lists is only in v3. */
-        if (!w->custom)
-                put_text(s, "x-kubernetes-list-type", hfd_openapi_list_type(list));
+        put_text(s, "x-kubernetes-list-type", hfd_openapi_list_type(list));
         if (list->list_type == HFD_LIST_MAP) {
                 hf__strbuf_puts(s, "\"x-kubernetes-list-map-keys\":[");
                 for (const char *const *key = list->list_keys; *key; key++)
@@ -143,8 +141,8 @@ static void put_own_property(const struct writer *w, const struct hfd_schema *sc
 }
 
 /*
- * The members of a custom resource's schema in v3, as its definition has them, with the three
- * properties that the definition need not name.
+ * The members of a custom resource's schema, with the three properties that the definition need not
+ * name.
  */
 static void put_custom_members(const struct writer *w, const struct hfd_custom_version *version,
                                const struct hf__json *props) {
@@ -173,21 +171,30 @@ static void put_custom_members(const struct writer *w, const struct hfd_custom_v
         hf__strbuf_puts(w->s, "},");
 }
 
+/* 0 or -ENOMEM. */
+static int put_custom(const struct writer *w, const struct hfd_custom_version *version) {
+        struct hf__json *props = NULL;
+
+        if (hfd_custom_version_props(version, &props) != 0)
+                return -ENOMEM;
+        if (props && (!w->v2 || hfd_openapi_custom_v2(props)))
+                put_custom_members(w, version, props);
+        else
+                put_text(w->s, "type", "object"); /* with any fields */
+        hf__json_free(props);
+        return 0;
+}
+
 static void put_definition(const struct writer *w, const struct hfd_definition *definition) {
         const struct hfd_custom_version *custom =
                 definition->resource ? definition->resource->custom : NULL;
 
-        struct hf__json *props = NULL;
-
-        if (custom && !w->v2 && hfd_custom_version_props(custom, &props) != 0)
-                w->s->error = -ENOMEM;
         hf__strbuf_printf(w->s, "\"%s\":{", definition->schema->definition);
-        if (props) {
-                put_custom_members(w, custom, props);
-        } else {
-                const struct writer of_kind = {.s = w->s, .v2 = w->v2, .custom = custom != NULL};
+        if (custom && put_custom(w, custom) != 0)
+                w->s->error = -ENOMEM;
+        if (!custom) {
                 put_text(w->s, "description", definition->schema->description);
-                put_members(&of_kind, definition->schema, NULL);
+                put_members(w, definition->schema, NULL);
         }
         if (definition->resource) {
                 hf__strbuf_puts(w->s, "\"x-kubernetes-group-version-kind\":[");
@@ -196,7 +203,6 @@ static void put_definition(const struct writer *w, const struct hfd_definition *
         }
         end_object(w->s);
         hf__strbuf_putc(w->s, ',');
-        hf__json_free(props);
 }
 
 /* ---- paths ---- */

@@ -7,6 +7,7 @@
  */
 #include "server/handlers/rest/rest_body.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -82,10 +83,12 @@ static void refuse_yaml(const struct hfd_rest_request *rest, bool is_delete, int
 
 static bool decode_yaml(struct hfd_rest_request *rest, bool is_delete,
                         struct hfd_response *response) {
-        const struct hfd_request *request = &rest->request;
+        struct hfd_request *request = &rest->request;
         struct hf_status status = {0};
 
         rest->translated.max = JSON_MAX;
+        request->yaml = request->body;
+        request->n_yaml = request->n_body;
         int r = hf__yaml_body_to_json(request->body, request->n_body, &rest->translated, &status);
         if (r != 0)
                 refuse_yaml(rest, is_delete, r, &status, response);
@@ -109,6 +112,16 @@ bool hfd_rest_body_decode(struct hfd_rest_request *rest, bool is_delete,
         return decoded;
 }
 
+/* Whether the text is JSON. Text in which JSON is not found out to be wrong for another reason than
+ * its syntax counts as JSON too, so that its message is about that. */
+static bool is_json(const char *text, size_t n) {
+        struct hf__json *json = NULL;
+        int r = hf__json_parse(text, n, &json, NULL);
+
+        hf__json_free(json);
+        return r == 0 || r == -ENOMEM || r == HF_E_TOO_LARGE;
+}
+
 bool hfd_rest_body_decode_apply(struct hfd_rest_request *rest, struct hfd_response *response) {
         struct hfd_request *request = &rest->request;
         const char *body = request->body;
@@ -116,8 +129,12 @@ bool hfd_rest_body_decode_apply(struct hfd_rest_request *rest, struct hfd_respon
 
         while (at < request->n_body && (body[at] == ' ' || body[at] == '\n'))
                 at++;
-        if (at < request->n_body && body[at] == '{')
+        /* Almost all such bodies are JSON, which need not be read as YAML. */
+        if (at < request->n_body && body[at] == '{' && is_json(body, request->n_body)) {
+                request->yaml = body;
+                request->n_yaml = request->n_body;
                 return true;
+        }
         bool decoded = decode_yaml(rest, false, response);
         request->body = rest->translated.data;
         request->n_body = rest->translated.n;

@@ -16,6 +16,7 @@
 
 #include "base/json.h"
 #include "base/utf8.h"
+#include "client/yaml_duplicates.h"
 #include "server/registry/body_summary.h"
 #include "server/registry/delete_options.h"
 #include "server/registry/write/patches/apply.h"
@@ -34,13 +35,36 @@ static struct hfd_strict *strict_of(struct hfd_write *w) {
 }
 
 /*
+ * A strict decoder names the duplicate fields of a body in YAML by their lines, in one mistake.
+ * False: memory is exhausted.
+ */
+static bool name_lines(struct hfd_write *w) {
+        const struct hfd_request *request = w->request;
+        struct hfd_strict *strict = &w->request->options.strict;
+        struct hf__strbuf lines = {0};
+
+        if (!request->yaml || strict->n == 0 ||
+            request->options.field_validation != HFD_FIELDS_STRICT)
+                return true;
+        int r = hf__yaml_duplicates(request->yaml, request->n_yaml, HFD_STRICT_MAX, &lines);
+        if (r == 0 && lines.n > 0) {
+                hfd_strict_rewind(strict, (struct hfd_strict_mark){0});
+                hf__strbuf_add(&strict->lines, lines.data, lines.n);
+                strict->n = 1;
+        }
+        bool named = r != -ENOMEM && lines.error == 0;
+        hf__strbuf_done(&lines);
+        return named;
+}
+
+/*
  * Removes duplicate fields from the body. Some parsers use the first value and others the last, so
  * the value that was checked might not be the value that a client reads. False: response is filled.
  */
 static bool drop_duplicates(struct hfd_write *w, struct hfd_response *response) {
         /* After a conflict the body is read again, and its mistakes are found again. */
         hfd_strict_rewind(&w->request->options.strict, (struct hfd_strict_mark){0});
-        if (hfd_strict_drop_duplicates(w->body, strict_of(w)) != 0 ||
+        if (hfd_strict_drop_duplicates(w->body, strict_of(w)) != 0 || !name_lines(w) ||
             w->request->options.strict.lines.error != 0) {
                 hfd_response_no_memory(response);
                 return false;
@@ -65,8 +89,9 @@ static bool refuse_mistakes(const struct hfd_resource *resource, const struct hf
         struct hf__strbuf reason = {0};
 
         hf__strbuf_puts(&reason, "strict decoding error: ");
+        /* A line that begins with a space belongs to the mistake before it. */
         for (const char *at = strict->lines.data; *at; at++)
-                if (*at == '\n')
+                if (*at == '\n' && at[1] != ' ')
                         hf__strbuf_puts(&reason, ", ");
                 else
                         hf__strbuf_putc(&reason, *at);

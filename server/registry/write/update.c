@@ -176,6 +176,14 @@ static void refuse_revision(struct hfd_write *w) {
         hfd_write_reply(w, &response);
 }
 
+/* The create of a kind with .../status writes no status, but a kubelet registers with its own. */
+static void drop_status(struct hfd_write *w) {
+        const struct hfd_resource *resource = w->request->resource;
+
+        if (resource->subresources & HFD_SUB_STATUS && !resource->created_with_status)
+                hf__json_remove(w->object, "status");
+}
+
 /* Sets the metadata that the server provides, including a generated name. 0 or -errno. */
 static int prepare_create(struct hfd_write *w) {
         const struct hf_clock *clock = hf_host_clock(w->registry->host);
@@ -184,8 +192,7 @@ static int prepare_create(struct hfd_write *w) {
         const char *name, *base;
         int r;
 
-        if (resource->subresources & HFD_SUB_STATUS)
-                hf__json_remove(w->object, "status");
+        drop_status(w);
         r = hfd_meta_prepare_create(resource, w->request->ns, w->object, now_s);
         if (r == 0 && resource->has_generation)
                 r = hf__json_set_i64(w->object, "metadata.generation", 1);
@@ -452,8 +459,8 @@ static void store_admitted(struct hfd_write *w) {
                 return;
         }
         w->changed = false; /* the changed object was not compared yet */
-        if (w->created && w->request->resource->subresources & HFD_SUB_STATUS)
-                hf__json_remove(w->object, "status");
+        if (w->created)
+                drop_status(w);
         if (!w->created && merge_parts(w, w->old) != 0)
                 hfd_write_reply_no_memory(w);
         else if (prepare_object(w))

@@ -8,6 +8,7 @@
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/custom/custom_selectable.h"
 #include "server/resources/forms/conversion.h"
+#include "server/resources/selection/selectable_values.h"
 
 /* The fields of Events that selectors may name, with their names in the stored form. */
 static const char *const event_fields[] = {"involvedObject.kind",
@@ -21,22 +22,6 @@ static const char *const event_fields[] = {"involvedObject.kind",
                                            "type",
                                            HFD_FIELD_SOURCE,
                                            "reportingComponent"};
-
-static bool is_event(const struct hfd_resource *resource) {
-        const struct hfd_resource *stored = hfd_resource_stored(resource);
-
-        return !*stored->group && strcmp(stored->plural, "events") == 0;
-}
-
-static bool is_certificate_request(const struct hfd_resource *resource) {
-        return strcmp(resource->plural, "certificatesigningrequests") == 0;
-}
-
-bool hfd_has_own_selectable_fields(const struct hfd_resource *resource) {
-        return is_event(resource) || is_certificate_request(resource) ||
-               (!*resource->group && (strcmp(resource->plural, "secrets") == 0 ||
-                                      strcmp(resource->plural, "namespaces") == 0));
-}
 
 /* Finds the field of Events that this version calls key. Returns its name in the stored form; NULL
  * = selectors may not name such a field. */
@@ -57,21 +42,27 @@ static const char *find_event_field(const struct hfd_resource *resource, const c
 }
 
 const char *hfd_selectable_field(const struct hfd_resource *resource, const char *key) {
-        bool known;
-
         if (strcmp(key, "metadata.name") == 0)
                 return key;
         if (strcmp(key, "metadata.namespace") == 0)
                 return resource->namespaced ? key : NULL;
-        if (is_event(resource))
-                return find_event_field(resource, key);
-        if (is_certificate_request(resource))
-                return strcmp(key, "spec.signerName") == 0 ? key : NULL;
         if (resource->custom)
                 return hfd_custom_is_selectable(resource->custom, key) ? key : NULL;
-        if (*resource->group)
-                return NULL;
-        known = (strcmp(resource->plural, "secrets") == 0 && strcmp(key, "type") == 0) ||
-                (strcmp(resource->plural, "namespaces") == 0 && strcmp(key, "status.phase") == 0);
-        return known ? key : NULL;
+        if (hfd_selectable_is_event(resource))
+                return find_event_field(resource, key);
+        return hfd_selectable_has_value(resource, key) ? key : NULL;
+}
+
+/* Custom resources, and the kinds that would be custom ones in Kubernetes, share one message. */
+void hfd_selectable_refuse(const struct hfd_resource *resource, const char *key, char *reason,
+                           size_t max_reason) {
+        if (strcmp(resource->group, "batch") == 0 && strcmp(resource->plural, "jobs") == 0)
+                (void)snprintf(reason, max_reason, "field label \"%s\" not supported for Job", key);
+        else if (resource->no_strategic_patch || hfd_selectable_has_own(resource))
+                (void)snprintf(reason, max_reason, "field label not supported: %s", key);
+        else
+                (void)snprintf(reason, max_reason,
+                               "\"%s\" is not a known field selector: only \"metadata.name\", "
+                               "\"metadata.namespace\"",
+                               key);
 }

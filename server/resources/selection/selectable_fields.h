@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Which fields selectors of a resource may name. Private to this folder. Pure. Thread: any. */
+/* Which fields selectors of a resource may name. Private to this folder. Pure.
+ * Thread: any. */
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "server/resources/resource.h"
 
@@ -12,5 +14,6 @@
 /* If Kubernetes supports the field in selectors of this resource, returns its name in the stored
  * form, which is key itself or static. NULL: the field is not supported. */
 const char *hfd_selectable_field(const struct hfd_resource *resource, const char *key);
-/* Whether selectors of this built-in resource may name other fields than name and namespace. */
-bool hfd_has_own_selectable_fields(const struct hfd_resource *resource);
+/* Writes Kubernetes' message for a field that is not supported. */
+void hfd_selectable_refuse(const struct hfd_resource *resource, const char *key, char *reason,
+                           size_t max_reason);

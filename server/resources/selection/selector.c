@@ -57,16 +57,8 @@ static int add_requirement(struct hfd_selector *selector, char *item,
                                "unable to parse requirement: invalid label selector: %.200s", text);
         if (r != 0)
                 return r;
-        /* Kubernetes has one message for built-in kinds whose selectors have only name and
-         * namespace, and another one for other built-in kinds and custom resources. */
         if (selector->fields && !find_stored_key(requirement, resource)) {
-                bool only_names =
-                        !resource->no_strategic_patch && !hfd_has_own_selectable_fields(resource);
-                (void)snprintf(reason, max_reason,
-                               only_names ? "\"%s\" is not a known field selector: only "
-                                            "\"metadata.name\", \"metadata.namespace\""
-                                          : "field label not supported: %s",
-                               requirement->key);
+                hfd_selectable_refuse(resource, requirement->key, reason, max_reason);
                 return HF_E_INVALID;
         }
         return 0;

@@ -40,6 +40,7 @@ static const struct hfd_resource rows[] = {
                 .storage = "minions",
                 .unconditional_update = true,
                 .subresources = HFD_SUB_STATUS,
+                .created_with_status = true,
                 .subresources_write_meta = true,
                 .columns = {{"Name", "string", "name", "metadata.name"},
                             {"Status", "string", "", "@node:status"},

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * OpenAPI v2 has no nullable and no anyOf, and kubectl refuses unknown fields of whatever has
+ * properties, so a schema is published with less than it says.
+ *
+ * Invariants: what is left accepts all objects that the schema accepts. A schema is changed before
+ * the schemas in it, because it reads their `nullable`.
+ */
+#include "server/handlers/openapi/custom_v2.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "base/json.h"
+
+static const char preserve[] = "x-kubernetes-preserve-unknown-fields";
+
+static bool is_nullable(const struct hf__json *schema) {
+        return hf__json_is_true(hf__json_get(schema, "nullable"));
+}
+
+/* A null in such a property would be refused, or its absence. */
+static void drop_required(struct hf__json *schema) {
+        struct hf__json *required = hf__json_get(schema, "required"), *next;
+        const struct hf__json *properties = hf__json_get(schema, "properties");
+
+        for (struct hf__json *m = hf__json_first(required); m; m = next) {
+                next = hf__json_next(m);
+                if (hf__json_text(m) && is_nullable(hf__json_get(properties, hf__json_text(m))))
+                        hf__json_free(hf__json_detach(required, m));
+        }
+        if (required && (!hf__json_first(required) ||
+                         is_nullable(hf__json_get(schema, "additionalProperties"))))
+                hf__json_remove(schema, "required");
+}
+
+static void drop_members(struct hf__json *schema) {
+        static const char *const junctors[] = {"allOf", "anyOf", "oneOf", "not"};
+        bool nullable = is_nullable(schema),
+             preserves = hf__json_is_true(hf__json_get(schema, preserve));
+
+        for (size_t i = 0; i < sizeof junctors / sizeof junctors[0]; i++)
+                hf__json_remove(schema, junctors[i]);
+        if (nullable || preserves) {
+                hf__json_remove(schema, "items");
+                hf__json_remove(schema, "properties");
+        }
+        hf__json_remove(schema, "nullable");
+        if (nullable || (preserves && hf__json_has_text(schema, "type", "object")) ||
+            (hf__json_has_text(schema, "type", "array") && !hf__json_get(schema, "items")))
+                hf__json_remove(schema, "type");
+}
+
+/* The recursion is as deep as the definition is nested, which its validation limits. */
+static void reduce(struct hf__json *schema) {
+        if (!hf__json_is_object(schema))
+                return;
+        drop_members(schema);
+        drop_required(schema);
+        for (struct hf__json *m = hf__json_first(hf__json_get(schema, "properties")); m;
+             m = hf__json_next(m))
+                reduce(m);
+        reduce(hf__json_get(schema, "items"));
+        reduce(hf__json_get(schema, "additionalProperties"));
+}
+
+bool hfd_openapi_custom_v2(struct hf__json *props) {
+        if (hf__json_is_true(hf__json_get(props, preserve)))
+                return false;
+        reduce(props);
+        return true;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The fields of built-in kinds that selectors may name, as they are stored, and what objects have
+ * in them. Pure. Thread: any. */
+#include <stdbool.h>
+
+struct hf__json;
+struct hfd_resource;
+
+/* Events of both versions, whose fields are those of event_fields in selectable_fields.c. */
+bool hfd_selectable_is_event(const struct hfd_resource *resource);
+/* Whether selectors of this built-in kind may name other fields than name and namespace. */
+bool hfd_selectable_has_own(const struct hfd_resource *resource);
+/* Whether name is such a field. Not for Events. */
+bool hfd_selectable_has_value(const struct hfd_resource *resource, const char *name);
+/*
+ * Copies what selectors of this resource can read from the object in its stored form to
+ * selectable, each value as a string at the path of its field. Name and namespace are not copied,
+ * because they are in the path of the object. A field that has no value is left out. 0 or -ENOMEM.
+ */
+int hfd_selectable_copy(const struct hfd_resource *resource, const struct hf__json *whole,
+                        struct hf__json *selectable);

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""OpenAPI v2 of custom kinds: what Kubernetes publishes of a schema there, and what it leaves out."""
+import pytest
+from memory_server import MemoryServer, wait_until
+
+KEEP = {"x-kubernetes-preserve-unknown-fields": True}
+SPEC = {"type": "object", "required": ["size", "maybe"], "properties": {
+    "size": {"type": "integer", "format": "int32", "minimum": 1, "maximum": 9},
+    "mode": {"type": "string", "enum": ["a", "b"], "pattern": "^[ab]$", "default": "a", "description": "How."},
+    "port": {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}]},
+    "maybe": {"type": "object", "nullable": True, "properties": {"a": {"type": "string"}}},
+    "any": {"type": "object", **KEEP, "properties": {"a": {"type": "string"}}},
+    "items": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set", "maxItems": 3},
+    "byName": {"type": "object", "additionalProperties": {"type": "string", "maxLength": 5}},
+    "either": {"type": "object", "properties": {"x": {"type": "string"}, "y": {"type": "string"}}, "oneOf": [{"required": ["x"]}, {"required": ["y"]}]}}}
+
+
+def definition(plural, kind, schema):
+    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": plural + ".v2.example"}, "spec": {
+        "group": "v2.example", "scope": "Namespaced", "names": {"plural": plural, "kind": kind},
+        "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}]}}
+
+
+@pytest.fixture(scope="module", name="definitions")
+def _definitions():
+    with MemoryServer() as server:
+        for body in (definition("things", "Thing", {"type": "object", "description": "A thing.", "properties": {"spec": SPEC}}),
+                     definition("blobs", "Blob", {"type": "object", "description": "A blob.", **KEEP, "properties": {"spec": SPEC}})):
+            answer = server.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", body)
+            assert answer.code == 201, answer.text
+        wanted = {"example.v2.v1.Thing", "example.v2.v1.Blob"}
+        wait_until("both definitions", lambda: wanted <= server.ask("GET", "/openapi/v2").json["definitions"].keys())
+        yield server.ask("GET", "/openapi/v2").json["definitions"]
+
+
+def test_validations_are_published(definitions):
+    thing = definitions["example.v2.v1.Thing"]
+    assert (thing["type"], thing["description"]) == ("object", "A thing.")
+    assert thing["properties"]["metadata"]["$ref"] == "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+    fields = thing["properties"]["spec"]["properties"]
+    for name in "size", "mode", "items", "byName":
+        assert fields[name] == SPEC["properties"][name]
+
+
+def test_what_v2_cannot_say_is_left_out(definitions):
+    spec = definitions["example.v2.v1.Thing"]["properties"]["spec"]
+    assert spec["required"] == ["size"]
+    assert spec["properties"]["port"] == {"x-kubernetes-int-or-string": True}
+    assert spec["properties"]["maybe"] == {}
+    assert spec["properties"]["any"] == KEEP
+    assert spec["properties"]["either"] == {k: v for k, v in SPEC["properties"]["either"].items() if k != "oneOf"}
+
+
+def test_a_kind_with_unknown_fields_names_none(definitions):
+    assert definitions["example.v2.v1.Blob"] == {
+        "type": "object", "x-kubernetes-group-version-kind": [{"group": "v2.example", "kind": "Blob", "version": "v1"}]}
