@@ -22,7 +22,7 @@ class Pair:
         tokens = cluster.directory / "tokens.csv"
         tokens.write_text('root,root,1,"system:masters"\nadam,adam,2\nedith,edith,3\nvera,vera,4\n')
         # The ConfigMap that every namespace gets would count too, sooner or later.
-        self.flags = (f"--token-auth-file={tokens}", "--controllers=*,-root-ca-publisher")
+        self.flags = (f"--token-auth-file={tokens}", "--runtime-config=api/workloads=true", "--controllers=*,-root-ca-publisher")
         self.a, self.b = (cluster.instance(name, *self.flags) for name in "ab")
         self.both = [self.a.wait_ready(), self.b.wait_ready()]
 
@@ -68,7 +68,7 @@ def quota(pair, ns, hard, name="q", **spec):
 
 def wait_status(pair, ns, name, condition):
     def right():
-        return all(condition(pair.do("GET", path(ns, "resourcequotas", name), at=at)["status"]) for at in pair.both)
+        return all(condition(pair.do("GET", path(ns, "resourcequotas", name), at=at).get("status", {})) for at in pair.both)
     wait_until(f"the status of {name}", right)
 
 
@@ -186,6 +186,58 @@ def test_several_quotas_count_one_create(pair, ns):
     code, status = pair.ask("POST", path(ns, "configmaps"), config_map("two"), at=pair.b)
     assert code == 403 and "exceeded quota: narrow, requested: count/configmaps=1, used: count/configmaps=1, limited: count/configmaps=1" in status["message"]
     wait_used(pair, ns, {"configmaps": "1", "resourcequotas": "2"}, "wide")
+
+
+def pod(name, **spec):
+    return {"metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "i", "resources": {
+        "requests": {"cpu": "400m", "memory": "64Mi"}, "limits": {"cpu": "1"}}}], **spec}}
+
+
+def test_what_pods_use_is_limited_and_free_when_they_have_ended(pair, ns):
+    quota(pair, ns, {"cpu": "1", "limits.cpu": "2", "pods": "5"})
+    for name in "xy":
+        pair.do("POST", path(ns, "pods"), pod(name), at=pair.b)
+    code, answer = pair.ask("POST", path(ns, "pods"), pod("z"))
+    assert code == 403 and answer["message"] == ('pods "z" is forbidden: exceeded quota: q, requested: cpu=400m,limits.cpu=1, '
+                                                 'used: cpu=800m,limits.cpu=2, limited: cpu=1,limits.cpu=2')
+    code, answer = pair.ask("POST", path(ns, "pods"), {"metadata": {"name": "z"}, "spec": {"containers": [{"name": "c", "image": "i"}]}})
+    assert code == 403 and answer["message"] == 'pods "z" is forbidden: failed quota: q: must specify cpu for: c; limits.cpu for: c'
+    ended = pair.do("GET", path(ns, "pods", "x"))
+    ended["status"]["phase"] = "Succeeded"
+    pair.do("PUT", path(ns, "pods", "x") + "/status", ended)
+    wait_used(pair, ns, {"cpu": "400m", "limits.cpu": "1", "pods": "1"})
+    pair.do("POST", path(ns, "pods"), pod("z"))
+
+
+def test_scopes_select_the_pods_of_a_quota(pair, ns):
+    quota(pair, ns, {"pods": "1"}, name="ending", scopes=["Terminating"])
+    quota(pair, ns, {"pods": "1"}, name="best", scopeSelector={"matchExpressions": [{"scopeName": "BestEffort", "operator": "Exists"}]})
+    pair.do("POST", path(ns, "pods"), pod("x", activeDeadlineSeconds=60))
+    pair.do("POST", path(ns, "pods"), pod("y"))
+    wait_used(pair, ns, {"pods": "1"}, name="ending")
+    wait_used(pair, ns, {"pods": "0"}, name="best")
+    # An update that brings the pod into the scope counts like a create.
+    code, answer = pair.ask("PUT", path(ns, "pods", "y"), {**pair.do("GET", path(ns, "pods", "y")), "spec": {
+        **pair.do("GET", path(ns, "pods", "y"))["spec"], "activeDeadlineSeconds": 5}}, at=pair.b)
+    assert code == 403 and answer["message"] == ('pods "y" is forbidden: exceeded quota: ending, requested: pods=1, used: pods=1, '
+                                                 'limited: pods=1')
+
+
+def test_updates_that_use_more_are_charged(pair, ns):
+    quota(pair, ns, {"requests.storage": "5Gi", "gold.storageclass.storage.k8s.io/requests.storage": "5Gi", "services.nodeports": "1"})
+    claim = pair.do("POST", path(ns, "persistentvolumeclaims"), {"metadata": {"name": "x"}, "spec": {
+        "accessModes": ["ReadWriteOnce"], "storageClassName": "gold", "resources": {"requests": {"storage": "3Gi"}}}})
+    used = {"requests.storage": "3Gi", "gold.storageclass.storage.k8s.io/requests.storage": "3Gi", "services.nodeports": "0"}
+    wait_used(pair, ns, used)
+    claim["spec"]["resources"]["requests"]["storage"] = "6Gi"
+    code, answer = pair.ask("PUT", path(ns, "persistentvolumeclaims", "x"), claim, at=pair.b)
+    assert code == 403 and "exceeded quota: q, requested: gold.storageclass.storage.k8s.io/requests.storage=3Gi,requests.storage=3Gi" in answer["message"]
+    pair.do("POST", path(ns, "services"), {"metadata": {"name": "x"}, "spec": {"ports": [{"port": 1}, {"port": 2}]}})
+    service = pair.do("GET", path(ns, "services", "x"))
+    service["spec"]["type"] = "NodePort"
+    code, answer = pair.ask("PUT", path(ns, "services", "x"), service)
+    assert code == 403 and answer["message"] == ('services "x" is forbidden: exceeded quota: q, requested: services.nodeports=2, '
+                                                 'used: services.nodeports=0, limited: services.nodeports=1')
 
 
 def test_the_default_roles_read_quotas(pair, ns):

@@ -22,6 +22,7 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "server/quota/usage.h"
 #include "server/registry/parsed.h"
 #include "server/registry/write/admit.h"
 #include "server/registry/write/checks/certificate.h"
@@ -387,6 +388,16 @@ static int merge_parts(struct hfd_write *w, const struct hf__json *old) {
         return r == 0 ? hfd_meta_prepare_update(resource, w->object, old) : r;
 }
 
+/* What deletes the object, or changes nothing, needs no quota. */
+static void commit_update(struct hfd_write *w) {
+        const struct hfd_resource *resource = w->request->resource;
+
+        if (w->stored && hfd_quota_kind(resource->group, resource->plural) != HFD_QUOTA_OBJECTS &&
+            !hfd_write_quota_admit(w))
+                return;
+        hfd_write_commit(w);
+}
+
 /* The new version may be stored. */
 static void finish_update(struct hfd_write *w) {
         const struct hfd_resource *resource = w->request->resource;
@@ -406,7 +417,7 @@ static void finish_update(struct hfd_write *w) {
                 w->unchanged = true;
                 w->stored = hf__buf_unref(w->stored);
         }
-        hfd_write_convert_stored(w, hfd_write_commit);
+        hfd_write_convert_stored(w, commit_update);
 }
 
 /* Makes w->object the new version of w->old, and commits it. */
