@@ -54,17 +54,16 @@ static void add_names(struct hfd_pod_sums *sums, const struct hf__json *map) {
         }
 }
 
-static void collect_names(struct hfd_pod_sums *sums, const struct hf__json *spec,
+static void collect_names(struct hfd_pod_sums *sums, const struct hfd_pod_parts *parts,
                           const char *which) {
-        static const char *const lists[] = {"containers", "initContainers"};
+        const struct hf__json *const lists[] = {parts->containers, parts->init_containers};
 
         sums->n = 0;
         for (size_t i = 0; i < 2; i++)
-                for (const struct hf__json *m = hf__json_first(hf__json_get(spec, lists[i])); m;
-                     m = hf__json_next(m))
+                for (const struct hf__json *m = hf__json_first(lists[i]); m; m = hf__json_next(m))
                         add_names(sums, map_of(m, which));
-        add_names(sums, map_of(spec, which));
-        add_names(sums, hf__json_get(spec, "overhead"));
+        add_names(sums, map_of(parts->itself, which));
+        add_names(sums, parts->overhead);
 }
 
 static int compare_sums(const void *a, const void *b) {
@@ -168,9 +167,27 @@ static void add_overhead(struct hfd_pod_sums *sums, const struct hf__json *map, 
         }
 }
 
-int hfd_pod_sums_init(struct hfd_pod_sums *sums, const struct hf__json *spec, const char *which) {
+/* Sums up the parts; their names are collected. */
+static void add_parts(struct hfd_pod_sums *sums, const struct hfd_pod_parts *parts,
+                      const char *which) {
+        for (const struct hf__json *m = hf__json_first(parts->containers); m; m = hf__json_next(m))
+                add_container(sums, map_of(m, which));
+        for (const struct hf__json *m = hf__json_first(parts->init_containers); m;
+             m = hf__json_next(m))
+                add_init_container(sums, map_of(m, which), is_sidecar(m));
+        for (size_t i = 0; i < sums->n; i++)
+                raise_to(&sums->of[i].total, &sums->of[i].init);
+        if (parts->containers)
+                replace_by_own(sums, map_of(parts->itself, which));
+        else
+                add_container(sums, map_of(parts->itself, which));
+        add_overhead(sums, parts->overhead, strcmp(which, "limits") == 0);
+}
+
+int hfd_pod_sums_of(struct hfd_pod_sums *sums, const struct hfd_pod_parts *parts,
+                    const char *which) {
         *sums = (struct hfd_pod_sums){0};
-        collect_names(sums, spec, which);
+        collect_names(sums, parts, which);
         if (sums->n == 0)
                 return 0;
         sums->of = calloc(sums->n, sizeof *sums->of);
@@ -178,20 +195,20 @@ int hfd_pod_sums_init(struct hfd_pod_sums *sums, const struct hf__json *spec, co
                 sums->n = 0;
                 return -ENOMEM;
         }
-        collect_names(sums, spec, which);
+        collect_names(sums, parts, which);
         qsort(sums->of, sums->n, sizeof *sums->of, compare_sums);
         drop_repeated(sums);
-        for (const struct hf__json *m = hf__json_first(hf__json_get(spec, "containers")); m;
-             m = hf__json_next(m))
-                add_container(sums, map_of(m, which));
-        for (const struct hf__json *m = hf__json_first(hf__json_get(spec, "initContainers")); m;
-             m = hf__json_next(m))
-                add_init_container(sums, map_of(m, which), is_sidecar(m));
-        for (size_t i = 0; i < sums->n; i++)
-                raise_to(&sums->of[i].total, &sums->of[i].init);
-        replace_by_own(sums, map_of(spec, which));
-        add_overhead(sums, hf__json_get(spec, "overhead"), strcmp(which, "limits") == 0);
+        add_parts(sums, parts, which);
         return 0;
+}
+
+int hfd_pod_sums_init(struct hfd_pod_sums *sums, const struct hf__json *spec, const char *which) {
+        const struct hfd_pod_parts parts = {.containers = hf__json_get(spec, "containers"),
+                                            .init_containers = hf__json_get(spec, "initContainers"),
+                                            .itself = spec,
+                                            .overhead = hf__json_get(spec, "overhead")};
+
+        return hfd_pod_sums_of(sums, &parts, which);
 }
 
 void hfd_pod_sums_done(struct hfd_pod_sums *sums) {

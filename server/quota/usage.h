@@ -73,7 +73,19 @@ bool hfd_usage_is_negative(const struct hfd_usage *usage, const char *name);
 
 /* Whether a pod has resources of its own, beside those of its containers. */
 bool hfd_pod_has_own_resources(const struct hf__json *spec);
-/* Sums up the requests or the limits ("requests", "limits") of a pod. 0 or -ENOMEM. */
+/* What is summed up; each part may be NULL, and is borrowed. */
+struct hfd_pod_parts {
+        const struct hf__json *containers, *init_containers;
+        /* Has `resources`. Beside containers they replace what these ask for, of what pods may ask
+         * for; alone they are the sum. */
+        const struct hf__json *itself;
+        const struct hf__json *overhead;
+};
+/* Sums up the requests or the limits ("requests", "limits"). 0 or -ENOMEM; the caller calls done,
+ * also after a failure. */
+int hfd_pod_sums_of(struct hfd_pod_sums *sums, const struct hfd_pod_parts *parts,
+                    const char *which);
+/* The same for all parts of a pod. */
 int hfd_pod_sums_init(struct hfd_pod_sums *sums, const struct hf__json *spec, const char *which);
 void hfd_pod_sums_done(struct hfd_pod_sums *sums);
 /* NULL: no container has the resource. */

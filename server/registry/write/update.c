@@ -28,7 +28,9 @@
 #include "server/registry/write/checks/certificate.h"
 #include "server/registry/write/checks/custom.h"
 #include "server/registry/write/checks/grant.h"
+#include "server/registry/write/checks/limits.h"
 #include "server/registry/write/checks/namespace.h"
+#include "server/registry/write/checks/pod_priority.h"
 #include "server/registry/write/checks/priority_default.h"
 #include "server/registry/write/commit.h"
 #include "server/registry/write/convert.h"
@@ -114,7 +116,7 @@ static bool make_stored(struct hfd_write *w) {
                 return false;
         }
         if (!hfd_write_may_grant(w, old) || !hfd_write_may_certify(w, old) ||
-            !hfd_write_may_be_default(w, old))
+            !hfd_write_may_be_default(w, old) || !hfd_write_limits_allow(w, old))
                 return false;
         w->stored = hfd_conversion_encode(resource, w->object);
         if (!w->stored)
@@ -241,7 +243,8 @@ void hfd_write_update_create(struct hfd_write *w) {
         if (is_apply(w) && (!hfd_write_may_create(w) || !hfd_write_apply(w, NULL)))
                 return;
         w->created = true;
-        if (prepare_and_track(w) && hfd_write_admit_mutate(w, store_admitted))
+        if (prepare_and_track(w) && hfd_write_limits_default(w) && hfd_write_prioritize(w) &&
+            hfd_write_admit_mutate(w, store_admitted))
                 store_object(w);
 }
 
