@@ -101,13 +101,14 @@ static const char *text_at(const struct hf__json *object, const char *path) {
         return text && *text ? text : NULL;
 }
 
+#define CLASS_TO_COME "status.modifyVolumeStatus.targetVolumeAttributesClassName"
+
 /* A claim may name several classes while it moves from one to another: one of them must hold. */
 static bool claim_holds(const struct hf__json *claim, const char *op,
                         const struct hf__json *values) {
         static const char *const paths[] = {"spec.volumeAttributesClassName",
                                             "status.currentVolumeAttributesClassName",
-                                            "status.modifyVolumeStatus."
-                                            "targetVolumeAttributesClassName"};
+                                            CLASS_TO_COME};
         bool any = false;
 
         for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
