@@ -69,9 +69,7 @@ static void print_container(const cJSON *c, struct hf__strbuf *out, int depth) {
                         print_new_line(out, inner);
                 if (is_object) {
                         print_string(m->string ? m->string : "", out);
-                        hf__strbuf_putc(out, ':');
-                        if (pretty)
-                                hf__strbuf_putc(out, ' ');
+                        hf__strbuf_add(out, ": ", pretty ? 2 : 1);
                 }
                 print_item(m, out, inner);
         }

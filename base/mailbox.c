@@ -4,7 +4,8 @@
  *
  * Invariant: whenever the mutex is free and the list is not empty, either the eventfd is readable,
  * or the owner is inside hf__mailbox_take and about to lock, or `wake_due` is set and a thread that
- * delays its wakes has the mailbox in `delayed`. So the owner misses no message.
+ * delays its wakes has the mailbox in `delayed`. So the owner misses no message. A mailbox that is
+ * in `delayed` exists, because it counts these threads.
  */
 #include "base/mailbox.h"
 
@@ -33,6 +34,11 @@ int hf__mailbox_init(struct hf__mailbox *mailbox) {
                 return -errno;
         mailbox->tail = &mailbox->head;
         int r = hf__mutex_init(&mailbox->mu);
+        if (r == 0) {
+                r = -pthread_cond_init(&mailbox->forgotten, NULL);
+                if (r < 0)
+                        pthread_mutex_destroy(&mailbox->mu);
+        }
         if (r < 0) {
                 close(mailbox->fd);
                 mailbox->fd = -1;
@@ -41,7 +47,12 @@ int hf__mailbox_init(struct hf__mailbox *mailbox) {
 }
 
 void hf__mailbox_done(struct hf__mailbox *mailbox) {
-        assert(!mailbox->head && mailbox->tail == &mailbox->head);
+        assert(!mailbox->head && mailbox->tail == &mailbox->head && !wakes.on);
+        pthread_mutex_lock(&mailbox->mu);
+        while (mailbox->n_delaying > 0)
+                pthread_cond_wait(&mailbox->forgotten, &mailbox->mu);
+        pthread_mutex_unlock(&mailbox->mu);
+        pthread_cond_destroy(&mailbox->forgotten);
         pthread_mutex_destroy(&mailbox->mu);
         close(mailbox->fd);
         mailbox->fd = -1;
@@ -54,7 +65,7 @@ void hf__mailbox_wake(struct hf__mailbox *mailbox) {
         (void)n; /* EAGAIN: the counter is full, so the eventfd is readable */
 }
 
-/* True: this thread will wake the owner in hf__mailbox_wake_delayed. */
+/* True: this thread will wake the owner in hf__mailbox_wake_delayed. The mutex is locked. */
 static bool delay_wake(struct hf__mailbox *mailbox) {
         if (!wakes.on)
                 return false;
@@ -64,6 +75,7 @@ static bool delay_wake(struct hf__mailbox *mailbox) {
         if (wakes.n_delayed == MAX_DELAYED)
                 return false;
         wakes.delayed[wakes.n_delayed++] = mailbox;
+        mailbox->n_delaying++;
         return true;
 }
 
@@ -111,6 +123,8 @@ void hf__mailbox_wake_delayed(void) {
                 if (mailbox->wake_due)
                         hf__mailbox_wake(mailbox);
                 mailbox->wake_due = false;
+                if (--mailbox->n_delaying == 0)
+                        pthread_cond_signal(&mailbox->forgotten);
                 pthread_mutex_unlock(&mailbox->mu);
         }
 }

@@ -20,14 +20,18 @@ struct hf__mailbox {
         pthread_mutex_t mu;
         /* guarded by mu; *tail is the NULL at the end of the list */
         struct hf__message *head, **tail;
-        bool wake_due; /* the owner will be woken by a thread that delays its wakes */
+        bool wake_due;       /* the owner will be woken by a thread that delays its wakes */
+        unsigned n_delaying; /* threads that have the mailbox among those whose wakes they delay */
+        pthread_cond_t forgotten; /* n_delaying has become 0 */
         /* immutable */
         int fd; /* eventfd, non-blocking, close-on-exec */
 };
 
 /* 0 or -errno. */
 int hf__mailbox_init(struct hf__mailbox *mailbox);
-/* Destroys the mailbox, which must be empty. */
+/* Destroys the mailbox, which must be empty. Waits until no thread delays a wake of it; that takes
+ * no longer than an iteration of its loop. Not between hf__mailbox_delay_wakes and
+ * hf__mailbox_wake_delayed. */
 void hf__mailbox_done(struct hf__mailbox *mailbox);
 /* Appends message. Thread: any. */
 void hf__mailbox_post(struct hf__mailbox *mailbox, struct hf__message *message);
@@ -39,8 +43,8 @@ void hf__mailbox_post(struct hf__mailbox *mailbox, struct hf__message *message);
  * wakes of 4 other mailboxes already. A thread that posts without a delay wakes the owner at once,
  * also for the messages of others.
  *
- * The mailbox must exist until hf__mailbox_wake_delayed has returned. Elsewhere
- * hf__mailbox_post_lazily is the same as hf__mailbox_post. Thread: any.
+ * A thread must not wait for the owner of a mailbox in between. Elsewhere hf__mailbox_post_lazily
+ * is the same as hf__mailbox_post. Thread: any.
  */
 void hf__mailbox_delay_wakes(void);
 void hf__mailbox_post_lazily(struct hf__mailbox *mailbox, struct hf__message *message);

@@ -69,9 +69,8 @@ static char *grow_and_wipe(struct hf__strbuf *s, size_t space) {
         return data;
 }
 
-/* Ensures space for n more bytes and the NUL. false: s->error is set, now or since an earlier
- * failure. */
-static bool make_room(struct hf__strbuf *s, size_t n) {
+/* make_room for a text without enough space. */
+static bool grow(struct hf__strbuf *s, size_t n) {
         size_t max = s->max ? s->max : SIZE_MAX / 2;
 
         assert(s->data ? s->n < s->space : s->n == 0);
@@ -97,6 +96,16 @@ static bool make_room(struct hf__strbuf *s, size_t n) {
         s->space = space;
         return true;
 }
+
+/* Ensures space for n more bytes and the NUL. false: s->error is set, now or since an earlier
+ * failure. */
+static inline bool make_room(struct hf__strbuf *s, size_t n) {
+        if (n < s->space - s->n && s->max == 0 && s->error == 0) /* as nearly always */
+                return true;
+        return grow(s, n);
+}
+
+void hf__strbuf_reserve(struct hf__strbuf *s, size_t n) { (void)make_room(s, n); }
 
 void hf__strbuf_done(struct hf__strbuf *s) {
         if (s->secret && s->data)
@@ -206,18 +215,23 @@ static bool is_plain_word(const char *text) {
                 find_zero(word ^ EACH(0x7f))) == 0;
 }
 
+static bool is_plain_text(const char *text, size_t n) {
+        if (n < 8) {
+                for (size_t i = 0; i < n; i++)
+                        if (!is_plain((unsigned char)text[i]))
+                                return false;
+                return true;
+        }
+        for (size_t i = 0; i + 8 < n; i += 8)
+                if (!is_plain_word(text + i))
+                        return false;
+        return is_plain_word(text + n - 8); /* overlaps the word before */
+}
+
 /* Appends a text as a JSON string if all its characters are plain, as in most texts. False: nothing
  * was appended, because a character is not plain or there is no memory. */
 static bool put_plain(struct hf__strbuf *s, const char *text, size_t n) {
-        size_t at_word = 0;
-
-        for (; at_word + 8 <= n; at_word += 8)
-                if (!is_plain_word(text + at_word))
-                        return false;
-        for (; at_word < n; at_word++)
-                if (!is_plain((unsigned char)text[at_word]))
-                        return false;
-        if (!make_room(s, n + 2))
+        if (!is_plain_text(text, n) || !make_room(s, n + 2))
                 return false;
         char *at = s->data + s->n;
         *at++ = '"';

@@ -33,6 +33,8 @@ size_t hf__join(char *out, size_t max, ...) __attribute__((sentinel));
 
 void hf__strbuf_done(struct hf__strbuf *s);  /* frees the contents and zeroes the struct */
 void hf__strbuf_reset(struct hf__strbuf *s); /* empties it and clears error; keeps the memory */
+/* Makes room for n more bytes, so that they are appended without further allocations. */
+void hf__strbuf_reserve(struct hf__strbuf *s, size_t n);
 void hf__strbuf_add(struct hf__strbuf *s, const void *data, size_t n);
 void hf__strbuf_puts(struct hf__strbuf *s, const char *text);
 void hf__strbuf_putc(struct hf__strbuf *s, char c);

@@ -9,6 +9,7 @@
 #include "cel/eval.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cel/charge.h"
@@ -138,6 +139,28 @@ static struct hf__cel_value eval_otherwise(struct hf__cel_run *run,
         return node->op == HF__CEL_OP_OR_VALUE ? *optional.as.optional : optional;
 }
 
+/* No overload takes these arguments. Kubernetes names the function and the types, but not for
+ * operators and the oldest functions of texts. */
+static struct hf__cel_value not_taken(struct hf__cel_run *run, const char *function,
+                                      const struct hf__cel_value *args, unsigned n) {
+        static const char *const plain[] = {"matches",  "startsWith", "endsWith",
+                                            "contains", "find",       "findAll"};
+        char types[300] = "";
+        size_t at = 0;
+
+        if (strchr("_@-!", *function))
+                return no_overload();
+        for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
+                if (strcmp(function, plain[i]) == 0)
+                        return no_overload();
+        if (strcmp(function, "size") == 0 || strcmp(function, "sort") == 0)
+                return hf__cel_errorf(run, "no such overload: %s", function);
+        for (unsigned i = 0; i < n && at < sizeof types; i++)
+                at += (size_t)snprintf(types + at, sizeof types - at, "%s%.60s", i > 0 ? ", " : "",
+                                       hf__cel_type_name(hf__cel_value_type(args[i])));
+        return hf__cel_errorf(run, "no such overload: %.200s(%s)", function, types);
+}
+
 static struct hf__cel_value eval_function(struct hf__cel_run *run,
                                           const struct hf__cel_node *node) {
         struct hf__cel_value args[HF__CEL_ARGS_MAX];
@@ -161,7 +184,7 @@ static struct hf__cel_value eval_function(struct hf__cel_run *run,
                 value = overload->call(run, args, n);
                 return run->failed != 0 ? hf__cel_failure(run) : value;
         }
-        return no_overload();
+        return not_taken(run, node->as.call.function, args, n);
 }
 
 static struct hf__cel_value eval_call(struct hf__cel_run *run, const struct hf__cel_node *node) {

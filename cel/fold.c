@@ -246,6 +246,23 @@ static struct hf__cel_value run_loop(struct loop *l) {
         return map_optional(l);
 }
 
+/* A range that is none, with the name that Kubernetes' types have. */
+static struct hf__cel_value not_iterable(struct hf__cel_run *run, struct hf__cel_value range) {
+        static const char *const names[] = {
+                [HF__CEL_BOOL] = "Bool",         [HF__CEL_INT] = "Int",
+                [HF__CEL_UINT] = "Uint",         [HF__CEL_DOUBLE] = "Double",
+                [HF__CEL_STRING] = "String",     [HF__CEL_BYTES] = "Bytes",
+                [HF__CEL_DURATION] = "Duration", [HF__CEL_TIMESTAMP] = "Timestamp",
+                [HF__CEL_NULL] = "Null",
+        };
+        size_t n = sizeof names / sizeof names[0];
+        const char *name = range.kind < n ? names[range.kind] : NULL;
+
+        if (!name)
+                return hf__cel_error_text("no such overload");
+        return hf__cel_errorf(run, "got 'types.%s', expected iterable type", name);
+}
+
 struct hf__cel_value hf__cel_eval_fold(struct hf__cel_run *run, const struct hf__cel_node *node,
                                        hf__cel_eval_function *eval) {
         struct loop l = {.run = run, .node = node, .eval = eval};
@@ -259,7 +276,7 @@ struct hf__cel_value hf__cel_eval_fold(struct hf__cel_run *run, const struct hf_
         else if (l.range.kind == HF__CEL_MAP || l.range.kind == HF__CEL_OBJECT)
                 l.n = l.range.as.map->n;
         else if (l.range.kind != HF__CEL_OPTIONAL)
-                return hf__cel_error_text("no such overload");
+                return not_iterable(run, l.range);
         value = run_loop(&l);
         return run->failed != 0 ? hf__cel_failure(run) : value;
 }

@@ -25,6 +25,7 @@
 
 #include "server/auth/files.h"
 #include "server/bootstrap_phases.h"
+#include "server/cacher/feed.h"
 #include "server/cacher/slots/kind_feed.h"
 #include "server/certificates/certificates.h"
 #include "server/configured_admission/configured_admission.h"
@@ -134,7 +135,10 @@ static int make_auth(struct hfd_server *server, struct hf_status *reterr_status)
                 modes |= HFD_MODE_ALWAYS_ALLOW;
         r = hfd_authorizer_new(&server->host, modes, &server->authorizer);
         if (r == 0)
-                r = hfd_flow_control_new(&server->host, &server->flow);
+                r = hfd_flow_control_new(&server->host,
+                                         (unsigned)(config->max_requests_inflight +
+                                                    config->max_mutating_requests_inflight),
+                                         &server->flow);
         return r != 0 ? hf_fail(reterr_status, r, "cannot set up authorization: %s", hf_strerror(r))
                       : 0;
 }
@@ -189,7 +193,7 @@ static void on_observed(void *ctx, unsigned observers) {
         if (observers & OBSERVER_KINDS)
                 hfd_kind_feed_wake(server->kind_feed);
         if (observers & OBSERVER_ADMISSION)
-                hfd_admission_feed_wake(server->admission_feed);
+                hfd_feed_wake(server->admission_feed);
         if (observers & OBSERVER_FLOW)
                 hfd_flow_control_changed(server->flow);
 }
@@ -327,9 +331,6 @@ static int make_routes(struct hfd_server *server, struct hf_status *reterr_statu
                                              .flow = server->flow,
                                              .audit = server->audit,
                                              .service_accounts = server->service_accounts,
-                                             .max_inflight = (size_t)config->max_requests_inflight,
-                                             .max_mutating_inflight =
-                                                     (size_t)config->max_mutating_requests_inflight,
                                              .send_retry_after = config->shutdown_send_retry_after};
         int r = hfd_filters_new(&server->host, &filters, &server->filters);
 
@@ -338,7 +339,8 @@ static int make_routes(struct hfd_server *server, struct hf_status *reterr_statu
         if (r == 0)
                 r = hfd_healthz_install(server->healthz, router);
         if (r == 0)
-                r = hfd_metrics_handler_new(&server->host, &server->metrics_handler);
+                r = hfd_metrics_handler_new(&server->host, hfd_flow_control_levels(server->flow),
+                                            &server->metrics_handler);
         if (r == 0)
                 r = hfd_router_add(router, "/metrics", hfd_metrics_handle, server->metrics_handler);
         for (size_t i = 0; r == 0 && i < sizeof version_paths / sizeof version_paths[0]; i++)
@@ -355,6 +357,9 @@ static int make_routes(struct hfd_server *server, struct hf_status *reterr_statu
                 r = hfd_router_add(router, "/", hfd_documents_handle_root, server->custom_table);
         if (r == 0)
                 r = hfd_router_add(router, "/debug/leader", hfd_debug_leader_handle, server);
+        if (r == 0)
+                r = hfd_flow_dump_handler_new(&server->host, server->flow, router,
+                                              &server->flow_dump);
         if (r != 0)
                 return hf_fail(reterr_status, r, "cannot set up the endpoints: %s", hf_strerror(r));
         return 0;
@@ -495,7 +500,7 @@ void hfd_assembly_free(struct hfd_server *server) {
         hfd_flow_control_stop(server->flow);
         hfd_service_accounts_stop(server->service_accounts);
         hfd_kind_feed_stop(server->kind_feed);
-        hfd_admission_feed_stop(server->admission_feed);
+        hfd_feed_stop(server->admission_feed);
         server->cacher = hfd_cacher_free(server->cacher);
         server->kind_feed = hfd_kind_feed_free(server->kind_feed);
         hfd_configured_admission_free(server);
@@ -506,6 +511,7 @@ void hfd_assembly_free(struct hfd_server *server) {
         server->audit = hfd_audit_free(server->audit); /* all requests have ended */
         server->healthz = hfd_healthz_free(server->healthz);
         server->metrics_handler = hfd_metrics_handler_free(server->metrics_handler);
+        server->flow_dump = hfd_flow_dump_handler_free(server->flow_dump);
         server->router = hfd_router_free(server->router);
         server->authorizer = hfd_authorizer_free(server->authorizer);
         server->flow = hfd_flow_control_free(server->flow);

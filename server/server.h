@@ -56,6 +56,7 @@
 #include "server/extra.h"
 #include "server/filters/filters.h"
 #include "server/flow/flow_control.h"
+#include "server/handlers/flow_dump_handler.h"
 #include "server/handlers/healthz.h"
 #include "server/handlers/metrics_handler.h"
 #include "server/handlers/openapi/openapi_handler.h"
@@ -107,7 +108,7 @@ struct hfd_server {
         struct hfd_openid openid; /* the handler of the documents about tokens */
         struct hfd_registry *registry;
         struct hfd_admission_chain admission; /* the admission plug-ins */
-        struct hfd_admission_feed *admission_feed;
+        struct hfd_feed *admission_feed;
         struct hfd_c_plugin *c_plugins[HFD_C_PLUGINS_MAX]; /* of --admission-plugin */
         struct hfd_webhooks *mutating_webhooks, *validating_webhooks;
         struct hfd_policy_plugin *mutating_policies, *validating_policies;
@@ -118,6 +119,7 @@ struct hfd_server {
         struct hfd_healthz *healthz;
         struct hfd_openapi_handler *openapi;
         struct hfd_metrics_handler *metrics_handler;
+        struct hfd_flow_dump_handler *flow_dump;
         struct hfd_http *http;
         struct hf_electors *electors;
         struct hfd_controllers *controllers; /* the shutdown frees it and sets NULL */

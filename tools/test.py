@@ -217,11 +217,12 @@ class Run:
         env, reports = self.reports(build)
         if build in SANITIZED or VALGRIND in selection:
             env["HOLDFAST_SCHEDULES"] = "60"  # of fleets in the unit tests, which take minutes there; the plain build runs all of them
-        result = ROOT / build / "meson-logs" / ("testlog-valgrind.json" if VALGRIND in selection else "testlog.json")
+        base = log.stem[:80]  # two runs in one build directory at the same time need logs of their own
+        result = ROOT / build / "meson-logs" / (base + ("-valgrind" if VALGRIND in selection else "") + ".json")
         result.unlink(missing_ok=True)
         self.board.start(name)
-        status = self.children.run(["meson", "test", "-C", build, "--no-rebuild", "--print-errorlogs", "--num-processes", str(PROCESSES), *selection, *names],
-                                   log, env)
+        status = self.children.run(["meson", "test", "-C", build, "--no-rebuild", "--print-errorlogs", "--num-processes", str(PROCESSES), "--logbase", base, *selection,
+                                    *names], log, env)
         results = [json.loads(line) for line in result.read_text().splitlines()] if result.exists() else []
         passed = sum(r["result"] in ("OK", "EXPECTEDFAIL") for r in results)
         skipped = sum(r["result"] == "SKIP" for r in results)
@@ -294,7 +295,9 @@ class Run:
                 self.meson_tests("build: unit and house tests, the fuzz targets' corpus", "build", "--suite", "unit", "--suite", "house",
                                  "--suite", "fuzz")
             if self.wants("sim"):
-                self.meson_tests("build: simulator tests and the model", "build", "--suite", "sim")
+                # The model takes minutes of one processor, which others need not wait for.
+                self.jobs.append(self.pool.submit(self.meson_tests, "build: the model", "build", "--suite", "model"))
+                self.meson_tests("build: simulator tests", "build", "--suite", "sim", "--no-suite", "model")
         if self.wants("sanitizers"):
             for build, suits in SANITIZED.items():
                 if self.build(build):

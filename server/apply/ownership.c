@@ -159,7 +159,8 @@ static int renew(const struct hfd_schema *schema, struct hf__json *live, struct 
                 return HF_E_NOT_FOUND;
         if (!is_sent) {
                 hf__json_free(*list);
-                *list = takes_list ? detach_list(live) : hf__json_dup(of_live);
+                /* An equal object may be compared with live once more. */
+                *list = takes_list && renewal.changed ? detach_list(live) : hf__json_dup(of_live);
         }
         if (!*list)
                 return -ENOMEM;

@@ -24,7 +24,8 @@ struct hfd_writer {
  * subresource is ignored. If an object existed before and has no managers now, it gets none: only
  * an apply adds the first managers of an existing object.
  *
- * takes_list: object may get the list of live, which then has none, in place of a copy.
+ * takes_list: object may get the list of live, which then has none, in place of a copy; not if
+ * *ret_changed is false.
  *
  * 0 or -ENOMEM; after a failure object is valid, but may have lost its managers. *ret_changed:
  * object is known to differ from live by more than its managers and the order of members.

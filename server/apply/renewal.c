@@ -5,9 +5,9 @@
  * Invariants:
  *
  *  - The result agrees with that of ownership.c, which makes the sets. In doubt it is "not
- * certain", which costs only time.
- *  - The time is linear. A member at another position than before is searched for, but only
- *    LOOKUPS_MAX times.
+ *    certain", which costs only time.
+ *  - The time is linear. A member at another position than before is searched for, and so is the
+ *    entry of a value that differs in the managers' sets; but only LOOKUPS_MAX times in all.
  */
 #include "server/apply/renewal.h"
 
@@ -105,7 +105,7 @@ static bool may_change(struct walk *w) {
 
         w->changed = true;
         w->is_renewed = w->is_renewed || !unowned;
-        if (!unowned && w->self == w->n)
+        if ((!unowned && w->self == w->n) || ++w->n_lookups > LOOKUPS_MAX)
                 return false;
         for (size_t i = 0; i < w->n; i++) {
                 const struct hf__json *entry = find_path(w, w->sets[i]);

@@ -6,14 +6,13 @@
 #include <assert.h>
 #include <string.h>
 
-/* Whether everybody may read the path: health and version, because probes have no credentials. */
+/* Whether everybody may read the path: health and version, because probes have no credentials. A
+ * single check (/livez/ping) needs a right, as in Kubernetes. */
 static bool is_public_path(const char *path) {
-        static const char *const roots[] = {"/healthz", "/livez", "/readyz"};
-        for (size_t i = 0; i < sizeof roots / sizeof roots[0]; i++) {
-                size_t n = strlen(roots[i]);
-                if (strncmp(path, roots[i], n) == 0 && (path[n] == '\0' || path[n] == '/'))
+        static const char *const paths[] = {"/healthz", "/livez", "/readyz"};
+        for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
+                if (strcmp(path, paths[i]) == 0)
                         return true;
-        }
         return strcmp(path, "/version") == 0 || strcmp(path, "/version/") == 0;
 }
 

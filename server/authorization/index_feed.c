@@ -9,6 +9,8 @@
 #include "server/rbac/index.h"
 #include "server/resources/resource.h"
 
+#define PAUSE_MAX (500 * HF_NSEC_PER_MSEC)
+
 struct hfd_index_feed {
         /* Immutable. */
         void (*on_index)(void *ctx, struct hfd_rbac_index *index);
@@ -80,6 +82,7 @@ int hfd_index_feed_new(const struct hf_host *host, struct hfd_cacher *cacher,
         const struct hfd_feed_config config = {.cacher = cacher,
                                                .thread = "hf-rbac",
                                                .component = "authorization",
+                                               .pause_max = PAUSE_MAX,
                                                .make = make,
                                                .ctx = feed};
         int r = hfd_feed_new(host, &config, &feed->feed);

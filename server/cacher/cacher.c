@@ -344,6 +344,13 @@ struct hfd_object *hfd_cacher_get(struct hfd_cacher *cacher, const struct hfd_re
         return object;
 }
 
+size_t hfd_cacher_count(struct hfd_cacher *cacher, const struct hfd_resource *resource) {
+        pthread_mutex_lock(&cacher->mu);
+        size_t n = hfd_object_tree_size(&cacher->trees[hfd_resource_index(resource)]);
+        pthread_mutex_unlock(&cacher->mu);
+        return n;
+}
+
 /* ---- for writes ---- */
 
 struct hfd_object *hfd_cacher_newest(struct hfd_cacher *cacher, const struct hfd_resource *resource,

@@ -128,6 +128,8 @@ uint64_t hfd_cacher_revision(struct hfd_cacher *cacher);
 /* Returns a reference to the object at path, in the version that readers see. NULL: not cached. */
 struct hfd_object *hfd_cacher_get(struct hfd_cacher *cacher, const struct hfd_resource *resource,
                                   const char *path);
+/* Returns how many objects of the resource are cached. */
+size_t hfd_cacher_count(struct hfd_cacher *cacher, const struct hfd_resource *resource);
 
 /*
  * For writes: returns a reference to the newest known version of the object. It may come from a

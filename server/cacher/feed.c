@@ -5,7 +5,9 @@
  *
  * Invariants: the thread sleeps without a time limit while nothing changes. After each run it
  * pauses PAUSE_FACTOR times as long as the run took, so that frequent changes do not keep a
- * processor busy; but at most PAUSE_MAX, so that no change is delayed for long.
+ * processor busy; but at most pause_max, so that no change is delayed for long. And at least
+ * PAUSE_MIN, because each run reads all objects, and the objects of an empty store come one after
+ * the other while the instance starts.
  */
 #include "server/cacher/feed.h"
 
@@ -19,7 +21,7 @@
 #include "server/cacher/snapshot.h"
 
 #define PAUSE_FACTOR 4
-#define PAUSE_MAX    (500 * HF_NSEC_PER_MSEC)
+#define PAUSE_MIN    (10 * HF_NSEC_PER_MSEC)
 #define RETRY        HF_NSEC_PER_SEC /* after memory ran out */
 
 struct hfd_feed {
@@ -94,8 +96,10 @@ static void *feed_main(void *ctx) {
                 hf_nsec began = hf_now(clock);
                 int r = feed->config.make(feed->config.ctx, feed->config.cacher);
                 hf_nsec ended = hf_now(clock), pause = (ended - began) * PAUSE_FACTOR;
-                if (pause > PAUSE_MAX)
-                        pause = PAUSE_MAX;
+                if (pause < PAUSE_MIN)
+                        pause = PAUSE_MIN;
+                if (pause > feed->config.pause_max)
+                        pause = feed->config.pause_max;
                 if (r == -ENOMEM) {
                         hf_log(&feed->host->log, HF_LOG_WARNING, feed->config.component,
                                "cannot index the objects: out of memory");
@@ -155,6 +159,8 @@ struct hfd_feed *hfd_feed_free(struct hfd_feed *feed) {
 }
 
 void hfd_feed_wake(struct hfd_feed *feed) {
+        if (!feed)
+                return;
         pthread_mutex_lock(&feed->mu);
         feed->changed = true;
         pthread_cond_broadcast(&feed->cond);

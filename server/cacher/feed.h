@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* A thread that builds something from the objects of some kinds, for example an index of roles, and
- * builds it again after each change. Changes that come while it works share the next run. */
+/*
+ * A thread that builds something from the objects of some kinds, for example an index of roles, and
+ * builds it again after each change. Changes that come while it works share the next run. Roles,
+ * FlowSchemas, the configuration of admission and definitions of custom resources have one each.
+ */
 #include <holdfast/host.h>
 
 struct hf__json;
@@ -13,6 +16,8 @@ struct hfd_feed_config {
         struct hfd_cacher *cacher; /* borrowed; not freed before the stop */
         const char *thread;        /* its name; static */
         const char *component;     /* for the log; static */
+        /* The longest pause after a run, in which further changes wait; 0 = none. */
+        hf_nsec pause_max;
         /*
          * Builds the index from the cacher and puts it in use. 0; -ENOMEM: it is called again after
          * a while; -EAGAIN: the cacher is not filled yet, and will wake the feed. Thread: the
@@ -30,7 +35,7 @@ int hfd_feed_new(const struct hf_host *host, const struct hfd_feed_config *confi
 void hfd_feed_stop(struct hfd_feed *feed);
 /* Stops. Accepts NULL, returns NULL. */
 struct hfd_feed *hfd_feed_free(struct hfd_feed *feed);
-/* The cacher has changed. Thread: any. Never blocks. */
+/* The cacher has changed. Accepts NULL. Thread: any. Never blocks. */
 void hfd_feed_wake(struct hfd_feed *feed);
 
 /*

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/cacher/feed.h"
 #include "server/process/flag_files.h"
 #include "server/server.h"
 
@@ -86,11 +87,12 @@ int hfd_configured_admission_make(struct hfd_server *server) {
                 hfd_admission_chain_add(&server->admission, &plugins[i]);
         server->admission.cacher = server->cacher;
         server->registry->admission = &server->admission;
-        return hfd_admission_feed_new(&server->host, &server->admission, &server->admission_feed);
+        return hfd_admission_feed_new(&server->host, &server->admission, server->cacher,
+                                      &server->admission_feed);
 }
 
 void hfd_configured_admission_free(struct hfd_server *server) {
-        server->admission_feed = hfd_admission_feed_free(server->admission_feed);
+        server->admission_feed = hfd_feed_free(server->admission_feed);
         for (size_t i = 0; i < HFD_C_PLUGINS_MAX; i++)
                 server->c_plugins[i] = hfd_c_plugin_free(server->c_plugins[i]);
         server->mutating_webhooks = hfd_webhooks_free(server->mutating_webhooks);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The handler chain; filters.h has its order. Two invariants. Everything up to the decision whether
- * a request may be served needs its head only, so that nobody without the right to it can make the
- * server keep a body, or wait for one at a shutdown. A request that may be served, except a watch
- * or a probe, is counted from its head on: otherwise a shutdown could cut off a request that a
- * client is sending.
+ * The handler chain; filters.h has its order. Three invariants. Everything up to the decision
+ * whether a request may be served needs its head only, so that nobody without the right to it can
+ * make the server keep a body, or wait for one at a shutdown. A request that may be served, except
+ * a watch or a probe, is counted from its head on: otherwise a shutdown could cut off a request
+ * that a client is sending. A request that waits for seats keeps the reference that its handler
+ * will get; whoever ends the wait drops it or passes it on.
  */
 #include "server/filters/filters.h"
 
@@ -17,8 +18,8 @@
 #include "server/filters/authentication.h"
 #include "server/filters/authorization.h"
 #include "server/filters/impersonation.h"
-#include "server/filters/inflight.h"
-#include "server/filters/priority.h"
+#include "server/filters/limits/inflight.h"
+#include "server/filters/limits/priority.h"
 #include "server/filters/request_context.h"
 #include "server/filters/status_response.h"
 
@@ -39,11 +40,6 @@ struct hfd_filters {
 
 int hfd_filters_new(const struct hf_host *host, const struct hfd_filters_config *config,
                     struct hfd_filters **ret_filters) {
-        const size_t max[HFD_N_LANES] =
-                {[HFD_LANE_READ] = config->max_inflight ? config->max_inflight : 400,
-                 [HFD_LANE_MUTATE] =
-                         config->max_mutating_inflight ? config->max_mutating_inflight : 200,
-                 [HFD_LANE_LEASE] = config->max_lease_inflight ? config->max_lease_inflight : 200};
         struct hfd_filters *filters = calloc(1, sizeof *filters);
 
         if (!filters)
@@ -58,7 +54,7 @@ int hfd_filters_new(const struct hf_host *host, const struct hfd_filters_config 
         filters->send_retry_after = config->send_retry_after;
         int r = hfd_request_metrics_new(host, &filters->metrics);
         if (r == 0)
-                r = hfd_inflight_new(host, max, filters->metrics, &filters->inflight);
+                r = hfd_inflight_new(host, &filters->inflight);
         if (r == 0)
                 r = hfd_unsent_new(host, NULL, &filters->unsent);
         if (r != 0) {
@@ -91,16 +87,29 @@ int hfd_filters_wait_drained(struct hfd_filters *filters, hf_nsec deadline) {
 
 /* ---- the end of a request ---- */
 
+static hf_nsec now_of(const struct hfd_filters *filters) {
+        return hf_now(hf_host_clock(filters->host));
+}
+
+/* The request needs no seats any more, or gives up waiting for them. */
+static void leave_level(struct hfd_request_context *context, hf_nsec now) {
+        if (context->runs)
+                hfd_request_metrics_inflight(context->filters->metrics, context->info.mutating, -1);
+        context->runs = false;
+        if (hfd_flow_level_leave(&context->seats, now))
+                hfd_http_request_unref(context->request);
+}
+
 /*
  * Called on the request's worker: the response has begun, but the client has not read all of it at
- * once. From here on it occupies memory, which its user's account counts, and no place in a lane.
+ * once. From here on it occupies memory, which its user's account counts, and no seats.
  */
 static void on_unsent(void *ctx, size_t n_bytes) {
         struct hfd_request_context *context = ctx;
 
+        leave_level(context, now_of(context->filters));
         if (context->info.watch)
                 return;
-        hfd_inflight_leave_lane(context->filters->inflight, &context->place);
         hfd_unsent_add(context->filters->unsent, &context->unsent, context->user, context->request,
                        n_bytes > 0 ? n_bytes : HFD_UNSENT_STREAM);
 }
@@ -113,12 +122,14 @@ static void on_finished(void *ctx, int code, size_t n_bytes) {
 
         hf__departure_leave(&context->departure);
         hfd_audit_filter_end(context, code);
+        hf_nsec now = now_of(filters);
+        leave_level(context, now);
         hfd_inflight_release(filters->inflight, &context->place);
         hfd_unsent_remove(filters->unsent, &context->unsent);
         /* The time is 0 if no handler was called: the request was refused, or its client left
          * before it had sent all of it. Then there is no duration. */
         hf_nsec received = hfd_http_request_received_at(request);
-        hf_nsec duration = received ? hf_now(hf_host_clock(filters->host)) - received : 0;
+        hf_nsec duration = received ? now - received : 0;
         hfd_request_metrics_count(filters->metrics, context->labels, code,
                                   context->info.watch || !received ? -1 : duration);
         const char *query = hfd_http_request_query(request);
@@ -131,7 +142,7 @@ static void on_finished(void *ctx, int code, size_t n_bytes) {
 
 /* ---- the filters that have no file of their own ---- */
 
-/* Requests of probes and scrapes are not counted, enter no lane, and are served in a shutdown. */
+/* Requests of probes and scrapes are not counted, need no seats, and are served in a shutdown. */
 static bool is_exempt(const char *path) {
         static const char *const prefixes[] = {"/healthz", "/livez", "/readyz", "/metrics"};
 
@@ -176,26 +187,12 @@ static bool admit_request(struct hfd_request_context *context) {
         return false;
 }
 
-static enum hfd_lane choose_lane(const struct hfd_request_info *info) {
-        if (info->is_resource && strcmp(info->resource, "leases") == 0 &&
-            strcmp(info->group, "coordination.k8s.io") == 0)
-                return HFD_LANE_LEASE;
-        return info->mutating ? HFD_LANE_MUTATE : HFD_LANE_READ;
-}
-
-/* A watch does not enter a lane: it may last for hours, and would occupy its place meanwhile. */
-static bool enter_lane(struct hfd_request_context *context) {
-        struct hfd_filters *filters = context->filters;
-
-        if (context->info.watch)
+/* The user's account of unread responses; a watch is charged to it later. */
+static bool admit_response(struct hfd_request_context *context) {
+        if (context->info.watch || hfd_unsent_admit(context->filters->unsent, context->user,
+                                                    strcmp(context->info.verb, "list") == 0))
                 return true;
-        if (hfd_unsent_admit(filters->unsent, context->user,
-                             strcmp(context->info.verb, "list") == 0) &&
-            hfd_inflight_enter_lane(filters->inflight, choose_lane(&context->info),
-                                    &context->place))
-                return true;
-        hfd_status_response_text(context->request, 429,
-                                 "Too many requests, please try again later.\n", 1, false);
+        hfd_priority_refuse(context, 1);
         return false;
 }
 
@@ -278,20 +275,74 @@ enum hfd_http_verdict hfd_filters_head(void *ctx, struct hfd_http_request *reque
         return !anonymous || context->info.mutating ? HFD_HTTP_READ_BODY : HFD_HTTP_IGNORE_BODY;
 }
 
-void hfd_filters_handle(void *ctx, struct hfd_http_request *request) {
-        struct hfd_filters *filters = ctx;
-        struct hfd_request_context *context = hfd_request_context(request);
-        const char *path = hfd_http_request_path(request);
+/* Takes over the reference. */
+static void call_handler(struct hfd_request_context *context) {
+        struct hfd_http_request *request = context->request;
         hfd_http_handler handler = NULL;
         void *handler_ctx = NULL;
 
-        assert(context);
-        if (is_exempt(path) || enter_lane(context)) {
-                if (hfd_router_find(filters->router, path, &handler, &handler_ctx) == 0) {
-                        handler(handler_ctx, request); /* takes the reference */
-                        return;
-                }
-                hfd_status_response_text(request, 404, "404 page not found\n", 0, false);
+        if (hfd_router_find(context->filters->router, hfd_http_request_path(request), &handler,
+                            &handler_ctx) == 0) {
+                handler(handler_ctx, request);
+                return;
         }
+        hfd_status_response_text(request, 404, "404 page not found\n", 0, false);
         hfd_http_request_unref(request);
+}
+
+/* The request has its seats. Thread: worker. Takes over the reference. */
+static void run(struct hfd_request_context *context) {
+        context->runs = true;
+        hfd_request_metrics_inflight(context->filters->metrics, context->info.mutating, 1);
+        call_handler(context);
+}
+
+/* ---- the end of a wait; thread: worker ---- */
+
+static void on_granted(void *ctx) {
+        struct hfd_request_context *context = ctx;
+
+        hfd_http_request_ref(context->request);
+        run(context);
+}
+
+static void on_expired(void *ctx) {
+        struct hfd_request_context *context = ctx;
+
+        hfd_priority_refuse(context,
+                            hfd_flow_level_refuse(context->seats.level, now_of(context->filters)));
+}
+
+/* Thread: any. The worker calls nothing if the client has left: then on_finished gives the seats
+ * back. */
+static void on_decided(struct hfd_flow_place *place, bool granted) {
+        struct hfd_request_context *context = hfd_priority_context(place);
+        struct hfd_http_request *request = context->request;
+
+        hfd_http_request_continue(request, granted ? on_granted : on_expired, context);
+        hfd_http_request_unref(request); /* the wait's */
+}
+
+void hfd_filters_handle(void *ctx, struct hfd_http_request *request) {
+        static const struct hfd_flow_owner owner = {on_decided, hfd_priority_describe};
+        struct hfd_request_context *context = hfd_request_context(request);
+        unsigned retry_after = 1;
+
+        assert(context);
+        if (is_exempt(hfd_http_request_path(request))) {
+                call_handler(context);
+                return;
+        }
+        if (!admit_response(context)) {
+                hfd_http_request_unref(request);
+                return;
+        }
+        switch (hfd_priority_enter(context, &owner, &retry_after)) {
+        case HFD_VERDICT_EXECUTE: run(context); break;
+        case HFD_VERDICT_WAIT: /* on_decided follows, or has been called, or on_finished */ break;
+        case HFD_VERDICT_QUEUE_FULL:
+        case HFD_VERDICT_NO_SEATS:
+                hfd_priority_refuse(context, retry_after);
+                hfd_http_request_unref(request);
+        }
 }

@@ -18,16 +18,19 @@
  * and the body is not kept. The other steps follow when the request is complete:
  *
  *      unsent           limits the responses that the user has not read (429 with Retry-After 1)
- *      inflight         limits the requests of a lane (429 with Retry-After 1)
+ *      priority         gives the request seats of its level, lets it wait for them, or refuses it
+ *                       (429 with Retry-After)
  *      router           calls the handler of the path (404)
  *
  * When the response is finished, request_metrics counts the request, the access log records it, and
  * the last event of its audit record is queued.
  *
- * The counts come after authorization, so that a user without rights can neither occupy a place nor
- * delay a shutdown. Health, version and metrics are exempt from the counts and are not refused by
- * them, so that probes get responses until the listener closes. A watch enters no lane, and a
- * shutdown ends it instead of waiting for it.
+ * A request that waits for seats occupies no thread. It goes on on its worker.
+ *
+ * The counts come after authorization, so that a user without rights can neither occupy seats nor
+ * delay a shutdown. Health, version and metrics are exempt from the counts and the levels and are
+ * not refused by them, so that probes get responses until the listener closes. A watch has seats
+ * until its response has begun, and a shutdown ends it instead of waiting for it.
  */
 #include "server/auth/auth.h"
 #include "server/authorization/authorizer.h"
@@ -43,10 +46,7 @@ struct hfd_filters_config {
         struct hfd_authorizer *authorizer;             /* borrowed; NULL = only the fixed rules */
         struct hfd_audit *audit;                       /* borrowed; NULL = there is no audit log */
         struct hfd_service_accounts *service_accounts; /* borrowed; NULL = none have tokens */
-        struct hfd_flow_control *flow;                 /* borrowed; NULL = no priority levels */
-        size_t max_inflight;                           /* read-only requests; 0 = 400 */
-        size_t max_mutating_inflight;                  /* 0 = 200 */
-        size_t max_lease_inflight;                     /* 0 = 200 */
+        struct hfd_flow_control *flow; /* borrowed; NULL = no priority levels and no limits */
         bool send_retry_after;
 };
 

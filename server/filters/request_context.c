@@ -2,8 +2,9 @@
 /*
  * The context of a request. The HTTP request owns it and frees it with its last reference.
  *
- * Invariant: nothing is counted in `place` any more when the context is freed. The HTTP server
- * calls on_finished before it drops its own reference, and on_finished releases the place.
+ * Invariant: the request is counted nowhere and has no seats any more when the context is freed.
+ * The HTTP server calls on_finished before it drops its own reference, and on_finished gives both
+ * up.
  */
 #include "server/filters/request_context.h"
 
@@ -18,8 +19,10 @@
 static void context_free(void *ctx) {
         struct hfd_request_context *context = ctx;
 
-        assert(!context->place.counted && context->place.lane == HFD_LANE_NONE);
+        assert(!context->place.counted && !context->runs);
+        assert(context->seats.seats.state == HFD_SEATS_OUTSIDE);
         hf__departure_done(&context->departure);
+        free(context->flow_user);
         free(context->requester);
         free(context->credential);
         free(context->selected_name);
@@ -43,9 +46,7 @@ int hfd_request_context_new(struct hfd_filters *filters, struct hfd_http_request
         struct hfd_request_context *context = hf__blocks_get(sizeof *context + n_text + n_user);
         if (!context)
                 return -ENOMEM;
-        *context = (struct hfd_request_context){.filters = filters,
-                                                .request = request,
-                                                .place.lane = HFD_LANE_NONE};
+        *context = (struct hfd_request_context){.filters = filters, .request = request};
         if (name) {
                 hfd_request_memo_recall(request, name, &context->info, &context->labels,
                                         context->text);

@@ -5,20 +5,21 @@
  * attached to the HTTP request as its context, and freed with the request's last reference.
  *
  * Thread: the connection's worker creates it and runs the filters. Afterwards only `place`,
- * `unsent` and `departure` change, on the same worker: when the request enters a lane, when its
- * response is not read at once, and when it is finished. The links in `unsent` may also change on
- * other threads, under the lock of unsent.h. Other threads that hold a reference to the request may
- * read the other members, and use `departure`.
+ * `unsent`, `runs` and `departure` change, on the same worker: when the request gets its seats,
+ * when its response is not read at once, and when it is finished. The links in `unsent`, and
+ * `seats`, may also change on other threads, under the locks of unsent.h and flow_level.h. Other
+ * threads that hold a reference to the request may read the other members, and use `departure`.
  */
 #include "base/departure.h"
 #include "server/audit/audit.h"
 #include "server/auth/auth.h"
 #include "server/authorization/authorizer.h"
-#include "server/filters/inflight.h"
+#include "server/filters/limits/inflight.h"
 #include "server/filters/request_info.h"
 #include "server/filters/request_metrics.h"
 #include "server/filters/unsent.h"
 #include "server/flow/flow_index.h"
+#include "server/flow/flow_level.h"
 #include "server/http/http.h"
 
 struct hfd_filters;
@@ -30,7 +31,7 @@ struct hfd_request_context {
         struct hfd_http_request *request;              /* borrowed: the request owns this */
         struct hfd_request_info info;                  /* its strings are in text */
         struct hfd_request_labels labels;              /* for the metrics */
-        struct hfd_inflight_place place;               /* the place that it occupies; inflight.h */
+        struct hfd_inflight_place place;               /* what a shutdown waits for; inflight.h */
         struct hfd_auth *auth;                         /* borrowed */
         struct hfd_authorizer *authorizer;             /* borrowed; NULL = only fixed rules */
         struct hfd_service_accounts *service_accounts; /* borrowed; NULL = none have tokens */
@@ -38,11 +39,16 @@ struct hfd_request_context {
         struct hfd_credential *credential;
         /* Owned; the user after impersonation; NULL = nothing needs it (filters.c). */
         struct hfd_requester *requester;
-        /* Owned reference to the index that has the response's headers about priority; NULL = no
-         * such headers. */
+        /* Priority and fairness; all NULL without levels. The index, an owned reference, has the
+         * headers of the response and the level. */
         struct hfd_flow_index *flow_index;
+        const struct hfd_flow_match *flow;     /* borrowed from the index */
+        struct hfd_flow_control *flow_control; /* borrowed */
+        struct hfd_flow_place seats;           /* in the level */
+        char *flow_user;     /* owned; the user after impersonation; NULL = `user` */
         char *selected_name; /* owned; what a list or watch selects by name; NULL = nothing */
         bool is_admin;       /* the user, after impersonation, may do everything */
+        bool runs;           /* it is counted as running (request_metrics.h) */
         /* The response was sent, or the client has left. */
         struct hf__departure departure;
         struct hfd_unsent *accounts;    /* borrowed; the watches of the request charge it */

@@ -66,13 +66,12 @@ struct hfd_request_metrics {
         struct hf_metrics *registry; /* borrowed; NULL = nothing is counted */
         _Atomic(struct hf_metric *) total[N_VERBS][N_RESOURCES][N_CODES]; /* NULL until needed */
         struct hf_metric *duration[N_VERBS];                              /* immutable */
-        struct hf_metric *inflight[HFD_N_LANES];                          /* immutable */
+        struct hf_metric *inflight[2]; /* immutable; [1] of mutating requests */
 };
 
 int hfd_request_metrics_new(const struct hf_host *host, struct hfd_request_metrics **ret_metrics) {
-        static const char *const lanes[HFD_N_LANES] = {"request_kind=\"readOnly\"",
-                                                       "request_kind=\"mutating\"",
-                                                       "request_kind=\"lease\""};
+        static const char *const kinds[] = {"request_kind=\"readOnly\"",
+                                            "request_kind=\"mutating\""};
         struct hfd_request_metrics *metrics = calloc(1, sizeof *metrics);
         char labels[64];
 
@@ -87,11 +86,11 @@ int hfd_request_metrics_new(const struct hf_host *host, struct hfd_request_metri
                                        "Response latency distribution in seconds for each verb.",
                                        labels);
         }
-        for (size_t i = 0; i < HFD_N_LANES; i++)
+        for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
                 metrics->inflight[i] =
                         hf_metrics_get(host->metrics, HF_METRIC_GAUGE,
                                        "apiserver_current_inflight_requests",
-                                       "Number of requests in progress of each kind.", lanes[i]);
+                                       "Number of requests in progress of each kind.", kinds[i]);
         *ret_metrics = metrics;
         return 0;
 }
@@ -151,8 +150,6 @@ void hfd_request_metrics_count(struct hfd_request_metrics *metrics,
                                   (double)duration / (double)HF_NSEC_PER_SEC);
 }
 
-void hfd_request_metrics_inflight(struct hfd_request_metrics *metrics, enum hfd_lane lane,
-                                  size_t n) {
-        if (lane < HFD_N_LANES)
-                hf_metric_set(metrics->inflight[lane], (double)n);
+void hfd_request_metrics_inflight(struct hfd_request_metrics *metrics, bool mutating, int delta) {
+        hf_metric_add(metrics->inflight[mutating], delta);
 }

@@ -4,11 +4,10 @@
  * The metrics of requests, under kube-apiserver's names. Label values come from fixed sets: text
  * from a client never becomes a label, so that no client can make the metrics grow. Thread: any.
  */
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <holdfast/host.h>
-
-#include "server/filters/lane.h"
 
 struct hfd_request_metrics;
 
@@ -28,6 +27,5 @@ struct hfd_request_labels hfd_request_labels(const char *verb, const char *resou
  * measured. */
 void hfd_request_metrics_count(struct hfd_request_metrics *metrics,
                                struct hfd_request_labels labels, int code, hf_nsec duration);
-/* Sets the gauge of a lane to n. HFD_LANE_NONE has no gauge and is ignored. */
-void hfd_request_metrics_inflight(struct hfd_request_metrics *metrics, enum hfd_lane lane,
-                                  size_t n);
+/* Requests that have seats begin (1) or end (-1). As in kube-apiserver there are two kinds. */
+void hfd_request_metrics_inflight(struct hfd_request_metrics *metrics, bool mutating, int delta);

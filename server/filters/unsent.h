@@ -2,7 +2,7 @@
 #pragma once
 /*
  * Accounts of the responses that clients have not read yet, one account for each user. A request
- * leaves its lane (inflight.h) when its client does not read the response at once, so a slow
+ * gives its seats back (priority.h) when its client does not read the response at once, so a slow
  * reader does not delay other requests. The response is charged to its user's account instead.
  *
  * Lists are refused when an account is full, because a list may be large. Everything else is

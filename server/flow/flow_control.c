@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The current index, and the thread that builds the next one. */
+/* The current index, the thread that builds the next one, and the levels. */
 #include "server/flow/flow_control.h"
 
 #include <errno.h>
@@ -8,14 +8,22 @@
 #include <string.h>
 
 #include "base/thread.h"
+#include "server/cacher/cacher.h"
 #include "server/cacher/feed.h"
+#include "server/flow/flow_levels.h"
+#include "server/resources/custom/custom_table.h"
 #include "server/resources/resource.h"
 #include "server/resources/strategies/flow/flow_objects.h"
 
+#define PAUSE_MAX (500 * HF_NSEC_PER_MSEC)
+
 struct hfd_flow_control {
         /* Immutable after start. */
-        const struct hf_host *host; /* borrowed */
-        struct hfd_feed *feed;      /* owned; NULL = not started */
+        const struct hf_host *host;     /* borrowed */
+        struct hfd_flow_levels *levels; /* owned */
+        struct hfd_feed *feed;          /* owned; NULL = not started */
+        /* Borrowed; NULL = not started, or stopped. */
+        _Atomic(struct hfd_cacher *) cacher;
         /* Guarded by mu. */
         pthread_mutex_t mu;
         /* An owned reference; NULL = there is none yet. Without mu its address may be compared. */
@@ -31,30 +39,50 @@ bool hfd_flow_control_observes(const struct hfd_resource *resource) {
                resource == find_resource(HFD_FLOW_LEVELS_PLURAL);
 }
 
-int hfd_flow_control_new(const struct hf_host *host, struct hfd_flow_control **ret_flow) {
+/* Nothing is known yet about what is stored. 0 or -ENOMEM. */
+static int make_first(struct hfd_flow_control *flow) {
+        struct hfd_flow_builder *builder = hfd_flow_builder_new();
+
+        return builder ? hfd_flow_control_use(flow, builder) : -ENOMEM;
+}
+
+int hfd_flow_control_new(const struct hf_host *host, unsigned seats,
+                         struct hfd_flow_control **ret_flow) {
         struct hfd_flow_control *flow = calloc(1, sizeof *flow);
 
         if (!flow)
                 return -ENOMEM;
         flow->host = host;
         int r = hf__mutex_init(&flow->mu);
-        if (r != 0)
+        if (r != 0) {
                 free(flow);
+                return r;
+        }
+        r = hfd_flow_levels_new(host, seats, &flow->levels);
+        if (r == 0)
+                r = make_first(flow);
+        if (r != 0)
+                hfd_flow_control_free(flow);
         else
                 *ret_flow = flow;
         return r;
 }
 
 void hfd_flow_control_stop(struct hfd_flow_control *flow) {
-        if (flow)
-                hfd_feed_stop(flow->feed);
+        if (!flow)
+                return;
+        hfd_feed_stop(flow->feed);
+        hfd_flow_levels_stop(flow->levels);
+        atomic_store(&flow->cacher, NULL);
 }
 
 struct hfd_flow_control *hfd_flow_control_free(struct hfd_flow_control *flow) {
         if (!flow)
                 return NULL;
+        hfd_flow_control_stop(flow);
         flow->feed = hfd_feed_free(flow->feed);
         hfd_flow_index_unref(flow->index);
+        hfd_flow_levels_free(flow->levels);
         pthread_mutex_destroy(&flow->mu);
         free(flow);
         return NULL;
@@ -68,6 +96,19 @@ static int add_level(void *ctx, const char *ns, const char *name, const struct h
 
 static int add_schema(void *ctx, const char *ns, const char *name, const struct hf__json *object) {
         return hfd_flow_builder_add_schema(ctx, object);
+}
+
+int hfd_flow_control_use(struct hfd_flow_control *flow, struct hfd_flow_builder *builder) {
+        struct hfd_flow_index *index = hfd_flow_builder_finish(builder, flow->levels);
+
+        if (!index)
+                return -ENOMEM;
+        pthread_mutex_lock(&flow->mu);
+        struct hfd_flow_index *old = atomic_load_explicit(&flow->index, memory_order_relaxed);
+        atomic_store_explicit(&flow->index, index, memory_order_relaxed);
+        pthread_mutex_unlock(&flow->mu);
+        hfd_flow_index_unref(old);
+        return 0;
 }
 
 static int make(void *ctx, struct hfd_cacher *cacher) {
@@ -85,25 +126,22 @@ static int make(void *ctx, struct hfd_cacher *cacher) {
                 hfd_flow_builder_free(builder);
                 return r;
         }
-        struct hfd_flow_index *index = hfd_flow_builder_finish(builder);
-        if (!index)
-                return -ENOMEM;
-        pthread_mutex_lock(&flow->mu);
-        struct hfd_flow_index *old = atomic_load_explicit(&flow->index, memory_order_relaxed);
-        atomic_store_explicit(&flow->index, index, memory_order_relaxed);
-        pthread_mutex_unlock(&flow->mu);
-        hfd_flow_index_unref(old);
-        return 0;
+        return hfd_flow_control_use(flow, builder);
 }
 
 int hfd_flow_control_start(struct hfd_flow_control *flow, struct hfd_cacher *cacher) {
         const struct hfd_feed_config config = {.cacher = cacher,
                                                .thread = "hf-flow",
                                                .component = "flow-control",
+                                               .pause_max = PAUSE_MAX,
                                                .make = make,
                                                .ctx = flow};
 
-        return !flow ? 0 : hfd_feed_new(flow->host, &config, &flow->feed);
+        if (!flow)
+                return 0;
+        atomic_store(&flow->cacher, cacher);
+        int r = hfd_flow_levels_start(flow->levels);
+        return r == 0 ? hfd_feed_new(flow->host, &config, &flow->feed) : r;
 }
 
 void hfd_flow_control_changed(struct hfd_flow_control *flow) {
@@ -124,4 +162,21 @@ struct hfd_flow_index *hfd_flow_control_index(struct hfd_flow_control *flow) {
         struct hfd_flow_index *index = hfd_flow_index_ref(flow->index);
         pthread_mutex_unlock(&flow->mu);
         return index;
+}
+
+struct hfd_flow_levels *hfd_flow_control_levels(struct hfd_flow_control *flow) {
+        return flow->levels;
+}
+
+size_t hfd_flow_control_objects(struct hfd_flow_control *flow, const char *group,
+                                const char *version, const char *resource) {
+        struct hfd_cacher *cacher = flow ? atomic_load(&flow->cacher) : NULL;
+
+        if (!cacher)
+                return 0;
+        const struct hfd_resource *found =
+                hfd_custom_table_find(hfd_cacher_table(cacher), group, version, resource);
+        size_t n = found ? hfd_cacher_count(cacher, found) : 0;
+        hfd_resource_unref(found);
+        return n;
 }

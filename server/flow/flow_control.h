@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Priority and fairness: finds the FlowSchema and the priority level of each request. It keeps an
- * index of those objects (flow_index.h). After each change a thread builds a new index and replaces
- * the old one, so a request never waits.
+ * Priority and fairness: finds the FlowSchema and the priority level of each request, and has the
+ * levels that limit how many requests run (flow_levels.h). It keeps an index of those objects
+ * (flow_index.h). After each change a thread builds a new index and replaces the old one, so no
+ * request waits for that. Until the objects are known, the mandatory ones count.
  *
  * Threads: any, except for new, start, stop and free. Lock: one mutex guards the pointer to the
- * current index.
+ * current index. Lock order: none; it is never held together with another lock.
  */
 #include <stdbool.h>
 
@@ -18,21 +19,32 @@ struct hfd_cacher;
 struct hfd_flow_control;
 struct hfd_resource;
 
-/* host outlives it. 0 or -errno. */
-int hfd_flow_control_new(const struct hf_host *host, struct hfd_flow_control **ret_flow);
-/* Starts the thread that builds indexes from the cacher. Accepts NULL. 0 or -errno. */
+/* seats: how many requests that are not exempt may run at a time. host outlives it. 0 or -errno. */
+int hfd_flow_control_new(const struct hf_host *host, unsigned seats,
+                         struct hfd_flow_control **ret_flow);
+/* Starts the threads: one builds indexes from the cacher, and one is the timer of the levels.
+ * Accepts NULL. 0 or -errno. */
 int hfd_flow_control_start(struct hfd_flow_control *flow, struct hfd_cacher *cacher);
-/* Joins the thread; call it before the cacher is freed. hfd_flow_control_changed may still be
+/* Joins the threads; call it before the cacher is freed. hfd_flow_control_changed may still be
  * called. Accepts NULL, and one that was not started. Idempotent. */
 void hfd_flow_control_stop(struct hfd_flow_control *flow);
-/* Stops. Accepts NULL, returns NULL. */
+/* Stops. No request may be in progress. Accepts NULL, returns NULL. */
 struct hfd_flow_control *hfd_flow_control_free(struct hfd_flow_control *flow);
 
 /* The objects in the cacher may have changed. Never blocks. Accepts NULL. */
 void hfd_flow_control_changed(struct hfd_flow_control *flow);
 /* Whether the objects of the resource are FlowSchemas or priority levels. */
 bool hfd_flow_control_observes(const struct hfd_resource *resource);
-/* A reference to the current index. NULL: there is none yet. */
+/* Replaces the index by that of the builder, which is freed, also on failure. The thread calls it;
+ * so do tests. One call at a time. 0 or -ENOMEM: nothing has changed. */
+int hfd_flow_control_use(struct hfd_flow_control *flow, struct hfd_flow_builder *builder);
+/* A reference to the current index. NULL only for NULL. */
 struct hfd_flow_index *hfd_flow_control_index(struct hfd_flow_control *flow);
+/* The levels, for those who show them; as long as flow. */
+struct hfd_flow_levels *hfd_flow_control_levels(struct hfd_flow_control *flow);
+/* How many objects of a resource the cache has; 0 = the resource is not known. Thread: any; takes
+ * the cacher's lock. Accepts NULL. */
+size_t hfd_flow_control_objects(struct hfd_flow_control *flow, const char *group,
+                                const char *version, const char *resource);
 /* Whether index, of which the caller has a reference, is the current one. Takes no lock. */
 bool hfd_flow_control_has(const struct hfd_flow_control *flow, const struct hfd_flow_index *index);

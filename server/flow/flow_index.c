@@ -14,6 +14,10 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "server/flow/core/dealer.h"
+#include "server/flow/flow_level.h"
+#include "server/flow/flow_level_spec.h"
+#include "server/flow/flow_levels.h"
 #include "server/flow/flow_rule.h"
 #include "server/resources/strategies/flow/flow_objects.h"
 
@@ -21,8 +25,9 @@ static const char schema_header[] = "x-kubernetes-pf-flowschema-uid",
                   level_header[] = "x-kubernetes-pf-prioritylevel-uid";
 
 struct level {
-        char *name, *uid; /* owned; uid "" = not stored */
-        bool is_exempt;
+        char *name, *uid;                /* owned; uid "" = not stored */
+        struct hfd_flow_level_spec spec; /* its name is `name` */
+        struct hfd_flow_level *at_work;  /* owned reference; NULL = none */
 };
 
 struct schema {
@@ -46,15 +51,18 @@ struct hfd_flow_builder {
 };
 
 static void index_free(struct hfd_flow_index *index) {
-        for (size_t i = 0; i < index->n_levels; i++) {
-                free(index->levels[i].name);
-                free(index->levels[i].uid);
-        }
         for (size_t i = 0; i < index->n_schemas; i++) {
+                const struct hfd_flow_match *match = &index->schemas[i].match;
+                hfd_flow_level_drop_class(match->at_work, match->flow_class);
                 free(index->schemas[i].name);
                 free(index->schemas[i].uid);
                 free(index->schemas[i].level);
                 hf__json_free(index->schemas[i].rules);
+        }
+        for (size_t i = 0; i < index->n_levels; i++) {
+                hfd_flow_level_unref(index->levels[i].at_work);
+                free(index->levels[i].name);
+                free(index->levels[i].uid);
         }
         free(index->levels);
         free(index->schemas);
@@ -113,15 +121,19 @@ static char *copy_text(const struct hf__json *object, const char *path) {
 
 int hfd_flow_builder_add_level(struct hfd_flow_builder *builder, const struct hf__json *object) {
         struct hfd_flow_index *index = builder->index;
-        struct level *levels = grow(index->levels, &index->n_levels, sizeof *levels);
+        struct hfd_flow_level_spec spec;
 
+        if (!hfd_flow_level_spec_read(object, &spec))
+                return 0;
+        struct level *levels = grow(index->levels, &index->n_levels, sizeof *levels);
         if (!levels)
                 return -ENOMEM;
         index->levels = levels;
         struct level *level = &levels[index->n_levels - 1];
         level->name = copy_text(object, "metadata.name");
         level->uid = copy_text(object, "metadata.uid");
-        level->is_exempt = hf__json_has_text(object, "spec.type", "Exempt");
+        level->spec = spec;
+        level->spec.name = level->name;
         return level->name && level->uid ? 0 : -ENOMEM;
 }
 
@@ -140,6 +152,11 @@ int hfd_flow_builder_add_schema(struct hfd_flow_builder *builder, const struct h
         schema->level = copy_text(spec, "priorityLevelConfiguration.name");
         schema->precedence = HFD_FLOW_PRECEDENCE_NONE;
         (void)hf__json_i64(spec, "matchingPrecedence", &schema->precedence);
+        const struct hf__json *method = hf__json_get(spec, "distinguisherMethod");
+        if (hf__json_has_text(method, "type", "ByUser"))
+                schema->match.distinguisher = HFD_FLOW_BY_USER;
+        else if (hf__json_has_text(method, "type", "ByNamespace"))
+                schema->match.distinguisher = HFD_FLOW_BY_NAMESPACE;
         schema->rules = rules ? hf__json_dup(rules) : NULL;
         return schema->name && schema->uid && schema->level && (!rules || schema->rules) ? 0
                                                                                          : -ENOMEM;
@@ -197,33 +214,64 @@ static int compare(const void *a, const void *b) {
         return strcmp(x->name, y->name);
 }
 
-static void finish_schema(const struct hfd_flow_index *index, struct schema *schema) {
+/* 0 or -ENOMEM. */
+static int finish_schema(const struct hfd_flow_index *index, struct schema *schema) {
         const struct level *level = find_level(index, schema->level);
+        struct hfd_flow_match *match = &schema->match;
 
         if (!level) {
                 schema->rules = hf__json_free(schema->rules);
-                return;
+                return 0;
         }
-        schema->match = (struct hfd_flow_match){.schema = schema->name,
-                                                .level = level->name,
-                                                .is_exempt = level->is_exempt};
+        *match = (struct hfd_flow_match){.schema = schema->name,
+                                         .level = level->name,
+                                         .is_exempt = level->spec.shares.is_exempt,
+                                         .distinguisher = match->distinguisher,
+                                         .seed = hfd_dealer_hash(0, schema->name)};
         if (*schema->uid && *level->uid &&
-            hfd_header_check(schema_header, schema->uid, &schema->match.headers[0]) &&
-            hfd_header_check(level_header, level->uid, &schema->match.headers[1]))
-                schema->match.n_headers = 2;
+            hfd_header_check(schema_header, schema->uid, &match->headers[0]) &&
+            hfd_header_check(level_header, level->uid, &match->headers[1]))
+                match->n_headers = 2;
+        if (!level->at_work)
+                return 0;
+        match->flow_class = hfd_flow_level_class(level->at_work, schema->name);
+        match->at_work = match->flow_class ? level->at_work : NULL;
+        return match->flow_class ? 0 : -ENOMEM;
 }
 
-struct hfd_flow_index *hfd_flow_builder_finish(struct hfd_flow_builder *builder) {
-        struct hfd_flow_index *index = builder->index;
+/* Takes the levels at work. 0 or -errno. */
+static int apply_levels(struct hfd_flow_index *index, struct hfd_flow_levels *levels) {
+        struct hfd_flow_level_spec *specs = calloc(index->n_levels, sizeof *specs);
+        struct hfd_flow_level **at_work = calloc(index->n_levels, sizeof at_work[0]);
+        int r = specs && at_work ? 0 : -ENOMEM;
 
-        if (add_mandatory(builder) != 0) {
+        for (size_t i = 0; i < index->n_levels && r == 0; i++)
+                specs[i] = index->levels[i].spec;
+        if (r == 0)
+                r = hfd_flow_levels_apply(levels, specs, index->n_levels, at_work);
+        for (size_t i = 0; i < index->n_levels && r == 0; i++)
+                index->levels[i].at_work = at_work[i];
+        free(specs);
+        free(at_work);
+        return r;
+}
+
+struct hfd_flow_index *hfd_flow_builder_finish(struct hfd_flow_builder *builder,
+                                               struct hfd_flow_levels *levels) {
+        struct hfd_flow_index *index = builder->index;
+        int r = add_mandatory(builder);
+
+        if (r == 0 && levels)
+                r = apply_levels(index, levels);
+        if (r == 0)
+                qsort(index->schemas, index->n_schemas, sizeof *index->schemas, compare);
+        for (size_t i = 0; i < index->n_schemas && r == 0; i++)
+                r = finish_schema(index, &index->schemas[i]);
+        if (r != 0) {
                 hfd_flow_builder_free(builder);
                 return NULL;
         }
         free(builder);
-        qsort(index->schemas, index->n_schemas, sizeof *index->schemas, compare);
-        for (size_t i = 0; i < index->n_schemas; i++)
-                finish_schema(index, &index->schemas[i]);
         assert(index->n_schemas > 0 && is_catch_all(&index->schemas[index->n_schemas - 1]));
         return index;
 }

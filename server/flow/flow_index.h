@@ -6,14 +6,25 @@
  * then the one whose name comes first. A schema whose level does not exist matches nothing. The
  * mandatory schemas and levels (flow_objects.h) match even while they are not stored.
  *
- * No I/O, no clock. Thread: a builder belongs to one thread. An index: any.
+ * An index also holds the levels at work (flow_level.h) that its requests enter, unless it was made
+ * without them.
+ *
+ * Thread: a builder belongs to one thread. An index: any.
  */
+#include <stdint.h>
+
 #include "server/http/response_header.h"
 #include "server/rbac/attributes.h"
 
 struct hf__json;
 struct hfd_flow_builder;
+struct hfd_flow_class;
 struct hfd_flow_index;
+struct hfd_flow_level;
+struct hfd_flow_levels;
+
+/* What distinguishes the flows of a schema. */
+enum hfd_flow_distinguisher { HFD_FLOW_BY_NOTHING, HFD_FLOW_BY_USER, HFD_FLOW_BY_NAMESPACE };
 
 /* The schema of a request, and its level. Belongs to the index. */
 struct hfd_flow_match {
@@ -23,6 +34,10 @@ struct hfd_flow_match {
          * UID cannot be in a header. */
         struct hfd_checked_header headers[2];
         size_t n_headers;
+        enum hfd_flow_distinguisher distinguisher;
+        uint64_t seed;                     /* for the hash of a flow */
+        struct hfd_flow_level *at_work;    /* NULL = the index was made without levels */
+        struct hfd_flow_class *flow_class; /* of the schema in that level */
 };
 
 /* NULL: out of memory. */
@@ -33,8 +48,13 @@ struct hfd_flow_builder *hfd_flow_builder_free(struct hfd_flow_builder *builder)
  * can only be freed. */
 int hfd_flow_builder_add_level(struct hfd_flow_builder *builder, const struct hf__json *object);
 int hfd_flow_builder_add_schema(struct hfd_flow_builder *builder, const struct hf__json *object);
-/* Makes the index and frees the builder, also on failure. NULL: out of memory. */
-struct hfd_flow_index *hfd_flow_builder_finish(struct hfd_flow_builder *builder);
+/*
+ * Makes the index and frees the builder, also on failure. levels: these levels are the
+ * configuration from now on (hfd_flow_levels_apply), and the index holds them; NULL = the index
+ * only matches. NULL: out of memory.
+ */
+struct hfd_flow_index *hfd_flow_builder_finish(struct hfd_flow_builder *builder,
+                                               struct hfd_flow_levels *levels);
 
 /* Accepts NULL. Returns index. */
 struct hfd_flow_index *hfd_flow_index_ref(struct hfd_flow_index *index);

@@ -12,6 +12,7 @@
 #include <holdfast/metrics.h>
 
 #include "base/strbuf.h"
+#include "server/flow/flow_metrics.h"
 #include "server/handlers/process_metrics.h"
 #include "server/handlers/read_endpoint.h"
 
@@ -20,14 +21,17 @@
 struct hfd_metrics_handler {
         struct hf_metrics *metrics;          /* borrowed from the host; NULL = none */
         struct hfd_process_metrics *process; /* owned */
+        struct hfd_flow_levels *levels;      /* borrowed; NULL = none */
 };
 
-int hfd_metrics_handler_new(const struct hf_host *host, struct hfd_metrics_handler **ret_handler) {
+int hfd_metrics_handler_new(const struct hf_host *host, struct hfd_flow_levels *levels,
+                            struct hfd_metrics_handler **ret_handler) {
         struct hfd_metrics_handler *handler = calloc(1, sizeof *handler);
 
         if (!handler)
                 return -ENOMEM;
         handler->metrics = host->metrics;
+        handler->levels = levels;
         int r = hfd_process_metrics_new(host, &handler->process);
         if (r != 0) {
                 hfd_metrics_handler_free(handler);
@@ -55,6 +59,8 @@ void hfd_metrics_handle(void *ctx, struct hfd_http_request *request) {
         if (hfd_read_endpoint_accepts(request)) {
                 if (handler->metrics)
                         hf_metrics_write(handler->metrics, append_text, &body);
+                if (handler->levels)
+                        hfd_flow_metrics_write(handler->levels, &body);
                 hfd_read_endpoint_reply(request, "text/plain; version=0.0.4; charset=utf-8", &body);
         }
         hf__strbuf_done(&body);

@@ -10,11 +10,15 @@
 
 struct hfd_metrics_handler;
 
+struct hfd_flow_levels;
+
 /*
+ * levels: their metrics are part of the text, too; NULL = there are none; they outlive the handler.
  * Also adds the process_* metrics to host->metrics. If host->metrics is NULL, the response is
  * empty. host must outlive the handler. 0 or -errno.
  */
-int hfd_metrics_handler_new(const struct hf_host *host, struct hfd_metrics_handler **ret_handler);
+int hfd_metrics_handler_new(const struct hf_host *host, struct hfd_flow_levels *levels,
+                            struct hfd_metrics_handler **ret_handler);
 /* No request may be in progress. Accepts NULL, returns NULL. */
 struct hfd_metrics_handler *hfd_metrics_handler_free(struct hfd_metrics_handler *handler);
 /* A handler of http.h. ctx is the struct hfd_metrics_handler. Runs the collectors of all metrics on

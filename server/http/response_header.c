@@ -1,29 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Checks of a response's headers.
- *
- * Nearly every header is good, so the loops have no exit; the compiler then checks many characters
- * at once.
- */
+/* Checks of a response's headers, eight bytes at a time. Nearly every header is good, so the loops
+ * have no exit. */
 #include "server/http/response_header.h"
 
+#include <stdint.h>
 #include <string.h>
 
-static bool is_token(const char *text, size_t n) {
-        unsigned bad = 0;
+#define ONES UINT64_C(0x0101010101010101)
+#define HIGH (0x80 * ONES)
 
-        for (size_t i = 0; i < n; i++)
-                bad |= ((unsigned char)text[i] <= ' ') | (text[i] == ':') |
-                       ((unsigned char)text[i] >= 0x7f);
-        return n > 0 && bad == 0;
+/*
+ * The high bits of the bytes that are less than low, more than 0x7e, or equal to except. A
+ * subtraction may also change the bytes above a bad one, and so may an addition, but then the
+ * result is decided.
+ */
+static uint64_t bad_bytes(uint64_t word, unsigned char low, unsigned char except) {
+        uint64_t same = word ^ (except * ONES);
+
+        return (word | (word - low * ONES) | (word + ONES) | ((same - ONES) & ~same)) & HIGH;
 }
 
-static bool is_value(const char *text, size_t n) {
-        unsigned bad = 0;
+/* Whether all bytes are from low to 0x7e and none is `except`. */
+static bool is_range(const char *text, size_t n, unsigned char low, unsigned char except) {
+        uint64_t bad = 0, word;
+        size_t i = 0;
 
-        for (size_t i = 0; i < n; i++)
-                bad |= (((unsigned char)text[i] < ' ') & (text[i] != '\t')) | (text[i] == 0x7f);
+        for (; i + sizeof word <= n; i += sizeof word) {
+                memcpy(&word, text + i, sizeof word);
+                bad |= bad_bytes(word, low, except);
+        }
+        for (; i < n; i++)
+                bad |= bad_bytes((unsigned char)text[i] * ONES, low, except);
         return bad == 0;
+}
+
+static bool is_token(const char *text, size_t n) { return n > 0 && is_range(text, n, '!', ':'); }
+
+static bool is_value(const char *text, size_t n) {
+        if (is_range(text, n, ' ', 0))
+                return true;
+        /* Tabs and bytes that are not ASCII are allowed, too. */
+        for (size_t i = 0; i < n; i++)
+                if (((unsigned char)text[i] < ' ' && text[i] != '\t') || text[i] == 0x7f)
+                        return false;
+        return true;
 }
 
 /* Whether the server itself decides about this header. */

@@ -65,7 +65,8 @@ bool hfd_worker_is_current(const struct hfd_worker *worker) { return worker == t
 void hfd_worker_post(struct hfd_worker *worker, struct hfd_worker_message *message) {
         assert(worker && message);
         if (worker != this_worker) {
-                hf__mailbox_post(&worker->mailbox, &message->message);
+                /* A thread of the store has many replies to pass on at once. */
+                hf__mailbox_post_lazily(&worker->mailbox, &message->message);
                 return;
         }
         message->message.next = NULL;
@@ -169,6 +170,7 @@ static void accept_sockets(struct hfd_worker *worker) {
 
 static void handle_message(struct hfd_worker *worker, struct hfd_worker_message *message) {
         struct hfd_http_request *request;
+        void *ctx;
 
         if (message->kind == HFD_WORKER_MESSAGE_CALL) {
                 struct hfd_http_call *call = (struct hfd_http_call *)message;
@@ -185,12 +187,18 @@ static void handle_message(struct hfd_worker *worker, struct hfd_worker_message 
         }
         assert(message->kind == HFD_WORKER_MESSAGE_REQUEST);
         request = (struct hfd_http_request *)message;
-        hfd_http_response_clear_posted(request);
+        void (*call)(void *ctx) = hfd_http_response_clear_posted(request, &ctx);
+        if (call) {
+                if (request->connection)
+                        call(ctx);
+                hfd_http_request_unref(request); /* the reference that post_locked took */
+                return;
+        }
         if (request->connection) {
                 request->connection->protocol->response_changed(request->connection, request);
                 hfd_connection_mark_dirty(request->connection);
         }
-        /* A message means that the response has started. */
+        /* Without a call a message means that the response has started. */
         if (request->on_unsent && !request->answered && request->connection) {
                 request->answered = true;
                 request->answered_next = worker->answered; /* with the reference of post_locked */
@@ -440,8 +448,9 @@ static void drop_messages(struct hfd_worker *worker) {
                         call->fn(call);
                 } else {
                         struct hfd_http_request *request = (struct hfd_http_request *)message;
+                        void *ctx;
 
-                        hfd_http_response_clear_posted(request);
+                        (void)hfd_http_response_clear_posted(request, &ctx);
                         hfd_http_request_unref(request);
                 }
         }

@@ -4,10 +4,10 @@
  *
  * Invariants. A token whose signature these keys have found right is known by its digest, and its
  * header and signature are not looked at again (verified.h). Of a token that nobody has signed only
- * the header is parsed, which is small. The algorithm is that of the key; the header must name the
- * same one, so neither "none" nor HMAC with a public key can pass. Base64url is strict: no padding,
- * no other alphabet, no unused bits. So a token cannot be changed into another text that is
- * accepted too.
+ * the header is parsed, which is limited. The algorithm is that of the key; the header must name
+ * the same one, so neither "none" nor HMAC with a public key can pass. Base64url is strict: no
+ * padding, no other alphabet, no unused bits. So a token cannot be changed into another text that
+ * is accepted too.
  */
 #include "server/jwt/jwt.h"
 
@@ -23,7 +23,8 @@
 #include "server/jwt/key_set.h"
 #include "server/jwt/verified.h"
 
-#define HEADER_MAX 512 /* bytes, decoded */
+/* Bytes, decoded; a multiple of 3. A header may have the issuer's certificates (x5c). */
+#define HEADER_MAX 6144
 
 /* One part of a token, still encoded. */
 struct part {

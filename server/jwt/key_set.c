@@ -110,28 +110,46 @@ int hfd_jwt_key_set_add(struct hfd_jwt_key_set *set, const char *name, const cha
         return hf_fail(reterr_status, r, "%.400s has no usable key: %.200s", name, why.message);
 }
 
+/* Adds a key of a JWK Set, if it can be used. 0 or -ENOMEM. */
+static int add_jwk(struct hfd_jwt_key_set *set, const struct hf__json *jwk, const char *algorithms,
+                   size_t *n) {
+        struct hfd_jwt_key *key = NULL;
+        int r = hfd_jwt_key_of_jwk(jwk, &key);
+
+        if (r != 0)
+                return r == -ENOMEM ? r : 0;
+        if (!strstr(algorithms, hfd_jwt_key_algorithm(key))) {
+                hfd_jwt_key_free(key);
+                return 0;
+        }
+        set->keys[set->n++] = key;
+        (*n)++;
+        return 0;
+}
+
 int hfd_jwt_key_set_add_jwks(struct hfd_jwt_key_set *set, const struct hf__json *jwks,
-                             const char *algorithms, size_t *ret_n) {
-        const struct hf__json *keys = hf__json_get(jwks, "keys");
+                             const char *first, const char *algorithms, size_t *ret_n) {
+        const struct hf__json *keys = hf__json_get(jwks, "keys"), *found = NULL;
+        size_t n_tried = 0;
+        int r = 0;
 
         *ret_n = 0;
         if (!hf__json_is_array(keys))
                 return 0;
-        for (const struct hf__json *m = hf__json_first(keys); m && set->n < HFD_JWT_KEYS_MAX;
+        for (const struct hf__json *m = hf__json_first(keys); first && m && !found;
+             m = hf__json_next(m))
+                if (hf__json_has_text(m, "kid", first))
+                        found = m;
+        if (found && set->n < HFD_JWT_KEYS_MAX)
+                r = add_jwk(set, found, algorithms, ret_n);
+        for (const struct hf__json *m = hf__json_first(keys);
+             r == 0 && m && set->n < HFD_JWT_KEYS_MAX && n_tried < HFD_JWT_TRIED_MAX;
              m = hf__json_next(m)) {
-                int r = hfd_jwt_key_of_jwk(m, &set->keys[set->n]);
-                if (r == -ENOMEM)
-                        return r;
-                if (r != 0)
-                        continue;
-                if (strstr(algorithms, hfd_jwt_key_algorithm(set->keys[set->n]))) {
-                        set->n++;
-                        (*ret_n)++;
-                } else {
-                        set->keys[set->n] = hfd_jwt_key_free(set->keys[set->n]);
-                }
+                n_tried++;
+                if (m != found)
+                        r = add_jwk(set, m, algorithms, ret_n);
         }
-        return 0;
+        return r;
 }
 
 bool hfd_jwt_key_set_has(const struct hfd_jwt_key_set *set, const char *id) {

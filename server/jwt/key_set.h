@@ -16,7 +16,8 @@ struct hf__strbuf;
 struct hfd_jwt_key_set;
 struct hfd_jwt_verified;
 
-#define HFD_JWT_KEYS_MAX 32
+#define HFD_JWT_KEYS_MAX  32
+#define HFD_JWT_TRIED_MAX 128 /* members of a JWK Set that are tried */
 
 /* An empty set with one reference. NULL: out of memory. */
 struct hfd_jwt_key_set *hfd_jwt_key_set_new(void);
@@ -33,10 +34,14 @@ struct hfd_jwt_key_set *hfd_jwt_key_set_unref(struct hfd_jwt_key_set *set);
 int hfd_jwt_key_set_add(struct hfd_jwt_key_set *set, const char *name, const char *pem, bool signs,
                         struct hf_status *reterr_status);
 
-/* Adds the keys of a JWK Set that can be used, up to HFD_JWT_KEYS_MAX. algorithms: those that are
- * accepted, comma separated ("RS256,ES256"). *ret_n: how many were added. 0 or -ENOMEM. */
+/*
+ * Adds the keys of a JWK Set that can be used, up to HFD_JWT_KEYS_MAX. first: the id of the key
+ * that is wanted, which is added before the others, wherever it is; NULL = any. Of the others only
+ * the first HFD_JWT_TRIED_MAX are tried, because each costs a computation. algorithms: those that
+ * are accepted, comma separated ("RS256,ES256"). *ret_n: how many were added. 0 or -ENOMEM.
+ */
 int hfd_jwt_key_set_add_jwks(struct hfd_jwt_key_set *set, const struct hf__json *jwks,
-                             const char *algorithms, size_t *ret_n);
+                             const char *first, const char *algorithms, size_t *ret_n);
 /* Whether a key has this id. */
 bool hfd_jwt_key_set_has(const struct hfd_jwt_key_set *set, const char *id);
 

@@ -15,6 +15,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,7 @@
 #include "base/strbuf.h"
 #include "base/thread.h"
 #include "server/jwt/jwt.h"
+#include "server/jwt/key.h"
 #include "server/jwt/key_set.h"
 #include "server/outbound/outbound.h"
 #include "server/outbound/status_text.h"
@@ -45,7 +47,8 @@ struct hfd_oidc {
         hf_nsec next_fetch; /* boot time */
 
         /* of the fetch that is under way */
-        char *keys_url; /* owned; NULL = not known yet */
+        char *keys_url;                  /* owned; NULL = not known yet */
+        char wanted[HFD_JWT_KEY_ID_MAX]; /* the id of the key that it is for; "" = any */
 };
 
 /* ---- fetching ---- */
@@ -117,7 +120,9 @@ static void on_keys(void *ctx, const struct hfd_outbound_result *result) {
         if (!json)
                 return;
         struct hfd_jwt_key_set *keys = hfd_jwt_key_set_new();
-        int r = keys ? hfd_jwt_key_set_add_jwks(keys, json, oidc->config.algorithms, &n) : -ENOMEM;
+        const char *wanted = *oidc->wanted ? oidc->wanted : NULL;
+        int r = keys ? hfd_jwt_key_set_add_jwks(keys, json, wanted, oidc->config.algorithms, &n)
+                     : -ENOMEM;
         hf__json_free(json);
         if (r != 0 || n == 0) {
                 hfd_jwt_key_set_unref(keys);
@@ -174,7 +179,7 @@ static void get_document(struct hfd_oidc *oidc) {
 
 /* Starts to fetch the keys, unless the last fetch was a short time ago. Returns whether a fetch is
  * under way. */
-static bool fetch(struct hfd_oidc *oidc) {
+static bool fetch(struct hfd_oidc *oidc, const char *key_id) {
         hf_nsec now = hf_now(hf_host_clock(oidc->host));
 
         pthread_mutex_lock(&oidc->mu);
@@ -186,6 +191,7 @@ static bool fetch(struct hfd_oidc *oidc) {
         pthread_mutex_unlock(&oidc->mu);
         if (!starts)
                 return under_way;
+        (void)snprintf(oidc->wanted, sizeof oidc->wanted, "%s", key_id ? key_id : "");
         if (oidc->keys_url)
                 get(oidc, oidc->keys_url, on_keys);
         else
@@ -210,7 +216,7 @@ static int verify(struct hfd_oidc *oidc, const char *token, const char *key_id,
                                          "oidc: verify token: failed to verify signature: failed "
                                          "to verify id token signature")
                                : r;
-        if (fetch(oidc))
+        if (fetch(oidc, key_id))
                 return hf_fail(reterr_status, HF_E_UNAVAILABLE,
                                "oidc: the keys of the issuer are being fetched");
         return hf_fail(reterr_status, HF_E_UNAUTHORIZED, "%s",
@@ -277,7 +283,7 @@ int hfd_oidc_new(const struct hf_host *host, struct hfd_outbound *outbound,
 
 void hfd_oidc_start(struct hfd_oidc *oidc) {
         if (oidc)
-                (void)fetch(oidc);
+                (void)fetch(oidc, NULL);
 }
 
 struct hfd_oidc *hfd_oidc_free(struct hfd_oidc *oidc) {

@@ -18,7 +18,6 @@
 #include "server/registry/delete_collection.h"
 #include "server/registry/list/list.h"
 #include "server/registry/list/rendering.h"
-#include "server/registry/parsed.h"
 #include "server/registry/read.h"
 #include "server/registry/request.h"
 #include "server/registry/write/write.h"
@@ -48,8 +47,6 @@ int hfd_registry_new(const struct hf_host *host, struct hfd_cacher *cacher,
         hfd_quota_turns_init(&registry->turns);
         r = hfd_renderings_new(registry, &registry->renderings);
         if (r == 0)
-                r = hfd_parsed_new(&registry->parsed);
-        if (r == 0)
                 r = hfd_work_pool_new(host, WORK_THREADS, WORK_NICE, &registry->work);
         if (r != 0) {
                 hfd_registry_free(registry);
@@ -70,7 +67,6 @@ struct hfd_registry *hfd_registry_free(struct hfd_registry *registry) {
                 return NULL;
         hfd_work_pool_free(registry->work);
         hfd_renderings_free(registry->renderings);
-        hfd_parsed_free(registry->parsed);
         hfd_quota_turns_done(&registry->turns);
         hfd_convert_turns_done(&registry->convert_turns);
         free(registry);

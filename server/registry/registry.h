@@ -40,7 +40,6 @@ struct hfd_response;
 struct hfd_watcher;
 struct hfd_watcher_sink;
 struct hfd_outbound;
-struct hfd_parsed;
 struct hfd_renderings;
 struct hfd_service_resolver;
 struct hfd_work_pool;
@@ -50,7 +49,6 @@ struct hfd_registry {
         struct hfd_cacher *cacher;         /* borrowed */
         struct hfd_work_pool *work;        /* owned; for lists, initial events and large writes */
         struct hfd_renderings *renderings; /* owned; lists and initial events that are being read */
-        struct hfd_parsed *parsed;         /* owned; the trees of versions that were written last */
         struct hfd_quota_turns turns;      /* of creates that the same quotas count */
         const char *prefix;                /* of all keys: "/registry"; borrowed from the cacher */
         /* Borrowed; set before requests are served; NULL = there is no admission. */

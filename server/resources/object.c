@@ -28,6 +28,8 @@
 
 #define HEAD_MAX 640 /* bytes of the longest head (object.h), with the NUL */
 
+#define ENCODED_USUAL 1000 /* bytes that most objects fit in */
+
 #define N_FRAMES 3   /* ADDED, MODIFIED, DELETED */
 #define N_LOCKS  16  /* of frames */
 #define OVERHEAD 112 /* bytes beside the struct and its texts: malloc's, and a node in a tree */
@@ -112,6 +114,7 @@ struct hf__buf *hfd_object_encode(const struct hfd_resource *resource,
         size_t n_head = make_head(resource, json, head);
         if (n_head == 0)
                 return NULL;
+        hf__strbuf_reserve(&s, ENCODED_USUAL);
         hf__strbuf_add(&s, head, n_head);
         for (struct hf__json *m = hf__json_first(hf__json_get(json, "metadata")); m;
              m = hf__json_next(m)) {

@@ -7,6 +7,9 @@
  */
 #include "server/tls/pem.h"
 
+#include <string.h>
+
+#include <openssl/decoder.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
@@ -40,10 +43,32 @@ X509 *hfd_pem_read_cert(const char *pem) {
         return cert;
 }
 
-EVP_PKEY *hfd_pem_read_key(const char *pem) {
-        BIO *bio = open_text(pem);
-        EVP_PKEY *key = bio ? PEM_read_bio_PrivateKey(bio, NULL, no_passphrase, NULL) : NULL;
+/* Reads an EC key in the form that holdfastd writes. NULL: it is another key, or malformed. Trying
+ * all types and forms takes OpenSSL four times as long, and a start reads six keys. */
+static EVP_PKEY *read_ec_key(const char *pem) {
+        static const char begin[] = "-----BEGIN PRIVATE KEY-----";
 
+        if (!pem || strncmp(pem, begin, sizeof begin - 1) != 0)
+                return NULL;
+        const unsigned char *at = (const unsigned char *)pem;
+        size_t n = strlen(pem);
+        EVP_PKEY *key = NULL;
+        OSSL_DECODER_CTX *decoder =
+                OSSL_DECODER_CTX_new_for_pkey(&key, "PEM", "PrivateKeyInfo", "EC", EVP_PKEY_KEYPAIR,
+                                              NULL, NULL);
+        if (decoder && OSSL_DECODER_CTX_set_pem_password_cb(decoder, no_passphrase, NULL) == 1)
+                (void)OSSL_DECODER_from_data(decoder, &at, &n);
+        OSSL_DECODER_CTX_free(decoder);
+        ERR_clear_error(); /* a message must be about the read that accepts every key */
+        return key;
+}
+
+EVP_PKEY *hfd_pem_read_key(const char *pem) {
+        EVP_PKEY *key = read_ec_key(pem);
+        BIO *bio = key ? NULL : open_text(pem);
+
+        if (bio)
+                key = PEM_read_bio_PrivateKey(bio, NULL, no_passphrase, NULL);
         BIO_free(bio);
         (void)finish(key != NULL);
         return key;

@@ -4,7 +4,7 @@
 For each store an instance with 0, 100 and N (500) definitions, each with a schema of 50 properties: how long a restart takes until every
 kind is served, in time and in CPU, and the resident memory then. Then the server's CPU per request for objects of a custom kind, beside
 ConfigMaps of the same content in the same run. A DIRECTORY has definitions of other projects (see tests/interop/other_projects.py): the
-resident memory with all of them after a restart."""
+resident memory with all of them after a restart. And what a schema of 500 properties costs."""
 import http.client
 import json
 import pathlib
@@ -22,8 +22,9 @@ from idle import precise_cpu_ms, resident_kib  # noqa: E402
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
-def definition(i):
-    fields = {f"field{n}": {"type": "string", "description": f"What the field {n} of the kind {i} is for, in a sentence."} for n in range(45)}
+def definition(i, n_properties=50):
+    fields = {f"field{n}": {"type": "string", "description": f"What the field {n} of the kind {i} is for, in a sentence."}
+              for n in range(n_properties - 5)}
     spec = {"type": "object", "properties": {**fields, "size": {"type": "integer", "minimum": 0},
                                              "items": {"type": "array", "items": {"type": "object", "properties": {"name": {"type": "string"}}}}}}
     return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": f"things{i}.g{i % 20}.example.com"},
@@ -101,6 +102,21 @@ def growth(store, counts):
             ready, cpu = (statistics.median(r[i] for r in results) for i in range(2))
             resident = settled_mib(instance)
             print(f"{store.__name__}: {n} definitions: ready after {ready * 1000:.0f} ms, {cpu:.0f} ms of CPU; resident {resident:.1f} MiB", flush=True)
+
+
+def wide(n=40):
+    """What a schema of 500 properties costs: the resident memory with n of them, less that without any."""
+    def body(i):
+        return definition(i, 500)
+    with holdfastd.Cluster(with_witness=False, etcd=holdfastd.SqliteFile) as cluster:
+        instance = cluster.instance("one", fast=False).wait_ready()
+        instance, _, _ = restart(cluster, instance, [])
+        without = settled_mib(instance)
+        define(instance, [body(i) for i in range(n)])
+        instance, _, _ = restart(cluster, instance, [body(i) for i in range(n)])
+        resident = settled_mib(instance)
+        print(f"{n} definitions of 500 properties, {len(json.dumps(body(0))) / 1024:.0f} KiB of JSON each: resident {resident:.1f} MiB, "
+              f"{without:.1f} without: {(resident - without) * 1024 / n:.0f} KiB each", flush=True)
 
 
 def object_of(kind, i):
@@ -200,6 +216,7 @@ def others(directories):
 def main():
     n = int(sys.argv[1]) if len(sys.argv) > 1 else 500
     speed()
+    wide()
     rules()
     for store in (holdfastd.SqliteFile, holdfastd.Etcd):
         growth(store, (0, 100, n))

@@ -115,7 +115,8 @@ static void iterate(struct hfd_connection *connection) {
                 struct hfd_http_request *request = (struct hfd_http_request *)message;
 
                 next = message->next;
-                hfd_http_response_clear_posted(request);
+                void *ctx;
+                (void)hfd_http_response_clear_posted(request, &ctx);
                 if (request->connection && connection)
                         connection->protocol->response_changed(connection, request);
                 hfd_http_request_unref(request);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzzes tokens (the input begins with 't') and claims (with 'c'). Only the signed examples can be
- * accepted, and none of them once a byte of it is changed. Claims that are accepted are complete.
+ * Fuzzes tokens (the input begins with 't'), claims (with 'c') and sets of keys (with 'k'). Only
+ * the signed examples can be accepted, and none of them once a byte of it is changed. Claims that
+ * are accepted are complete. A key that is taken from a set can be published.
  */
 #undef NDEBUG
 #include <assert.h>
@@ -80,6 +81,31 @@ static void check_claims(const char *text, size_t n) {
         hf__json_free(json);
 }
 
+static void check_jwks(const char *text, size_t n) {
+        struct hf__json *json = NULL, *again = NULL, *claims = NULL;
+        struct hf__strbuf out = {0};
+        size_t n_keys = 0;
+
+        if (hf__json_parse(text, n, &json, NULL) != 0)
+                return;
+        struct hfd_jwt_key_set *keys = hfd_jwt_key_set_new();
+        assert(keys);
+        assert(hfd_jwt_key_set_add_jwks(keys, json, "a", "RS256,ES256", &n_keys) == 0);
+        assert(n_keys <= HFD_JWT_KEYS_MAX);
+        assert((hfd_jwt_key_set_at(keys, 0) != NULL) == (n_keys > 0));
+        assert(!hfd_jwt_key_set_at(keys, n_keys));
+        int r = hfd_jwt_verify(keys, JWT_EXAMPLE_ES256, &claims);
+        assert(r == 0 || r == HF_E_UNAUTHORIZED);
+        hf__json_free(claims);
+        hfd_jwt_key_set_put(keys, &out);
+        assert(out.error == 0 && hf__json_parse(out.data, out.n, &again, NULL) == 0);
+        assert(hf__json_count(hf__json_get(again, "keys")) == n_keys);
+        hf__json_free(again);
+        hf__strbuf_done(&out);
+        hfd_jwt_key_set_unref(keys);
+        hf__json_free(json);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
         char *text;
 
@@ -91,6 +117,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
                 check_token(text);
         else if (data[0] == 'c')
                 check_claims(text, strlen(text));
+        else if (data[0] == 'k')
+                check_jwks(text, strlen(text));
         free(text);
         return 0;
 }

@@ -162,6 +162,65 @@ def test_a_binding_that_selects_too_many_params_has_failed(servers):
     ask(a, "DELETE", f"{CONFIGMAPS}?labelSelector=use%3Dmany", expect=200)
 
 
+def test_params_that_a_webhook_would_convert_are_named(servers):
+    a, _ = servers
+    versions = [{"name": v, "served": True, "storage": v == "v1", "schema": {"openAPIV3Schema": {
+        "type": "object", "x-kubernetes-preserve-unknown-fields": True}}} for v in ("v1", "v2")]
+    webhook = {"conversionReviewVersions": ["v1"], "clientConfig": {"url": "https://127.0.0.1:1/"}}
+    define([a], {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "bounds.policies.example.com"},
+               "spec": {"group": "policies.example.com", "scope": "Namespaced", "names": {"plural": "bounds", "kind": "Bound"}, "versions": versions,
+                        "conversion": {"strategy": "Webhook", "webhook": webhook}}})
+    wait_until("the kind", lambda: a.request("POST", "/apis/policies.example.com/v1/namespaces/default/bounds", {
+        "apiVersion": "policies.example.com/v1", "kind": "Bound", "metadata": {"name": "one"}, "size": 0})[0] == 201)
+    for version in ("v1", "v2"):
+        policy(a, f"bound-{version}", "object.data.size() <= params.size", paramKind={"apiVersion": f"policies.example.com/{version}", "kind": "Bound"},
+               constraints=selects(f"bound-{version}"))
+        bind(a, f"bound-{version}", paramRef={"name": "one", "parameterNotFoundAction": "Deny"})
+    texts = [wait_refused(a, configmap("large", {"a": "1"}, labels={"test": f"bound-{v}"}))["message"] for v in ("v1", "v2")]
+    assert texts[0].endswith("denied request: failed expression: object.data.size() <= params.size")
+    assert texts[1].endswith("denied request: failed to configure binding: the params are stored as policies.example.com/v1, which only a webhook "
+                             "converts to policies.example.com/v2")
+
+
+def test_who_writes_a_policy_must_be_able_to_read_its_params(servers):
+    a, _ = servers
+    rbac = "/apis/rbac.authorization.k8s.io/v1"
+    rules = [{"verbs": ["create"], "apiGroups": ["admissionregistration.k8s.io"], "resources": ["*"]}]
+    ask(a, "POST", f"{rbac}/clusterroles", {"metadata": {"name": "policy-writer"}, "rules": rules}, expect=201)
+    ask(a, "POST", f"{rbac}/clusterrolebindings", {"metadata": {"name": "policy-writer"},
+        "subjects": [{"kind": "User", "name": "paula", "apiGroup": "rbac.authorization.k8s.io"}],
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "policy-writer"}}, expect=201)
+
+    def write(kind, **spec):
+        body = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": "of-paula"}, "spec": spec}
+        code, text = a.request("POST", f"{API}/{PLURALS[kind]}?dryRun=All", body, headers={"Impersonate-User": "paula", "Impersonate-Group": "writers"})
+        return code, json.loads(text).get("message")
+
+    def write_policy(**spec):
+        return write("ValidatingAdmissionPolicy", matchConstraints={"resourceRules": [RULE]}, validations=[{"expression": "true"}], **spec)
+    wait_until("the right to write policies", lambda: write_policy()[0] == 201)
+    paula = "&{paula  [writers system:authenticated] map[]}"
+    assert write_policy(paramKind={"apiVersion": "v1", "kind": "Secret"}) == (422, (
+        'ValidatingAdmissionPolicy.admissionregistration.k8s.io "of-paula" is invalid: spec.paramKind: Forbidden: user ' + paula + ' must have "get" '
+        'permission on all objects of the referenced paramKind (kind=Secret, apiVersion=v1)'))
+    ref = {"name": "a", "namespace": "default", "parameterNotFoundAction": "Deny"}
+    policy(a, "secret-params", "true", paramKind={"apiVersion": "v1", "kind": "Secret"}, constraints=selects("none"))
+    invalid = 'ValidatingAdmissionPolicyBinding.admissionregistration.k8s.io "of-paula" is invalid: spec.paramRef: Forbidden: '
+    for name, text in (("secret-params", f'user {paula} does not have "get" permission on the object referenced by paramRef'),
+                       ("no-such", f'unable to get policy no-such to determine minimum required permissions and user {paula} does not have "get" '
+                                   'permission for all groups, versions and resources')):
+        assert write("ValidatingAdmissionPolicyBinding", policyName=name, validationActions=["Deny"], paramRef=ref) == (422, invalid + text)
+    role = [{"verbs": ["get"], "apiGroups": [""], "resources": ["secrets"], "resourceNames": ["a"]}]
+    ask(a, "POST", f"{rbac}/namespaces/default/roles", {"metadata": {"name": "paula"}, "rules": role}, expect=201)
+    ask(a, "POST", f"{rbac}/namespaces/default/rolebindings", {"metadata": {"name": "paula"},
+        "subjects": [{"kind": "User", "name": "paula", "apiGroup": "rbac.authorization.k8s.io"}],
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "paula"}}, expect=201)
+    wait_until("the right to read the secret", lambda: write("ValidatingAdmissionPolicyBinding", policyName="secret-params", validationActions=["Deny"],
+                                                             paramRef=ref)[0] == 201)
+    ref["name"] = "b"
+    assert write("ValidatingAdmissionPolicyBinding", policyName="secret-params", validationActions=["Deny"], paramRef=ref)[0] == 422
+
+
 def test_an_unknown_kind_of_params_is_a_failure_of_the_policy(servers):
     a, _ = servers
     policy(a, "unknown", "true", paramKind={"apiVersion": "example.com/v9", "kind": "Nothing"}, constraints=selects("unknown"))

@@ -295,6 +295,45 @@ def test_a_client_that_leaves_frees_its_place(server, hooks):
         assert not [m for m in server.ask("GET", MAPS).json["items"] if m["metadata"]["name"].startswith("gone")]
 
 
+def test_nothing_is_written_for_a_client_that_has_left(server, hooks):
+    """The call of the webhook fails then, and the failure would be ignored."""
+    release = threading.Event()
+    hooks.answers["/left"] = lambda _: release.wait(60) and {}
+    with Configured(server, hooks, "left", hooks.client("/left"), timeoutSeconds=30, failurePolicy="Ignore"):
+        connection = http.client.HTTPSConnection(server.address, timeout=30, context=server.context)
+        connection.request("POST", MAPS, json.dumps(config_map("left", on="left")), {"content-type": "application/json"})
+        wait_until("the call", lambda: hooks.calls("/left"))
+        connection.close()
+        wait_until("the end of the call", lambda: 'fail_open_count{name="left.example.com"' in server.ask("GET", "/metrics").text, limit=15)
+        for i in range(3):
+            assert server.ask("POST", MAPS, config_map(f"later-{i}")).code == 201
+        assert server.ask("GET", MAPS + "/left").code == 404
+        release.set()
+
+
+def test_reviews_and_tokens_pass_admission(server, hooks):
+    reviews = {"apiGroups": ["authorization.k8s.io"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["subjectaccessreviews"]}
+    tokens = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["serviceaccounts/token"]}
+    answers = [{"allowed": False, "status": {"message": "no reviews"}}, {"warnings": ["seen"]}]
+    hooks.answers["/unstored"] = lambda _: answers[0]
+    review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
+              "spec": {"user": "a", "resourceAttributes": {"verb": "get", "resource": "pods"}}}
+    token = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"audiences": []}}
+    asks = [("/apis/authorization.k8s.io/v1/subjectaccessreviews", review), ("/api/v1/namespaces/default/serviceaccounts/default/token", token)]
+    with Configured(server, hooks, "unstored", hooks.client("/unstored"), rules=[reviews, tokens], objectSelector={}):
+        for path, body in asks:
+            reply = server.ask("POST", path, body)
+            assert reply.code == 400 and message(reply) == 'admission webhook "unstored.example.com" denied the request: no reviews'
+        asked = hooks.calls("/unstored")
+        assert asked[0]["resource"]["resource"] == "subjectaccessreviews" and asked[0]["object"]["spec"] == review["spec"]
+        assert asked[1]["resource"]["resource"] == "serviceaccounts" and asked[1]["subResource"] == "token" and asked[1]["name"] == "default"
+        assert asked[1]["kind"] == {"group": "authentication.k8s.io", "version": "v1", "kind": "TokenRequest"}
+        del answers[0]
+        for path, body in asks:
+            reply = server.ask("POST", path, body)
+            assert reply.code == 201 and reply.json["status"] and reply.warnings == ['299 - "seen"']
+
+
 def test_a_change_counts_on_the_other_instance(cluster, hooks):
     service = {"service": {"namespace": "system", "name": "hook", "path": "/elsewhere"}, "caBundle": hooks.client("/")["caBundle"]}
     flag = f"--webhook-service-resolver=system/hook=127.0.0.1:{hooks.port}"

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Priority and fairness: the objects that every server has, how they are kept, what users may write, and the headers that name them."""
+import http.client
+
 import pytest
 from holdfastd import wait_until
 from kube_protobuf import decode_answer, pruned
@@ -141,6 +143,31 @@ def test_responses_name_the_schema_and_the_level(api):
     assert api.ask("DELETE", f"{SCHEMAS}/mine").code == 200
     wait_until("the schema to match no more", lambda: uids(api.ask("GET", configmaps + "/x", **joe)) == of("global-default", "global-default"))
     assert api.ask("DELETE", f"{LEVELS}/mine").code == 200
+
+
+def test_a_connection_follows_changes_of_schemas_and_users(api):
+    """What a connection remembers of its last request is forgotten when the schemas change, and is not used for another user."""
+    connection = http.client.HTTPSConnection(api.address, timeout=30, context=api.context)
+    path = "/api/v1/namespaces/default/configmaps/"
+
+    def ask(name, user=None):
+        connection.request("GET", path + name, headers={"Impersonate-User": user} if user else {})
+        reply = connection.getresponse()
+        reply.read()
+        return uids(reply)
+
+    def follows(expected):
+        return all(ask(name, user) == uids(api.ask("GET", path + name, **({"Impersonate-User": user} if user else {})))
+                   for name, user in (("a", "joe"), ("b", "joe"), ("c", "ann"), ("d", None), ("e", "joe"))) and ask("f", "joe")[0] == expected
+
+    default = get(api, f"{SCHEMAS}/global-default")["metadata"]["uid"]
+    assert follows(default)
+    made = api.ask("POST", SCHEMAS, schema("mine", matchingPrecedence=5))
+    assert made.code == 201
+    wait_until("the schema to match", lambda: follows(made.json["metadata"]["uid"]))
+    assert api.ask("DELETE", f"{SCHEMAS}/mine").code == 200
+    wait_until("the schema to match no more", lambda: follows(default))
+    connection.close()
 
 
 def causes(api, path, body):

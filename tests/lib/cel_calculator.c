@@ -21,6 +21,7 @@
 #include "base/strbuf.h"
 #include "cel/cel.h"
 #include "cel_print.h"
+#include "server/resources/zones/zones.h"
 
 #define MAX 16
 
@@ -120,6 +121,7 @@ int main(int argc, char **argv) {
         assert(hf__cel_library_new(NULL, &library) == 0);
         hf__arena_init(&arena);
         declarations = (struct hf__cel_declarations){.functions = library,
+                                                     .zones = hfd_zones(),
                                                      .variables = variables,
                                                      .mixed_literals = argc < 2};
         while (fgets(line, sizeof line, stdin)) {

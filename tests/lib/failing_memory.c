@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -154,6 +155,8 @@ int __wrap_asprintf(char **ret_text, const char *format, ...) {
 void __wrap_free(void *block);
 void __wrap_free(void *block) {
         remove_block(block); /* first, because another thread may get its address */
+        if (block)           /* whoever still uses it shall not find what it had */
+                memset(block, 0xa5, malloc_usable_size(block));
         __real_free(block);
 }
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),

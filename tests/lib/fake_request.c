@@ -30,6 +30,21 @@ struct hfd_http_request *fake_request_new_admin(const char *method, const char *
         return request;
 }
 
+void fake_request_run_call(struct hfd_http_request *request) {
+        void (*call)(void *ctx) = request->call;
+
+        assert(call);
+        request->call = NULL;
+        call(request->call_ctx);
+}
+
+void fake_request_leave(struct hfd_http_request *request) {
+        assert(request->code == 0);
+        request->finished(request->finished_ctx, 0, 0);
+        request->finished = NULL;
+        request->call = NULL;
+}
+
 void fake_request_finish(struct hfd_http_request *request) {
         assert(request->code != 0);
         if (request->finished)
@@ -61,6 +76,19 @@ struct hfd_http_request *hfd_http_request_unref(struct hfd_http_request *request
         free(request->allocated);
         free(request);
         return NULL;
+}
+
+void hfd_http_request_continue(struct hfd_http_request *request, void (*fn)(void *ctx), void *ctx) {
+        assert(request->code == 0 && !request->call);
+        if (!request->finished)
+                return; /* the client has left */
+        request->call = fn;
+        request->call_ctx = ctx;
+}
+
+const char *hfd_http_request_body(struct hfd_http_request *request, size_t *ret_n) {
+        *ret_n = request->n_given_body;
+        return "";
 }
 
 const char *hfd_http_request_method(struct hfd_http_request *request) { return request->method; }

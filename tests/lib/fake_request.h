@@ -17,6 +17,7 @@ struct hfd_http_request {
         /* the request: set by the test before it is handled, borrowed */
         const char *method, *path, *query, *authorization;
         struct hfd_header given[4]; /* other headers, names in lower case; ends with a NULL name */
+        size_t n_given_body;        /* the length of its body; the bytes are not there */
         enum hfd_peer_cert peer;
         const char *common_name;
         const char *organisations[32];
@@ -31,6 +32,8 @@ struct hfd_http_request {
         void *finished_ctx;
         void (*unsent)(void *ctx, size_t n_bytes); /* the test calls it for a slow reader */
         void *unsent_ctx;
+        void (*call)(void *ctx); /* of hfd_http_request_continue; the test runs it */
+        void *call_ctx;
         hf_nsec read_at; /* set by the test: boot time when the client last read; 0 = it reads */
         bool cut;        /* the response was cut, because the client has stalled */
         struct hfd_header own; /* of the response, set by on_head */
@@ -47,6 +50,10 @@ struct hfd_http_request *fake_request_new(const char *method, const char *path, 
 /* Creates one with the client certificate of a member of system:masters. */
 struct hfd_http_request *fake_request_new_admin(const char *method, const char *path,
                                                 const char *query);
+/* Does what was called for on the worker. */
+void fake_request_run_call(struct hfd_http_request *request);
+/* The client leaves before it has a response. */
+void fake_request_leave(struct hfd_http_request *request);
 /* Reports that the response was sent completely. */
 void fake_request_finish(struct hfd_http_request *request);
 /*

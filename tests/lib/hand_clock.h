@@ -5,8 +5,8 @@
  * time to pass, and the times that are measured are exactly those by which it has moved the clock.
  *
  * Boot and monotonic time begin at the system's boot time, because fixtures make the deadlines of
- * requests from that. Real time begins at HAND_CLOCK_REAL. A wait ends after its signal, or a few
- * milliseconds after the test has moved the clock to the wait's deadline.
+ * requests from that. Real time begins at HAND_CLOCK_REAL. A wait ends after its signal, or soon
+ * after the test has moved the clock to its deadline.
  *
  * One clock for the program. Thread: any.
  */

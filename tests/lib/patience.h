@@ -41,12 +41,22 @@ static inline void patience_wait(pthread_cond_t *cond, pthread_mutex_t *mutex) {
                 }                                                                                  \
         } while (0)
 
+/* Lets other threads run. First only for a moment, then they have the processor for a while:
+ * valgrind runs one thread at a time, and may well let the one that yields go on. */
+static inline void patience_yield(unsigned *n_looks) {
+        if (++*n_looks < 20)
+                (void)sched_yield();
+        else
+                (void)nanosleep(&(struct timespec){.tv_nsec = MSEC / 5}, NULL);
+}
+
 /* The same where nothing is signalled: other threads run between two looks at the condition. */
 #define PATIENCE_AWAIT(condition)                                                                  \
         do {                                                                                       \
                 const hf_nsec patience_until = in_msec(PATIENCE_MSEC);                             \
+                unsigned patience_looks = 0;                                                       \
                 while (!(condition)) {                                                             \
                         patience_check(patience_until, __FILE__, __LINE__, #condition);            \
-                        (void)sched_yield();                                                       \
+                        patience_yield(&patience_looks);                                           \
                 }                                                                                  \
         } while (0)

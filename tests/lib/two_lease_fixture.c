@@ -23,6 +23,17 @@
         fail_msg("seed %llu, at %.3f s: " format, (unsigned long long)(f)->seed,                   \
                  (double)(f)->now / 1e9, __VA_ARGS__)
 
+/* A step of a process as the model knows it. */
+#define STEP(f, process, format, ...)                                                              \
+        do {                                                                                       \
+                if ((f)->steps)                                                                    \
+                        fprintf((f)->steps, "e%d-%u " format "\n", process,                        \
+                                (f)->processes[process].incarnation, __VA_ARGS__);                 \
+        } while (0)
+
+static const char *const side_names[] = {[OLD] = "old", [NEW] = "new"};
+static const char *const knowledge_names[] = {"old", "both", "new"};
+
 uint64_t two_lease_fixture_random(struct two_lease_fixture *f) {
         uint64_t z = f->rng += UINT64_C(0x9e3779b97f4a7c15);
 
@@ -72,6 +83,16 @@ static hf_nsec latency(struct two_lease_fixture *f) {
         return 1 + two_lease_fixture_random_below(f, 5 * MSEC);
 }
 
+/* What a write of a Lease is for. The lock itself gives the old Lease back. */
+static const char *kind_of(const struct two_lease_process *p, const struct hf__record *record) {
+        bool by_lock =
+                p->two.stage == HF__TWO_LEASE_UNDOING || p->two.stage == HF__TWO_LEASE_GIVING_BACK;
+
+        if (record->holder[0] == '\0')
+                return p->knows == KNOWS_BOTH && by_lock ? "a return" : "a release";
+        return record->cause != HF__CAUSE_NONE ? "an acquire" : "a renewal";
+}
+
 /* A lost request looks to its sender like a timeout at the deadline. */
 static void send_request(struct two_lease_fixture *f, int process, enum hf__two_lease_side side,
                          bool write, uint32_t op_id, hf_nsec deadline,
@@ -89,6 +110,9 @@ static void send_request(struct two_lease_fixture *f, int process, enum hf__two_
         event->result = lost ? HF_E_TIMEOUT : 0;
         if (record)
                 event->record = *record;
+        if (write)
+                STEP(f, process, "sends %s %s %u", kind_of(&f->processes[process], record),
+                     side_names[side], (unsigned)event->seq);
 }
 
 /* ---- the store ---- */
@@ -112,7 +136,7 @@ static void send_watch_event(struct two_lease_fixture *f, int process,
 
 static void check_stays_stopped(const struct two_lease_fixture *f, enum hf__two_lease_side side,
                                 const struct hf__record *record) {
-        for (unsigned i = 0; i < f->n_processes; i++) {
+        for (unsigned i = 0; i < f->n_processes && !f->steps; i++) {
                 const struct two_lease_process *p = &f->processes[i];
                 if (p->is_done && strcmp(record->holder, p->identity) == 0 &&
                     strcmp(record->holder, f->lease[side].holder) != 0)
@@ -153,7 +177,7 @@ static void check_is_not_taken_early(const struct two_lease_fixture *f,
         const struct hf__record *lease = &f->lease[event->side];
         const struct two_lease_process *p = &f->processes[event->process];
 
-        if (!lease->holder[0] || event->incarnation != p->incarnation ||
+        if (f->steps || !lease->holder[0] || event->incarnation != p->incarnation ||
             strcmp(lease->holder, p->identity) == 0)
                 return;
         if (f->now - f->put_at[event->side] < lease->duration_s * SEC)
@@ -171,6 +195,8 @@ static int apply_write(struct two_lease_fixture *f, const struct two_lease_event
         if (record->exists && strcmp(record->rv, lease->rv) != 0)
                 return HF_E_CONFLICT;
         check_is_not_taken_early(f, event);
+        if (f->steps)
+                fprintf(f->steps, "store writes %u\n", (unsigned)event->seq);
         two_lease_fixture_put(f, event->side, record);
         return 0;
 }
@@ -262,7 +288,7 @@ static void check_acts_alone(struct two_lease_fixture *f, int process) {
                 if (q == p || !q->alive || !q->acts || f->now >= q->valid_until)
                         continue;
                 f->n_overlaps++;
-                if (!f->overlap_is_expected)
+                if (!f->overlap_is_expected && !f->steps)
                         FAIL(f, "%s (%d) leads while %s (%d) does", p->identity, p->knows,
                              q->identity, q->knows);
         }
@@ -274,7 +300,7 @@ static void check_acts_alone(struct two_lease_fixture *f, int process) {
  */
 static void check_fence(const struct two_lease_fixture *f, const struct two_lease_process *p,
                         uint64_t term) {
-        for (int side = OLD; side <= NEW; side++) {
+        for (int side = OLD; side <= NEW && !f->steps; side++) {
                 const struct hf__record *lease = &f->lease[side];
                 bool is_mine = strcmp(lease->holder, p->identity) == 0 &&
                                lease->acquire_us == p->core.term_record.acquire_us;
@@ -288,7 +314,8 @@ static void begin_term(struct two_lease_fixture *f, int process,
                        const struct hf__core_action *action) {
         struct two_lease_process *p = &f->processes[process];
 
-        p->acts = true;
+        STEP(f, process, "%s", "leads");
+        p->acts = p->works = true;
         p->valid_until = action->valid_until;
         f->n_terms[p->knows]++;
         check_acts_alone(f, process);
@@ -298,7 +325,7 @@ static void begin_term(struct two_lease_fixture *f, int process,
 static void check_release(const struct two_lease_fixture *f, struct two_lease_process *p,
                           bool released) {
         p->is_done = released;
-        for (int side = OLD; released && side <= NEW; side++)
+        for (int side = OLD; released && !f->steps && side <= NEW; side++)
                 if (strcmp(f->lease[side].holder, p->identity) == 0)
                         FAIL(f, "%s (%d) has stopped and reports its release, but holds a Lease",
                              p->identity, p->knows);
@@ -343,16 +370,23 @@ static void carry_out_action(struct two_lease_fixture *f, int process,
         case HF__ACT_WATCH: open_watch(f, process); break;
         case HF__ACT_UNWATCH: p->watch = 0; break;
         case HF__ACT_TERM_START: begin_term(f, process, action); break;
-        case HF__ACT_EXTEND: p->valid_until = action->valid_until; break;
+        case HF__ACT_EXTEND:
+                STEP(f, process, "%s", "extends");
+                p->valid_until = action->valid_until;
+                break;
         case HF__ACT_TERM_DRAIN:
         case HF__ACT_TERM_ABORT:
+                STEP(f, process, "%s", action->type == HF__ACT_TERM_DRAIN ? "drains" : "aborts");
                 add_event(f, TWO_LEASE_JOINED, process,
                           f->now + 1 + two_lease_fixture_random_below(f, SEC));
                 break;
         case HF__ACT_GATE_SHUT:
         case HF__ACT_STUCK:
         case HF__ACT_REPORT: break;
-        case HF__ACT_STOPPED: check_release(f, p, action->released); break;
+        case HF__ACT_STOPPED:
+                STEP(f, process, "%s", action->released ? "released" : "stopped");
+                check_release(f, p, action->released);
+                break;
         }
 }
 
@@ -388,6 +422,7 @@ void two_lease_fixture_start(struct two_lease_fixture *f, int process,
         hf__core_init(&p->core, &config, time_of(f));
         if (f->n_processes <= (unsigned)process)
                 f->n_processes = (unsigned)process + 1;
+        STEP(f, process, "starts %s", knowledge_names[knows]);
         step_core(f, process, &tick);
 }
 
@@ -398,15 +433,27 @@ void two_lease_fixture_crash(struct two_lease_fixture *f, int process) {
 
         if (p->alive && p->knows == KNOWS_BOTH && has_old != has_new)
                 f->n_split_crashes++;
+        if (p->alive && p->core.state != HF_STOPPED)
+                STEP(f, process, "%s", "dies");
         p->alive = p->acts = false;
 }
 
 void two_lease_fixture_feed(struct two_lease_fixture *f, int process,
                             enum hf__core_event_type type) {
+        struct two_lease_process *p = &f->processes[process];
         struct hf__core_event event = {.type = type};
 
-        if (f->processes[process].alive)
-                step_core(f, process, &event);
+        if (!p->alive)
+                return;
+        if (type == HF__EV_JOINED && p->works) {
+                STEP(f, process, "%s", "joined");
+                p->works = false;
+        }
+        if (type == HF__EV_STOP && !p->is_stopped && p->core.state != HF_STOPPED) {
+                STEP(f, process, "%s", "stops");
+                p->is_stopped = true;
+        }
+        step_core(f, process, &event);
 }
 
 /* ---- handling events ---- */
@@ -560,6 +607,55 @@ void two_lease_fixture_run_for(struct two_lease_fixture *f, hf_nsec duration) {
 
         while (handle_next(f, until))
                 ;
+}
+
+/* ---- fleets ---- */
+
+static void chaos(struct two_lease_fixture *f, enum two_lease_knowledge a,
+                  enum two_lease_knowledge b) {
+        int process = (int)(two_lease_fixture_random(f) % f->n_processes);
+
+        switch (two_lease_fixture_random(f) % 8) {
+        case 0: two_lease_fixture_crash(f, process); break;
+        case 1: {
+                /* A pause within a pause cannot end it early: what came meanwhile waits for its
+                 * end. */
+                hf_nsec paused_until = f->now + two_lease_fixture_random_below(f, 40 * SEC);
+                if (paused_until > f->processes[process].paused_until)
+                        f->processes[process].paused_until = paused_until;
+                break;
+        }
+        case 2: two_lease_fixture_feed(f, process, HF__EV_STOP); break;
+        case 3:
+        case 4:
+                if (!f->processes[process].alive || f->processes[process].core.state == HF_STOPPED)
+                        two_lease_fixture_start(f, process,
+                                                two_lease_fixture_chance(f, 500) ? a : b,
+                                                NULL); /* another version may start in its place */
+                break;
+        case 5: {
+                int side = (int)(two_lease_fixture_random(f) % 2);
+                struct hf__record same = f->lease[side];
+                if (same.exists && !f->steps)
+                        two_lease_fixture_put(f, side, &same); /* the labels are edited */
+                break;
+        }
+        case 6: f->faults = !f->faults; break;
+        default: break;
+        }
+}
+
+void two_lease_fixture_run_fleet(struct two_lease_fixture *f, enum two_lease_knowledge a,
+                                 enum two_lease_knowledge b, hf_nsec duration) {
+        hf_nsec until = f->now + duration;
+
+        f->faults = true;
+        for (int i = 0; i < TWO_LEASE_MAX_PROCESSES; i++)
+                two_lease_fixture_start(f, i, i % 2 ? a : b, NULL);
+        while (f->now < until) {
+                two_lease_fixture_run_for(f, two_lease_fixture_random_below(f, 6 * SEC));
+                chaos(f, a, b);
+        }
 }
 
 struct two_lease_fixture *two_lease_fixture_new(uint64_t seed) {

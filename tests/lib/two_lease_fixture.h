@@ -20,6 +20,7 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "leader/elector_core.h"
 #include "leader/two_lease_core.h"
@@ -71,7 +72,9 @@ struct two_lease_process {
                                                     must not arrive earlier */
         uint64_t watched_revision[HF__TWO_LEASE_SIDES]; /* of the last watch event that arrived */
         bool acts;                                      /* its gate is open */
-        bool is_done; /* it has stopped and reported its release */
+        bool is_done;    /* it has stopped and reported its release */
+        bool is_stopped; /* it was asked to stop */
+        bool works;      /* the work of a term runs */
         hf_nsec valid_until;
         uint32_t write_id; /* id of the last write of the core */
         unsigned n_requests;
@@ -92,6 +95,9 @@ struct two_lease_fixture {
                               0 = none */
         unsigned n_replies; /* handled so far */
         bool overlap_is_expected;
+        /* The steps that leader/model/two_lease.pml knows are printed here, and the model judges
+         * them: the fixture asserts nothing, and no outsider writes. NULL = they are not */
+        FILE *steps;
         /* counts for the tests */
         unsigned n_overlaps, n_terms[3], n_split_crashes, n_half_held, n_given_back, n_undone;
 };
@@ -113,4 +119,7 @@ void two_lease_fixture_feed(struct two_lease_fixture *f, int process,
 /* Writes a Lease as a foreign client would. The assertions apply. */
 void two_lease_fixture_put(struct two_lease_fixture *f, enum hf__two_lease_side side,
                            const struct hf__record *record);
+/* Runs a fleet of processes that know a or b under faults, crashes, pauses and stops. */
+void two_lease_fixture_run_fleet(struct two_lease_fixture *f, enum two_lease_knowledge a,
+                                 enum two_lease_knowledge b, hf_nsec duration);
 void two_lease_fixture_run_for(struct two_lease_fixture *f, hf_nsec duration);

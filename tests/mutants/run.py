@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Mutants: deliberate mistakes. The simulator must find each one in the election's core, and the
-scheduler of threads (tests/threads) each one in threads/.
+"""Mutants: deliberate mistakes. The simulator must find each one in the election's core, the scheduler
+of threads (tests/threads) each one in threads/, and tests/model/replay.py each one in fleets/.
 
 run.py list                                 shows each mutant and its mistake
-run.py names PROGRAM                        for the build files; PROGRAM is sim or threads
+run.py names PROGRAM                        for the build files; PROGRAM is sim, threads or fleets
 run.py check BUILD NAME                     passes when the program catches the mutant
 run.py sim BUILD NAME [ARGUMENT...]         runs the program with the mutant, e.g. --seed 5 --trace
 run.py complete PROGRAM NAME...             passes when NAME... are all its mutants
@@ -18,6 +18,10 @@ A mutant is a file NAME.patch: a text that says what the mistake is and what mus
 and a unified diff. A mutant threads/NAME.patch names instead
 
     Scenario: hooks-stop        the scenario of tests/threads that must fail
+
+and a mutant fleets/NAME.patch of the lock of two Leases
+
+    Fleet: old                  the fleet of tests/model/fleets.c whose steps its model must not know
 
 The runner copies the sources that the diff names, patches and compiles the copies, and links them
 with the program that was built in BUILD (a build directory). The sources themselves are never
@@ -45,10 +49,13 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 N_SCHEDULES = 20000
 # The number of mutants, so that none is lost; reduce it when one is removed.
-N_AT_LEAST = {"sim": 25, "threads": 27}
+N_AT_LEAST = {"sim": 25, "threads": 27, "fleets": 3}
 # What a program is linked as, and which sources its patches may change.
-OUTPUTS = {"sim": "tests/sim/sim", "threads": "tests/threads/threads"}
-SOURCES = {"sim": r"leader/\w+\.c", "threads": r"((base|hooks|client|leader)|server/controllers/kinds)/\w+\.c"}
+OUTPUTS = {"sim": "tests/sim/sim", "threads": "tests/threads/threads", "fleets": "tests/sim/fleets"}
+SOURCES = {"sim": r"leader/\w+\.c", "threads": r"((base|hooks|client|leader)|server/controllers/kinds)/\w+\.c",
+           "fleets": r"leader/\w+\.c"}
+# What a patch says about what must find it.
+EXPECTS = {"sim": "Expect", "threads": "Scenario", "fleets": "Fleet"}
 
 
 class Failure(Exception):
@@ -70,8 +77,8 @@ class Mutant:
         self.text = self.path.read_text()
         self.head, _, _ = self.text.partition("--- a/")
         self.files = re.findall(r"^\+\+\+ b/(\S+)", self.text, re.MULTILINE)
-        self.expect = self.field("Expect" if self.program == "sim" else "Scenario")
-        self.mistake = " ".join(re.split(r"\n(?:Expect|Scenario):", self.head)[0].split())
+        self.expect = self.field(EXPECTS[self.program])
+        self.mistake = " ".join(re.split(r"\n(?:Expect|Scenario|Fleet):", self.head)[0].split())
         self.options = (self.field("Sim-Options") or "").split()
         if not self.mistake or not self.expect:
             raise Failure(f"{self.path.name} does not say what the mistake is, or what is expected")
@@ -151,9 +158,9 @@ def compile_copy(build, commands, mutant, name, directory):
     argv = [a for a in argv if a not in ("-MD", "-fdiagnostics-color=always")]
     copy = pathlib.Path(directory) / name
     target = str(copy.with_suffix(".o"))
-    # Without assertions: the simulator must catch the mistake, not an assertion. But an assertion
+    # Without assertions: the simulator or the model must catch the mistake, not an assertion. But an assertion
     # that fails in some interleaving is found by the scheduler.
-    flags = ["-DNDEBUG"] if mutant.program == "sim" else []
+    flags = [] if mutant.program == "threads" else ["-DNDEBUG"]
     run_tool(build, [*argv, *flags, "-o", target, "-c", str(copy)])
     return target, original
 
@@ -186,6 +193,8 @@ def make(build, mutant, directory):
 
 def check(build, name):
     mutant = Mutant(name)
+    if mutant.program == "fleets":
+        raise Failure("tests/model/replay.py tries the mutants of fleets")
     with tempfile.TemporaryDirectory(prefix="hf-mutant-") as directory:
         program = make(build, mutant, directory)
         done = subprocess.run([program, *mutant.arguments()], capture_output=True, text=True)

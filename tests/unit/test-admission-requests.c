@@ -20,6 +20,7 @@
 #include "patience.h"
 #include "server/admission/admission.h"
 #include "server/admission/policy/policy_plugin.h"
+#include "server/admission/webhooks/webhook.h"
 #include "server/admission/webhooks/webhooks.h"
 #include "server/pool/work_pool.h"
 
@@ -134,6 +135,53 @@ static void test_a_namespace_of_another_instance_is_known(void **state) {
                          404);
 }
 
+/* ---- the index of webhooks ---- */
+
+static struct hfd_webhook_index *index_of(struct admission *it,
+                                          const struct hfd_webhook_index *old) {
+        struct hfd_webhook_index *index = NULL;
+
+        assert_int_equal(faulty_api_fixture_request(it->f, HF_VERB_LIST, NULL, NULL, NULL), 0);
+        assert_int_equal(hfd_webhook_index_new(it->f->cacher, "validatingwebhookconfigurations",
+                                               NULL, old, &index),
+                         0);
+        return index;
+}
+
+#define CONFIGURATION(name)                                                                        \
+        "{\"metadata\":{\"name\":\"" name "\"},\"webhooks\":[{\"name\":\"x.example.com\","         \
+        "\"admissionReviewVersions\":[\"v1\"],\"sideEffects\":\"None\",\"clientConfig\":{"         \
+        "\"url\":\"https://127.0.0.1:1/\"}},{\"name\":\"y.example.com\","                          \
+        "\"admissionReviewVersions\":[\"v1\"],\"sideEffects\":\"None\",\"clientConfig\":{"         \
+        "\"url\":\"https://127.0.0.1:1/\"},\"matchConditions\":[{\"name\":\"a\",\"expression\":"   \
+        "\"true\"}]}]}"
+
+static void test_webhooks_that_have_not_changed_are_shared(void **state) {
+        struct admission *it = *state;
+
+        configure(it, "validatingwebhookconfigurations", CONFIGURATION("m"));
+        struct hfd_webhook_index *first = index_of(it, NULL);
+        configure(it, "validatingwebhookconfigurations", CONFIGURATION("a"));
+        struct hfd_webhook_index *second = index_of(it, first);
+        assert_int_equal(first->n, 2);
+        assert_int_equal(second->n, 4);
+        assert_string_equal(second->items[0]->configuration, "a");
+        assert_ptr_equal(second->items[2], first->items[0]);
+        assert_ptr_equal(second->items[3], first->items[1]);
+        hfd_webhook_index_unref(first);
+        assert_string_equal(second->items[3]->name, "y.example.com");
+        /* A changed configuration has new webhooks, whose calls count on. */
+        faulty_api_fixture_put(it->f, "/registry/validatingwebhookconfigurations/m",
+                               CONFIGURATION("m"));
+        struct hfd_webhook_index *third = index_of(it, second);
+        assert_int_equal(third->n, 4);
+        assert_ptr_equal(third->items[0], second->items[0]);
+        assert_ptr_not_equal(third->items[2], second->items[2]);
+        assert_ptr_equal(third->items[2]->load, second->items[2]->load);
+        hfd_webhook_index_unref(second);
+        hfd_webhook_index_unref(third);
+}
+
 /* ---- the pool ---- */
 
 #define N_THREADS 2 /* of the pool */
@@ -226,6 +274,7 @@ static void test_dear_conditions_of_validating_webhooks_go_to_the_pool(void **st
 int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(test_a_namespace_of_another_instance_is_known),
+                TEST(test_webhooks_that_have_not_changed_are_shared),
                 TEST(test_dear_conditions_of_mutating_webhooks_go_to_the_pool),
                 TEST(test_dear_conditions_of_validating_webhooks_go_to_the_pool),
         };

@@ -40,7 +40,7 @@ static int set_up(void **state) {
                hfd_router_new(&router) == 0);
         assert(hfd_healthz_new(&host, on_ready, NULL, &healthz) == 0);
         assert(hfd_healthz_install(healthz, router) == 0);
-        assert(hfd_metrics_handler_new(&host, &metrics) == 0);
+        assert(hfd_metrics_handler_new(&host, NULL, &metrics) == 0);
         assert(hfd_router_add(router, "/metrics", hfd_metrics_handle, metrics) == 0);
         assert(hfd_router_add(router, "/version", hfd_version_handle, NULL) == 0);
         assert(hf_health_add(host.health, "etcd", HF_HEALTHZ | HF_READYZ, check_etcd, NULL) == 0);

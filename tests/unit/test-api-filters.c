@@ -18,16 +18,21 @@
 #include "fake_request.h"
 #include "server/filters/filters.h"
 #include "server/filters/request_context.h"
+#include "server/flow/flow_levels.h"
 
 static struct hf_host host = {.size = sizeof host};
 static struct hfd_router *router;
 static struct hfd_auth *auth;
 static struct hfd_filters *filters;
+static struct hfd_flow_control *flow;
+static struct hfd_authorizer *authorizer; /* NULL = only the fixed rules */
 /* If set, the handler does not respond, and the test owns the reference to the request. */
 static bool hold;
+static int n_handled;
 
 static void handle(void *ctx, struct hfd_http_request *request) {
-        assert_string_equal(hfd_request_context(request)->user, "admin");
+        assert_int_equal(strcmp(hfd_request_context(request)->user, "admin"), 0);
+        n_handled++;
         if (hold)
                 return;
         hfd_http_request_reply(request, 200, "text/plain", NULL, 0, NULL);
@@ -37,12 +42,12 @@ static void handle(void *ctx, struct hfd_http_request *request) {
 static void start(bool send_retry_after) {
         const struct hfd_filters_config config = {.router = router,
                                                   .auth = auth,
-                                                  .max_inflight = 2,
-                                                  .max_mutating_inflight = 1,
-                                                  .max_lease_inflight = 1,
+                                                  .authorizer = authorizer,
+                                                  .flow = flow,
                                                   .send_retry_after = send_retry_after};
         assert(hfd_filters_new(&host, &config, &filters) == 0);
         hold = false;
+        n_handled = 0;
 }
 
 static int set_up(void **state) {
@@ -51,14 +56,51 @@ static int set_up(void **state) {
         assert(hfd_router_add(router, "/api/", handle, NULL) == 0 &&
                hfd_router_add(router, "/apis/", handle, NULL) == 0);
         assert(hfd_router_add(router, "/metrics", handle, NULL) == 0);
+        /* There are no objects: of the two mandatory levels, catch-all has both seats. */
+        assert(hfd_flow_control_new(&host, 2, &flow) == 0);
         start(true);
         return 0;
 }
 
+/* Everybody may do everything, and requests of users wait in a queue for two seats. */
+static int set_up_queue(void **state) {
+        static const char level[] = "{\"metadata\":{\"name\":\"queue\"},\"spec\":{\"type\":"
+                                    "\"Limited\",\"limited\":{\"nominalConcurrencyShares\":2,"
+                                    "\"borrowingLimitPercent\":0,\"limitResponse\":{\"type\":"
+                                    "\"Queue\",\"queuing\":{\"queues\":1,\"handSize\":1}}}}}",
+                          schema[] = "{\"metadata\":{\"name\":\"users\"},\"spec\":{"
+                                     "\"priorityLevelConfiguration\":{\"name\":\"queue\"},"
+                                     "\"matchingPrecedence\":9000,\"distinguisherMethod\":{"
+                                     "\"type\":\"ByUser\"},\"rules\":[{\"subjects\":[{\"kind\":"
+                                     "\"User\",\"user\":{\"name\":\"admin\"}}],"
+                                     "\"nonResourceRules\":[{\"verbs\":[\"*\"],"
+                                     "\"nonResourceURLs\":[\"*\"]}],\"resourceRules\":[{"
+                                     "\"verbs\":[\"*\"],\"apiGroups\":[\"*\"],\"resources\":["
+                                     "\"*\"],\"clusterScope\":true,\"namespaces\":[\"*\"]}]}]}}";
+        struct hf__json *json = NULL;
+
+        assert(hfd_authorizer_new(&host, HFD_MODE_ALWAYS_ALLOW, &authorizer) == 0);
+        (void)set_up(state);
+        hfd_filters_free(filters);
+        hfd_flow_control_free(flow);
+        assert(hfd_flow_control_new(&host, 7, &flow) == 0); /* catch-all has 5 */
+        start(true);
+        struct hfd_flow_builder *builder = hfd_flow_builder_new();
+        assert(hf__json_parse(level, strlen(level), &json, NULL) == 0);
+        assert(hfd_flow_builder_add_level(builder, json) == 0);
+        hf__json_free(json);
+        assert(hf__json_parse(schema, strlen(schema), &json, NULL) == 0);
+        assert(hfd_flow_builder_add_schema(builder, json) == 0);
+        hf__json_free(json);
+        return hfd_flow_control_use(flow, builder);
+}
+
 static int tear_down(void **state) {
         filters = hfd_filters_free(filters);
+        flow = hfd_flow_control_free(flow);
         router = hfd_router_free(router);
         auth = hfd_auth_free(auth);
+        authorizer = hfd_authorizer_free(authorizer);
         host.metrics = hf_metrics_free(host.metrics);
         return 0;
 }
@@ -202,53 +244,149 @@ static void test_every_part_of_an_impersonation_counts(void **state) {
                       "Forbidden", joe);
 }
 
-static void expect_too_many(struct hfd_http_request *request) {
-        expect_text(send(request), 429, "Too many requests, please try again later.\n",
-                    "retry-after: 1\n");
+/* A user without groups, who may do everything and whom no FlowSchema knows. */
+static struct hfd_http_request *user(const char *method, const char *path, const char *query) {
+        struct hfd_http_request *request = fake_request_new_admin(method, path, query);
+
+        request->given[0] = (struct hfd_header){"impersonate-user", "admin"};
+        return request;
 }
 
-static void test_request_classes_have_separate_limits(void **state) {
-        static const char lease[] = "/apis/coordination.k8s.io/v1/namespaces/n/leases/x";
-        hold = true;
-        struct hfd_http_request *read1 =
-                send(fake_request_new_admin("GET", "/api/v1/configmaps", ""));
-        struct hfd_http_request *read2 =
-                send(fake_request_new_admin("GET", "/api/v1/configmaps", ""));
-        expect_too_many(fake_request_new_admin("GET", "/api/v1/configmaps", ""));
-        /* Probes and scrapes are admitted, but not everything that begins like one. */
-        expect_too_many(fake_request_new_admin("GET", "/metricsfoo", ""));
-        expect_too_many(fake_request_new_admin("GET", "/livezfoo", ""));
-        struct hfd_http_request *write =
-                send(fake_request_new_admin("PUT", "/api/v1/namespaces/n/configmaps/a", ""));
-        expect_too_many(fake_request_new_admin("DELETE", "/api/v1/namespaces/n/configmaps/a", ""));
-        struct hfd_http_request *renewal = send(fake_request_new_admin("PUT", lease, ""));
-        assert_int_equal(renewal->code, 0);
-        expect_too_many(fake_request_new_admin("GET", lease, ""));
-        struct hfd_http_request *watch =
-                send(fake_request_new_admin("GET", "/api/v1/configmaps", "watch=1"));
-        assert_int_equal(watch->code, 0);
-        struct hfd_http_request *scrape = send(fake_request_new_admin("GET", "/metrics", ""));
-        assert_int_equal(scrape->code, 0);
-        assert_int_equal(hfd_filters_inflight(filters), 4);
+static void test_exempt_requests_have_no_limit(void **state) {
+        struct hfd_http_request *requests[20];
 
-        response(read1);
-        struct hfd_http_request *read3 =
-                send(fake_request_new_admin("GET", "/api/v1/configmaps", ""));
-        assert_int_equal(read3->code, 0);
-        response(read2);
-        response(read3);
-        response(write);
-        response(renewal);
-        response(watch);
-        response(scrape);
+        hold = true;
+        for (size_t i = 0; i < 20; i++) {
+                requests[i] = send(fake_request_new_admin("GET", "/api/v1/configmaps", ""));
+                assert_int_equal(requests[i]->code, 0);
+        }
+        assert_int_equal(n_handled, 20);
+        assert_int_equal(hfd_filters_inflight(filters), 20);
+        for (size_t i = 0; i < 20; i++)
+                response(requests[i]);
         assert_int_equal(hfd_filters_inflight(filters), 0);
-        /* A refused request does not count as in flight. */
-        struct hfd_http_request *anonymous = send(fake_request_new("GET", lease, ""));
-        assert_int_equal(anonymous->code, 403);
-        struct hfd_http_request *again = send(fake_request_new_admin("GET", lease, ""));
-        assert_int_equal(again->code, 0);
-        response(again);
-        fake_request_free(anonymous);
+}
+
+static struct hfd_http_request *send_to_level(const char *method, const char *query) {
+        return send(user(method, "/apis/coordination.k8s.io/v1/namespaces/n/leases/x", query));
+}
+
+/* Requests beyond the limit wait, and go on in their order. */
+static void test_requests_wait_for_seats(void **state) {
+        hold = true;
+        struct hfd_http_request *a = send_to_level("GET", ""), *b = send_to_level("PUT", ""),
+                                *c = send_to_level("GET", ""), *d = send_to_level("GET", "");
+        assert_int_equal(n_handled, 2);
+        assert_null(c->call);
+        response(a);
+        assert_non_null(c->call);
+        assert_null(d->call);
+        fake_request_run_call(c);
+        assert_int_equal(n_handled, 3);
+        /* The client of b does not read: its response is charged to its account instead. */
+        hfd_http_request_reply(b, 200, "text/plain", NULL, 0, NULL);
+        b->unsent(b->unsent_ctx, 10);
+        fake_request_run_call(d);
+        assert_int_equal(n_handled, 4);
+        hfd_http_request_unref(b);
+        fake_request_free(b);
+        response(c);
+        response(d);
+        assert_int_equal(hfd_filters_inflight(filters), 0);
+}
+
+/* Whoever leaves while it waits, or just after it was granted a seat, keeps none. */
+static void test_a_client_that_leaves_gives_its_turn_up(void **state) {
+        hold = true;
+        struct hfd_http_request *a = send_to_level("GET", ""), *b = send_to_level("GET", ""),
+                                *c = send_to_level("GET", ""), *d = send_to_level("GET", ""),
+                                *e = send_to_level("GET", "");
+        fake_request_leave(c);
+        response(a);
+        assert_non_null(d->call);
+        fake_request_leave(d);
+        assert_non_null(e->call);
+        fake_request_run_call(e);
+        assert_int_equal(n_handled, 3);
+        response(b);
+        response(e);
+        hfd_http_request_unref(c);
+        hfd_http_request_unref(d);
+        assert_int_equal(hfd_filters_inflight(filters), 0);
+}
+
+/* The time comes from the request: it was received long ago. */
+static void test_a_wait_ends_with_a_429(void **state) {
+        hf_nsec now = hf_now(hf_clock_system());
+        struct hfd_http_request *late =
+                user("GET", "/api/v1/namespaces/n/configmaps/x", "timeout=8s");
+        hold = true;
+        struct hfd_http_request *a = send_to_level("GET", ""), *b = send_to_level("GET", "");
+        late->received_at = now - HF_NSEC_PER_SEC;
+        assert_int_equal(send(late)->code, 0);
+        struct hfd_flow_levels *levels = hfd_flow_control_levels(flow);
+        assert_true(hfd_flow_levels_expire(levels, now) == now + HF_NSEC_PER_SEC);
+        assert_true(hfd_flow_levels_expire(levels, now + HF_NSEC_PER_SEC) == HF_NSEC_NEVER);
+        fake_request_run_call(late);
+        assert_int_equal(n_handled, 2);
+        expect_text(late, 429, "Too many requests, please try again later.\n", "retry-after: 1\n");
+        response(a);
+        response(b);
+}
+
+/* Bodies of waiting requests are in memory. */
+static void test_large_requests_do_not_all_wait(void **state) {
+        struct hfd_http_request *waiting[30];
+        size_t n = 0;
+
+        hold = true;
+        struct hfd_http_request *a = send_to_level("PUT", ""), *b = send_to_level("PUT", ""),
+                                *large;
+        for (;;) {
+                large = user("PUT", "/api/v1/namespaces/n/configmaps/x", "");
+                large->n_given_body = 3 << 20;
+                if (send(large)->code != 0)
+                        break;
+                assert_true(n < 30);
+                waiting[n++] = large;
+        }
+        expect_text(large, 429, "Too many requests, please try again later.\n", "retry-after: 1\n");
+        assert_int_equal(n, 21); /* of 3 MiB in 64 MiB */
+        for (size_t i = 0; i < n; i++) {
+                fake_request_leave(waiting[i]);
+                hfd_http_request_unref(waiting[i]);
+        }
+        response(a);
+        response(b);
+}
+
+/* A watch has seats until its response has begun; a probe needs none. */
+static void test_watches_and_probes_occupy_no_seats(void **state) {
+        struct hfd_http_request *watches[5];
+
+        hold = true;
+        for (size_t i = 0; i < 5; i++) {
+                watches[i] = send(user("GET", "/api/v1/configmaps", "watch=1"));
+                assert_int_equal(n_handled, i + 1);
+                hfd_http_request_reply(watches[i], 200, "text/plain", NULL, 0, NULL);
+                watches[i]->unsent(watches[i]->unsent_ctx, 0);
+        }
+        struct hfd_http_request *a = send_to_level("GET", ""), *b = send_to_level("GET", "");
+        assert_int_equal(n_handled, 7);
+        struct hfd_http_request *scrape = send(user("GET", "/metrics", ""));
+        assert_int_equal(n_handled, 8);
+        /* Not everything that begins like a probe is one. */
+        struct hfd_http_request *other = send(user("GET", "/livezfoo", ""));
+        assert_int_equal(n_handled, 8);
+        fake_request_leave(other);
+        hfd_http_request_unref(other);
+        response(scrape);
+        response(a);
+        response(b);
+        for (size_t i = 0; i < 5; i++) {
+                hfd_http_request_unref(watches[i]);
+                fake_request_free(watches[i]);
+        }
 }
 
 static void test_during_shutdown_requests_get_429_with_retry_after(void **state) {
@@ -377,8 +515,18 @@ int main(void) {
                         test_a_shortage_of_memory_does_not_mean_bad_credentials, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_every_part_of_an_impersonation_counts, set_up,
                                                 tear_down),
-                cmocka_unit_test_setup_teardown(test_request_classes_have_separate_limits, set_up,
+                cmocka_unit_test_setup_teardown(test_exempt_requests_have_no_limit, set_up,
                                                 tear_down),
+                cmocka_unit_test_setup_teardown(test_requests_wait_for_seats, set_up_queue,
+                                                tear_down),
+                cmocka_unit_test_setup_teardown(test_a_client_that_leaves_gives_its_turn_up,
+                                                set_up_queue, tear_down),
+                cmocka_unit_test_setup_teardown(test_a_wait_ends_with_a_429, set_up_queue,
+                                                tear_down),
+                cmocka_unit_test_setup_teardown(test_large_requests_do_not_all_wait, set_up_queue,
+                                                tear_down),
+                cmocka_unit_test_setup_teardown(test_watches_and_probes_occupy_no_seats,
+                                                set_up_queue, tear_down),
                 cmocka_unit_test_setup_teardown(
                         test_during_shutdown_requests_get_429_with_retry_after, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_during_shutdown_requests_get_503, set_up,

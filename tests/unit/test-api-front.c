@@ -48,7 +48,7 @@ static int set_up(void **state) {
         assert(hfd_auth_new(&host, NULL, &auth, NULL) == 0 && hfd_router_new(&router) == 0);
         assert(hfd_healthz_new(&host, NULL, NULL, &healthz) == 0 &&
                hfd_healthz_install(healthz, router) == 0);
-        assert(hfd_metrics_handler_new(&host, &metrics) == 0 &&
+        assert(hfd_metrics_handler_new(&host, NULL, &metrics) == 0 &&
                hfd_router_add(router, "/metrics", hfd_metrics_handle, metrics) == 0 &&
                hfd_router_add(router, "/version", hfd_version_handle, NULL) == 0);
         const struct hfd_filters_config chain = {.router = router,

@@ -203,7 +203,10 @@ static void test_only_system_masters_may_do_everything(void **state) {
 
 static void test_everybody_may_read_health_and_version(void **state) {
         assert_true(may("system:unauthenticated", "get", "/healthz"));
-        assert_true(may("system:unauthenticated", "head", "/readyz/etcd"));
+        assert_true(may("system:unauthenticated", "head", "/readyz"));
+        /* A single check needs a right, as in Kubernetes. */
+        assert_false(may("system:unauthenticated", "get", "/livez/ping"));
+        assert_false(may("x", "get", "/readyz/"));
         assert_true(may("x", "get", "/version"));
         assert_false(may("x", "post", "/healthz"));
         assert_false(may("x", "get", "/healthzz"));

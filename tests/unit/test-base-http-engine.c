@@ -198,7 +198,9 @@ static void test_deadlines_end_requests(void **state) {
         http_engine_response_wait(&a);
         assert_int_equal(a.outcome, HF_E_TIMEOUT);
         assert_true(in_msec(0) >= request.deadline);
-        assert_string_equal(a.error_text, "the deadline passed");
+        /* On a busy machine it may pass before the request is sent; the text then goes on. */
+        static const char passed[] = "the deadline passed";
+        assert_memory_equal(a.error_text, passed, sizeof passed - 1);
         http_engine_response_deinit(&a);
 
         http_engine_response_init(&a);

@@ -473,6 +473,8 @@ static void test_a_restart_moves_everything_out(void **state) {
         hfd_event_histories_done(&old);
         assert_int_equal(old.n_bytes, 0);
         assert_true(old.due == HF_NSEC_NEVER);
+        /* So does a history that is used for the first time. */
+        assert_int_equal(hfd_event_history_of(&histories, HFD_RESOURCES_MAX)->floor, 50);
         keep(50); /* the state at the floor */
         assert_int_equal(kept(50), 50);
         add(51, 1);

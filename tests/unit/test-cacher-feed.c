@@ -43,6 +43,7 @@ static void begin(void) {
         const struct hfd_feed_config config = {.cacher = scripted.cacher,
                                                .thread = "feed",
                                                .component = "test",
+                                               .pause_max = 500 * MSEC,
                                                .make = make,
                                                .ctx = &f};
 
@@ -93,7 +94,9 @@ static void test_a_change_during_a_run_needs_another(void **state) {
         expect_made(1);
         atomic_store(&f.n_wakes, 2);
         hfd_feed_wake(f.feed);
-        expect_made(4);
+        expect_made_after(10 * MSEC, 2); /* the shortest pause */
+        expect_made_after(10 * MSEC, 3);
+        expect_made_after(10 * MSEC, 4);
 }
 
 /* Frequent changes keep no processor busy. */

@@ -195,6 +195,26 @@ static void test_a_watch_begins_after_its_revision(void **state) {
         scripted_watch_expect(&from_11, "END:canceled ");
 }
 
+static void test_a_watch_says_what_it_selects(void **state) {
+        const struct hfd_selector *labels = NULL, *fields = NULL;
+        struct scripted_watch watch;
+        const char *name = "";
+
+        scripted_cacher_fill();
+        scripted_watch_begin(&watch, (struct scripted_watch_spec){.ns = "ns", .name = "c"});
+        hfd_watcher_filter(watch.watcher, &labels, &fields, &name);
+        assert_string_equal(name, "c");
+        assert_int_equal(labels->n + fields->n, 0);
+        scripted_watch_done(&watch);
+        scripted_watch_begin(&watch, (struct scripted_watch_spec){.labels = "k=v"});
+        hfd_watcher_filter(watch.watcher, &labels, &fields, &name);
+        assert_null(name);
+        assert_int_equal(labels->n, 1);
+        assert_int_equal(fields->n, 0);
+        assert_ptr_not_equal(labels, fields);
+        scripted_watch_done(&watch);
+}
+
 /* The cache may be late, or the revision is of a history that the store has lost: it is asked. */
 static void test_a_watch_from_a_later_revision_asks_the_store(void **state) {
         struct scripted_watch late, lost, unknown, unasked;
@@ -275,6 +295,7 @@ int main(void) {
                 SCRIPTED_TEST(test_a_filling_forgets_what_was_written),
                 SCRIPTED_TEST(test_all_of_a_namespace),
                 SCRIPTED_TEST(test_a_watch_begins_after_its_revision),
+                SCRIPTED_TEST(test_a_watch_says_what_it_selects),
                 SCRIPTED_TEST(test_a_watch_from_a_later_revision_asks_the_store),
                 SCRIPTED_TEST(test_watches_are_refused_before_the_filling_and_after_the_end),
                 cmocka_unit_test_setup_teardown(test_a_free_ends_the_watches,

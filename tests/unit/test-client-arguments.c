@@ -14,7 +14,11 @@
 #include <cmocka.h>
 
 #include <holdfast/client_port.h>
+#include <holdfast/condition.h>
+#include <holdfast/definition.h>
+#include <holdfast/finalizer.h>
 #include <holdfast/informer.h>
+#include <holdfast/owner.h>
 #include <holdfast/upsert.h>
 #include <holdfast/workqueue.h>
 
@@ -247,8 +251,72 @@ static void test_a_queue_needs_a_host_and_a_name(void **state) {
         assert_null(hf_workqueue_free(NULL));
 }
 
+/* ---- the helpers for objects ---- */
+
+static void test_helpers_need_their_texts_and_results(void **state) {
+        static const struct hf_condition ready = {.size = sizeof ready,
+                                                  .type = "Ready",
+                                                  .status = "True",
+                                                  .reason = "Done"};
+        struct hf_condition bad[] = {ready, ready, ready, ready, ready};
+        char *object = NULL, name[HF_NAME_MAX + 1];
+        bool is;
+
+        assert_int_equal(hf_condition_set(NULL, "{}", 2, &ready, &object, NULL), -EINVAL);
+        assert_int_equal(hf_condition_set(&host, NULL, 2, &ready, &object, NULL), -EINVAL);
+        assert_int_equal(hf_condition_set(&host, "{}", 2, &ready, NULL, NULL), -EINVAL);
+        bad[0].size = 1;
+        bad[1].type = NULL;
+        bad[2].status = NULL;
+        bad[3].reason = NULL;
+        bad[4].status = "true";
+        for (size_t i = 0; i < 5; i++)
+                assert_int_equal(hf_condition_set(&host, "{}", 2, &bad[i], &object, NULL), -EINVAL);
+        assert_int_equal(hf_definition_establish(NULL, "{}", 2, hf_cancel_never(), NULL), -EINVAL);
+        assert_int_equal(hf_definition_establish(&client, NULL, 2, hf_cancel_never(), NULL),
+                         -EINVAL);
+        assert_int_equal(hf_definition_establish(&client, "{}", 2, NULL, NULL), -EINVAL);
+        assert_int_equal(hf_owner_set(NULL, 2, "{}", 2, &object), -EINVAL);
+        assert_int_equal(hf_owner_set("{}", 2, NULL, 2, &object), -EINVAL);
+        assert_int_equal(hf_owner_set("{}", 2, "{}", 2, NULL), -EINVAL);
+        assert_int_equal(hf_owner_check(NULL, 2, "u", &is), -EINVAL);
+        assert_int_equal(hf_owner_check("{}", 2, NULL, &is), -EINVAL);
+        assert_int_equal(hf_owner_check("{}", 2, "u", NULL), -EINVAL);
+        assert_int_equal(hf_owner_name(NULL, 2, NULL, "K", name), -EINVAL);
+        assert_int_equal(hf_owner_name("{}", 2, NULL, NULL, name), -EINVAL);
+        assert_int_equal(hf_owner_name("{}", 2, NULL, "K", NULL), -EINVAL);
+        assert_int_equal(hf_finalizer_set(NULL, 2, "f", true, &object, NULL), -EINVAL);
+        assert_int_equal(hf_finalizer_set("{}", 2, NULL, true, &object, NULL), -EINVAL);
+        assert_int_equal(hf_finalizer_set("{}", 2, "f", true, NULL, NULL), -EINVAL);
+        assert_int_equal(hf_finalizer_check(NULL, 2, "f", &is, NULL), -EINVAL);
+        assert_int_equal(hf_finalizer_check("{}", 2, NULL, &is, NULL), -EINVAL);
+        assert_null(object);
+}
+
+/* The controller may be any of the owners. */
+static void test_the_controller_is_found_among_the_owners(void **state) {
+        static const char text[] =
+                "{\"metadata\":{\"ownerReferences\":["
+                "{\"uid\":\"u1\",\"kind\":\"K\",\"apiVersion\":\"v1\",\"name\":\"a\"},"
+                "{\"uid\":\"u2\",\"kind\":\"K\",\"apiVersion\":\"v1\",\"name\":\"b\","
+                "\"controller\":true},"
+                "{\"uid\":\"u3\",\"kind\":\"K\",\"apiVersion\":\"v1\",\"name\":\"c\"}]}}";
+        static const char *const uids[] = {"u1", "u2", "u3"};
+        char name[HF_NAME_MAX + 1];
+        bool is;
+
+        for (size_t i = 0; i < 3; i++) {
+                assert_int_equal(hf_owner_check(text, strlen(text), uids[i], &is), 0);
+                assert_int_equal(is, i == 1);
+        }
+        assert_int_equal(hf_owner_name(text, strlen(text), NULL, "K", name), 0);
+        assert_string_equal(name, "b");
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_helpers_need_their_texts_and_results),
+                cmocka_unit_test(test_the_controller_is_found_among_the_owners),
                 cmocka_unit_test(test_a_request_needs_what_its_verb_uses),
                 cmocka_unit_test(test_a_request_and_a_watch_need_all_arguments),
                 cmocka_unit_test(test_a_request_that_waits_needs_a_client_and_a_token),

@@ -131,7 +131,30 @@ static void test_names_and_identities_are_limited_in_size(void **state) {
                 memset(text, 'n', n);
                 memcpy(text + n, "/b;1;c", 6);
                 assert_int_equal(hf_fence_parse(text, n + 6, &fence), expected);
+                memcpy(text, "b/", 2);
+                memset(text + 2, 'n', n);
+                memcpy(text + 2 + n, ";1;c", 4);
+                assert_int_equal(hf_fence_parse(text, n + 6, &fence), expected);
         }
+}
+
+/* The texts of the struct may have no NUL. */
+static void test_texts_that_fill_their_arrays_are_no_names(void **state) {
+        char text[HF_FENCE_MAX];
+        struct hf_fence full = {.term = 1, .ns = "a", .name = "b", .identity = "c"}, fence = full;
+
+        memset(fence.ns, 'n', sizeof fence.ns);
+        assert_int_equal(hf_fence_format(&fence, text, sizeof text), -EINVAL);
+        fence = full;
+        memset(fence.name, 'n', sizeof fence.name);
+        assert_int_equal(hf_fence_format(&fence, text, sizeof text), -EINVAL);
+        fence = full;
+        memset(fence.identity, 'n', sizeof fence.identity);
+        assert_int_equal(hf_fence_format(&fence, text, sizeof text), -EINVAL);
+        fence = full;
+        memset(fence.ns, 'n', HF_NAME_MAX);
+        memset(fence.name, 'n', HF_NAME_MAX);
+        assert_true(hf_fence_format(&fence, text, sizeof text) > 2 * HF_NAME_MAX);
 }
 
 int main(void) {
@@ -141,6 +164,7 @@ int main(void) {
                 cmocka_unit_test(test_values_that_would_break_a_header_are_refused),
                 cmocka_unit_test(test_bad_values_are_refused),
                 cmocka_unit_test(test_names_and_identities_are_limited_in_size),
+                cmocka_unit_test(test_texts_that_fill_their_arrays_are_no_names),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -111,6 +111,7 @@ static void test_an_event_names_the_object_and_the_reason(void **state) {
         assert_string_equal(hf__json_string(json, "reason"), "NoCopy");
         assert_string_equal(hf__json_string(json, "message"), "try 1");
         assert_string_equal(hf__json_string(json, "source.component"), "copies");
+        assert_string_equal(hf__json_string(json, "reportingComponent"), "copies");
         assert_string_equal(hf__json_string(json, "reportingInstance"), "r-1");
         assert_non_null(hf__json_string(json, "firstTimestamp"));
         hf__json_free(json);

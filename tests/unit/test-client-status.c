@@ -105,6 +105,23 @@ static void test_a_body_may_name_a_code_of_its_own(void **state) {
         expect_errors(answers, sizeof answers / sizeof answers[0]);
 }
 
+/* The code that the status shows. */
+static int code_of(int code, const char *body) {
+        struct hf_status status;
+
+        (void)map(code, body, false, &status);
+        return status.http_code;
+}
+
+static void test_a_code_of_the_body_has_three_digits(void **state) {
+        assert_int_equal(code_of(200, "{\"code\":300}"), 300);
+        assert_int_equal(code_of(200, "{\"code\":299}"), 200);
+        assert_int_equal(code_of(200, "{\"code\":999}"), 999);
+        assert_int_equal(code_of(200, "{\"code\":1000}"), 200);
+        assert_int_equal(code_of(299, "{\"code\":404}"), 404);
+        assert_int_equal(code_of(300, "{\"code\":404}"), 300);
+}
+
 static void test_messages_are_kept_on_one_line(void **state) {
         struct hf_status status;
 
@@ -140,6 +157,7 @@ int main(void) {
                 cmocka_unit_test(test_codes_of_refusals_become_errors),
                 cmocka_unit_test(test_a_write_that_may_have_happened_is_a_timeout),
                 cmocka_unit_test(test_a_body_may_name_a_code_of_its_own),
+                cmocka_unit_test(test_a_code_of_the_body_has_three_digits),
                 cmocka_unit_test(test_messages_are_kept_on_one_line),
                 cmocka_unit_test(test_retry_after_is_taken_from_header_or_body),
         };

@@ -159,7 +159,8 @@ static void test_what_is_no_container_is_refused(void **state) {
                                               "x{}",        "{1:2}",    "{\"a\"}",
                                               "{\"a\" 1}",  "{\"a\":}", "{\"a\":1 \"b\":2}",
                                               "{\"a\":1,}", "{,}",      "{\"a\":1]x",
-                                              "{\"a\",1}",  "{a:1}",    "{\"a\":1;"};
+                                              "{\"a\",1}",  "{a:1}",    "{\"a\":1;",
+                                              "{ab\":1}"};
         static const char *const arrays[] = {"", "{}", "1", "x[]", "[1 2]", "[1,]", "[,]"};
         char out[256];
 
@@ -262,6 +263,17 @@ static void test_what_json_cannot_say_is_refused(void **state) {
         }
 }
 
+static void test_an_error_names_its_line(void **state) {
+        struct hf__strbuf out = {.max = 4096};
+        struct hf_status status = {0};
+        static const char yaml[] = "x: 1\ny: 2\na: @\n";
+
+        assert_int_equal(hf__yaml_to_json(yaml, strlen(yaml), &out, &status), HF_E_INVALID);
+        assert_non_null(strstr(status.message, "line 3"));
+        assert_non_null(strstr(status.message, "found character that cannot start any token"));
+        hf__strbuf_done(&out);
+}
+
 static void test_a_json_that_is_too_large_is_refused(void **state) {
         for (size_t max = 2; max < 9; max++) {
                 struct hf__strbuf out = {.max = max};
@@ -286,6 +298,7 @@ int main(void) {
                 cmocka_unit_test(test_a_plain_scalar_is_a_number_exactly_if_json_says_so),
                 cmocka_unit_test(test_words_and_containers_become_json),
                 cmocka_unit_test(test_what_json_cannot_say_is_refused),
+                cmocka_unit_test(test_an_error_names_its_line),
                 cmocka_unit_test(test_a_json_that_is_too_large_is_refused),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

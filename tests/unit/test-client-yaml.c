@@ -13,6 +13,7 @@
 
 #include <holdfast/error.h>
 
+#include "base/json.h"
 #include "base/strbuf.h"
 #include "client/yaml_body.h"
 
@@ -132,6 +133,7 @@ static void test_aliases_repeat_what_their_anchors_name(void **state) {
         expect_json("&k a: 1\nb: *k\n", "{\"a\":1,\"b\":\"a\"}");
         expect_json("&k 1: 2\nb: *k\n*k : 3\n", "{\"1\":2,\"b\":1,\"1\":3}");
         expect_refused("a: *x\n", HF_E_INVALID, "unknown anchor 'x' referenced");
+        expect_json("a: &x [&x 1, *x]\n", "{\"a\":[1,1]}"); /* while the outer one is open */
         expect_refused("a: &x [*x]\n", HF_E_INVALID, "anchor 'x' value contains itself");
 }
 
@@ -182,8 +184,74 @@ static void test_the_size_is_limited(void **state) {
         hf__strbuf_done(&bomb);
 }
 
+static void test_an_anchor_may_be_used_again(void **state) {
+        expect_json("a: &x 1\nb: *x\nc: &x [2]\nd: *x\n", "{\"a\":1,\"b\":1,\"c\":[2],\"d\":[2]}");
+        expect_refused("a: &x [*x]\n", HF_E_INVALID, "anchor 'x' value contains itself");
+        expect_refused("a: &x 1\nb: &x [*x]\n", HF_E_INVALID, "anchor 'x' value contains itself");
+}
+
+/* n lists within each other around the text. */
+static char *nest(unsigned n, const char *before, const char *text) {
+        struct hf__strbuf out = {0};
+
+        hf__strbuf_puts(&out, before);
+        for (unsigned i = 0; i < n; i++)
+                hf__strbuf_puts(&out, "[");
+        hf__strbuf_puts(&out, text);
+        for (unsigned i = 0; i < n; i++)
+                hf__strbuf_puts(&out, "]");
+        hf__strbuf_putc(&out, '\0');
+        return out.data;
+}
+
+/* An alias counts as what it stands for. */
+static void test_an_alias_is_as_deep_as_its_anchor(void **state) {
+        unsigned n_accepted = 0;
+
+        for (unsigned n = HF__JSON_DEPTH_MAX - 8; n < HF__JSON_DEPTH_MAX + 2; n++) {
+                char *plain = nest(n, "a: [[[1]]]\nb: ", "[[[1]]]");
+                char *alias = nest(n, "a: &x [[[1]]]\nb: ", "*x");
+                struct hf__strbuf out;
+                struct hf_status status;
+                int r = convert(plain, &out, &status);
+                hf__strbuf_done(&out);
+                assert_int_equal(convert(alias, &out, &status), r);
+                hf__strbuf_done(&out);
+                n_accepted += r == 0;
+                free(plain);
+                free(alias);
+        }
+        assert_true(n_accepted > 0 && n_accepted < 10);
+}
+
+static void test_the_smallest_number_is_one(void **state) {
+        expect_json("-9223372036854775808", "-9223372036854775808");
+        expect_json("9223372036854775807", "9223372036854775807");
+        expect_json("-0x8000000000000000", "-9223372036854775808");
+}
+
+/* A tag decides the type, also of what is quoted. */
+static void test_scalars_follow_their_tag(void **state) {
+        expect_json("!!str 5", "\"5\"");
+        expect_json("! 5", "\"5\"");
+        expect_json("!!timestamp 2026-01-02", "\"2026-01-02\"");
+        expect_json("!!int \"5\"", "5");
+        expect_json("!!float '1.5'", "1.5");
+        expect_json("!!bool \"yes\"", "true");
+        expect_json("!!null '~'", "null");
+        expect_json("!!binary aGVsbG8=", "\"hello\"");
+        expect_json("!!int \"5\": x", "{\"5\":\"x\"}");
+        expect_refused("!foo x", HF_E_INVALID, "line 1: the tag !foo is not accepted");
+        expect_refused("!!omap x", HF_E_INVALID,
+                       "line 1: the tag tag:yaml.org,2002:omap is not accepted");
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_scalars_follow_their_tag),
+                cmocka_unit_test(test_an_anchor_may_be_used_again),
+                cmocka_unit_test(test_an_alias_is_as_deep_as_its_anchor),
+                cmocka_unit_test(test_the_smallest_number_is_one),
                 cmocka_unit_test(test_plain_scalars_follow_yaml_1_1),
                 cmocka_unit_test(test_numbers_follow_yaml_1_1),
                 cmocka_unit_test(test_keys_become_texts),

@@ -235,6 +235,37 @@ static void test_objects_follow_their_definition(void **state) {
         PATIENCE_AWAIT(has_text(f, "a", "third"));
 }
 
+static bool have_texts(struct api_fixture *f, unsigned n, const char *text) {
+        char name[16];
+
+        for (unsigned i = 0; i < n; i++) {
+                (void)snprintf(name, sizeof name, "g%02u", i);
+                if (!has_text(f, name, text))
+                        return false;
+        }
+        return true;
+}
+
+/* More objects than get their form under one lock. */
+static void test_many_objects_follow_their_definition(void **state) {
+        struct api_fixture *f = *state;
+        char key[128], text[200];
+
+        for (unsigned i = 0; i < 70; i++) {
+                (void)snprintf(key, sizeof key, GADGET "g%02u", i);
+                (void)snprintf(text, sizeof text,
+                               "{\"apiVersion\":\"example.com/"
+                               "v1\",\"kind\":\"Gadget\",\"metadata\":{"
+                               "\"name\":\"g%02u\",\"namespace\":\"default\"}}",
+                               i);
+                assert_true(store_client_put(f->store, key, text) > 0);
+        }
+        put_definition(f, DEFINITION(VERSION("v1", "true", "first")));
+        PATIENCE_AWAIT(have_texts(f, 70, "first"));
+        put_definition(f, DEFINITION(VERSION("v1", "true", "second")));
+        PATIENCE_AWAIT(have_texts(f, 70, "second"));
+}
+
 static int create(struct api_fixture *f, const char *name) {
         char body[200];
 
@@ -427,6 +458,8 @@ int main(void) {
                 cmocka_unit_test(test_versions_are_ordered_as_in_kubernetes),
                 cmocka_unit_test(test_a_json_path_finds_the_first_value),
                 cmocka_unit_test(test_a_kind_has_a_row_for_each_version),
+                cmocka_unit_test_setup_teardown(test_many_objects_follow_their_definition,
+                                                api_fixture_set_up_custom, api_fixture_tear_down),
                 cmocka_unit_test_setup_teardown(test_objects_follow_their_definition,
                                                 api_fixture_set_up_custom, api_fixture_tear_down),
                 cmocka_unit_test_setup_teardown(

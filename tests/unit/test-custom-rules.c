@@ -227,7 +227,7 @@ static void test_a_broken_rule_has_its_message_and_reason(void **state) {
                  "f: Invalid value: 5: failed rule: self < 3"},
                 {FIELD("\"x-kubernetes-int-or-string\":true", "{\"rule\":\"self.size() < 3\"}"),
                  "{\"f\":5}", NULL,
-                 "f: Invalid value: \"\": 'no such overload': call arguments did not match a "
+                 "f: Invalid value: \"\": 'no such overload: size': call arguments did not match a "
                  "supported operator, function or macro signature for rule: self.size() < 3"},
                 {FIELD("\"type\":\"integer\"", "{\"rule\":\"self.x\"}"), "{\"f\":5}", NULL,
                  "f: Invalid value: \"integer\": rule compile error: compilation failed: ERROR: "

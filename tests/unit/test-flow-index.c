@@ -129,7 +129,7 @@ static void test_requests_have_the_schemas_of_kubernetes(void **state) {
                  "global-default",
                  "global-default"},
         };
-        struct hfd_flow_index *index = hfd_flow_builder_finish(default_builder());
+        struct hfd_flow_index *index = hfd_flow_builder_finish(default_builder(), NULL);
 
         assert_non_null(index);
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
@@ -146,7 +146,7 @@ static void test_requests_have_the_schemas_of_kubernetes(void **state) {
 static void test_nothing_stored_leaves_the_mandatory_schemas(void **state) {
         const struct request admin = {"a", "system:masters", "get", "", "secrets"},
                              joe = {"joe", NULL, "get", "", "secrets"};
-        struct hfd_flow_index *index = hfd_flow_builder_finish(hfd_flow_builder_new());
+        struct hfd_flow_index *index = hfd_flow_builder_finish(hfd_flow_builder_new(), NULL);
 
         assert_non_null(index);
         expect(index, &admin, "exempt", "exempt");
@@ -164,7 +164,9 @@ static void test_nothing_stored_leaves_the_mandatory_schemas(void **state) {
         "\"resourceRules\":[{\"verbs\":[\"get\",\"list\"],\"apiGroups\":[\"\"],\"resources\":"     \
         "[\"*\"],\"namespaces\":[\"a\",\"b\"]}]}]}}"
 #define LEVEL(name)                                                                                \
-        "{\"metadata\":{\"name\":\"" name "\",\"uid\":\"u\"},\"spec\":{\"type\":\"Limited\"}}"
+        "{\"metadata\":{\"name\":\"" name                                                          \
+        "\",\"uid\":\"u\"},\"spec\":{\"type\":\"Limited\",\"limited\":{"                           \
+        "\"limitResponse\":{\"type\":\"Reject\"}}}}"
 
 static void test_precedence_then_name_decide(void **state) {
         const struct request in_a = {"joe", NULL, "get", "", "secrets", .ns = "a"},
@@ -178,7 +180,7 @@ static void test_precedence_then_name_decide(void **state) {
         add_schema(builder, SCHEMA("y", "mine", "60"));
         add_schema(builder, SCHEMA("x", "mine", "60"));
         add_schema(builder, SCHEMA("dangling", "nowhere", "2"));
-        index = hfd_flow_builder_finish(builder);
+        index = hfd_flow_builder_finish(builder, NULL);
         expect(index, &in_a, "z", "mine");
         expect(index, &in_c, "global-default", "global-default");
         expect(index, &of_all, "global-default", "global-default");
@@ -188,7 +190,7 @@ static void test_precedence_then_name_decide(void **state) {
         add_level(builder, LEVEL("mine"));
         add_schema(builder, SCHEMA("y", "mine", "60"));
         add_schema(builder, SCHEMA("x", "mine", "60"));
-        index = hfd_flow_builder_finish(builder);
+        index = hfd_flow_builder_finish(builder, NULL);
         expect(index, &in_a, "x", "mine");
         assert_ptr_equal(hfd_flow_index_ref(index), index);
         hfd_flow_index_unref(index);
@@ -209,7 +211,7 @@ static void test_malformed_rules_match_nothing(void **state) {
                 assert_int_equal(hf__json_set(json, "spec.rules", parse(rules[i])), 0);
                 assert_int_equal(hfd_flow_builder_add_schema(builder, json), 0);
                 hf__json_free(json);
-                struct hfd_flow_index *index = hfd_flow_builder_finish(builder);
+                struct hfd_flow_index *index = hfd_flow_builder_finish(builder, NULL);
                 expect(index, &joe, "global-default", "global-default");
                 hfd_flow_index_unref(index);
         }

@@ -182,8 +182,8 @@ static void test_a_changed_token_is_refused(void **state) {
 }
 
 /* A token with this header and these claims; text between the dots is as it is. */
-static void expect_refused(const struct hfd_jwt_key_set *keys, const char *header,
-                           const char *claims) {
+static int verify_signed(const struct hfd_jwt_key_set *keys, const char *header,
+                         const char *claims) {
         const struct hfd_jwt_key *key = hfd_jwt_key_set_signer(keys);
         unsigned char signature[HFD_JWT_SIGNATURE_MAX];
         struct hf__strbuf token = {0};
@@ -195,9 +195,15 @@ static void expect_refused(const struct hfd_jwt_key_set *keys, const char *heade
         assert_int_equal(hfd_jwt_key_sign(key, token.data, token.n, signature, &n), 0);
         hf__strbuf_putc(&token, '.');
         hf__base64url_encode(&token, signature, n);
-        if (verify(keys, token.data) != HF_E_UNAUTHORIZED)
-                fail_msg("accepted: %s %s", header, claims);
+        int r = verify(keys, token.data);
         hf__strbuf_done(&token);
+        return r;
+}
+
+static void expect_refused(const struct hfd_jwt_key_set *keys, const char *header,
+                           const char *claims) {
+        if (verify_signed(keys, header, claims) != HF_E_UNAUTHORIZED)
+                fail_msg("accepted: %s %s", header, claims);
 }
 
 static void test_a_header_that_is_not_understood_is_refused(void **state) {
@@ -219,12 +225,23 @@ static void test_a_header_that_is_not_understood_is_refused(void **state) {
                                               "{\"alg\":\"none\",\"alg\":\"ES256\"}",
                                               "{\"alg\":\"ES256\"} x"};
         struct hfd_jwt_key_set *keys = new_set(true);
-        char large[1024];
+        char large[8192];
 
         for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++)
                 expect_refused(keys, headers[i], CLAIMS);
-        (void)snprintf(large, sizeof large, "{\"alg\":\"ES256\",\"x\":\"%0600d\"}", 0);
+        (void)snprintf(large, sizeof large, "{\"alg\":\"ES256\",\"x\":\"%06200d\"}", 0);
         expect_refused(keys, large, CLAIMS);
+        hfd_jwt_key_set_unref(keys);
+}
+
+/* Some issuers put their chain of certificates into each header. */
+static void test_a_header_may_have_certificates(void **state) {
+        struct hfd_jwt_key_set *keys = new_set(true);
+        char header[8192];
+
+        (void)snprintf(header, sizeof header,
+                       "{\"alg\":\"ES256\",\"x5c\":[\"%02500d\",\"%02500d\"]}", 0, 0);
+        assert_int_equal(verify_signed(keys, header, CLAIMS), 0);
         hfd_jwt_key_set_unref(keys);
 }
 
@@ -362,6 +379,7 @@ int main(void) {
                 cmocka_unit_test(test_what_is_remembered_of_tokens_is_bounded),
                 cmocka_unit_test(test_a_changed_token_is_refused),
                 cmocka_unit_test(test_a_header_that_is_not_understood_is_refused),
+                cmocka_unit_test(test_a_header_may_have_certificates),
                 cmocka_unit_test(test_claims_that_are_no_object_are_refused),
                 cmocka_unit_test(test_a_token_has_a_limited_length),
                 cmocka_unit_test(test_keys_of_other_kinds_are_refused),

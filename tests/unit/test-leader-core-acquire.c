@@ -239,6 +239,36 @@ static void test_a_standby_polls_without_a_watch(void **state) {
         }
 }
 
+static void test_a_watch_that_breaks_at_once_is_reopened_after_a_retry_period(void **state) {
+        struct core_fixture f;
+        struct hf__record record = core_fixture_start_behind(&f, "bing", 60);
+
+        core_fixture_watched(&f, &record);
+        for (int i = 0; i < 3; i++) {
+                hf_nsec from;
+
+                core_fixture_step(&f, HF__EV_WATCH_LOST);
+                while (!core_fixture_find_action(&f, HF__ACT_WATCH)) {
+                        assert_true(f.actions.wake_at < f.now + 10 * SEC);
+                        f.now = f.actions.wake_at > f.now ? f.actions.wake_at : f.now;
+                        core_fixture_step(&f, HF__EV_TICK);
+                        if (core_fixture_find_action(&f, HF__ACT_READ))
+                                core_fixture_read_done(&f, 0, &record);
+                }
+                from = f.now;
+                core_fixture_step(&f, HF__EV_WATCH_LOST);
+                assert_null(core_fixture_find_action(&f, HF__ACT_WATCH));
+                f.now = from + 2 * SEC - 1;
+                core_fixture_step(&f, HF__EV_TICK);
+                assert_null(core_fixture_find_action(&f, HF__ACT_WATCH));
+                if (core_fixture_find_action(&f, HF__ACT_READ))
+                        core_fixture_read_done(&f, 0, &record);
+                f.now = from + 2 * SEC;
+                core_fixture_step(&f, HF__EV_TICK);
+                assert_non_null(core_fixture_find_action(&f, HF__ACT_WATCH));
+        }
+}
+
 /* A11: same identity, another acquire time */
 static void test_a_process_with_the_same_identity_is_another_holder(void **state) {
         struct core_fixture f;
@@ -452,6 +482,7 @@ int main(void) {
                 cmocka_unit_test(test_a_named_successor_goes_first),
                 cmocka_unit_test(test_a_standby_that_holds_back_takes_a_lease_later),
                 cmocka_unit_test(test_a_standby_polls_without_a_watch),
+                cmocka_unit_test(test_a_watch_that_breaks_at_once_is_reopened_after_a_retry_period),
                 cmocka_unit_test(test_a_process_with_the_same_identity_is_another_holder),
                 cmocka_unit_test(test_after_a_lost_reply_the_lease_is_acquired_again),
                 cmocka_unit_test(test_a_lease_that_expired_while_the_server_was_away_is_acquired),

@@ -162,6 +162,7 @@ static void test_a_hung_store_ends_the_term_on_time(void **state) {
         assert_non_null(core_fixture_wait_for(&f, HF__ACT_STUCK,
                                               2500 * MSEC)); /* the work ignores its token */
         assert_int_equal(f.core.state, HF_STUCK);
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_UNWATCH)); /* its watch is open */
         core_fixture_step(&f, HF__EV_JOINED);
         assert_int_equal(f.core.state, HF_STUCK);
         core_fixture_step(&f, HF__EV_STOP);

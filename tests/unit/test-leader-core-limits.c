@@ -237,6 +237,41 @@ static void test_a_long_term_ends_a_row_of_short_ones(void **state) {
         }
 }
 
+static void hand_over(struct core_fixture *f) {
+        core_fixture_hand_over(f, "bing");
+        core_fixture_step(f, HF__EV_JOINED);
+        core_fixture_write_done(f, 0);
+        assert_int_equal(f->core.state, HF_FOLLOWING);
+}
+
+static void test_a_short_term_that_is_handed_over_ends_no_row(void **state) {
+        struct core_fixture f;
+
+        core_fixture_lead(&f);
+        core_fixture_step(&f, HF__EV_TICK);
+        (void)lose(&f);
+        assert_in_range(time_to_lead_again(&f), 2 * SEC, 2400 * MSEC);
+        hand_over(&f);
+        (void)time_to_lead_again(&f);
+        (void)lose(&f);
+        assert_in_range(time_to_lead_again(&f), 4 * SEC, 4800 * MSEC);
+}
+
+/* The successor of an earlier hand-over is not that of a later release. */
+static void test_a_release_names_no_successor_of_an_earlier_term(void **state) {
+        struct core_fixture f;
+
+        core_fixture_lead(&f);
+        hand_over(&f);
+        assert_string_equal(f.sent.successor, "bing");
+        (void)time_to_lead_again(&f);
+        core_fixture_step(&f, HF__EV_STOP);
+        core_fixture_step(&f, HF__EV_JOINED);
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
+        assert_string_equal(core_fixture_find_action(&f, HF__ACT_WRITE)->record.holder, "");
+        assert_string_equal(core_fixture_find_action(&f, HF__ACT_WRITE)->record.successor, "");
+}
+
 /* ---- what is written ---- */
 
 static void test_an_acquire_sets_every_field(void **state) {
@@ -310,6 +345,8 @@ int main(void) {
                 cmocka_unit_test(test_a_success_ends_a_row_of_failures),
                 cmocka_unit_test(test_a_stop_waits_only_for_an_acquire_of_unknown_outcome),
                 cmocka_unit_test(test_a_long_term_ends_a_row_of_short_ones),
+                cmocka_unit_test(test_a_short_term_that_is_handed_over_ends_no_row),
+                cmocka_unit_test(test_a_release_names_no_successor_of_an_earlier_term),
                 cmocka_unit_test(test_an_acquire_sets_every_field),
                 cmocka_unit_test(test_a_release_sets_every_field),
                 cmocka_unit_test(test_a_later_release_names_no_successor),

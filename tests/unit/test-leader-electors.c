@@ -81,6 +81,7 @@ static void test_a_lock_file_is_set_once_and_first(void **state) {
         assert_int_equal(hf_electors_use_lock_file(clocked.electors, file, &status), HF_E_CLOSED);
         assert_int_equal(hf_electors_new(&clocked.host, &other), 0);
         assert_int_equal(hf_electors_use_lock_file(other, file, &status), HF_E_BUSY);
+        assert_non_null(strstr(status.message, "is held by another process"));
         struct hf_elector_config config = {.size = sizeof config,
                                            .ns = "kube-system",
                                            .name = "lead",
@@ -138,6 +139,7 @@ static void test_a_set_starts_once(void **state) {
         clocked_elector_start(&plain);
         assert_int_equal(hf_electors_start(clocked.electors, &status), HF_E_CLOSED);
         clocked_await_term();
+        assert_string_equal(clocked_info().stuck_controller, ""); /* it runs, but it is not stuck */
         finish();
 }
 

@@ -177,6 +177,7 @@ static void test_two_clusters_may_have_the_same_lease(void **state) {
         struct hf_status status = {0};
 
         assert_int_equal(hf_electors_add(e->electors, &west, NULL, &status), HF_E_EXISTS);
+        assert_non_null(strstr(status.message, "there already is an elector for the Lease "));
         west.cluster = "west side";
         assert_int_equal(hf_electors_add(e->electors, &west, NULL, &status), HF_E_INVALID);
         west.cluster = "west";

@@ -115,6 +115,7 @@ static void test_a_malformed_history_is_replaced(void **state) {
                 "null",
                 (ENTRY("yesterday", "a", "c", "1")),
                 (ENTRY(GOOD_AT, "a", "longer than any cause can be", "1")),
+                (ENTRY(GOOD_AT, "a", "one more than fits in it", "1")),
                 (ENTRY(GOOD_AT, "a", "c", "-1")),
                 (ENTRY(GOOD_AT, "a", "c", "\"1\"")),
         };
@@ -124,6 +125,10 @@ static void test_a_malformed_history_is_replaced(void **state) {
 
         /* the valid form, from which the bad ones differ */
         assert_int_equal(hf__lease_history_read(ENTRY(GOOD_AT, "a", "c", "1"), list), 1);
+        assert_int_equal(hf__lease_history_read(ENTRY(GOOD_AT, "a", "as much as fits into it", "1"),
+                                                list),
+                         1);
+        assert_int_equal(strlen(list[0].cause), sizeof list[0].cause - 1);
 
         for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
                 assert_int_equal(hf__lease_history_read(texts[i], list), 0);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The Lease as JSON, and the lock that reads, writes and watches it. */
 #undef NDEBUG
+#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -110,6 +111,9 @@ static void test_a_foreign_revision_is_kept_as_text(void **state) {
         assert_int_equal(record.rv_number, 0);
         record = read_text("{\"metadata\":{\"resourceVersion\":\"99999999999999999999999\"}}");
         assert_int_equal(record.rv_number, 0);
+        errno = ERANGE; /* of an earlier call */
+        record = read_text("{\"metadata\":{\"resourceVersion\":\"17\"}}");
+        assert_int_equal(record.rv_number, 17);
 }
 
 static void test_a_value_that_is_not_an_object_is_invalid(void **state) {

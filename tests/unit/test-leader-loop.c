@@ -2,6 +2,7 @@
 /* Electors from end to end, over the fake API server. */
 #undef NDEBUG
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -395,6 +397,18 @@ static void test_two_electors_share_a_loop(void **state) {
         fake_api_free(api);
 }
 
+/* Electors that never started have no descriptors, so their end closes none of the host's. */
+static void test_electors_that_did_not_start_close_no_descriptor(void **state) {
+        const struct hf_host host = {.size = sizeof host};
+        struct hf_electors *electors;
+
+        if (fcntl(0, F_GETFD) < 0) /* the test runs without a standard input */
+                assert_int_equal(open("/dev/null", O_RDONLY), 0);
+        assert_int_equal(hf_electors_new(&host, &electors), 0);
+        assert_null(hf_electors_free(electors));
+        assert_true(fcntl(0, F_GETFD) >= 0);
+}
+
 /* CG17, CG60, CG61, CR06, CR07, CR13, A05 */
 static void test_bad_configurations_are_refused_with_a_message(void **state) {
         struct fake_api *api = fake_api_new();
@@ -490,6 +504,7 @@ int main(void) {
                 cmocka_unit_test(test_a_server_without_fences_ends_the_term_unless_accepted),
                 cmocka_unit_test(test_a_failing_controller_is_run_again),
                 cmocka_unit_test(test_two_electors_share_a_loop),
+                cmocka_unit_test(test_electors_that_did_not_start_close_no_descriptor),
                 cmocka_unit_test(test_bad_configurations_are_refused_with_a_message),
                 cmocka_unit_test(test_the_hook_pair_starts_and_stops_everything),
         };

@@ -351,6 +351,8 @@ static int run_wrongly(struct hf_term *term, void *ctx) {
         /* of an older header without this field */
         wrong.size = offsetof(struct hf_reconciler, reconcile);
         assert(hf_reconciler_run(&wrong, term) == -EINVAL);
+        assert(hf_reconciler_run(&f.reconciler, NULL) == -EINVAL);
+        assert(hf_reconciler_run(NULL, term) == -EINVAL);
         pthread_mutex_lock(&f.mu);
         f.n_done++;
         pthread_cond_broadcast(&f.changed);

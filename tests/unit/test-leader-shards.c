@@ -439,6 +439,25 @@ static void test_a_member_must_renew(void **state) {
 }
 
 /* A shard that is on its way counts for its successor, or another would get one too many. */
+static void test_a_member_whose_lease_is_deleted_is_forgotten(void **state) {
+        struct hf__shards_core core;
+        const char *const names[] = {"a", "b", "c"};
+
+        assert_int_equal(hf__shards_core_init(&core, "a", 2, LEASE, RETRY), 0);
+        for (int i = 0; i < 3; i++)
+                (void)hf__shards_core_saw_member(&core, hf__shards_key(names[i]), names[i], 1, SEC);
+        assert_int_equal(core.n_members, 3);
+        const struct hf__shards_member first = core.members[0], last = core.members[2];
+        hf__shards_core_lost_member(&core, core.members[1].key);
+        assert_int_equal(core.n_members, 2);
+        assert_int_equal(core.members[0].key, first.key);
+        assert_int_equal(core.members[1].key, last.key);
+        assert_string_equal(core.members[1].identity, last.identity);
+        hf__shards_core_lost_member(&core, 4711); /* nobody's */
+        assert_int_equal(core.n_members, 2);
+        hf__shards_core_done(&core);
+}
+
 static void test_a_shard_counts_for_its_successor(void **state) {
         struct hf__shards_core core;
         const char *names[] = {"a", "b"};
@@ -518,6 +537,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_key_has_one_shard),
                 cmocka_unit_test(test_a_member_must_renew),
+                cmocka_unit_test(test_a_member_whose_lease_is_deleted_is_forgotten),
                 cmocka_unit_test(test_a_shard_counts_for_its_successor),
                 cmocka_unit_test(test_old_members_are_garbage),
                 cmocka_unit_test(test_a_start_divides_the_shards),

@@ -14,53 +14,6 @@
 
 #include "two_lease_fixture.h"
 
-static void chaos(struct two_lease_fixture *f, enum two_lease_knowledge a,
-                  enum two_lease_knowledge b) {
-        int process = (int)(two_lease_fixture_random(f) % f->n_processes);
-
-        switch (two_lease_fixture_random(f) % 8) {
-        case 0: two_lease_fixture_crash(f, process); break;
-        case 1: {
-                /* A pause within a pause cannot end it early: what came meanwhile waits for its
-                 * end. */
-                hf_nsec paused_until = f->now + two_lease_fixture_random_below(f, 40 * SEC);
-                if (paused_until > f->processes[process].paused_until)
-                        f->processes[process].paused_until = paused_until;
-                break;
-        }
-        case 2: two_lease_fixture_feed(f, process, HF__EV_STOP); break;
-        case 3:
-        case 4:
-                if (!f->processes[process].alive || f->processes[process].core.state == HF_STOPPED)
-                        two_lease_fixture_start(f, process,
-                                                two_lease_fixture_chance(f, 500) ? a : b,
-                                                NULL); /* another version may start in its place */
-                break;
-        case 5: {
-                int side = (int)(two_lease_fixture_random(f) % 2);
-                struct hf__record same = f->lease[side];
-                if (same.exists)
-                        two_lease_fixture_put(f, side, &same); /* the labels are edited */
-                break;
-        }
-        case 6: f->faults = !f->faults; break;
-        default: break;
-        }
-}
-
-static void schedule(struct two_lease_fixture *f, enum two_lease_knowledge a,
-                     enum two_lease_knowledge b, hf_nsec length) {
-        hf_nsec until = f->now + length;
-
-        f->faults = true;
-        for (int i = 0; i < TWO_LEASE_MAX_PROCESSES; i++)
-                two_lease_fixture_start(f, i, i % 2 ? a : b, NULL);
-        while (f->now < until) {
-                two_lease_fixture_run_for(f, two_lease_fixture_random_below(f, 6 * SEC));
-                chaos(f, a, b);
-        }
-}
-
 /* Ends the faults. Within a few lease durations one process must lead, and continue to lead. */
 static void calm(struct two_lease_fixture *f, enum two_lease_knowledge kind) {
         f->faults = false;
@@ -89,7 +42,7 @@ static void run_fleets(enum two_lease_knowledge a, enum two_lease_knowledge b,
                 first_seed = strtoull(getenv("HOLDFAST_SEED"), NULL, 10);
         for (uint64_t seed = first_seed; seed < first_seed + n_schedules; seed++) {
                 struct two_lease_fixture *f = two_lease_fixture_new(seed);
-                schedule(f, a, b, 600 * SEC);
+                two_lease_fixture_run_fleet(f, a, b, 600 * SEC);
                 calm(f, KNOWS_BOTH);
                 for (int i = 0; i < 3; i++)
                         n_terms[i] += f->n_terms[i];
@@ -120,7 +73,7 @@ static void test_old_and_new_must_not_run_together(void **state) {
         struct two_lease_fixture *f = two_lease_fixture_new(5);
 
         f->overlap_is_expected = true;
-        schedule(f, KNOWS_OLD, KNOWS_NEW, 600 * SEC);
+        two_lease_fixture_run_fleet(f, KNOWS_OLD, KNOWS_NEW, 600 * SEC);
         assert_true(f->n_overlaps > 0);
 }
 

@@ -191,13 +191,13 @@ static void test_a_published_key_verifies_what_it_has_signed(void **state) {
         claims = hf__json_free(claims);
         free(key_id);
         /* of another algorithm only: nothing is added */
-        assert_int_equal(hfd_jwt_key_set_add_jwks(keys, jwks,
+        assert_int_equal(hfd_jwt_key_set_add_jwks(keys, jwks, NULL,
                                                   algorithm[0] == 'R' ? "ES256" : "RS256", &n),
                          0);
         assert_int_equal(n, 0);
         assert_int_equal(hfd_jwt_verify(keys, token.data, &claims), HF_E_UNAUTHORIZED);
         assert_false(hfd_jwt_key_set_has(keys, id));
-        assert_int_equal(hfd_jwt_key_set_add_jwks(keys, jwks, "RS256,ES256", &n), 0);
+        assert_int_equal(hfd_jwt_key_set_add_jwks(keys, jwks, NULL, "RS256,ES256", &n), 0);
         assert_int_equal(n, 1);
         assert_true(hfd_jwt_key_set_has(keys, id));
         assert_int_equal(hfd_jwt_verify(keys, token.data, &claims), 0);
@@ -230,12 +230,46 @@ static void test_keys_that_cannot_be_used_are_left_out(void **state) {
                 struct hf__json *json;
                 size_t n = 1;
                 assert_int_equal(hf__json_parse(sets[i], strlen(sets[i]), &json, NULL), 0);
-                assert_int_equal(hfd_jwt_key_set_add_jwks(keys, json, "RS256,ES256", &n), 0);
+                assert_int_equal(hfd_jwt_key_set_add_jwks(keys, json, NULL, "RS256,ES256", &n), 0);
                 assert_int_equal(n, 0);
                 assert_null(hfd_jwt_key_set_at(keys, 0));
                 hf__json_free(json);
                 hfd_jwt_key_set_unref(keys);
         }
+}
+
+/* A set may have any number of members. The one that is wanted is found among them, the others are
+ * tried up to a limit. */
+static void test_the_key_that_is_wanted_comes_first(void **state) {
+        struct x509_identity identity = x509_identity_make("a", "a", NULL, true, 3600);
+        struct hfd_jwt_key_set *signer = signer_of(&identity);
+        const char *id = hfd_jwt_key_id(hfd_jwt_key_set_signer(signer));
+        struct hf__strbuf text = {0};
+        struct hf__json *jwks;
+
+        hfd_jwt_key_set_put(signer, &text);
+        assert_int_equal(text.error, 0);
+        struct hf__strbuf many = {0};
+        hf__strbuf_puts(&many, "{\"keys\":[");
+        for (int i = 0; i < HFD_JWT_TRIED_MAX; i++)
+                hf__strbuf_puts(&many, "{\"kty\":\"oct\"},");
+        hf__strbuf_puts(&many, text.data + strlen("{\"keys\":["));
+        assert_int_equal(hf__json_parse(many.data, many.n, &jwks, NULL), 0);
+        for (int wanted = 0; wanted < 2; wanted++) {
+                struct hfd_jwt_key_set *keys = hfd_jwt_key_set_new();
+                size_t n;
+                assert_int_equal(hfd_jwt_key_set_add_jwks(keys, jwks, wanted ? id : "other",
+                                                          "RS256,ES256", &n),
+                                 0);
+                assert_int_equal(n, wanted);
+                assert_int_equal(hfd_jwt_key_set_has(keys, id), wanted);
+                hfd_jwt_key_set_unref(keys);
+        }
+        hf__json_free(jwks);
+        hf__strbuf_done(&many);
+        hf__strbuf_done(&text);
+        hfd_jwt_key_set_unref(signer);
+        x509_identity_deinit(&identity);
 }
 
 int main(void) {
@@ -246,6 +280,7 @@ int main(void) {
                 cmocka_unit_test(test_required_claims_must_be_there),
                 cmocka_unit_test(test_a_published_key_verifies_what_it_has_signed),
                 cmocka_unit_test(test_keys_that_cannot_be_used_are_left_out),
+                cmocka_unit_test(test_the_key_that_is_wanted_comes_first),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

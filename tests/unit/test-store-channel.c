@@ -250,6 +250,7 @@ static void test_what_is_wrong_with_a_response_is_reported(void **state) {
         assert_false(call.has_message);
         assert_int_equal(call_with(&call, "large"), HF_E_TOO_LARGE);
         assert_int_equal(call_with(&call, "internal error"), HF_E_TIMEOUT);
+        assert_string_equal(call.error_text, "the server has reset the stream");
         assert_int_equal(call_with(&call, "echo"), 0); /* the connection is still good */
         assert_int_equal(n_connections(), 1);
         close_channel();
@@ -262,6 +263,7 @@ static void test_refused_is_not_executed(void **state) {
 
         open_channel(&host);
         assert_int_equal(call_with(&call, "refused"), HF_E_UNAVAILABLE);
+        assert_string_equal(call.error_text, "the server has refused the stream");
         assert_int_equal(call_with(&call, "go away"), HF_E_UNAVAILABLE);
         assert_int_equal(call_with(&call, "echo"), 0); /* on a new connection */
         assert_int_equal(n_connections(), 2);
@@ -279,6 +281,7 @@ static void test_lost_after_writing_is_unknown(void **state) {
         open_channel(&host);
         start(&other, message_of("nothing", 0), in_msec(60000));
         assert_int_equal(call_with(&call, "close"), HF_E_TIMEOUT);
+        assert_string_equal(call.error_text, "the connection was closed");
         assert_int_equal(await(&other), HF_E_TIMEOUT);
         assert_int_equal(call_with(&call, "echo"), 0);
         close_channel();

@@ -61,6 +61,17 @@ static void expect_message(int r, int expected, const char *message) {
         status = (struct hf_status){0};
 }
 
+/* The linker redirects renameat2 here. */
+static int rename_error; /* what it fails with; 0 = it does not */
+int __real_renameat2(int from_fd, const char *from, int to_fd, const char *to, unsigned flags);
+int __wrap_renameat2(int from_fd, const char *from, int to_fd, const char *to, unsigned flags);
+int __wrap_renameat2(int from_fd, const char *from, int to_fd, const char *to, unsigned flags) {
+        if (rename_error == 0)
+                return __real_renameat2(from_fd, from, to_fd, to, flags);
+        errno = rename_error;
+        return -1;
+}
+
 /* ---- new files ---- */
 
 static void test_a_new_file_is_private_and_appears_at_the_end(void **state) {
@@ -97,6 +108,37 @@ static void test_a_file_is_never_replaced(void **state) {
         assert_int_equal(symlink("/nowhere", at("link")), 0); /* a name, too */
         expect_message(hfd_new_file_begin(at("link"), temporary, &status), HF_E_EXISTS,
                        "link exists");
+}
+
+/* Not every file system can rename without replacing. */
+static void test_a_file_gets_a_second_name_where_it_must(void **state) {
+        static const int errors[] = {EINVAL, ENOSYS};
+        char temporary[PATH_MAX];
+
+        for (size_t i = 0; i < 2; i++) {
+                const char *name = i == 0 ? "second" : "third";
+                assert_int_equal(hfd_new_file_begin(at(name), temporary, &status), 0);
+                write_file(temporary, "x", 1);
+                rename_error = errors[i];
+                assert_int_equal(hfd_new_file_publish(temporary, at(name), &status), 0);
+                rename_error = 0;
+                assert_int_equal(access(temporary, F_OK), -1);
+                expect_text(at(name), "x");
+                write_file(temporary, "y", 1);
+                rename_error = errors[i];
+                expect_message(hfd_new_file_publish(temporary, at(name), &status), HF_E_EXISTS,
+                               "cannot be created: File exists");
+                rename_error = 0;
+                expect_text(at(name), "x");
+                assert_int_equal(unlink(temporary), 0);
+        }
+        assert_int_equal(hfd_new_file_begin(at("fourth"), temporary, &status), 0);
+        rename_error = EPERM;
+        expect_message(hfd_new_file_publish(temporary, at("fourth"), &status), -EPERM,
+                       "cannot be created: Operation not permitted");
+        rename_error = 0;
+        assert_int_equal(access(at("fourth"), F_OK), -1);
+        assert_int_equal(unlink(temporary), 0);
 }
 
 static void test_what_cannot_be_made_is_said(void **state) {
@@ -188,6 +230,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_new_file_is_private_and_appears_at_the_end),
                 cmocka_unit_test(test_a_file_is_never_replaced),
+                cmocka_unit_test(test_a_file_gets_a_second_name_where_it_must),
                 cmocka_unit_test(test_what_cannot_be_made_is_said),
                 cmocka_unit_test(test_a_header_shows_whose_file_it_is),
                 cmocka_unit_test(test_a_missing_file_needs_a_directory),

@@ -3,7 +3,9 @@
 #include "server/admission/matching/form.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/json.h"
 #include "server/resources/custom/custom_kind.h"
@@ -37,7 +39,8 @@ int hfd_form_convert(const struct hfd_resource *from, const struct hfd_resource 
                 return -ENOMEM;
         if (from == to)
                 return 0;
-        int r = from->custom->kind->is_converted_elsewhere ? HF_E_INVALID : 0;
+        bool is_same = strcmp(from->version, to->version) == 0;
+        int r = from->custom->kind->is_converted_elsewhere && !is_same ? HF_E_INVALID : 0;
         hfd_resource_api_version(to, version);
         if (r == 0)
                 r = hf__json_set_string(*ret_object, "apiVersion", version);

@@ -16,10 +16,10 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/admission/matching/form.h"
+#include "server/admission/policy/param_kind.h"
 #include "server/cacher/cacher.h"
 #include "server/cacher/snapshot.h"
 #include "server/resources/custom/custom_kind.h"
-#include "server/resources/custom/custom_table.h"
 #include "server/resources/forms/label_selector.h"
 #include "server/resources/object.h"
 #include "server/resources/object_key.h"
@@ -28,39 +28,6 @@
 /* What params cost of the allowance: many of them, or large ones, take milliseconds. */
 #define COST_OF_LOOK   8 /* at the labels of an object */
 #define BYTES_PER_COST 4 /* of an object that is parsed */
-
-static bool is_kind(const struct hfd_resource *row, const char *group, size_t n_group,
-                    const char *version, const char *kind) {
-        return strlen(row->group) == n_group && memcmp(row->group, group, n_group) == 0 &&
-               strcmp(row->version, version) == 0 && strcmp(row->kind, kind) == 0 && row->storage;
-}
-
-/* A reference to the row of a kind. NULL: the kind is not served. */
-static const struct hfd_resource *find_kind(struct hfd_cacher *cacher, const char *api_version,
-                                            const char *kind) {
-        const char *slash = strchr(api_version, '/');
-        const char *version = slash ? slash + 1 : api_version;
-        size_t n_group = slash ? (size_t)(slash - api_version) : 0;
-        struct hfd_custom_table *table = hfd_cacher_table(cacher);
-        struct hfd_custom_set *set = table ? hfd_custom_table_set(table) : NULL;
-        const struct hfd_resource *found = NULL;
-        size_t n;
-        const struct hfd_resource *rows = hfd_resources(&n);
-
-        for (size_t i = 0; i < n && !found; i++)
-                if (is_kind(&rows[i], api_version, n_group, version, kind))
-                        found = &rows[i];
-        for (size_t i = 0; set && i < set->n && !found; i++)
-                for (size_t k = 0; k < set->kinds[i]->n_versions && !found; k++) {
-                        const struct hfd_custom_version *v = &set->kinds[i]->versions[k];
-
-                        if (v->served && is_kind(&v->row, api_version, n_group, version, kind))
-                                found = &v->row;
-                }
-        found = hfd_resource_ref(found);
-        hfd_custom_set_unref(set);
-        return found;
-}
 
 /* The kind as Go prints it. */
 static void print_kind(struct hf__strbuf *out, const struct hfd_policy *policy) {
@@ -74,7 +41,7 @@ int hfd_policy_params_check(const struct hfd_policy *policy, struct hfd_cacher *
 
         if (!policy->param_kind)
                 return 0;
-        row = find_kind(cacher, policy->param_api_version, policy->param_kind);
+        row = hfd_policy_params_kind(cacher, policy->param_api_version, policy->param_kind);
         if (row) {
                 hfd_resource_unref(row);
                 return 0;
@@ -137,6 +104,13 @@ static int add(struct search *search, const struct hfd_object *object) {
                 r = hfd_form_convert(object->resource, search->row, json, &converted);
                 hf__json_free(json);
         }
+        if (r == HF_E_INVALID)
+                hf__strbuf_printf(search->message,
+                                  "the params are stored as %s/%s, which only a webhook converts "
+                                  "to "
+                                  "%s/%s",
+                                  object->resource->group, object->resource->version,
+                                  search->row->group, search->row->version);
         if (r != 0)
                 return r;
         items = reallocarray(params->items, params->n + 1, sizeof *items);
@@ -256,7 +230,7 @@ int hfd_policy_params_find(const struct hfd_policy_case *c, const struct hfd_pol
                 params->n = params->items ? 1 : 0;
                 return params->items ? 0 : -ENOMEM;
         }
-        search.row = find_kind(cacher, policy->param_api_version, policy->param_kind);
+        search.row = hfd_policy_params_kind(cacher, policy->param_api_version, policy->param_kind);
         if (!search.row)
                 return hfd_policy_params_check(policy, cacher, reterr_message);
         search.ns = namespace_of(binding, search.row, c->a->of.ns, reterr_message);

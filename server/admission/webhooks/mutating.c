@@ -206,7 +206,7 @@ static void on_called(struct hfd_webhook_call *call) {
  * the allowance is spent. */
 static bool prepare(struct run *run, struct hfd_webhook_effort *effort, bool *ret_applies,
                     struct hfd_response *response) {
-        const struct hfd_webhook *hook = &run->index->items[run->i];
+        const struct hfd_webhook *hook = run->index->items[run->i];
         struct hfd_admission *a = run->a;
         const struct hfd_resource *as;
 

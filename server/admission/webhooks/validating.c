@@ -123,7 +123,7 @@ static bool select_hooks(struct run *run, struct hfd_webhook_effort *effort,
         struct hfd_admission *a = run->a;
 
         for (size_t i = 0; run->index && i < run->index->n; i++) {
-                const struct hfd_webhook *hook = &run->index->items[i];
+                const struct hfd_webhook *hook = run->index->items[i];
                 struct one *one = &run->items[run->n];
                 const struct hfd_resource *as;
                 enum hfd_matcher_result match =

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The index of webhooks. Invariant: all that items point to belongs to the item. */
+/*
+ * The index of webhooks. Invariants: all that a webhook points to belongs to it, apart from its
+ * load. A configuration with the same revision as in the old index has not changed, so its webhooks
+ * are used again, and their expressions are not compiled again.
+ */
 #include "server/admission/webhooks/webhook.h"
 
 #include <assert.h>
@@ -28,10 +32,10 @@ static struct hfd_webhook_load *load_unref(struct hfd_webhook_load *load) {
 /* The load of the same webhook in the old index, or a new load. NULL: out of memory. */
 static struct hfd_webhook_load *load_of(const struct hfd_webhook_index *old, const char *key) {
         for (size_t i = 0; old && i < old->n; i++)
-                if (strcmp(old->items[i].load->key, key) == 0) {
-                        atomic_fetch_add_explicit(&old->items[i].load->refs, 1,
+                if (strcmp(old->items[i]->load->key, key) == 0) {
+                        atomic_fetch_add_explicit(&old->items[i]->load->refs, 1,
                                                   memory_order_relaxed);
-                        return old->items[i].load;
+                        return old->items[i]->load;
                 }
         struct hfd_webhook_load *load = malloc(sizeof *load + strlen(key) + 1);
         if (!load)
@@ -44,7 +48,9 @@ static struct hfd_webhook_load *load_of(const struct hfd_webhook_index *old, con
 
 /* ---- one webhook ---- */
 
-static void webhook_done(struct hfd_webhook *hook) {
+static struct hfd_webhook *webhook_unref(struct hfd_webhook *hook) {
+        if (!hook || atomic_fetch_sub_explicit(&hook->refs, 1, memory_order_acq_rel) != 1)
+                return NULL;
         hfd_matcher_done(&hook->matcher);
         free(hook->conditions);
         hfd_expressions_free(hook->expressions);
@@ -54,6 +60,8 @@ static void webhook_done(struct hfd_webhook *hook) {
         free(hook->ca_pem);
         load_unref(hook->load);
         hf__json_free(hook->json);
+        free(hook);
+        return NULL;
 }
 
 /* Kubernetes' client cleans the path of a URL: segments that are empty or "." are left out, ".."
@@ -140,15 +148,15 @@ static bool has_version(const struct hf__json *json, const char *version) {
         return hf__json_has_element(hf__json_get(json, "admissionReviewVersions"), version);
 }
 
-/* Fills hook. After a failure, too, webhook_done frees what was made. 0 or -ENOMEM. */
+/* Fills hook. After a failure, too, webhook_unref frees what was made. 0 or -ENOMEM. */
 static int webhook_init(struct hfd_webhook *hook, const struct hf__json *json,
                         const char *configuration, const struct hfd_service_resolver *services,
                         const struct hfd_webhook_index *old) {
         char *key = NULL;
 
-        *hook = (struct hfd_webhook){.json = hf__json_dup(json),
-                                     .configuration = strdup(configuration),
-                                     .timeout_s = TIMEOUT_DEFAULT};
+        hook->json = hf__json_dup(json);
+        hook->configuration = strdup(configuration);
+        hook->timeout_s = TIMEOUT_DEFAULT;
         if (!hook->json || !hook->configuration)
                 return -ENOMEM;
         const char *name = hf__json_string(hook->json, "name");
@@ -191,7 +199,7 @@ struct hfd_webhook_index *hfd_webhook_index_unref(struct hfd_webhook_index *inde
         if (!index || atomic_fetch_sub_explicit(&index->refs, 1, memory_order_acq_rel) != 1)
                 return NULL;
         for (size_t i = 0; i < index->n; i++)
-                webhook_done(&index->items[i]);
+                webhook_unref(index->items[i]);
         free(index);
         return NULL;
 }
@@ -199,39 +207,83 @@ struct hfd_webhook_index *hfd_webhook_index_unref(struct hfd_webhook_index *inde
 bool hfd_webhook_index_wants(const struct hfd_webhook_index *index,
                              const struct hfd_admission_attributes *of) {
         for (size_t i = 0; index && i < index->n; i++)
-                if (hfd_matcher_may_match(&index->items[i].matcher, of))
+                if (hfd_matcher_may_match(&index->items[i]->matcher, of))
                         return true;
         return false;
+}
+
+/* Makes room for n more webhooks. 0 or -ENOMEM. */
+static int grow(struct hfd_webhook_index **index, size_t n) {
+        struct hfd_webhook_index *grown =
+                realloc(*index, sizeof **index + ((*index)->n + n) * sizeof grown->items[0]);
+
+        if (!grown)
+                return -ENOMEM;
+        *index = grown;
+        return 0;
+}
+
+/* Shares the webhooks of a configuration that has not changed. 0 or -ENOMEM. */
+static int share_configuration(struct hfd_webhook_index **index, const struct hfd_object *object,
+                               const struct hfd_webhook_index *old, bool *ret_shared) {
+        size_t begin = 0, end;
+
+        while (begin < old->n &&
+               strcmp(old->items[begin]->configuration, hfd_object_name(object)) != 0)
+                begin++;
+        *ret_shared = begin < old->n && old->items[begin]->revision == object->revision;
+        if (!*ret_shared)
+                return 0;
+        for (end = begin;
+             end < old->n && strcmp(old->items[end]->configuration, hfd_object_name(object)) == 0;)
+                end++;
+        if (grow(index, end - begin) != 0)
+                return -ENOMEM;
+        for (size_t i = begin; i < end; i++) {
+                atomic_fetch_add_explicit(&old->items[i]->refs, 1, memory_order_relaxed);
+                (*index)->items[(*index)->n++] = old->items[i];
+        }
+        return 0;
+}
+
+/* Makes the webhooks of a configuration. 0 or -ENOMEM. */
+static int make_configuration(struct hfd_webhook_index **index, const struct hfd_object *object,
+                              const struct hfd_service_resolver *services,
+                              const struct hfd_webhook_index *old) {
+        struct hf__json *json = NULL;
+        int r = hf__json_parse(object->bytes->data, object->bytes->n, &json, NULL);
+
+        if (r != 0)
+                return r == -ENOMEM ? r : 0;
+        const struct hf__json *hooks = hf__json_get(json, "webhooks");
+        r = grow(index, hf__json_count(hooks));
+        for (const struct hf__json *m = hf__json_first(hooks); m && r == 0; m = hf__json_next(m)) {
+                struct hfd_webhook *hook = calloc(1, sizeof *hook);
+                if (!hook) {
+                        r = -ENOMEM;
+                        break;
+                }
+                atomic_init(&hook->refs, 1);
+                hook->revision = object->revision;
+                (*index)->items[(*index)->n++] = hook; /* so that a failed one is freed, too */
+                r = webhook_init(hook, m, hfd_object_name(object), services, old);
+        }
+        hf__json_free(json);
+        return r;
 }
 
 /* Adds the webhooks of a configuration. 0 or -ENOMEM. */
 static int add_configuration(struct hfd_webhook_index **index, const struct hfd_object *object,
                              const struct hfd_service_resolver *services,
                              const struct hfd_webhook_index *old) {
-        struct hf__json *json = NULL;
+        bool shared = false;
         int r = 0;
 
         if (!object->bytes)
                 return 0;
-        r = hf__json_parse(object->bytes->data, object->bytes->n, &json, NULL);
-        if (r != 0)
-                return r == -ENOMEM ? r : 0;
-        const struct hf__json *hooks = hf__json_get(json, "webhooks");
-        size_t n = (*index)->n + hf__json_count(hooks);
-        struct hfd_webhook_index *grown =
-                realloc(*index, sizeof **index + n * sizeof grown->items[0]);
-        if (!grown) {
-                hf__json_free(json);
-                return -ENOMEM;
-        }
-        *index = grown;
-        for (const struct hf__json *m = hf__json_first(hooks); m && r == 0; m = hf__json_next(m)) {
-                r = webhook_init(&grown->items[grown->n], m, hfd_object_name(object), services,
-                                 old);
-                grown->n++; /* so that a failed one is freed, too */
-        }
-        hf__json_free(json);
-        return r;
+        if (old)
+                r = share_configuration(index, object, old, &shared);
+        return r != 0 || shared ? r : make_configuration(index, object, services, old);
 }
 
 int hfd_webhook_index_new(struct hfd_cacher *cacher, const char *plural,

@@ -23,7 +23,10 @@ struct hfd_webhook_load {
         char key[]; /* "configuration/name" */
 };
 
+/* Immutable and counted: later indexes share it while its configuration does not change. */
 struct hfd_webhook {
+        atomic_int refs;
+        uint64_t revision;     /* of the configuration */
         struct hf__json *json; /* owned; texts point into it */
         const char *name;
         char *configuration;
@@ -44,13 +47,14 @@ struct hfd_webhook {
 struct hfd_webhook_index {
         atomic_int refs;
         size_t n;
-        struct hfd_webhook items[]; /* by configuration, then in their order */
+        struct hfd_webhook *items[]; /* owned references; by configuration, then in their order */
 };
 
 /*
  * Makes an index of all configurations of a plural in the cacher, sorted by name. old: the index
- * that it replaces; NULL = none. services: borrowed for the call. 0, -ENOMEM, or -EAGAIN: the
- * cacher is not filled yet. A configuration that cannot be parsed has no webhooks.
+ * that it replaces, whose unchanged webhooks it shares; NULL = none. services: borrowed for the
+ * call. 0, -ENOMEM, or -EAGAIN: the cacher is not filled yet. A configuration that cannot be parsed
+ * has no webhooks.
  */
 int hfd_webhook_index_new(struct hfd_cacher *cacher, const char *plural,
                           const struct hfd_service_resolver *services,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The thread that follows the definitions. It takes a snapshot of them, and makes a set of kinds:
- * the old kind where a definition has not changed, a new one where it has.
+ * Follows the definitions on the thread of a feed: takes a snapshot of them, and makes a set of
+ * kinds: the old kind where a definition has not changed, a new one where it has.
  *
  *      snapshot -> kinds -> the cached objects get their form -> the set is replaced -> watches of
  *      replaced kinds end
@@ -16,30 +16,26 @@
 #include "server/cacher/slots/kind_feed.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
-#include "base/thread.h"
 #include "server/cacher/cacher.h"
+#include "server/cacher/feed.h"
 #include "server/cacher/slots/slot_forms.h"
 #include "server/cacher/snapshot.h"
 #include "server/resources/custom/custom_table.h"
-
-#define RETRY HF_NSEC_PER_SEC /* after memory ran out */
 
 struct hfd_kind_feed {
         /* Immutable. */
         const struct hf_host *host;
         struct hfd_cacher *cacher;
         struct hfd_custom_table *table;
-        pthread_t thread;
-        /* The thread only. */
+        struct hfd_feed *feed; /* owned */
+        /* The feed's thread only. */
         uint64_t fill; /* the last filling whose objects have their forms */
-        /* Guarded by mu. */
-        pthread_mutex_t mu;
-        pthread_cond_t cond;
-        bool changed, stopping, synced;
+        atomic_bool synced;
 };
 
 /* NULL: this server has no definitions. */
@@ -189,33 +185,16 @@ static int follow(struct hfd_kind_feed *feed) {
         return r;
 }
 
-/* ---- the thread ---- */
+/* ---- the feed ---- */
 
-static void *feed_main(void *ctx) {
+static int make(void *ctx, struct hfd_cacher *cacher) {
         struct hfd_kind_feed *feed = ctx;
-        const struct hf_clock *clock = hf_host_clock(feed->host);
+        int r = definitions() ? follow(feed) : 0;
 
-        pthread_mutex_lock(&feed->mu);
-        while (!feed->stopping) {
-                if (!feed->changed) {
-                        (void)clock->wait(clock->ctx, &feed->cond, &feed->mu, HF_NSEC_NEVER);
-                        continue;
-                }
-                feed->changed = false;
-                pthread_mutex_unlock(&feed->mu);
-                int r = follow(feed);
-                hf_nsec until = hf_now(clock) + RETRY;
-                if (r == -ENOMEM)
-                        hf_log(&feed->host->log, HF_LOG_WARNING, "definitions",
-                               "cannot follow the custom resources: out of memory");
-                pthread_mutex_lock(&feed->mu);
-                feed->synced |= r == 0;
-                feed->changed |= r == -ENOMEM;
-                while (r == -ENOMEM && !feed->stopping && hf_now(clock) < until)
-                        (void)clock->wait(clock->ctx, &feed->cond, &feed->mu, until);
-        }
-        pthread_mutex_unlock(&feed->mu);
-        return NULL;
+        (void)cacher;
+        if (r == 0)
+                atomic_store(&feed->synced, true);
+        return r;
 }
 
 int hfd_kind_feed_new(const struct hf_host *host, struct hfd_cacher *cacher,
@@ -227,58 +206,37 @@ int hfd_kind_feed_new(const struct hf_host *host, struct hfd_cacher *cacher,
         *feed = (struct hfd_kind_feed){.host = host,
                                        .cacher = cacher,
                                        .table = table,
-                                       .changed = definitions() != NULL,
                                        .synced = definitions() == NULL};
-        int r = hf__mutex_cond_init(&feed->mu, &feed->cond);
+        /* No pause: clients wait until what they have defined is served. */
+        const struct hfd_feed_config config = {.cacher = cacher,
+                                               .thread = "hf-kinds",
+                                               .component = "definitions",
+                                               .make = make,
+                                               .ctx = feed};
+        int r = hfd_feed_new(host, &config, &feed->feed);
         if (r != 0)
-                goto fail;
-        r = hf__thread_start(host, "hf-kinds", feed_main, feed, &feed->thread);
-        if (r != 0)
-                goto fail_lock;
-        *ret_feed = feed;
-        return 0;
-fail_lock:
-        pthread_cond_destroy(&feed->cond);
-        pthread_mutex_destroy(&feed->mu);
-fail:
-        free(feed);
+                free(feed);
+        else
+                *ret_feed = feed;
         return r;
 }
 
 void hfd_kind_feed_stop(struct hfd_kind_feed *feed) {
-        if (!feed)
-                return;
-        pthread_mutex_lock(&feed->mu);
-        bool stopped = feed->stopping;
-        feed->stopping = true;
-        pthread_cond_broadcast(&feed->cond);
-        pthread_mutex_unlock(&feed->mu);
-        if (!stopped)
-                (void)hf__thread_join(feed->thread);
+        if (feed)
+                hfd_feed_stop(feed->feed);
 }
 
 struct hfd_kind_feed *hfd_kind_feed_free(struct hfd_kind_feed *feed) {
         if (!feed)
                 return NULL;
-        hfd_kind_feed_stop(feed);
-        pthread_cond_destroy(&feed->cond);
-        pthread_mutex_destroy(&feed->mu);
+        hfd_feed_free(feed->feed);
         free(feed);
         return NULL;
 }
 
 void hfd_kind_feed_wake(struct hfd_kind_feed *feed) {
-        if (!feed)
-                return;
-        pthread_mutex_lock(&feed->mu);
-        feed->changed = true;
-        pthread_cond_broadcast(&feed->cond);
-        pthread_mutex_unlock(&feed->mu);
+        if (feed)
+                hfd_feed_wake(feed->feed);
 }
 
-bool hfd_kind_feed_synced(struct hfd_kind_feed *feed) {
-        pthread_mutex_lock(&feed->mu);
-        bool synced = feed->synced;
-        pthread_mutex_unlock(&feed->mu);
-        return synced;
-}
+bool hfd_kind_feed_synced(struct hfd_kind_feed *feed) { return atomic_load(&feed->synced); }

@@ -237,8 +237,10 @@ void hfd_consistent_read_start(struct hfd_cacher *cacher, struct hfd_consistent_
                 return;
         }
         push_read(&cacher->reads.to_probe, read);
+        bool is_sent_later = cacher->reads.probe_running; /* by on_probe */
         pthread_mutex_unlock(&cacher->mu);
-        send_probe(cacher);
+        if (!is_sent_later)
+                send_probe(cacher);
 }
 
 void hfd_consistent_read_after(struct hfd_cacher *cacher, struct hfd_consistent_read *read,

@@ -41,8 +41,8 @@ struct hfd_consistent_read {
         void (*ready)(struct hfd_consistent_read *read);
         /*
          * Passes reads, linked by next, that have the same `thread` to that thread, which calls
-         * hfd_consistent_reads_call_ready_here. False: it cannot take the first one. NULL: ready
-         * may be called anywhere. Never called on that thread.
+         * hfd_consistent_reads_call_ready_here. False: it cannot take the first one, or this is
+         * that thread; then ready is called here. NULL: ready may be called anywhere.
          */
         bool (*pass)(struct hfd_consistent_read *reads);
         const void *thread;

@@ -150,13 +150,12 @@ static bool is_same_user(const struct hfd_subject *a, const struct hfd_subject *
         return true;
 }
 
-/* The memo, if it is about the path of the request. */
+/* The memo, if it is about the path of the request; not about its status, or its collection. */
 static struct memo *memo_about(struct hfd_http_request *request) {
         struct memo *memo = memo_of(request);
+        const char *name;
 
-        return memo && knows(memo, hfd_http_request_method(request), hfd_http_request_path(request))
-                       ? memo
-                       : NULL;
+        return memo && hfd_request_memo_find(request, &name) > 0 ? memo : NULL;
 }
 
 const struct hfd_flow_match *hfd_request_memo_flow(struct hfd_http_request *request,

@@ -39,6 +39,7 @@
 #include "server/pool/work_pool.h"
 #include "server/registry/large_work.h"
 #include "server/registry/read.h"
+#include "server/registry/unstored.h"
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/custom/custom_table.h"
 #include "server/service_accounts/service_accounts.h"
@@ -305,6 +306,71 @@ static void serve_token(struct hfd_rest_request *rest) {
         hfd_token_request_serve(&request, rest->request.body, rest->request.n_body);
 }
 
+/* ---- admission of what is not stored ---- */
+
+/* Takes ownership of rest. */
+static void serve_unstored(struct hfd_rest_request *rest) {
+        if (rest->request.subresource == HFD_SUB_TOKEN)
+                serve_token(rest);
+        else
+                serve_review(rest);
+}
+
+static void refuse(struct hfd_rest_request *rest, const struct hfd_response *response) {
+        hfd_rest_respond(rest->http_request, &rest->request, response, NULL);
+        hfd_rest_free(rest);
+}
+
+/* Plug-ins may have changed the object, which becomes the body. Thread: any. */
+static void on_admitted(struct hfd_request *request, struct hf__json *object,
+                        const struct hfd_response *refusal) {
+        struct hfd_rest_request *rest = (struct hfd_rest_request *)request;
+        const struct hfd_admission_notes *notes = &request->notes;
+        struct hf__strbuf body = {0};
+        struct hfd_response response = {0};
+
+        hfd_audited_annotations(rest->http_request, notes->annotations.data, notes->annotations.n);
+        if (refusal) {
+                refuse(rest, refusal);
+                return;
+        }
+        hf__json_print(object, &body);
+        hf__json_free(object);
+        hf__strbuf_done(&rest->translated);
+        rest->translated = body;
+        request->body = body.data;
+        request->n_body = body.n;
+        if (body.error == 0) {
+                serve_unstored(rest);
+                return;
+        }
+        hfd_response_no_memory(&response);
+        refuse(rest, &response);
+        hfd_response_done(&response);
+}
+
+/* Reviews and requests for tokens pass admission like what is stored. Takes ownership of rest. */
+static void admit_unstored(struct hfd_rest_request *rest) {
+        struct hfd_request *request = &rest->request;
+        struct hfd_response response = {0};
+        struct hf__json *object = NULL;
+        enum hfd_admit admit = hfd_unstored_is_asked(rest->registry, request, &response);
+
+        if (admit == HFD_ADMIT_SKIP) {
+                serve_unstored(rest);
+                return;
+        }
+        if (admit == HFD_ADMIT_ASK)
+                object = hfd_review_parse(request->resource, request->body, request->n_body,
+                                          &response);
+        if (object) {
+                hfd_unstored_admit(rest->registry, request, object, on_admitted);
+                return;
+        }
+        refuse(rest, &response);
+        hfd_response_done(&response);
+}
+
 /* Passes the request to the registry, or responds. Takes ownership of rest. */
 static void serve_resource(struct hfd_rest_request *rest) {
         struct hfd_response response = {0};
@@ -322,10 +388,8 @@ static void serve_resource(struct hfd_rest_request *rest) {
         }
         if (hfd_request_info(rest->http_request)->mutating && rest->request.n_body > 0)
                 hfd_audited_request(rest->http_request, rest->request.body, rest->request.n_body);
-        if (rest->request.subresource == HFD_SUB_TOKEN)
-                serve_token(rest);
-        else if (rest->request.resource->is_review)
-                serve_review(rest);
+        if (rest->request.subresource == HFD_SUB_TOKEN || rest->request.resource->is_review)
+                admit_unstored(rest);
         else if (rest->request.verb == HFD_WATCH)
                 hfd_rest_watch(rest);
         else
@@ -389,6 +453,20 @@ static bool pass_reads(struct hfd_consistent_read *reads) {
         return hfd_http_request_call(first->http_request, &first->call);
 }
 
+/* Clears everything but the rest of the names, which are large: they become "". */
+static void clear_rest(struct hfd_rest_request *rest) {
+        struct hfd_request *request = &rest->request;
+        const size_t begin = offsetof(struct hfd_rest_request, request.ns),
+                     end = offsetof(struct hfd_rest_request, request.only_uid);
+
+        _Static_assert(offsetof(struct hfd_request, only_uid) - offsetof(struct hfd_request, ns) ==
+                               sizeof request->ns + sizeof request->name,
+                       "only names are between them");
+        memset(rest, 0, begin);
+        request->ns[0] = request->name[0] = '\0';
+        memset((char *)rest + end, 0, sizeof *rest - end);
+}
+
 /* Consumes the caller's reference to the HTTP request. */
 static void handle_resource(struct hfd_registry *registry, struct hfd_http_request *http_request,
                             const struct hfd_request_info *info) {
@@ -405,9 +483,10 @@ static void handle_resource(struct hfd_registry *registry, struct hfd_http_reque
                 hfd_http_request_unref(http_request);
                 return;
         }
-        *rest = (struct hfd_rest_request){.request.done = on_done,
-                                          .registry = registry,
-                                          .http_request = http_request};
+        clear_rest(rest);
+        rest->request.done = on_done;
+        rest->registry = registry;
+        rest->http_request = http_request;
         if (is_get) {
                 rest->request.read_space = rest + 1;
                 rest->request.pass_reads = pass_reads;

@@ -20,6 +20,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,7 +42,8 @@ int hfd_http_request_new(struct hfd_worker *worker, struct hfd_connection *conne
 
         if (!request)
                 return -ENOMEM;
-        *request = (struct hfd_http_request){0};
+        /* own_space, the last member, is filled in before it is read. */
+        memset(request, 0, offsetof(struct hfd_http_request, response.own_space));
         r = hfd_http_response_init(&request->response);
         if (r != 0) {
                 hf__blocks_put(request);
@@ -176,6 +178,8 @@ static size_t entry_size(struct header_entry e) { return sizeof e + e.n_name + 1
  * limits the number of entries. */
 static size_t find_header(const struct hfd_http_request *request, const char *name, size_t n_name,
                           struct header_entry *ret_entry) {
+        if (!(request->header_lengths & (UINT64_C(1) << (n_name % 64))))
+                return SIZE_MAX;
         for (size_t at = 0; at < request->n_headers_bytes;) {
                 struct header_entry e;
                 const char *stored = request->headers + at + sizeof e;
@@ -266,6 +270,7 @@ int hfd_http_request_add_header(struct hfd_http_request *request, const char *na
         memcpy(out, value, n_value);
         out[n_value] = '\0';
         request->n_headers_bytes += entry_size(e);
+        request->header_lengths |= UINT64_C(1) << (n_name % 64);
         return 0;
 }
 

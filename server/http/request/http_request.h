@@ -33,7 +33,9 @@ struct hfd_http_request {
         const char *query; /* within target */
         char *headers;     /* entries of two uint32_t (lengths), name, NUL, value, NUL */
         size_t n_headers_bytes, headers_space, n_headers;
-        char *body; /* owned; NUL-terminated; NULL = none */
+        uint64_t
+                header_lengths; /* bit n % 64: there is a name of n bytes; most searches end here */
+        char *body;             /* owned; NUL-terminated; NULL = none */
         size_t n_body, body_space;
         size_t n_target; /* bytes of target */
         hf_nsec received_at;

@@ -61,6 +61,19 @@ void hfd_http_response_done(struct hfd_http_response *response) {
         pthread_mutex_destroy(&response->mu);
 }
 
+void hfd_http_request_continue(struct hfd_http_request *request, void (*fn)(void *ctx), void *ctx) {
+        struct hfd_http_response *response = &request->response;
+
+        pthread_mutex_lock(&response->mu);
+        assert(!response->started && !response->call);
+        if (!response->gone) {
+                response->call = fn;
+                response->call_ctx = ctx;
+                post_locked(request);
+        }
+        pthread_mutex_unlock(&response->mu);
+}
+
 /* ---- responding: any thread ---- */
 
 /* The start of an entry in response->headers. Entries are not aligned, so they must be copied with
@@ -309,13 +322,20 @@ static void note_sent_locked(struct hfd_http_request *request) {
                 request->response.sent_at = request->worker->now;
 }
 
-void hfd_http_response_clear_posted(struct hfd_http_request *request) {
-        pthread_mutex_lock(&request->response.mu);
-        assert(request->response.posted);
-        request->response.posted = false;
-        if (request->response.sent_at == 0)
+void (*hfd_http_response_clear_posted(struct hfd_http_request *request,
+                                      void **ret_ctx))(void *ctx) {
+        struct hfd_http_response *response = &request->response;
+
+        pthread_mutex_lock(&response->mu);
+        assert(response->posted);
+        response->posted = false;
+        void (*call)(void *ctx) = response->call;
+        *ret_ctx = response->call_ctx;
+        response->call = NULL;
+        if (!call && response->sent_at == 0)
                 note_sent_locked(request);
-        pthread_mutex_unlock(&request->response.mu);
+        pthread_mutex_unlock(&response->mu);
+        return call;
 }
 
 void hfd_http_response_get_state(struct hfd_http_request *request,

@@ -35,6 +35,8 @@ struct hfd_http_response {
         bool cut;       /* the worker cuts the response; http_response.c says why */
         bool gone;      /* the request is detached from its connection: everything is dropped */
         bool posted;    /* a message to the worker is not handled yet; it holds a reference */
+        void (*call)(void *ctx); /* hfd_http_request_continue; NULL = none */
+        void *call_ctx;
         /* The head: guarded by mu until `started`, immutable afterwards. */
         int code;
         bool close_after;      /* the connection ends after this response */
@@ -43,7 +45,6 @@ struct hfd_http_response {
          * NUL. In own_space, or else owned. */
         char *headers;
         size_t n_headers_bytes;
-        char own_space[HFD_RESPONSE_OWN_SPACE];
         /* The queue, guarded by mu: a ring of owned references. space is a power of two. */
         struct hf__buf **ring; /* first_ring, or else owned; NULL = empty */
         struct hf__buf *first_ring[2];
@@ -64,6 +65,8 @@ struct hfd_http_response {
         bool refused;   /* the connection or on_head has responded: the handler is not called */
         bool submitted; /* HTTP/2: the head was given to nghttp2 */
         bool complete;  /* its last byte was given to the connection */
+
+        char own_space[HFD_RESPONSE_OWN_SPACE]; /* for headers; must be last */
 };
 
 /* A consistent copy of the members that the worker needs for its decisions. */
@@ -79,8 +82,11 @@ void hfd_http_response_done(struct hfd_http_response *response);
 /* Copies the response's state under the lock. The response may change as soon as this returns. */
 void hfd_http_response_get_state(struct hfd_http_request *request,
                                  struct hfd_http_response_state *ret_state);
-/* Call when the worker has received the request's message: the next change posts it again. */
-void hfd_http_response_clear_posted(struct hfd_http_request *request);
+/*
+ * Call when the worker has received the request's message: the next change posts it again. Returns
+ * the call that is due, if there is one, with its argument; NULL = the response has changed.
+ */
+void (*hfd_http_response_clear_posted(struct hfd_http_request *request, void **ret_ctx))(void *ctx);
 /* Copies up to n bytes and removes them from the queue. Returns the number of bytes. May call
  * on_drained. */
 size_t hfd_http_response_read(struct hfd_http_request *request, char *out, size_t n);

@@ -61,17 +61,25 @@ bool hfd_write_admit_has_mutated(const struct hfd_write *w) {
 
 /* ---- answers ---- */
 
-bool hfd_write_admit_refused(struct hfd_write *w, const struct hfd_object *current) {
-        struct hfd_response refusal = w->refusal;
+void hfd_write_admit_forget(struct hfd_write *w) {
+        if (!w->refusal)
+                return;
+        hfd_response_done(w->refusal);
+        free(w->refusal);
+        w->refusal = NULL;
+}
 
-        w->refusal = (struct hfd_response){0};
-        if (refusal.code == 0)
+bool hfd_write_admit_refused(struct hfd_write *w, const struct hfd_object *current) {
+        if (!w->refusal)
                 return false;
         if (current && current->revision == w->refused_revision) {
+                struct hfd_response refusal = *w->refusal;
+                free(w->refusal);
+                w->refusal = NULL;
                 hfd_write_reply(w, &refusal); /* consumes it */
                 return true;
         }
-        hfd_response_done(&refusal);
+        hfd_write_admit_forget(w);
         return false;
 }
 
@@ -90,8 +98,14 @@ static void refuse(struct hfd_write *w, const struct hfd_response *refusal) {
                 hfd_write_reply(w, &copy);
                 return;
         }
-        hfd_response_done(&w->refusal);
-        w->refusal = copy;
+        hfd_write_admit_forget(w);
+        w->refusal = malloc(sizeof *w->refusal);
+        if (!w->refusal) {
+                hfd_response_done(&copy);
+                hfd_write_reply_no_memory(w);
+                return;
+        }
+        *w->refusal = copy;
         w->stored = hf__buf_unref(w->stored);
         w->refused_revision = w->current->revision;
         hfd_write_refetch(w);

@@ -22,6 +22,8 @@ bool hfd_write_admit_delete(struct hfd_write *w, void (*resume)(struct hfd_write
 /* Whether admission is asked about this write, so that it needs w->old in the version of the
  * request even for a delete. */
 bool hfd_write_admit_wants(const struct hfd_write *w);
+/* Frees w->refusal, also if it is NULL. */
+void hfd_write_admit_forget(struct hfd_write *w);
 /* Frees w->admission, also if it is NULL. */
 void hfd_write_admit_done(struct hfd_write *w);
 /* The store has returned a version. True: admission has refused this very version before, and the

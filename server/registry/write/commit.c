@@ -18,7 +18,6 @@
 #include "base/json.h"
 #include "server/cacher/sync/store_identity.h"
 #include "server/cacher/sync/store_request.h"
-#include "server/registry/parsed.h"
 #include "server/registry/write/checks/custom.h"
 #include "server/registry/write/checks/namespace.h"
 #include "server/registry/write/defer.h"
@@ -27,7 +26,6 @@
 #include "server/registry/write/reply.h"
 #include "server/resources/forms/conversion.h"
 #include "server/resources/stored_object.h"
-#include "server/resources/strategies/strategies.h"
 
 /* ---- the outcome ---- */
 
@@ -74,7 +72,6 @@ static void retry_after_conflict(struct hfd_write *w, const struct hfd_store_rep
                 hfd_write_reply_unreadable_kv(w, unreadable);
                 return;
         }
-        w->object = hf__json_free(w->object);
         w->stored = hf__buf_unref(w->stored);
         w->last = hf__buf_unref(w->last);
         w->unchanged = false;
@@ -176,26 +173,6 @@ static int prepare_commit(struct commit *commit, struct hfd_write *w) {
         return r;
 }
 
-/*
- * Whether the tree of the new version is kept for the next update. It must be what the stored bytes
- * say, which leave out null members of the metadata, and always have a kind and an apiVersion. Of a
- * Secret nothing is kept.
- */
-static bool keeps_tree(const struct hfd_write *w) {
-        const struct hfd_resource *resource = w->request->resource;
-        const char *version = hf__json_string(w->object, "apiVersion");
-
-        if (!w->stored || !w->object || w->created || w->stored->n > HFD_PARSED_BYTES_MAX ||
-            !hfd_conversion_is_needless(resource) || resource->validate == hfd_secret_validate ||
-            !version || !*version || !hf__json_has_text(w->object, "kind", resource->kind))
-                return false;
-        for (const struct hf__json *m = hf__json_first(hf__json_get(w->object, "metadata")); m;
-             m = hf__json_next(m))
-                if (hf__json_is_null(m))
-                        return false;
-        return true;
-}
-
 void hfd_write_commit(struct hfd_write *w) {
         struct commit commit;
         int r;
@@ -223,8 +200,7 @@ void hfd_write_commit(struct hfd_write *w) {
          * Free the parsed JSON on the thread that allocated it, so that this thread's allocator can
          * reuse the memory. The callback runs on a thread of the store.
          */
-        if (!keeps_tree(w))
-                w->object = hf__json_free(w->object);
+        w->object = hf__json_free(w->object);
         w->body = hf__json_free(w->body);
         w->old = hf__json_free(w->old);
         hfd_write_await_store(w);

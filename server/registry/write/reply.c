@@ -12,7 +12,6 @@
 
 #include "base/json.h"
 #include "server/cacher/slots/slot_forms.h"
-#include "server/registry/parsed.h"
 #include "server/registry/write/admit.h"
 #include "server/registry/write/convert.h"
 #include "server/registry/write/quota/quota.h"
@@ -31,7 +30,7 @@ void hfd_write_reply(struct hfd_write *w, struct hfd_response *response) {
         hf__json_free(w->object);
         hf__json_free(w->old);
         hfd_write_admit_done(w);
-        hfd_response_done(&w->refusal);
+        hfd_write_admit_forget(w);
         hfd_object_unref(w->current);
         hfd_object_unref(w->converted);
         hfd_object_unref(w->to_store);
@@ -185,12 +184,8 @@ void hfd_write_reply_committed(struct hfd_write *w, uint64_t revision) {
          * The next write of this instance can then use the new version of a changed object before
          * the store's watch delivers it, which avoids a conflict.
          */
-        if (object && w->stored && !w->request->options.dry_run) {
+        if (object && w->stored && !w->request->options.dry_run)
                 hfd_cacher_record_write(w->registry->cacher, object);
-                if (w->object) /* commit.c has left it */
-                        hfd_parsed_keep(w->registry->parsed, object, w->object);
-                w->object = NULL;
-        }
         reply_object(w, object);
         hfd_object_unref(object);
 }

@@ -23,13 +23,13 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/quota/usage.h"
-#include "server/registry/parsed.h"
 #include "server/registry/write/admit.h"
 #include "server/registry/write/checks/certificate.h"
 #include "server/registry/write/checks/custom.h"
 #include "server/registry/write/checks/grant.h"
 #include "server/registry/write/checks/limits.h"
 #include "server/registry/write/checks/namespace.h"
+#include "server/registry/write/checks/params.h"
 #include "server/registry/write/checks/pod_priority.h"
 #include "server/registry/write/checks/priority_default.h"
 #include "server/registry/write/commit.h"
@@ -115,8 +115,9 @@ static bool make_stored(struct hfd_write *w) {
                 hfd_write_reply(w, &response);
                 return false;
         }
-        if (!hfd_write_may_grant(w, old) || !hfd_write_may_certify(w, old) ||
-            !hfd_write_may_be_default(w, old) || !hfd_write_limits_allow(w, old))
+        if (!hfd_write_may_grant(w, old) || !hfd_write_may_read_params(w, old) ||
+            !hfd_write_may_certify(w, old) || !hfd_write_may_be_default(w, old) ||
+            !hfd_write_limits_allow(w, old))
                 return false;
         w->stored = hfd_conversion_encode(resource, w->object);
         if (!w->stored)
@@ -474,23 +475,6 @@ static void store_admitted(struct hfd_write *w) {
                 store_object(w);
 }
 
-/* Sets w->old to the parsed version that is replaced. 0, -ENOMEM or HF_E_INVALID. */
-static int parse_current(struct hfd_write *w) {
-        const struct hfd_resource *resource = w->request->resource;
-        char revision[HF__U64_TEXT_MAX];
-
-        if (!w->converted && hfd_conversion_is_needless(resource))
-                w->old = hfd_parsed_take(w->registry->parsed, w->current);
-        if (!w->old) {
-                w->old = hfd_conversion_parse(resource, w->converted ? w->converted : w->current);
-                return w->old ? 0 : HF_E_INVALID;
-        }
-        if (w->request->verb != HFD_PATCH) /* only a patch reads it */
-                return 0;
-        (void)hf__u64_text(w->current->revision, revision);
-        return hf__json_set_string(w->old, "metadata.resourceVersion", revision);
-}
-
 void hfd_write_update_attempt(struct hfd_write *w) {
         struct hf__json *old;
         const struct hf__json *meta;
@@ -501,16 +485,12 @@ void hfd_write_update_attempt(struct hfd_write *w) {
                                       hf__json_string(w->body, "metadata.resourceVersion"));
                 return;
         }
-        int r = parse_current(w);
-        if (r == -ENOMEM) {
-                hfd_write_reply_no_memory(w);
-                return;
-        }
-        if (r != 0) {
+        old = hfd_conversion_parse(w->request->resource, w->converted ? w->converted : w->current);
+        if (!old) {
                 hfd_write_reply_unreadable(w, w->key, w->current->bytes);
                 return;
         }
-        old = w->old;
+        w->old = old;
         if (w->request->verb != HFD_PATCH)
                 move_body_to_object(w);
         else if (!hfd_write_patch_apply(w, old))

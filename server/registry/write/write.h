@@ -25,6 +25,7 @@
  *        namespace.c         a create: whether its namespace accepts new objects
  *        grant.c             a role or binding: whether its user may grant what it grants
  *        certificate.c       a certificate request: who asks, and who may approve or sign
+ *        params.c            an admission policy or a binding: whether its user may read its params
  *        priority_default.c  a priority class: whether it may be the default
  *        pod_priority.c      a pod: the priority of its class
  *        limits.c            a pod or a claim: the LimitRanges of its namespace
@@ -82,8 +83,7 @@ struct hfd_write {
         /* The continuations after the conversion of `current`, and after that of `stored`. */
         void (*resume)(struct hfd_write *w), (*next)(struct hfd_write *w);
 
-        /* The parsed JSON. commit.c frees it before it sends the transaction, apart from an
-         * `object` that is kept for the next update (registry/parsed.h). */
+        /* The parsed JSON. commit.c frees it before it sends the transaction. */
 
         /* What a strict decoder would refuse in the body itself, before a patch is applied. */
         struct hfd_strict_mark strict_of_body;
@@ -124,9 +124,9 @@ struct hfd_write {
 
         /* owned; the admission of this attempt; NULL = it is not asked (admit.h) */
         struct hfd_write_admission *admission;
-        /* owned; admission has refused an attempt that was based on the cacher's version; code 0 =
-         * it has not. If the store has the same version, this is the response. */
-        struct hfd_response refusal;
+        /* owned; admission has refused an attempt that was based on the cacher's version; NULL = it
+         * has not. If the store has the same version, this is the response. */
+        struct hfd_response *refusal;
         uint64_t refused_revision;
 
         /* Used only if the write is fenced. */

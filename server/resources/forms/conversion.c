@@ -189,10 +189,6 @@ static bool has_versions(const struct hfd_resource *row) {
         return false;
 }
 
-bool hfd_conversion_is_needless(const struct hfd_resource *row) {
-        return !row->custom && !has_versions(row);
-}
-
 /* ---- objects ---- */
 
 /* Of a custom resource: the kind and apiVersion of the row. 0 or -ENOMEM. */

@@ -54,8 +54,6 @@ bool hfd_conversion_is_pending(const struct hfd_resource *row, const struct hfd_
 const struct hfd_resource *hfd_conversion_row(const struct hfd_resource *row,
                                               const struct hfd_object *object);
 
-/* Whether an object of the row is stored and written in one form, so that nothing is converted. */
-bool hfd_conversion_is_needless(const struct hfd_resource *row);
 /* Parses a stored object for a write to this row; the caller frees the result. NULL = out of
  * memory, or the object's bytes are malformed. */
 struct hf__json *hfd_conversion_parse(const struct hfd_resource *row,

@@ -43,6 +43,7 @@ static const struct {
         FUNCTION(config),
         FUNCTION(db_config),
         FUNCTION(db_filename),
+        FUNCTION(db_release_memory),
         FUNCTION(errcode),
         FUNCTION(errmsg),
         FUNCTION(exec),

@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "base/mailbox.h"
 #include "server/storage/sqlite/sqlite.h"
 #include "server/storage/sqlite/versions.h"
 
@@ -28,13 +29,19 @@
 /* The pauses after steps that failed. */
 #define FIRST_RETRY (1 * HF_NSEC_PER_SEC)
 #define LAST_RETRY  (60 * HF_NSEC_PER_SEC)
+/* SQLite keeps the pages of its last writes, up to 1 MiB. They are freed if no batch comes for this
+ * time; but not for a few renewals of Leases, which need the same pages again. */
+#define IDLE_AFTER   (500 * HF_NSEC_PER_MSEC)
+#define IDLE_BATCHES 64
 
 /* The writer's state between two batches. Used by its thread only. */
 struct writer {
         struct hfd_sqlite *sqlite;
-        bool sweeping;    /* compacted versions, or their pages, may be left to remove */
-        hf_nsec sweep_at; /* when the next step may begin */
-        hf_nsec pause;    /* after a step; longer after failures */
+        bool sweeping;      /* compacted versions, or their pages, may be left to remove */
+        hf_nsec sweep_at;   /* when the next step may begin */
+        hf_nsec pause;      /* after a step; longer after failures */
+        unsigned n_batches; /* since the pages were released */
+        hf_nsec release_at; /* if no further batch comes */
 };
 
 /* ---- one operation ---- */
@@ -155,6 +162,7 @@ static void run_batch(struct writer *writer, struct hfd_sqlite_op *ops) {
                 r = committing && r != HF_E_UNAVAILABLE ? HF_E_TIMEOUT : HF_E_UNAVAILABLE;
         if (wrote && r == 0)
                 notify(writer->sqlite);
+        hf__mailbox_delay_wakes(); /* of the threads that pass the replies on */
         while (ops) {
                 struct hfd_sqlite_op *op = ops;
 
@@ -163,6 +171,7 @@ static void run_batch(struct writer *writer, struct hfd_sqlite_op *ops) {
                         fail_op(op, r, &status);
                 hfd_sqlite_answer(writer->sqlite, op);
         }
+        hf__mailbox_wake_delayed();
 }
 
 /* ---- compaction ---- */
@@ -242,11 +251,33 @@ static bool is_sweep_due(const struct writer *writer) {
 
 static void work(struct writer *writer, struct hfd_sqlite_op *ops) {
         hfd_sqlite_set_busy(writer->sqlite, HFD_SQLITE_WRITES, true);
-        if (ops)
+        if (ops) {
                 run_batch(writer, ops);
+                writer->n_batches++;
+                writer->release_at = hf_now(hf_host_clock(writer->sqlite->store.host)) + IDLE_AFTER;
+        }
         if (is_sweep_due(writer))
                 sweep_step(writer);
         hfd_sqlite_set_busy(writer->sqlite, HFD_SQLITE_WRITES, false);
+}
+
+static bool is_release_due(const struct writer *writer) {
+        return writer->n_batches >= IDLE_BATCHES &&
+               hf_now(hf_host_clock(writer->sqlite->store.host)) >= writer->release_at;
+}
+
+/* Frees the pages that SQLite keeps for the next write. */
+static void release_pages(struct writer *writer) {
+        (void)hfd_sqlite.db_release_memory(writer->sqlite->write_db.handle);
+        writer->n_batches = 0;
+}
+
+/* When the writer has something to do if no transaction comes. */
+static hf_nsec next_due(const struct writer *writer) {
+        hf_nsec sweep = writer->sweeping ? writer->sweep_at : HF_NSEC_NEVER;
+        hf_nsec release = writer->n_batches >= IDLE_BATCHES ? writer->release_at : HF_NSEC_NEVER;
+
+        return sweep < release ? sweep : release;
 }
 
 void *hfd_sqlite_writer_main(void *ctx) {
@@ -263,14 +294,16 @@ void *hfd_sqlite_writer_main(void *ctx) {
 
                 if (!ops && sqlite->closing)
                         break;
-                if (!ops && !is_sweep_due(&writer)) {
-                        hf_nsec until = writer.sweeping ? writer.sweep_at : HF_NSEC_NEVER;
-
-                        (void)clock->wait(clock->ctx, wake, &sqlite->mu, until);
+                bool releases = !ops && is_release_due(&writer);
+                if (!ops && !releases && !is_sweep_due(&writer)) {
+                        (void)clock->wait(clock->ctx, wake, &sqlite->mu, next_due(&writer));
                         continue;
                 }
                 pthread_mutex_unlock(&sqlite->mu);
-                work(&writer, ops);
+                if (releases)
+                        release_pages(&writer);
+                else
+                        work(&writer, ops);
                 pthread_mutex_lock(&sqlite->mu);
         }
         pthread_mutex_unlock(&sqlite->mu);

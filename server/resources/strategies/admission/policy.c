@@ -57,6 +57,9 @@ struct validation {
         struct hfd_causes *causes;
         struct hfd_expressions *set;
         bool has_params;
+        /* HFD_EXPRESSION_VARIABLES, or 0: as in Kubernetes, a ValidatingAdmissionPolicy without
+         * variables does not have the name. */
+        unsigned variables;
 };
 
 /* Compiles an expression. shown: the expression as the cause shows it. */
@@ -65,7 +68,7 @@ static void check_expression(struct validation *v, const char *text, const char 
                              const char *field) {
         const struct hfd_expression *expression;
 
-        features |= HFD_EXPRESSION_VARIABLES | (v->has_params ? HFD_EXPRESSION_PARAMS : 0);
+        features |= v->variables | (v->has_params ? HFD_EXPRESSION_PARAMS : 0);
         if (hfd_expressions_compile(v->set, text, features, result, &expression) != 0)
                 hfd_cause_forbidden(v->causes, field, "out of memory");
         else if (expression->error)
@@ -199,6 +202,9 @@ static bool begin(struct validation *v, const struct hf__json *object, struct hf
                                  .spec = hf__json_get(object, "spec"),
                                  .causes = causes};
         validate_common(v);
+        if ((features & HFD_EXPRESSION_PATCH) != 0 ||
+            hf__json_first(hf__json_get(v->spec, "variables")))
+                v->variables = HFD_EXPRESSION_VARIABLES;
         features |= HFD_EXPRESSION_VARIABLES | HFD_EXPRESSION_AUTHORIZER |
                     (v->has_params ? HFD_EXPRESSION_PARAMS : 0);
         if (hfd_expressions_new(features, NULL, NULL, &v->set) == 0)

@@ -2,44 +2,36 @@
 /*
  * Counts requests in progress.
  *
- * Invariant: every request that was admitted or entered a lane is released exactly once, when its
- * response is finished (on_finished in filters.c). A missing release would make a shutdown wait
- * until its deadline, and would occupy the lane forever.
+ * Invariant: every request that was admitted is released exactly once, when its response is
+ * finished (on_finished in filters.c). A missing release would make a shutdown wait until its
+ * deadline.
  */
-#include "server/filters/inflight.h"
+#include "server/filters/limits/inflight.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/thread.h"
-#include "server/filters/request_metrics.h"
 
 struct hfd_inflight {
         /* immutable after new */
-        const struct hf_host *host;          /* borrowed */
-        struct hfd_request_metrics *metrics; /* borrowed */
-        size_t max[HFD_N_LANES];
+        const struct hf_host *host; /* borrowed */
 
         /* guarded by mu */
         pthread_mutex_t mu;
         pthread_cond_t drained; /* signalled when n_counted reaches 0 */
         bool refusing;          /* never becomes false again */
         size_t n_counted;       /* requests that a shutdown waits for */
-        size_t n_lane[HFD_N_LANES];
 };
 
-int hfd_inflight_new(const struct hf_host *host, const size_t max[HFD_N_LANES],
-                     struct hfd_request_metrics *metrics, struct hfd_inflight **ret_inflight) {
+int hfd_inflight_new(const struct hf_host *host, struct hfd_inflight **ret_inflight) {
         struct hfd_inflight *inflight = calloc(1, sizeof *inflight);
 
         if (!inflight)
                 return -ENOMEM;
         inflight->host = host;
-        inflight->metrics = metrics;
-        memcpy(inflight->max, max, sizeof inflight->max);
         int r = hf__mutex_cond_init(&inflight->mu, &inflight->drained);
         if (r != 0) {
                 free(inflight);
@@ -70,41 +62,8 @@ bool hfd_inflight_admit(struct hfd_inflight *inflight, bool wait,
         return place->admitted;
 }
 
-bool hfd_inflight_enter_lane(struct hfd_inflight *inflight, enum hfd_lane lane,
-                             struct hfd_inflight_place *place) {
-        assert(lane < HFD_N_LANES && place->lane == HFD_LANE_NONE);
-        pthread_mutex_lock(&inflight->mu);
-        bool has_room = inflight->n_lane[lane] < inflight->max[lane];
-        if (has_room) {
-                inflight->n_lane[lane]++;
-                place->lane = lane;
-        }
-        /* Under the lock, so that an older count never overwrites a newer one. */
-        hfd_request_metrics_inflight(inflight->metrics, lane, inflight->n_lane[lane]);
-        pthread_mutex_unlock(&inflight->mu);
-        return has_room;
-}
-
-static void leave_lane_locked(struct hfd_inflight *inflight, struct hfd_inflight_place *place) {
-        enum hfd_lane lane = place->lane;
-
-        if (lane == HFD_LANE_NONE)
-                return;
-        assert(inflight->n_lane[lane] > 0);
-        inflight->n_lane[lane]--;
-        hfd_request_metrics_inflight(inflight->metrics, lane, inflight->n_lane[lane]);
-        place->lane = HFD_LANE_NONE;
-}
-
-void hfd_inflight_leave_lane(struct hfd_inflight *inflight, struct hfd_inflight_place *place) {
-        pthread_mutex_lock(&inflight->mu);
-        leave_lane_locked(inflight, place);
-        pthread_mutex_unlock(&inflight->mu);
-}
-
 void hfd_inflight_release(struct hfd_inflight *inflight, struct hfd_inflight_place *place) {
         pthread_mutex_lock(&inflight->mu);
-        leave_lane_locked(inflight, place);
         if (place->counted) {
                 assert(inflight->n_counted > 0);
                 inflight->n_counted--;

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finds the kind of params among those that are built in and those of definitions. */
+#include "server/admission/policy/param_kind.h"
+
+#include <string.h>
+
+#include "server/cacher/cacher.h"
+#include "server/resources/custom/custom_kind.h"
+#include "server/resources/custom/custom_table.h"
+
+static bool is_kind(const struct hfd_resource *row, const char *group, size_t n_group,
+                    const char *version, const char *kind) {
+        return strlen(row->group) == n_group && memcmp(row->group, group, n_group) == 0 &&
+               strcmp(row->version, version) == 0 && strcmp(row->kind, kind) == 0 && row->storage;
+}
+
+const struct hfd_resource *hfd_policy_params_kind(struct hfd_cacher *cacher,
+                                                  const char *api_version, const char *kind) {
+        const char *slash = strchr(api_version, '/');
+        const char *version = slash ? slash + 1 : api_version;
+        size_t n_group = slash ? (size_t)(slash - api_version) : 0;
+        struct hfd_custom_table *table = hfd_cacher_table(cacher);
+        struct hfd_custom_set *set = table ? hfd_custom_table_set(table) : NULL;
+        const struct hfd_resource *found = NULL;
+        size_t n;
+        const struct hfd_resource *rows = hfd_resources(&n);
+
+        for (size_t i = 0; i < n && !found; i++)
+                if (is_kind(&rows[i], api_version, n_group, version, kind))
+                        found = &rows[i];
+        for (size_t i = 0; set && i < set->n && !found; i++)
+                for (size_t k = 0; k < set->kinds[i]->n_versions && !found; k++) {
+                        const struct hfd_custom_version *v = &set->kinds[i]->versions[k];
+
+                        if (v->served && is_kind(&v->row, api_version, n_group, version, kind))
+                                found = &v->row;
+                }
+        found = hfd_resource_ref(found);
+        hfd_custom_set_unref(set);
+        return found;
+}

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The kind that spec.paramKind of a policy names. Thread: any. Never blocks. */
+struct hfd_cacher;
+struct hfd_resource;
+
+/* A reference to the row of a kind of params. NULL: the kind is not served. */
+const struct hfd_resource *hfd_policy_params_kind(struct hfd_cacher *cacher,
+                                                  const char *api_version, const char *kind);

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Divides the seats among the levels.
+ *
+ * Invariants: a limited level has at least `lower` seats and at most `upper`; if it wanted more
+ * than `lower`, it has what it wanted, up to its nominal limit, unless exempt levels use so much
+ * that this is impossible.
+ */
+#include "server/flow/core/borrowing.h"
+
+/* A level that wants nothing counts as wanting this much, so that a proportion exists. */
+#define TARGET_MIN 0.001
+
+void hfd_borrowing_nominal(const struct hfd_level_shares *level, uint64_t sum, unsigned seats,
+                           struct hfd_level_limits *ret_limits) {
+        uint64_t nominal = sum ? ((uint64_t)seats * level->shares + sum - 1) / sum : 0,
+                 lendable = (nominal * level->lendable_percent + 50) / 100, borrowing = seats;
+
+        if (level->borrowing_percent >= 0)
+                borrowing = (nominal * (uint64_t)level->borrowing_percent + 50) / 100;
+        ret_limits->is_exempt = level->is_exempt;
+        ret_limits->nominal = (unsigned)nominal;
+        ret_limits->lower = (unsigned)(nominal - lendable);
+        /* No level has use for more seats than there are. */
+        uint64_t upper = nominal + borrowing;
+        ret_limits->upper = (unsigned)(upper < UINT32_MAX / 2 ? upper : UINT32_MAX / 2);
+}
+
+unsigned hfd_borrowing_first(const struct hfd_level_limits *limits) {
+        return limits->nominal - (limits->nominal - limits->lower) / 2;
+}
+
+/* What a level gets before the others share the rest. */
+static unsigned assured(const struct hfd_level_limits *level) {
+        uint64_t wanted = level->high_watermark;
+
+        if (!level->is_exempt && wanted > level->nominal)
+                wanted = level->nominal;
+        if (wanted > UINT32_MAX / 2)
+                wanted = UINT32_MAX / 2;
+        return wanted > level->lower ? (unsigned)wanted : level->lower;
+}
+
+static double bounded(const struct hfd_level_limits *level, double fraction) {
+        double seats = fraction * (level->target > TARGET_MIN ? level->target : TARGET_MIN);
+
+        if (seats < assured(level))
+                return assured(level);
+        return seats < level->upper ? seats : level->upper;
+}
+
+static double sum_at(const struct hfd_level_limits *levels, size_t n, double fraction) {
+        double sum = 0;
+
+        for (size_t i = 0; i < n; i++)
+                if (!levels[i].is_exempt)
+                        sum += bounded(&levels[i], fraction);
+        return sum;
+}
+
+/* The fraction at which the limited levels have `wanted` seats together. The sum does not fall as
+ * the fraction rises, so halving an interval finds it. */
+static double find_fraction(const struct hfd_level_limits *levels, size_t n, double wanted) {
+        double low = 0, high = 1;
+
+        while (sum_at(levels, n, high) < wanted && high < 1e15)
+                high *= 2;
+        for (int i = 0; i < 200 && low < high; i++) {
+                double middle = low + (high - low) / 2;
+                if (sum_at(levels, n, middle) < wanted)
+                        low = middle;
+                else
+                        high = middle;
+        }
+        return high;
+}
+
+/* The exempt levels leave less than the assured seats: the rest above `lower` shrinks evenly. */
+static void shrink(struct hfd_level_limits *level, int64_t left, int64_t lower, int64_t sum) {
+        double part =
+                left > lower && sum > lower ? (double)(left - lower) / (double)(sum - lower) : 0;
+
+        level->current =
+                level->lower + (unsigned)((double)(assured(level) - level->lower) * part + 0.5);
+}
+
+double hfd_borrowing_adjust(struct hfd_level_limits *levels, size_t n) {
+        int64_t total = 0, left = 0, lower = 0, sum = 0, upper = 0;
+        double fraction = 0;
+
+        for (size_t i = 0; i < n; i++) {
+                struct hfd_level_limits *level = &levels[i];
+                total += level->nominal;
+                level->target = assured(level) > level->smoothed ? assured(level) : level->smoothed;
+                if (level->is_exempt) {
+                        level->current = assured(level);
+                        left -= assured(level);
+                        continue;
+                }
+                lower += level->lower;
+                sum += assured(level);
+                upper += level->upper;
+        }
+        left += total;
+        bool shares = left > sum && sum <= total && upper >= total;
+        if (shares)
+                fraction = find_fraction(levels, n, (double)total);
+        for (size_t i = 0; i < n; i++) {
+                if (levels[i].is_exempt)
+                        continue;
+                if (shares)
+                        levels[i].current = (unsigned)(bounded(&levels[i], fraction) + 0.5);
+                else if (left <= sum)
+                        shrink(&levels[i], left, lower, sum);
+        }
+        return fraction;
+}
+
+unsigned hfd_borrowing_max_width(unsigned nominal, unsigned n_hand) {
+        unsigned part = (unsigned)(((uint64_t)nominal * 15 + 99) / 100),
+                 each = n_hand ? nominal / n_hand : nominal;
+
+        if (each < part)
+                part = each;
+        return part > 1 ? part : 1;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * How the seats of the server are divided among the priority levels: the nominal limits by shares,
+ * and the current limits by what each level may lend and borrow, and has wanted lately. As in
+ * Kubernetes. Pure. Thread: any.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A level as configured. */
+struct hfd_level_shares {
+        bool is_exempt;
+        uint32_t shares;
+        unsigned lendable_percent; /* at most 100 */
+        int64_t borrowing_percent; /* -1 = no limit */
+};
+
+struct hfd_level_limits {
+        bool is_exempt;
+        unsigned nominal, lower, upper; /* seats */
+        /* in: what the level has wanted in the last period */
+        uint64_t high_watermark;
+        double smoothed;
+        /* in and out */
+        unsigned current;
+        double target; /* out; for metrics */
+};
+
+/* Sets is_exempt, nominal, lower and upper. `sum` is that of the shares of all levels. */
+void hfd_borrowing_nominal(const struct hfd_level_shares *level, uint64_t sum, unsigned seats,
+                           struct hfd_level_limits *ret_limits);
+/* The limit of a level that is new. */
+unsigned hfd_borrowing_first(const struct hfd_level_limits *limits);
+/*
+ * Sets the current limits of all levels. Returns the fair fraction: what part of its target each
+ * level gets that no bound stops; 0 = the exempt levels leave too little for that.
+ */
+double hfd_borrowing_adjust(struct hfd_level_limits *levels, size_t n);
+/* The widest request that is let into a level with queues. */
+unsigned hfd_borrowing_max_width(unsigned nominal, unsigned n_hand);

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The demand of a level. The numbers are Kubernetes', so that levels borrow as they do there. */
+#include "server/flow/core/seat_demand.h"
+
+/* Of the smoothed value, this much is left after a period; with periods of 10 s it has halved after
+ * 5 minutes. */
+#define SMOOTHING 0.977
+
+void hfd_seat_demand_init(struct hfd_seat_demand *demand, hf_nsec now) {
+        *demand = (struct hfd_seat_demand){.at = now};
+}
+
+static void integrate(struct hfd_seat_demand *demand, hf_nsec now) {
+        if (now <= demand->at)
+                return;
+        double seconds = (double)(now - demand->at) / (double)HF_NSEC_PER_SEC,
+               seats = (double)demand->seats;
+
+        demand->at = now;
+        demand->seconds += seconds;
+        demand->sum += seats * seconds;
+        demand->sum_of_squares += seats * seats * seconds;
+}
+
+void hfd_seat_demand_set(struct hfd_seat_demand *demand, uint64_t seats, hf_nsec now) {
+        integrate(demand, now);
+        demand->seats = seats;
+        if (seats > demand->highest)
+                demand->highest = seats;
+}
+
+/* Newton's method, because nothing else in the server needs libm. */
+static double root(double x) {
+        double y = x > 1 ? x : 1;
+
+        for (int i = 0; x > 0 && i < 100; i++)
+                y = (y + x / y) / 2;
+        return x > 0 ? y : 0;
+}
+
+void hfd_seat_demand_turn(struct hfd_seat_demand *demand, hf_nsec now) {
+        integrate(demand, now);
+        demand->high_watermark = demand->highest;
+        if (demand->seconds > 0) {
+                demand->average = demand->sum / demand->seconds;
+                demand->deviation = root(demand->sum_of_squares / demand->seconds -
+                                         demand->average * demand->average);
+                double envelope = demand->average + demand->deviation,
+                       slow = SMOOTHING * demand->smoothed + (1 - SMOOTHING) * envelope;
+                demand->smoothed = envelope > slow ? envelope : slow;
+        }
+        demand->seconds = demand->sum = demand->sum_of_squares = 0;
+        demand->highest = demand->seats;
+}

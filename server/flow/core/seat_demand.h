@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * How many seats a priority level wants, over time: average, deviation and highest value of the
+ * last period, and a smoothed value that rises at once and falls slowly. Pure: the caller passes
+ * the time. Thread: owner only.
+ */
+#include <stdint.h>
+
+#include <holdfast/clock.h>
+
+struct hfd_seat_demand {
+        /* the running period */
+        hf_nsec at; /* boot time; `seats` was right from then on */
+        uint64_t seats, highest;
+        double seconds, sum, sum_of_squares; /* integrals over the period until `at` */
+        /* the last period */
+        double average, deviation, smoothed;
+        uint64_t high_watermark;
+};
+
+void hfd_seat_demand_init(struct hfd_seat_demand *demand, hf_nsec now);
+/* The demand is `seats` from now on. */
+void hfd_seat_demand_set(struct hfd_seat_demand *demand, uint64_t seats, hf_nsec now);
+/* Ends the period: computes the values of the last one, and begins the next. */
+void hfd_seat_demand_turn(struct hfd_seat_demand *demand, hf_nsec now);

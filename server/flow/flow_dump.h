@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * What the levels do now, as tables for people: the texts of /debug/api_priority_and_fairness/, in
+ * Kubernetes' form. Thread: any; takes the locks of the levels. Linear in what is shown.
+ */
+#include <stdbool.h>
+
+struct hf__strbuf;
+struct hf_host;
+struct hfd_flow_levels;
+
+/* One row for each level. */
+void hfd_flow_dump_levels(struct hfd_flow_levels *levels, struct hf__strbuf *text);
+/* One row for each queue that is in use. */
+void hfd_flow_dump_queues(struct hfd_flow_levels *levels, struct hf__strbuf *text);
+/* One row for each request. details: also who asked for what. host: for the time of day. */
+void hfd_flow_dump_requests(struct hfd_flow_levels *levels, const struct hf_host *host,
+                            bool details, struct hf__strbuf *text);

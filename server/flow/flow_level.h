@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * A priority level at work: the state machine of its requests (core/queue_set.h) behind a mutex,
+ * with its demand, its Retry-After and the counts of each FlowSchema.
+ *
+ * A request has a place, a member of its owner's struct. It enters, and executes at once, or is
+ * refused, or waits. Of a request that waits its owner hears later (hfd_flow_owner.decided), unless
+ * the owner makes it leave before. Every place leaves once.
+ *
+ * Lifetime: the index (flow_index.h) holds the level and its classes, and a request that has a
+ * place holds the index. While a place waits, its owner must exist: whoever ends the wait, the
+ * decision or a leave that returns true, then drops what kept the owner.
+ *
+ * Lock: one mutex for each level, held for a few hundred instructions. Callbacks run without a
+ * lock, on the thread whose call made the decision. Thread: any.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <holdfast/host.h>
+
+#include "server/flow/core/queue_set.h"
+
+struct hfd_flow_class; /* the requests of one FlowSchema in a level */
+struct hfd_flow_level;
+struct hfd_flow_place;
+
+/* What /debug shows about a request; the strings are borrowed. */
+struct hfd_flow_description {
+        const char *distinguisher, *user, *verb, *path, *ns, *name, *group, *version, *resource,
+                *subresource;
+};
+
+struct hfd_flow_owner {
+        /* The wait has ended: the request executes, or it is refused. Called once for each wait,
+         * except if the place leaves before. Must not block. */
+        void (*decided)(struct hfd_flow_place *place, bool granted);
+        /* Called under the lock of the level. */
+        void (*describe)(const struct hfd_flow_place *place, struct hfd_flow_description *ret);
+};
+
+/* Zero = outside. The owner sets the members that say so before it enters. */
+struct hfd_flow_place {
+        struct hfd_seats seats;             /* must be first; guarded by the level's mutex */
+        struct hfd_flow_level *level;       /* set by the owner; borrowed */
+        struct hfd_flow_class *flow_class;  /* set by the owner; borrowed */
+        const struct hfd_flow_owner *owner; /* set by the owner; static */
+        uint64_t hash;                      /* set by the owner: of the flow (dealer.h) */
+        hf_nsec deadline;                   /* set by the owner: how long it may wait, boot time */
+        size_t bytes;  /* set by the owner: memory that it keeps while it waits */
+        bool is_watch; /* set by the owner */
+        bool decided_granted;
+        struct hfd_flow_place *decided_next; /* while its decision is reported */
+        unsigned width;
+};
+
+/*
+ * The request arrives: width at least 1, now: boot time. Refused (HFD_VERDICT_QUEUE_FULL,
+ * HFD_VERDICT_NO_SEATS): place is outside. *ret_retry_after is set then, in seconds.
+ */
+enum hfd_verdict hfd_flow_level_enter(struct hfd_flow_place *place, unsigned width, hf_nsec now,
+                                      unsigned *ret_retry_after);
+/* The request ends, or its client has left. Harmless if it is outside. True: it was waiting, so
+ * that nothing will be decided about it. */
+bool hfd_flow_level_leave(struct hfd_flow_place *place, hf_nsec now);
+/* Whether the place is in the level and has seats. */
+bool hfd_flow_level_executes(struct hfd_flow_place *place);
+/* Counts another refusal, of a place whose wait has ended without a seat. Returns the Retry-After
+ * in seconds. */
+unsigned hfd_flow_level_refuse(struct hfd_flow_level *level, hf_nsec now);
+/* The widest request; 0 = no limit. */
+unsigned hfd_flow_level_max_width(struct hfd_flow_level *level);
+/* The name; as long as the level. */
+const char *hfd_flow_level_name(const struct hfd_flow_level *level);
+
+/* Accepts NULL, returns level. */
+struct hfd_flow_level *hfd_flow_level_ref(struct hfd_flow_level *level);
+/* Accepts NULL, returns NULL. */
+struct hfd_flow_level *hfd_flow_level_unref(struct hfd_flow_level *level);
+/* The class of a FlowSchema, with a reference. NULL = out of memory. */
+struct hfd_flow_class *hfd_flow_level_class(struct hfd_flow_level *level, const char *schema);
+/* Drops the reference. Accepts NULL. */
+void hfd_flow_level_drop_class(struct hfd_flow_level *level, struct hfd_flow_class *flow_class);

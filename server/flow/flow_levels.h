@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * All priority levels of the server: divides its seats among them, lets them borrow from each other
+ * every 10 s, and refuses requests that have waited too long. A level that is configured no more
+ * keeps its share while requests are in it.
+ *
+ * Thread: any, except for new, start, stop and free. It has one thread, a timer. Lock: one mutex
+ * for the list of levels, which no request takes. Lock order: it before the mutex of a level, then
+ * the mutex of the timer.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <holdfast/host.h>
+
+#include "server/flow/flow_level_spec.h"
+
+struct hfd_flow_level;
+struct hfd_flow_levels;
+
+/* Of all requests that wait, the memory that they keep (bodies, mostly). More are refused. */
+#define HFD_FLOW_WAITING_BYTES ((size_t)64 << 20)
+#define HFD_FLOW_PERIOD        (10 * HF_NSEC_PER_SEC)
+
+/* seats: how many requests that are not exempt may run at a time. host outlives it. 0 or -errno. */
+int hfd_flow_levels_new(const struct hf_host *host, unsigned seats,
+                        struct hfd_flow_levels **ret_levels);
+/* Starts the timer. 0 or -errno. */
+int hfd_flow_levels_start(struct hfd_flow_levels *levels);
+/* Joins the timer. Afterwards nobody's wait ends by time. Idempotent. Accepts NULL. */
+void hfd_flow_levels_stop(struct hfd_flow_levels *levels);
+/* Stops. No level may have requests, and no index may exist. Accepts NULL, returns NULL. */
+struct hfd_flow_levels *hfd_flow_levels_free(struct hfd_flow_levels *levels);
+
+/*
+ * These levels exist from now on: makes those that are new, and changes the others while requests
+ * run and wait in them. Fills in ret_levels with a reference for each spec. 0 or -errno: no
+ * reference was made; some levels may have been changed.
+ */
+int hfd_flow_levels_apply(struct hfd_flow_levels *levels, const struct hfd_flow_level_spec *specs,
+                          size_t n, struct hfd_flow_level **ret_levels);
+/* Ends a period: reaps levels, and adjusts the limits. The timer calls it; so do tests. */
+void hfd_flow_levels_turn(struct hfd_flow_levels *levels, hf_nsec now);
+/* Refuses the requests whose deadline has passed. Returns the earliest deadline that is left. */
+hf_nsec hfd_flow_levels_expire(struct hfd_flow_levels *levels, hf_nsec now);
+
+/* A place waits until this time at most: the timer must look then. */
+void hfd_flow_levels_expect(struct hfd_flow_levels *levels, hf_nsec deadline);
+/* A place that keeps this memory begins to wait. False: it may not. */
+bool hfd_flow_levels_take_bytes(struct hfd_flow_levels *levels, size_t bytes);
+void hfd_flow_levels_free_bytes(struct hfd_flow_levels *levels, size_t bytes);
+
+/* Calls fn for each level, in the order of their names, with the level's mutex locked. quiescing:
+ * it is configured no more. */
+void hfd_flow_levels_each(struct hfd_flow_levels *levels,
+                          void (*fn)(void *ctx, struct hfd_flow_level *level, bool quiescing),
+                          void *ctx);
+/* The fair fraction of the last adjustment; for metrics. */
+double hfd_flow_levels_fraction(struct hfd_flow_levels *levels);

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Prometheus text of the levels. Each family is written at once, as the format requires, so the
+ * levels are passed over once for each family. Invariant: names of objects contain only characters
+ * that need no escape in a label.
+ */
+#include "server/flow/flow_metrics.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+
+#include "base/strbuf.h"
+#include "server/flow/flow_private.h"
+
+#define PREFIX "apiserver_flowcontrol_"
+
+enum source { OF_LEVEL, OF_CLASS };
+
+/* A gauge or counter: one number of each level or class. */
+struct family {
+        const char *name, *type, *help;
+        enum source source;
+        double (*of_level)(const struct hfd_flow_level *level);
+        uint64_t (*of_class)(const struct hfd_flow_class *flow_class);
+};
+
+/* A histogram of each class. */
+struct histogram_family {
+        const char *name, *help, *label; /* label: further ones, or "" */
+        const struct hfd_histogram_bounds *bounds;
+        size_t offset; /* of the histogram in the class */
+        bool begins;   /* it is the first of its name */
+};
+
+static double nominal(const struct hfd_flow_level *level) { return level->limits.nominal; }
+static double lower(const struct hfd_flow_level *level) { return level->limits.lower; }
+static double upper(const struct hfd_flow_level *level) { return level->limits.upper; }
+static double current(const struct hfd_flow_level *level) { return level->limits.current; }
+static double target(const struct hfd_flow_level *level) { return level->limits.target; }
+static double average(const struct hfd_flow_level *level) { return level->demand.average; }
+static double deviation(const struct hfd_flow_level *level) { return level->demand.deviation; }
+static double smoothed(const struct hfd_flow_level *level) { return level->demand.smoothed; }
+static double watermark(const struct hfd_flow_level *level) {
+        return (double)level->demand.high_watermark;
+}
+static double current_r(const struct hfd_flow_level *level) { return (double)level->set.r / 1e9; }
+
+static uint64_t dispatched(const struct hfd_flow_class *c) { return c->n_dispatched; }
+static uint64_t inqueue(const struct hfd_flow_class *c) { return c->n_waiting; }
+static uint64_t inqueue_seats(const struct hfd_flow_class *c) { return c->waiting_seats; }
+static uint64_t executing(const struct hfd_flow_class *c) { return c->n_executing; }
+static uint64_t executing_seats(const struct hfd_flow_class *c) { return c->executing_seats; }
+
+static const struct family families[] = {
+        {"nominal_limit_seats", "gauge", "Seats of a priority level by its share.", OF_LEVEL,
+         .of_level = nominal},
+        {"lower_limit_seats", "gauge", "Seats that a priority level keeps when it lends.", OF_LEVEL,
+         .of_level = lower},
+        {"upper_limit_seats", "gauge", "Seats that a priority level has at most when it borrows.",
+         OF_LEVEL, .of_level = upper},
+        {"current_limit_seats", "gauge", "Seats that a priority level has now.", OF_LEVEL,
+         .of_level = current},
+        {"target_seats", "gauge", "Seats that a priority level is meant to have.", OF_LEVEL,
+         .of_level = target},
+        {"demand_seats_high_watermark", "gauge", "The most seats wanted in the last period.",
+         OF_LEVEL, .of_level = watermark},
+        {"demand_seats_average", "gauge", "Seats wanted in the last period, on average.", OF_LEVEL,
+         .of_level = average},
+        {"demand_seats_stdev", "gauge", "Standard deviation of the seats wanted.", OF_LEVEL,
+         .of_level = deviation},
+        {"demand_seats_smoothed", "gauge", "Seats wanted, smoothed over the periods.", OF_LEVEL,
+         .of_level = smoothed},
+        {"current_r", "gauge", "Virtual time of the fair queuing, in seat-seconds.", OF_LEVEL,
+         .of_level = current_r},
+        {"dispatched_requests_total", "counter", "Requests that got seats.", OF_CLASS,
+         .of_class = dispatched},
+        {"current_inqueue_requests", "gauge", "Requests that wait in queues.", OF_CLASS,
+         .of_class = inqueue},
+        {"current_inqueue_seats", "gauge", "Seats that requests in queues wait for.", OF_CLASS,
+         .of_class = inqueue_seats},
+        {"current_executing_requests", "gauge", "Requests that have seats.", OF_CLASS,
+         .of_class = executing},
+        {"current_executing_seats", "gauge", "Seats that requests have.", OF_CLASS,
+         .of_class = executing_seats},
+};
+
+#define WAITED_HELP "How long requests waited for seats."
+#define RAN_HELP    "How long requests had seats."
+static const struct histogram_family histograms[] = {
+        {"request_wait_duration_seconds", WAITED_HELP, ",execute=\"true\"", &hfd_flow_seconds,
+         offsetof(struct hfd_flow_class, waited), true},
+        {"request_wait_duration_seconds", WAITED_HELP, ",execute=\"false\"", &hfd_flow_seconds,
+         offsetof(struct hfd_flow_class, waited_in_vain), false},
+        {"request_execution_seconds", RAN_HELP, ",type=\"regular\"", &hfd_flow_seconds,
+         offsetof(struct hfd_flow_class, ran), true},
+        {"request_execution_seconds", RAN_HELP, ",type=\"watch\"", &hfd_flow_seconds,
+         offsetof(struct hfd_flow_class, watch_ran), false},
+        {"request_queue_length_after_enqueue",
+         "Length of the queue that a request has entered, with the request.", "", &hfd_flow_lengths,
+         offsetof(struct hfd_flow_class, queue_length), true},
+        {"work_estimated_seats", "Seats that a request needs.", "", &hfd_flow_widths,
+         offsetof(struct hfd_flow_class, width), true},
+};
+
+static const char *const reasons[HFD_FLOW_N_REFUSALS] = {[HFD_FLOW_QUEUE_FULL] = "queue-full",
+                                                         [HFD_FLOW_CONCURRENCY_LIMIT] =
+                                                                 "concurrency-limit",
+                                                         [HFD_FLOW_TIME_OUT] = "time-out"};
+
+struct pass {
+        struct hf__strbuf *text;
+        const struct family *family;
+        const struct histogram_family *histogram;
+};
+
+static void begin(struct hf__strbuf *text, const char *name, const char *type, const char *help) {
+        hf__strbuf_printf(text, "# HELP " PREFIX "%s %s\n# TYPE " PREFIX "%s %s\n", name, help,
+                          name, type);
+}
+
+static void write_family(void *ctx, struct hfd_flow_level *level, bool quiescing) {
+        const struct pass *pass = ctx;
+        const struct family *family = pass->family;
+
+        if (family->source == OF_LEVEL) {
+                hf__strbuf_printf(pass->text, PREFIX "%s{priority_level=\"%s\"} %.9g\n",
+                                  family->name, level->name, family->of_level(level));
+                return;
+        }
+        for (const struct hfd_flow_class *m = level->classes; m; m = m->next)
+                hf__strbuf_printf(pass->text,
+                                  PREFIX "%s{flow_schema=\"%s\",priority_level=\"%s\"} %" PRIu64
+                                         "\n",
+                                  family->name, m->schema, level->name, family->of_class(m));
+}
+
+/* As in Kubernetes, a combination that has not occurred is left out. */
+static void write_refusals(void *ctx, struct hfd_flow_level *level, bool quiescing) {
+        const struct pass *pass = ctx;
+
+        for (const struct hfd_flow_class *m = level->classes; m; m = m->next)
+                for (size_t i = 0; i < HFD_FLOW_N_REFUSALS; i++)
+                        if (m->n_refused[i] > 0)
+                                hf__strbuf_printf(pass->text,
+                                                  PREFIX "rejected_requests_total{flow_schema="
+                                                         "\"%s\",priority_level=\"%s\",reason="
+                                                         "\"%s\"} %" PRIu64 "\n",
+                                                  m->schema, level->name, reasons[i],
+                                                  m->n_refused[i]);
+}
+
+static void write_buckets(struct hf__strbuf *text, const struct histogram_family *family,
+                          const struct hfd_histogram *histogram, const char *labels) {
+        const struct hfd_histogram_bounds *bounds = family->bounds;
+        uint64_t n = 0;
+
+        for (size_t i = 0; i < bounds->n; i++) {
+                n += histogram->counts[i];
+                hf__strbuf_printf(text, PREFIX "%s_bucket{%s,le=\"%.9g\"} %" PRIu64 "\n",
+                                  family->name, labels, (double)bounds->at[i] / bounds->unit, n);
+        }
+        n += histogram->counts[bounds->n];
+        hf__strbuf_printf(text,
+                          PREFIX "%s_bucket{%s,le=\"+Inf\"} %" PRIu64 "\n" PREFIX
+                                 "%s_sum{%s} %.9g\n" PREFIX "%s_count{%s} %" PRIu64 "\n",
+                          family->name, labels, n, family->name, labels,
+                          (double)histogram->sum / bounds->unit, family->name, labels, n);
+}
+
+static void write_histogram(void *ctx, struct hfd_flow_level *level, bool quiescing) {
+        const struct pass *pass = ctx;
+        const struct histogram_family *family = pass->histogram;
+
+        for (const struct hfd_flow_class *m = level->classes; m; m = m->next) {
+                const struct hfd_histogram *histogram =
+                        (const void *)((const char *)m + family->offset);
+                struct hf__strbuf labels = {0};
+                uint64_t n = 0;
+                for (size_t i = 0; i <= family->bounds->n; i++)
+                        n += histogram->counts[i];
+                if (n == 0)
+                        continue;
+                hf__strbuf_printf(&labels, "flow_schema=\"%s\",priority_level=\"%s\"%s", m->schema,
+                                  level->name, family->label);
+                if (labels.error == 0)
+                        write_buckets(pass->text, family, histogram, labels.data);
+                hf__strbuf_done(&labels);
+        }
+}
+
+void hfd_flow_metrics_write(struct hfd_flow_levels *levels, struct hf__strbuf *text) {
+        struct pass pass = {.text = text};
+
+        for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
+                pass.family = &families[i];
+                begin(text, pass.family->name, pass.family->type, pass.family->help);
+                hfd_flow_levels_each(levels, write_family, &pass);
+        }
+        begin(text, "rejected_requests_total", "counter", "Requests that were refused.");
+        hfd_flow_levels_each(levels, write_refusals, &pass);
+        for (size_t i = 0; i < sizeof histograms / sizeof histograms[0]; i++) {
+                pass.histogram = &histograms[i];
+                if (pass.histogram->begins)
+                        begin(text, pass.histogram->name, "histogram", pass.histogram->help);
+                hfd_flow_levels_each(levels, write_histogram, &pass);
+        }
+        begin(text, "seat_fair_frac", "gauge",
+              "The part of its target that each priority level gets.");
+        hf__strbuf_printf(text, PREFIX "seat_fair_frac %.9g\n", hfd_flow_levels_fraction(levels));
+}

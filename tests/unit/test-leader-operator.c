@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A controller of a kind: its finalizer, what it owns, its status, and what it refuses. */
+#undef NDEBUG
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <holdfast/operator.h>
+
+#include "fake_api_client.h"
+
+#define THING "things/default/a"
+#define PART  "parts/default/a-part"
+
+static const struct hf_resource things = {"", "v1", "things"};
+static const struct hf_resource parts = {"", "v1", "parts"};
+static const struct hf_resource shared = {"", "v1", "shared"};
+
+static atomic_int n_reconciles, n_finalizes;
+static atomic_bool wants_part;
+
+static int reconcile(void *ctx, struct hf_operator_work *work, hf_nsec *ret_again) {
+        const struct hf_condition ready = {.size = sizeof ready,
+                                           .type = "Ready",
+                                           .status = "True",
+                                           .reason = "Done"};
+        size_t n;
+        int r;
+
+        assert_ptr_equal(ctx, &n_reconciles);
+        assert_string_equal(hf_operator_ns(work), "default");
+        assert_string_equal(hf_operator_name(work), "a");
+        assert_non_null(strstr(hf_operator_object(work, &n), "\"finalizers\":[\"x.io/f\"]"));
+        assert_int_equal(strlen(hf_operator_object(work, NULL)), n);
+        if (wants_part)
+                r = hf_operator_upsert(work, parts, "a-part",
+                                       "{\"apiVersion\":\"v1\",\"kind\":\"Part\",\"v\":1}");
+        else
+                r = hf_operator_delete(work, parts, "a-part");
+        if (r == 0)
+                r = hf_operator_report(work, "{\"parts\":1}", &ready);
+        hf_operator_event(work, HF_RECORDER_NORMAL, "Worked", "%s", "well");
+        atomic_fetch_add(&n_reconciles, 1);
+        return r;
+}
+
+static int finalize(void *ctx, struct hf_operator_work *work) {
+        /* The first try fails, so the object keeps its finalizer. */
+        if (atomic_fetch_add(&n_finalizes, 1) == 0)
+                return HF_E_UNAVAILABLE;
+        return hf_operator_merge(work, shared, "log",
+                                 "{\"apiVersion\":\"v1\",\"kind\":\"Log\",\"a\":\"gone\"}");
+}
+
+static const struct hf_operator_owned owned = {.size = sizeof owned, .resource = parts};
+
+static struct hf_operator_config config_with(struct hf_client *client) {
+        return (struct hf_operator_config){.size = sizeof(struct hf_operator_config),
+                                           .name = "things",
+                                           .ns = "default",
+                                           .identity = "one",
+                                           .client = client,
+                                           .resource = things,
+                                           .kind = "Thing",
+                                           .finalizer = "x.io/f",
+                                           .owned = &owned,
+                                           .n_owned = 1,
+                                           .reconcile = reconcile,
+                                           .finalize = finalize,
+                                           .ctx = &n_reconciles};
+}
+
+/* Waits until the object has the text, or until there is none if text is NULL. */
+static void await(struct fake_api *api, const char *key, const char *text) {
+        for (;;) {
+                pthread_mutex_lock(&api->mu);
+                uint64_t revision = api->store.revision;
+                pthread_mutex_unlock(&api->mu);
+                char *object = fake_api_get(api, key);
+                bool found = text ? object && strstr(object, text) : !object;
+
+                free(object);
+                if (found)
+                        return;
+                pthread_mutex_lock(&api->mu);
+                while (api->store.revision == revision)
+                        pthread_cond_wait(&api->changed, &api->mu);
+                pthread_mutex_unlock(&api->mu);
+        }
+}
+
+static void test_it_works_from_the_finalizer_to_the_end(void **state) {
+        struct fake_api *api = fake_api_new();
+        struct fake_api_client *client = fake_api_client_new(api);
+        const struct hf_operator_config config = config_with(&client->base);
+        struct hf_status status = {0};
+        struct hf_operator *op = NULL;
+        char *part;
+
+        wants_part = true;
+        fake_api_put(api, THING,
+                     "{\"apiVersion\":\"v1\",\"kind\":\"Thing\",\"metadata\":{\"namespace\":"
+                     "\"default\",\"name\":\"a\",\"uid\":\"u-1\",\"generation\":3}}");
+        assert_int_equal(hf_operator_new(&api->host, &config, &op, &status), 0);
+        assert_int_equal(hf_operator_start(op, &status), 0);
+
+        await(api, THING, "\"status\":{\"parts\":1,\"conditions\":[{");
+        await(api, THING, "\"observedGeneration\":3");
+        part = fake_api_get(api, PART);
+        assert_non_null(strstr(part, "\"uid\":\"u-1\""));
+        free(part);
+
+        /* A part that is lost is made again; one that is not wanted goes. */
+        fake_api_delete(api, PART);
+        await(api, PART, "\"v\":1");
+        wants_part = false;
+        fake_api_put(api, THING,
+                     "{\"apiVersion\":\"v1\",\"kind\":\"Thing\",\"metadata\":{\"namespace\":"
+                     "\"default\",\"name\":\"a\",\"uid\":\"u-1\",\"generation\":4,\"finalizers\":["
+                     "\"x.io/f\"]}}");
+        await(api, PART, NULL);
+        await(api, THING, "\"observedGeneration\":4");
+
+        fake_api_put(api, THING,
+                     "{\"apiVersion\":\"v1\",\"kind\":\"Thing\",\"metadata\":{\"namespace\":"
+                     "\"default\",\"name\":\"a\",\"uid\":\"u-1\",\"deletionTimestamp\":"
+                     "\"2026-01-01T00:00:00Z\",\"finalizers\":[\"x.io/f\"]}}");
+        await(api, "shared/default/log", "\"a\":\"gone\"");
+        await(api, THING, "\"finalizers\":[]");
+        assert_int_equal(n_finalizes, 2);
+        assert_int_equal(hf_operator_stop(op, &status), 0);
+        await(api, "leases/default/things", "\"holderIdentity\":\"\"");
+        assert_null(hf_operator_free(op));
+        hf_client_free(&client->base);
+        fake_api_free(api);
+}
+
+static void test_what_is_missing_is_named(void **state) {
+        static const struct hf_operator_owned many[HF_OPERATOR_OWNED_MAX + 1];
+        struct fake_api *api = fake_api_new();
+        struct fake_api_client *client = fake_api_client_new(api);
+        struct hf_operator_config config = config_with(&client->base);
+        struct hf_status status = {0};
+        struct hf_operator *op = NULL;
+
+        config.kind = NULL;
+        assert_int_equal(hf_operator_new(&api->host, &config, &op, &status), -EINVAL);
+        assert_string_equal(status.message, "an operator lacks a required member");
+        config = config_with(&client->base);
+        config.finalize = NULL;
+        assert_int_equal(hf_operator_new(&api->host, &config, &op, &status), -EINVAL);
+        assert_string_equal(status.message, "things: a finalizer needs finalize");
+        config = config_with(&client->base);
+        config.owned = many;
+        config.n_owned = HF_OPERATOR_OWNED_MAX + 1;
+        assert_int_equal(hf_operator_new(&api->host, &config, &op, &status), -EINVAL);
+        assert_string_equal(status.message, "things: more than 8 owned collections");
+        config.size = 3;
+        assert_int_equal(hf_operator_new(&api->host, &config, &op, &status), -EINVAL);
+        assert_null(op);
+        assert_null(hf_operator_free(NULL));
+        /* One that was never started is freed, too. */
+        config = config_with(&client->base);
+        assert_int_equal(hf_operator_new(&api->host, &config, &op, &status), 0);
+        hf_operator_free(op);
+        hf_client_free(&client->base);
+        fake_api_free(api);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_it_works_from_the_finalizer_to_the_end),
+                cmocka_unit_test(test_what_is_missing_is_named),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

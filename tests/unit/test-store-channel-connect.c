@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How the gRPC channel finds its server: names that have no address, several addresses, or that
+ * nobody looks up in time. The test answers the look-ups; the server is that of
+ * test-store-channel.c.
+ */
+#undef NDEBUG
+#include <netdb.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "base/thread.h"
+#include "grpc_server.h"
+#include "patience.h"
+#include "server/storage/grpc/channel.h"
+#include "server/storage/grpc/prefix.h"
+
+static const struct hf_host host = {.size = sizeof(struct hf_host)};
+
+static struct {
+        struct grpc_server server;
+        struct hfd_grpc_endpoint endpoint;
+        struct hfd_grpc_channel *channel;
+        atomic_uint n_looked_up; /* names; without those that are addresses */
+        atomic_bool holds, is_held, had_null;
+} f;
+
+/* ---- look-ups ---- */
+
+int __real_getaddrinfo(const char *node, const char *port, const struct addrinfo *hints,
+                       struct addrinfo **ret);
+int __wrap_getaddrinfo(const char *node, const char *port, const struct addrinfo *hints,
+                       struct addrinfo **ret);
+
+/* The addresses of "A-B.test" are A and B, in this order. Other names of test have none. */
+int __wrap_getaddrinfo(const char *node, const char *port, const struct addrinfo *hints,
+                       struct addrinfo **ret) {
+        char first[64];
+        const char *second = node ? strchr(node, '-') : NULL;
+
+        if (!node)
+                atomic_store(&f.had_null, true);
+        if (!node || (hints->ai_flags & AI_NUMERICHOST) || !strstr(node, ".test"))
+                return __real_getaddrinfo(node, port, hints, ret);
+        atomic_fetch_add(&f.n_looked_up, 1);
+        atomic_store(&f.is_held, true);
+        PATIENCE_AWAIT(!atomic_load(&f.holds));
+        if (!second)
+                return EAI_NONAME;
+        (void)snprintf(first, sizeof first, "%.*s", (int)(second - node), node);
+        int r = __real_getaddrinfo(first, port, hints, ret);
+        if (r != 0)
+                return r;
+        (void)snprintf(first, sizeof first, "%.*s", (int)strcspn(second + 1, "t") - 1, second + 1);
+        struct addrinfo *last = *ret;
+        while (last->ai_next)
+                last = last->ai_next;
+        return __real_getaddrinfo(first, port, hints, &last->ai_next);
+}
+
+/* ---- calls ---- */
+
+struct call {
+        struct hfd_grpc_stream stream;
+        struct hf__buf *body;
+        atomic_bool done;
+        int outcome;
+        char error_text[128];
+};
+
+static void on_done(void *ctx, const struct hfd_grpc_result *result) {
+        struct call *call = ctx;
+
+        call->outcome = result->outcome;
+        (void)snprintf(call->error_text, sizeof call->error_text, "%.127s", result->error_text);
+        atomic_store(&call->done, true);
+}
+
+static void start(struct call *call, const char *text, hf_nsec timeout, hf_nsec head_timeout) {
+        size_t n = strlen(text);
+
+        *call = (struct call){.body = hf__buf_new(HFD_GRPC_PREFIX + n)};
+        hfd_grpc_prefix_write(call->body->data, (uint32_t)n);
+        memcpy(call->body->data + HFD_GRPC_PREFIX, text, n);
+        const struct hfd_grpc_request request = {.path = "/test.Test/Test",
+                                                 .body = call->body,
+                                                 .deadline = in_msec(0) + timeout,
+                                                 .head_timeout = head_timeout,
+                                                 .max_message = 4096,
+                                                 .on_done = on_done,
+                                                 .ctx = call};
+        assert_int_equal(hfd_grpc_channel_start(f.channel, &call->stream, &request), 0);
+}
+
+static void expect(struct call *call, int outcome, const char *error_text) {
+        PATIENCE_AWAIT(atomic_load(&call->done));
+        hf__buf_unref(call->body);
+        assert_int_equal(call->outcome, outcome);
+        assert_string_equal(call->error_text, error_text);
+}
+
+static void open_channel(const char *name) {
+        struct hfd_grpc_channel_config config = {.thread_name = "test-grpc",
+                                                 .host = &host,
+                                                 .endpoints = &f.endpoint,
+                                                 .n_endpoints = 1};
+        struct hf_status status;
+        char url[96];
+
+        (void)snprintf(url, sizeof url, "http://%s:%d", name, f.server.base.port);
+        assert_int_equal(hfd_grpc_endpoint_parse(url, &f.endpoint, &status), 0);
+        assert_int_equal(hfd_grpc_channel_new(&config, &f.channel), 0);
+}
+
+static void close_channel(void) {
+        hfd_grpc_channel_stop(f.channel);
+        hfd_grpc_channel_join(f.channel);
+        hfd_grpc_channel_free(f.channel);
+}
+
+static void call_host(const char *name, int outcome, const char *error_text) {
+        struct call call;
+
+        open_channel(name);
+        start(&call, "echo", 60 * SEC, 0);
+        expect(&call, outcome, error_text);
+        close_channel();
+}
+
+static int set_up(void **state) {
+        memset(&f, 0, sizeof f);
+        grpc_server_start(&f.server);
+        return 0;
+}
+
+static int tear_down(void **state) {
+        grpc_server_stop(&f.server);
+        return 0;
+}
+
+static void test_a_name_without_an_address_is_unavailable(void **state) {
+        struct call call;
+
+        open_channel("nowhere.test");
+        for (unsigned i = 1; i <= 2; i++) { /* it may have one later */
+                start(&call, "echo", 60 * SEC, 0);
+                expect(&call, HF_E_UNAVAILABLE,
+                       "cannot resolve the host: Name or service not known");
+                assert_true(atomic_load(&f.n_looked_up) >= i);
+        }
+        close_channel();
+}
+
+static void test_the_addresses_of_a_name_are_tried_in_order(void **state) {
+        call_host("127.0.0.1-127.0.0.2.test", 0, "");
+        call_host("127.0.0.2-127.0.0.1.test", 0, ""); /* nobody listens at the first one */
+        assert_int_equal(atomic_load(&f.server.base.n_connections), 2);
+        call_host("127.0.0.2-127.0.0.3.test", HF_E_UNAVAILABLE,
+                  "cannot connect: Connection refused");
+        call_host("127.0.0.2", HF_E_UNAVAILABLE, "cannot connect: Connection refused");
+        assert_int_equal(atomic_load(&f.server.base.n_connections), 2);
+        assert_true(atomic_load(&f.n_looked_up) >= 3);
+}
+
+/* Also on a machine whose files do not know it. */
+static void test_localhost_is_the_loopback_address(void **state) {
+        call_host("LocalHost", 0, "");
+        assert_true(atomic_load(&f.had_null));
+        assert_int_equal(atomic_load(&f.n_looked_up), 0);
+}
+
+/* The call ends at its deadline, and the channel at its stop, once the look-up has returned. */
+static void test_a_call_does_not_wait_for_a_look_up(void **state) {
+        struct call call;
+
+        atomic_store(&f.holds, true);
+        open_channel("127.0.0.1-127.0.0.2.test");
+        start(&call, "echo", 20 * MSEC, 0);
+        PATIENCE_AWAIT(atomic_load(&call.done));
+        hf__buf_unref(call.body);
+        assert_int_equal(call.outcome, HF_E_UNAVAILABLE);
+        PATIENCE_AWAIT(atomic_load(&f.is_held));
+        atomic_store(&f.holds, false);
+        start(&call, "echo", 60 * SEC, 0); /* the connection is made all the same */
+        expect(&call, 0, "");
+        atomic_store(&f.is_held, false);
+        close_channel();
+        atomic_store(&f.holds, true);
+        open_channel("127.0.0.1-127.0.0.2.test");
+        start(&call, "echo", 60 * SEC, 0);
+        PATIENCE_AWAIT(atomic_load(&f.is_held));
+        hfd_grpc_channel_stop(f.channel);
+        atomic_store(&f.holds, false);
+        close_channel();
+        PATIENCE_AWAIT(atomic_load(&call.done));
+        hf__buf_unref(call.body);
+        assert_int_equal(call.outcome, HF_E_CANCELED);
+}
+
+/* A server that begins no response, although the call itself may take long. */
+static void test_a_response_must_begin_in_time(void **state) {
+        struct call call;
+
+        open_channel("127.0.0.1");
+        start(&call, "nothing", 3600 * SEC, 30 * MSEC);
+        expect(&call, HF_E_TIMEOUT, "no response has begun in time");
+        start(&call, "echo", 60 * SEC, 60 * SEC);
+        expect(&call, 0, "");
+        close_channel();
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                TEST(test_a_name_without_an_address_is_unavailable),
+                TEST(test_the_addresses_of_a_name_are_tried_in_order),
+                TEST(test_localhost_is_the_loopback_address),
+                TEST(test_a_call_does_not_wait_for_a_look_up),
+                TEST(test_a_response_must_begin_in_time),
+        };
+
+        signal(SIGPIPE, SIG_IGN);
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

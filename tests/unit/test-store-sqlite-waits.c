@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Operations on a file that another program keeps locked: how they end at their deadlines, and what
+ * is then known about them. The revisions in the replies to compactions. Whom a used file names.
+ * And that a store which is closed leaves no memory behind.
+ */
+#undef NDEBUG
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <sqlite3.h>
+
+#include "base/buf.h"
+#include "failing_memory.h"
+#include "server/storage/sqlite/files/file_use.h"
+#include "server/storage/sqlite/store.h"
+#include "sqlite_fixture.h"
+#include "store_client.h"
+#include "time_units.h"
+#include "watch_recorder.h"
+
+static const struct hf_host host = {.size = sizeof(struct hf_host)};
+static struct hfd_store *store;
+static sqlite3 *other; /* another program's connection */
+
+static void open_store(const char *name) {
+        struct hf_status status = {0};
+
+        if (hfd_sqlite_store_new(&host, sqlite_fixture_path(name), true, &store, &status) != 0)
+                fail_msg("%s", status.message);
+        assert_int_equal(sqlite3_open(sqlite_fixture_path(name), &other), SQLITE_OK);
+        (void)sqlite3_busy_timeout(other, PATIENCE_MSEC);
+}
+
+static void close_store(void) {
+        sqlite3_close(other);
+        store->ops->free(store);
+}
+
+static void run_in_other(const char *text) {
+        assert_int_equal(sqlite3_exec(other, text, NULL, NULL, NULL), SQLITE_OK);
+}
+
+static void start_put(const char *key, hf_nsec deadline, struct store_reply *reply) {
+        struct hf__buf *value = hf__buf_copy("x", 1);
+        const struct hfd_op put = {.kind = HFD_PUT, .key = key, .value = value};
+        const struct hfd_txn txn = {.ops = &put, .n_ops = 1};
+
+        store_reply_init(reply);
+        assert_int_equal(store->ops->txn(store, &txn, deadline, store_reply_fill, reply), 0);
+        hf__buf_unref(value);
+}
+
+/* ---- deadlines ---- */
+
+/* The first write has begun, so whether it is done is not known; nothing was done of the next. */
+static void test_a_write_ends_at_its_deadline(void **state) {
+        struct store_reply first, next;
+        int ms = 25;
+
+        open_store("locked.db");
+        assert_true(store_client_put(store, "/a", "one") > 0);
+        run_in_other("BEGIN IMMEDIATE");
+        do { /* until the writer has come to it in time */
+                ms *= 2;
+                assert_true(ms < PATIENCE_MSEC / 4);
+                start_put("/first", in_msec(ms), &first);
+                int r = store_reply_wait(&first);
+                store_reply_deinit(&first);
+                if (r == HF_E_TIMEOUT)
+                        break;
+                assert_int_equal(r, HF_E_UNAVAILABLE);
+        } while (true);
+        assert_string_equal(first.status.message, "the disk has not confirmed the write in time");
+        start_put("/next", in_msec(20), &next);
+        assert_int_equal(store_reply_wait(&next), HF_E_UNAVAILABLE);
+        assert_string_equal(next.status.message, "the store has not come to the operation in time");
+        assert_int_equal(next.n_kvs, 0);
+        store_reply_deinit(&next);
+        assert_true(store_client_mod_revision(store, "/a") > 0); /* reads go on */
+        run_in_other("ROLLBACK");
+        assert_true(store_client_put(store, "/later", "x") > 0);
+        assert_int_equal(store_client_mod_revision(store, "/next"), 0);
+        close_store();
+}
+
+static void test_an_operation_whose_deadline_has_passed_is_not_begun(void **state) {
+        struct store_reply reply;
+
+        open_store("late.db");
+        run_in_other("BEGIN IMMEDIATE");
+        start_put("/late", 1, &reply);
+        int r = store_reply_wait(&reply);
+        assert_true(r == HF_E_UNAVAILABLE || r == HF_E_TIMEOUT);
+        store_reply_deinit(&reply);
+        run_in_other("ROLLBACK");
+        close_store();
+}
+
+/* ---- compactions ---- */
+
+static void compact(uint64_t revision, int expected, uint64_t current, const char *message) {
+        struct store_reply reply;
+
+        store_reply_init(&reply);
+        assert_int_equal(store->ops->compact(store, revision, in_msec(PATIENCE_MSEC),
+                                             store_reply_fill, &reply),
+                         0);
+        assert_int_equal(store_reply_wait(&reply), expected);
+        assert_int_equal(reply.revision, current);
+        assert_string_equal(reply.status.message, message);
+        store_reply_deinit(&reply);
+}
+
+static void test_a_compaction_replies_with_the_current_revision(void **state) {
+        char gone[64], early[64];
+        uint64_t now = 0;
+
+        open_store("compact.db");
+        for (int i = 0; i < 5; i++)
+                now = store_client_put(store, "/a", "x");
+        (void)snprintf(gone, sizeof gone, "revision %llu is compacted",
+                       (unsigned long long)now - 2);
+        (void)snprintf(early, sizeof early, "revision %llu is not reached yet",
+                       (unsigned long long)now + 1);
+        compact(now + 1, HF_E_INVALID, now, early);
+        compact(now - 2, 0, now, "");
+        compact(now - 2, HF_E_GONE, now, gone);
+        compact(now - 1, 0, now, "");
+        compact(now - 2, HF_E_GONE, now, gone);
+        compact(now, 0, now, "");
+        close_store();
+}
+
+/* ---- memory ---- */
+
+/* Everything that a store can do, and each failure that a client can cause. */
+static void use_everything(void) {
+        static struct watch_recorder recorder, late;
+        const struct hfd_compare wrong = {.kind = HFD_MOD_EQUALS, .key = "/a", .revision = 1};
+        const char *const keys[] = {"/a", "/none"};
+        const struct hfd_txn conflict = {.compares = &wrong,
+                                         .n_compares = 1,
+                                         .get_on_failure = keys,
+                                         .n_get_on_failure = 2};
+        struct store_reply reply;
+
+        assert_int_equal(watch_recorder_start(&recorder, store, "/", "0", 0), 0);
+        uint64_t first = store_client_put(store, "/a", "one");
+        uint64_t last = store_client_put(store, "/b", "two");
+        assert_int_equal(store_client_get(store, "/a", &reply), 0);
+        store_reply_deinit(&reply);
+        assert_int_equal(store_client_list(store, "/", NULL, 0, 1, false, &reply), 0);
+        assert_true(reply.more);
+        store_reply_deinit(&reply);
+        assert_int_equal(store_client_list(store, "/", NULL, first, 0, true, &reply), 0);
+        store_reply_deinit(&reply);
+        assert_int_equal(store_client_txn(store, &conflict, &reply), HF_E_CONFLICT);
+        assert_int_equal(reply.n_kvs, 1);
+        store_reply_deinit(&reply);
+        last = store_client_delete(store, "/b");
+        watch_recorder_await(&recorder, 3);
+        watch_recorder_stop(&recorder);
+        assert_int_equal(store_client_compact(store, last), 0);
+        assert_int_equal(store_client_list(store, "/", NULL, first, 0, false, NULL), HF_E_GONE);
+        assert_int_equal(watch_recorder_start(&late, store, "/", "0", first), 0);
+        assert_int_equal(watch_recorder_await_end(&late), HF_E_GONE);
+        watch_recorder_stop(&late);
+}
+
+static void test_a_closed_store_leaves_no_memory(void **state) {
+        open_store("memory.db"); /* the first store loads the library */
+        close_store();
+        size_t n_live = failing_memory_n_live();
+        for (int i = 0; i < 2; i++) {
+                open_store("memory.db");
+                use_everything();
+                close_store();
+                assert_int_equal(failing_memory_n_live(), n_live);
+        }
+}
+
+/* ---- a file that is used ---- */
+
+static int check(const char *name, char *message, size_t n) {
+        struct hf_status status = {0};
+        int r = hfd_sqlite_check_unused(sqlite_fixture_path(name), &status);
+
+        (void)snprintf(message, n, "%.400s", status.message);
+        return r;
+}
+
+/* Keeps the lock of SQLite's readers until `end` is closed. */
+static void hold_lock(const char *path, int command, int begun, int end) {
+        struct flock lock = {.l_type = F_RDLCK,
+                             .l_whence = SEEK_SET,
+                             .l_start = 0x40000000 + 2,
+                             .l_len = 510};
+        int fd = open(path, O_RDWR | O_CLOEXEC);
+        char byte = 'x';
+
+        if (fd < 0 || fcntl(fd, command, &lock) != 0 || write(begun, &byte, 1) != 1)
+                _exit(1);
+        (void)!read(end, &byte, 1);
+        _exit(0);
+}
+
+static void test_a_used_file_names_its_process(void **state) {
+        static const int commands[] = {F_SETLK, F_OFD_SETLK};
+        char message[512], wanted[64];
+
+        (void)sqlite_fixture_sql("used.db", "CREATE TABLE t (x)");
+        assert_int_equal(check("used.db", message, sizeof message), 0);
+        assert_int_equal(check("none.db", message, sizeof message), HF_E_NOT_FOUND);
+        assert_non_null(strstr(message, "none.db cannot be opened: No such file or directory"));
+        for (size_t i = 0; i < 2; i++) {
+                int begun[2], end[2], status;
+                char byte;
+                assert_int_equal(pipe(begun), 0);
+                assert_int_equal(pipe(end), 0);
+                pid_t child = fork();
+                if (child == 0) {
+                        close(end[1]);
+                        hold_lock(sqlite_fixture_path("used.db"), commands[i], begun[1], end[0]);
+                }
+                close(begun[1]);
+                close(end[0]);
+                assert_int_equal(read(begun[0], &byte, 1), 1);
+                (void)snprintf(wanted, sizeof wanted, "used.db is used by process %d: stop",
+                               (int)child);
+                assert_int_equal(check("used.db", message, sizeof message), HF_E_BUSY);
+                if (i == 1) /* such a lock belongs to no process */
+                        strcpy(wanted, "used.db is used by another process: stop");
+                if (!strstr(message, wanted))
+                        assert_string_equal(message, wanted);
+                close(end[1]);
+                assert_int_equal(waitpid(child, &status, 0), child);
+                assert_int_equal(status, 0);
+                close(begun[0]);
+        }
+        assert_int_equal(check("used.db", message, sizeof message), 0);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_write_ends_at_its_deadline),
+                cmocka_unit_test(test_an_operation_whose_deadline_has_passed_is_not_begun),
+                cmocka_unit_test(test_a_compaction_replies_with_the_current_revision),
+                cmocka_unit_test(test_a_closed_store_leaves_no_memory),
+                cmocka_unit_test(test_a_used_file_names_its_process),
+        };
+        return cmocka_run_group_tests(tests, sqlite_fixture_setup, sqlite_fixture_teardown);
+}
