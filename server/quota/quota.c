@@ -1,127 +1,178 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a ResourceQuota decides about a create, and what a recount writes.
+ * What a ResourceQuota decides about a create or an update.
  *
  * Invariants: messages are those of kube-apiserver, as clients show them. A quota whose status.used
- * is unknown refuses the create: its limit must not be exceeded because a recount is late.
+ * is unknown refuses the change: its limit must not be exceeded because a recount is late. The work
+ * is in proportion to n log n of the quota and of the object.
  */
 #include "server/quota/quota.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "base/json_index.h"
 #include "base/strbuf.h"
-#include "server/schema/quantity.h"
+#include "server/quota/must_specify.h"
+#include "server/quota/names.h"
+#include "server/quota/scopes.h"
 
-#define COUNT "count/"
+/* ---- a change ---- */
 
-/* ---- names ---- */
-
-/* The kinds of the core group that a quota may count by their plural alone. */
-static const char *const plain_names[] = {
-        "configmaps",     "persistentvolumeclaims",
-        "pods",           "replicationcontrollers",
-        "resourcequotas", "secrets",
-        "services",
-};
-
-static bool has_plain_name(const char *group, const char *plural) {
-        for (size_t i = 0; !*group && i < sizeof plain_names / sizeof plain_names[0]; i++)
-                if (strcmp(plain_names[i], plural) == 0)
-                        return true;
-        return false;
+/* Kubernetes measures a pod again only if its deadline comes or goes: everything else that a quota
+ * counts cannot be changed. */
+static bool is_measured(enum hfd_quota_kind kind, const struct hf__json *object,
+                        const struct hf__json *old, bool status) {
+        if (!old || kind == HFD_QUOTA_CLAIMS)
+                return true;
+        if (kind == HFD_QUOTA_PODS)
+                return !status && hfd_pod_is_terminating(object) != hfd_pod_is_terminating(old);
+        return kind == HFD_QUOTA_SERVICES && !status;
 }
 
-static bool is_ignored(const char *group, const char *plural) {
-        return strcmp(plural, "events") == 0 && (!*group || strcmp(group, "events.k8s.io") == 0);
-}
+bool hfd_quota_change_init(struct hfd_quota_change *change, const char *group, const char *plural,
+                           const struct hf__json *object, const struct hf__json *old, bool status,
+                           int64_t now_s, int *ret_error) {
+        enum hfd_quota_kind kind = hfd_quota_kind(group, plural);
 
-bool hfd_quota_names(const char *group, const char *plural, struct hfd_quota_names *ret_names) {
-        char counted[HFD_QUOTA_NAME_MAX];
-
-        *ret_names = (struct hfd_quota_names){0};
-        int n = snprintf(counted, sizeof counted, COUNT "%s%s%s", plural, *group ? "." : "", group);
-        if (is_ignored(group, plural) || n < 0 || (size_t)n >= sizeof counted)
+        *ret_error = 0;
+        *change = (struct hfd_quota_change){.kind = kind,
+                                            .object = object,
+                                            .old = old,
+                                            .unlimited = status};
+        if (!hfd_quota_names(group, plural, &change->names) ||
+            !is_measured(kind, object, old, status))
                 return false;
-        bool plain = has_plain_name(group, plural), first = plain && strcmp(plural, counted) < 0;
-        if (plain)
-                (void)snprintf(ret_names->of[first ? 0 : 1], HFD_QUOTA_NAME_MAX, "%s", plural);
-        (void)snprintf(ret_names->of[first ? 1 : 0], HFD_QUOTA_NAME_MAX, "%s", counted);
+        if (kind == HFD_QUOTA_OBJECTS)
+                return true;
+        *ret_error = hfd_usage_init(&change->usage, kind, object, now_s);
+        if (*ret_error == 0 && old)
+                *ret_error = hfd_usage_init(&change->old_usage, kind, old, now_s);
         return true;
 }
 
-/* Sets group and plural to the kind that a name counts. False: the name counts no objects, but for
- * example processor time. */
-static bool kind_of(const char *name, char group[HFD_QUOTA_NAME_MAX],
-                    char plural[HFD_QUOTA_NAME_MAX]) {
-        bool plain = has_plain_name("", name);
-
-        if (!plain && strncmp(name, COUNT, strlen(COUNT)) != 0)
-                return false;
-        int n = snprintf(plural, HFD_QUOTA_NAME_MAX, "%s", plain ? name : name + strlen(COUNT));
-        if (n < 0 || n >= HFD_QUOTA_NAME_MAX)
-                return false;
-        char *dot = strchr(plural, '.');
-        (void)snprintf(group, HFD_QUOTA_NAME_MAX, "%s", dot ? dot + 1 : "");
-        if (dot)
-                *dot = '\0';
-        return true;
+void hfd_quota_change_done(struct hfd_quota_change *change) {
+        hfd_usage_done(&change->usage);
+        hfd_usage_done(&change->old_usage);
 }
 
-static bool has_scopes(const struct hf__json *quota) {
-        return hf__json_first(hf__json_path(quota, "spec.scopes")) ||
-               hf__json_first(hf__json_path(quota, "spec.scopeSelector.matchExpressions"));
+static bool tracks(const struct hfd_quota_change *change, const char *name) {
+        if (change->kind != HFD_QUOTA_OBJECTS)
+                return hfd_quota_kind_tracks(change->kind, name);
+        return *name &&
+               (strcmp(name, change->names.of[0]) == 0 || strcmp(name, change->names.of[1]) == 0);
 }
 
-/* ---- a create ---- */
+/* How much more of the resource is used after the change. was_selected: the quota counted the old
+ * version as well. */
+static struct hfd_quantity rise_of(const struct hfd_quota_change *change, const char *name,
+                                   bool was_selected) {
+        struct hfd_quantity rise = hfd_quantity_of(0), before;
 
-/* One name under which the quota counts the kind. */
+        if (change->kind == HFD_QUOTA_OBJECTS)
+                return hfd_quantity_of(1);
+        if (!hfd_usage_get(&change->usage, name, &rise))
+                return hfd_quantity_of(0);
+        if (was_selected && hfd_usage_get(&change->old_usage, name, &before))
+                hfd_quantity_subtract(&rise, &before);
+        return rise;
+}
+
+/* ---- the limits ---- */
+
+/* A resource that the quota limits, and that objects of the kind use. */
 struct limit {
-        const char *name;
-        struct hfd_quantity hard, used;
-        bool known;    /* status.used has it */
-        bool exceeded; /* one more object would be too many */
+        const char *name; /* borrowed from the quota */
+        struct hfd_quantity hard, used, rise;
+        struct hf__json *entry; /* in status.used; borrowed */
+        bool known;             /* status.used has it */
+        bool rises, exceeded;   /* the change needs more of it; more than there may be */
 };
 
-/* False: the text is not a quantity. */
-static bool read_quantity(const struct hf__json *map, const char *name,
-                          struct hfd_quantity *ret_quantity) {
-        const char *text = hf__json_text(hf__json_get(map, name));
+struct limits {
+        struct limit *of; /* owned; sorted by name */
+        size_t n;
+};
+
+/* False: the value is not a quantity. */
+static bool read_quantity(const struct hf__json *value, struct hfd_quantity *ret_quantity) {
+        const char *text = hf__json_text(value);
 
         return text && hfd_quantity_parse(text, ret_quantity) == NULL;
 }
 
-/* Returns how many of the names status.hard has. */
-static size_t find_limits(const struct hf__json *quota, const struct hfd_quota_names *names,
-                          struct limit limits[2]) {
-        const struct hf__json *hard = hf__json_path(quota, "status.hard"),
-                              *used = hf__json_path(quota, "status.used");
-        size_t n = 0;
+static int compare_limits(const void *a, const void *b) {
+        return strcmp(((const struct limit *)a)->name, ((const struct limit *)b)->name);
+}
 
-        for (size_t i = 0; i < 2; i++) {
-                struct limit *limit = &limits[n];
-                *limit = (struct limit){.name = names->of[i]};
-                if (!*limit->name || !read_quantity(hard, limit->name, &limit->hard))
+static void fill_limit(struct limit *limit, const struct hfd_quota_change *change,
+                       const struct hf__json_index *used, bool was_selected) {
+        struct hf__json_index_entry *entry = hf__json_index_find(used, limit->name);
+
+        limit->entry = entry ? entry->item : NULL;
+        limit->known = read_quantity(limit->entry, &limit->used) && !limit->used.negative;
+        limit->rise = rise_of(change, limit->name, was_selected);
+        limit->rises = !hfd_quantity_is_zero(&limit->rise);
+        if (!limit->known)
+                return;
+        struct hfd_quantity next = limit->used;
+        hfd_quantity_add(&next, &limit->rise);
+        limit->exceeded = limit->rises && hfd_quantity_compare(&next, &limit->hard) > 0;
+}
+
+/* Finds the limits of status.hard that concern the change. 0 or -ENOMEM. */
+static int find_limits(const struct hf__json *quota, const struct hfd_quota_change *change,
+                       bool was_selected, struct limits *limits) {
+        const struct hf__json *hard = hf__json_path(quota, "status.hard");
+        struct hf__json_index used;
+        size_t max = 0;
+
+        for (const struct hf__json *m = hf__json_first(hard); m; m = hf__json_next(m))
+                max += tracks(change, hf__json_key(m));
+        if (max == 0)
+                return 0;
+        limits->of = calloc(max, sizeof *limits->of);
+        int r = limits->of ? hf__json_index_init(&used, hf__json_path(quota, "status.used"), NULL)
+                           : -ENOMEM;
+        if (!limits->of)
+                return r;
+        for (const struct hf__json *m = hf__json_first(hard); m && r == 0; m = hf__json_next(m)) {
+                struct limit *limit = &limits->of[limits->n];
+                if (!tracks(change, hf__json_key(m)) || !read_quantity(m, &limit->hard))
                         continue;
-                limit->known =
-                        read_quantity(used, limit->name, &limit->used) && !limit->used.negative;
-                struct hfd_quantity next = limit->used;
-                if (limit->known)
-                        hfd_quantity_increment(&next);
-                limit->exceeded = hfd_quantity_compare(&next, &limit->hard) > 0;
-                n++;
+                limit->name = hf__json_key(m);
+                fill_limit(limit, change, &used, was_selected);
+                limits->n++;
         }
-        return n;
+        hf__json_index_done(&used);
+        qsort(limits->of, limits->n, sizeof *limits->of, compare_limits);
+        return r;
 }
 
-static bool names_in_spec(const struct hf__json *quota, const struct hfd_quota_names *names) {
-        const struct hf__json *hard = hf__json_path(quota, "spec.hard");
+/* Whether spec.hard has a resource of which the change needs more, and status.hard has it not yet.
+ * *ret_error: 0 or -ENOMEM. */
+static bool will_count(const struct hf__json *quota, const struct hfd_quota_change *change,
+                       bool was_selected, int *ret_error) {
+        struct hf__json_index counted;
+        bool found = false;
 
-        return (*names->of[0] && hf__json_get(hard, names->of[0])) ||
-               (*names->of[1] && hf__json_get(hard, names->of[1]));
+        *ret_error = hf__json_index_init(&counted, hf__json_path(quota, "status.hard"), NULL);
+        for (const struct hf__json *m = hf__json_first(hf__json_path(quota, "spec.hard"));
+             m && !found && *ret_error == 0; m = hf__json_next(m)) {
+                const char *name = hf__json_key(m);
+                if (!tracks(change, name) || hf__json_index_find(&counted, name))
+                        continue;
+                const struct hfd_quantity rise = rise_of(change, name, was_selected);
+                found = !hfd_quantity_is_zero(&rise);
+        }
+        hf__json_index_done(&counted);
+        return found;
 }
+
+/* ---- refusals ---- */
 
 static const char *name_of(const struct hf__json *quota) {
         const char *name = hf__json_string(quota, "metadata.name");
@@ -129,135 +180,137 @@ static const char *name_of(const struct hf__json *quota) {
         return name ? name : "";
 }
 
-static void put_unknown(const struct hf__json *quota, const struct limit *limits, size_t n,
+static bool put_negative(const struct hfd_quota_change *change, const struct limits *limits,
+                         struct hf__strbuf *why) {
+        const char *comma = "quota usage is negative for resource(s): ";
+        bool any = false;
+
+        for (size_t i = 0; change->kind != HFD_QUOTA_OBJECTS && i < limits->n; i++) {
+                if (!hfd_usage_is_negative(&change->usage, limits->of[i].name))
+                        continue;
+                hf__strbuf_printf(why, "%s%s", comma, limits->of[i].name);
+                comma = ",";
+                any = true;
+        }
+        return any;
+}
+
+static bool put_unknown(const struct hf__json *quota, const struct limits *limits,
                         struct hf__strbuf *why) {
+        bool known = true;
+
+        for (size_t i = 0; i < limits->n; i++)
+                known = known && limits->of[i].known;
+        if (known)
+                return false;
         hf__strbuf_printf(why, "status unknown for quota: %s, resources: ", name_of(quota));
-        for (size_t i = 0; i < n; i++)
-                hf__strbuf_printf(why, "%s%s", i ? "," : "", limits[i].name);
+        for (size_t i = 0; i < limits->n; i++)
+                hf__strbuf_printf(why, "%s%s", i ? "," : "", limits->of[i].name);
+        return true;
 }
 
 /* The parts of the message about exceeded limits. */
 enum part { REQUESTED, USED, LIMITED };
 
-static void put_part(const struct limit *limits, size_t n, enum part part, struct hf__strbuf *why) {
+static void put_part(const struct limits *limits, enum part part, struct hf__strbuf *why) {
         static const char *const words[] = {", requested: ", ", used: ", ", limited: "};
-        const struct hfd_quantity one = hfd_quantity_of(1);
         const char *comma = "";
 
         hf__strbuf_puts(why, words[part]);
-        for (size_t i = 0; i < n; i++) {
+        for (size_t i = 0; i < limits->n; i++) {
+                const struct limit *limit = &limits->of[i];
+                const struct hfd_quantity *values[] = {&limit->rise, &limit->used, &limit->hard};
                 char text[HFD_QUANTITY_TEXT_MAX];
-                if (!limits[i].exceeded)
+                if (!limit->exceeded)
                         continue;
-                if (part == REQUESTED)
-                        hfd_quantity_format(&one, text);
-                else
-                        hfd_quantity_format(part == USED ? &limits[i].used : &limits[i].hard, text);
-                hf__strbuf_printf(why, "%s%s=%s", comma, limits[i].name, text);
+                hfd_quantity_format(values[part], text);
+                hf__strbuf_printf(why, "%s%s=%s", comma, limit->name, text);
                 comma = ",";
         }
 }
 
-static void put_exceeded(const struct hf__json *quota, const struct limit *limits, size_t n,
+static bool put_exceeded(const struct hf__json *quota, const struct limits *limits,
                          struct hf__strbuf *why) {
+        bool exceeded = false;
+
+        for (size_t i = 0; i < limits->n; i++)
+                exceeded = exceeded || limits->of[i].exceeded;
+        if (!exceeded)
+                return false;
         hf__strbuf_printf(why, "exceeded quota: %s", name_of(quota));
-        put_part(limits, n, REQUESTED, why);
-        put_part(limits, n, USED, why);
-        put_part(limits, n, LIMITED, why);
+        put_part(limits, REQUESTED, why);
+        put_part(limits, USED, why);
+        put_part(limits, LIMITED, why);
+        return true;
 }
 
-static int write_used(struct hf__json *quota, struct limit *limits, size_t n) {
-        struct hf__json *used = hf__json_path(quota, "status.used");
+static bool put_unspecified(const struct hf__json *quota, const struct hfd_quota_change *change,
+                            const struct limits *limits, struct hf__strbuf *why) {
+        struct hfd_must_specify missing = {.pod = change->object};
+
+        for (size_t i = 0; change->kind == HFD_QUOTA_PODS && i < limits->n; i++)
+                hfd_must_specify_check(&missing, limits->of[i].name);
+        if (!missing.any)
+                return false;
+        hf__strbuf_printf(why, "failed quota: %s: ", name_of(quota));
+        hfd_must_specify_print(&missing, why);
+        return true;
+}
+
+/* ---- the decision ---- */
+
+/* Charges what rises. *ret_any: something does. */
+static int write_used(struct limits *limits, bool *ret_any) {
         int r = 0;
 
-        for (size_t i = 0; i < n && r == 0; i++) {
+        *ret_any = false;
+        for (size_t i = 0; i < limits->n && r == 0; i++) {
+                struct limit *limit = &limits->of[i];
                 char text[HFD_QUANTITY_TEXT_MAX];
-                hfd_quantity_increment(&limits[i].used);
-                hfd_quantity_format(&limits[i].used, text);
-                r = hf__json_put_string(used, limits[i].name, text);
+                if (!limit->rises)
+                        continue;
+                *ret_any = true;
+                hfd_quantity_add(&limit->used, &limit->rise);
+                hfd_quantity_format(&limit->used, text);
+                r = hf__json_set_text(limit->entry, text);
         }
         return r;
 }
 
-int hfd_quota_charge(struct hf__json *quota, const struct hfd_quota_names *names,
+static int decide(const struct hf__json *quota, const struct hfd_quota_change *change,
+                  struct limits *limits, bool was_selected, enum hfd_quota_verdict *ret_verdict,
+                  struct hf__strbuf *why) {
+        bool any = false, later;
+        int r;
+
+        if (put_unspecified(quota, change, limits, why) || put_unknown(quota, limits, why) ||
+            put_negative(change, limits, why) ||
+            (!change->unlimited && put_exceeded(quota, limits, why))) {
+                *ret_verdict = HFD_QUOTA_REFUSED;
+                return why->error != 0 ? -ENOMEM : 0;
+        }
+        r = write_used(limits, &any);
+        if (r != 0 || any) {
+                *ret_verdict = HFD_QUOTA_CHARGED;
+                return r;
+        }
+        later = will_count(quota, change, was_selected, &r);
+        if (later)
+                *ret_verdict = HFD_QUOTA_PENDING;
+        return r;
+}
+
+int hfd_quota_charge(struct hf__json *quota, const struct hfd_quota_change *change,
                      enum hfd_quota_verdict *ret_verdict, struct hf__strbuf *why) {
-        struct limit limits[2];
-        bool known = true, exceeded = false;
+        struct limits limits = {0};
 
         *ret_verdict = HFD_QUOTA_UNCOUNTED;
-        if (has_scopes(quota))
+        if (!hfd_quota_selects(quota, change->kind, change->object))
                 return 0;
-        size_t n = find_limits(quota, names, limits);
-        if (n == 0) {
-                if (names_in_spec(quota, names))
-                        *ret_verdict = HFD_QUOTA_PENDING;
-                return 0;
-        }
-        for (size_t i = 0; i < n; i++) {
-                known = known && limits[i].known;
-                exceeded = exceeded || limits[i].exceeded;
-        }
-        if (known && !exceeded) {
-                *ret_verdict = HFD_QUOTA_CHARGED;
-                return write_used(quota, limits, n);
-        }
-        *ret_verdict = HFD_QUOTA_REFUSED;
-        if (!known)
-                put_unknown(quota, limits, n, why);
-        else
-                put_exceeded(quota, limits, n, why);
-        return why->error != 0 ? -ENOMEM : 0;
-}
-
-/* ---- a recount ---- */
-
-/*
- * Adds an entry for one name in spec.hard to used. A name that counts no objects, such as
- * requests.cpu, gets 0. If the kind is not served, a plain name such as "pods" also gets 0, because
- * there are no such objects; a name with "count/" gets no entry, because nothing is known about the
- * kind. Events get no entry.
- */
-static int add_used(struct hf__json *used, const char *name, bool scoped, hfd_quota_count_fn count,
-                    void *ctx) {
-        char group[HFD_QUOTA_NAME_MAX], plural[HFD_QUOTA_NAME_MAX], text[HFD_QUANTITY_TEXT_MAX];
-        bool counted = kind_of(name, group, plural), served = true;
-        uint64_t n = 0;
-        int r = 0;
-
-        if (counted && is_ignored(group, plural))
-                return 0;
-        if (counted)
-                r = count(ctx, group, plural, &n, &served);
-        if (r != 0)
-                return r;
-        if (!served && strchr(name, '/'))
-                return 0;
-        struct hfd_quantity quantity = hfd_quantity_of(scoped ? 0 : n);
-        hfd_quantity_format(&quantity, text);
-        return hf__json_add_string(used, name, text);
-}
-
-int hfd_quota_recount(struct hf__json *quota, hfd_quota_count_fn count, void *ctx,
-                      bool *ret_changed) {
-        const struct hf__json *spec = hf__json_path(quota, "spec.hard");
-        struct hf__json *used = hf__json_object(), *status = hf__json_object();
-        bool scoped = has_scopes(quota);
-        int r = used && status ? 0 : -ENOMEM;
-
-        for (const struct hf__json *m = hf__json_first(spec); m && r == 0; m = hf__json_next(m))
-                r = add_used(used, hf__json_key(m), scoped, count, ctx);
-        if (r == 0 && spec)
-                r = hf__json_add(status, "hard", hf__json_dup(spec));
-        if (r != 0) {
-                hf__json_free(used);
-                hf__json_free(status);
-                return r;
-        }
-        r = hf__json_add(status, "used", used); /* it frees used if it fails */
-        *ret_changed = r == 0 && !hf__json_equal(hf__json_get(quota, "status"), status);
-        if (!*ret_changed) {
-                hf__json_free(status);
-                return r;
-        }
-        return hf__json_set(quota, "status", status);
+        bool was_selected = change->old && hfd_quota_selects(quota, change->kind, change->old);
+        int r = find_limits(quota, change, was_selected, &limits);
+        if (r == 0)
+                r = decide(quota, change, &limits, was_selected, ret_verdict, why);
+        free(limits.of);
+        return r;
 }

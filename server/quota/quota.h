@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What a ResourceQuota decides. A quota limits how many objects of a kind its namespace may have.
- * It names a kind "count/<plural>.<group>", a kind of the core group "count/<plural>", and some of
- * the latter also by the plural alone.
+ * What a ResourceQuota decides. A quota limits how much its namespace may have of each resource. A
+ * resource is a number of objects ("count/<plural>.<group>", and for some kinds of the core group
+ * the plural alone), or what pods, volume claims and services use (usage.h). A quota with scopes
+ * counts only the pods or the claims that have them (scopes.h).
  *
- *      create    is allowed if status.used is below status.hard, and adds 1 to status.used. The
- *                registry writes the object and the quota in one transaction
- *                (server/registry/write/quota/quota.h)
- *      recount   sets status.hard to spec.hard, and status.used to the number of objects. A
- *                controller recounts after every change
- *                (server/controllers/quota/quota_controller.h)
+ *      charge    a create, or an update that raises the use, is allowed if status.used stays within
+ *                status.hard, and adds to status.used. The registry writes the object and the quota
+ *                in one transaction (server/registry/write/quota/quota.h)
+ *      recount   sets status.hard to spec.hard, and status.used to what there is. A controller
+ *                recounts after every change (server/controllers/quota/quota_controller.h)
  *
- * Two facts keep a namespace within its limits. Each create that a quota counts, or will count,
+ * Two facts keep a namespace within its limits. Each write that a quota counts, or will count,
  * writes the quota in the same transaction, which compares the version that the decision was based
  * on. And a recount counts at a revision that is not older than the version of the quota that it
- * replaces. So status.used is never less than the number of objects; after a delete it is too large
- * until the recount.
- *
- * A quota with scopes counts only certain pods, so here it limits nothing.
+ * replaces. So status.used is never less than what there is; after a delete, or after an update
+ * that lowers the use, it is too large until the recount.
  *
  * Pure. Thread: any; a quota belongs to the caller.
  */
@@ -26,46 +24,68 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "server/quota/names.h"
+#include "server/quota/usage.h"
+
 struct hf__json;
 struct hf__strbuf;
 
-#define HFD_QUOTA_NAME_MAX 320 /* bytes of the name of a counted kind, with the NUL */
-
-/* The names under which a quota may count a kind, sorted. The second is "" if there is only one. */
-struct hfd_quota_names {
-        char of[2][HFD_QUOTA_NAME_MAX];
+/* A create or an update, as quotas see it. */
+struct hfd_quota_change {
+        enum hfd_quota_kind kind;
+        struct hfd_quota_names names;
+        const struct hf__json *object, *old; /* borrowed; old: NULL = a create */
+        struct hfd_usage usage, old_usage;   /* unless only the number of objects matters */
+        bool unlimited; /* it is charged, and may exceed the limits: a write of the status */
 };
 
-/* False: objects of the kind are never counted. They are Events, which the system itself writes, or
- * the names would be too long. */
-bool hfd_quota_names(const char *group, const char *plural, struct hfd_quota_names *ret_names);
+/*
+ * False: no quota counts the change. now_s: the time in seconds since 1970. *ret_error: 0 or
+ * -ENOMEM. The caller calls done if the result is true. The objects must live longer.
+ */
+bool hfd_quota_change_init(struct hfd_quota_change *change, const char *group, const char *plural,
+                           const struct hf__json *object, const struct hf__json *old, bool status,
+                           int64_t now_s, int *ret_error);
+void hfd_quota_change_done(struct hfd_quota_change *change);
 
 enum hfd_quota_verdict {
-        HFD_QUOTA_UNCOUNTED, /* the quota does not count the kind */
-        /* The quota will count the kind after the next recount: spec.hard names the kind,
-         * status.hard does not yet. The recount must not miss the object. So the create's
-         * transaction writes the quota unchanged, and the write of a recount that is under way
+        HFD_QUOTA_UNCOUNTED, /* the quota does not count the change */
+        /* The quota will count the change after the next recount: spec.hard names the resource,
+         * status.hard does not yet. The recount must not miss the object. So the transaction of the
+         * write writes the quota unchanged, and the write of a recount that is under way
          * conflicts. */
         HFD_QUOTA_PENDING,
-        HFD_QUOTA_CHARGED, /* one more object is within the limit; status.used includes it now */
-        HFD_QUOTA_REFUSED, /* one more object exceeds the limit, or status.used is not known */
+        HFD_QUOTA_CHARGED, /* the change is within the limits; status.used includes it now */
+        /* The change exceeds a limit, or status.used is not known, or the pod does not say what the
+         * quota needs to know. */
+        HFD_QUOTA_REFUSED,
 };
 
 /*
- * Decides about the create of one object. Changes quota only if the verdict is CHARGED. REFUSED:
- * the message is appended to why. 0 or -ENOMEM.
+ * Decides about a change. Changes quota only if the verdict is CHARGED. REFUSED: the message is
+ * appended to why. 0 or -ENOMEM.
  */
-int hfd_quota_charge(struct hf__json *quota, const struct hfd_quota_names *names,
+int hfd_quota_charge(struct hf__json *quota, const struct hfd_quota_change *change,
                      enum hfd_quota_verdict *ret_verdict, struct hf__strbuf *why);
 
-/* Counts the objects of a kind in the quota's namespace. *ret_served is true before the call;
- * false: there is no such kind. 0, or an error that ends the recount. */
-typedef int (*hfd_quota_count_fn)(void *ctx, const char *group, const char *plural, uint64_t *ret_n,
-                                  bool *ret_served);
+/* Called for each object of a kind. 0, or an error that ends the visit. */
+typedef int (*hfd_quota_each_fn)(void *each_ctx, const struct hf__json *object);
+
+/* What a recount asks about the objects of the quota's namespace. *ret_served is true before a
+ * call; false: there is no such kind. Both return 0, or an error that ends the recount. */
+struct hfd_quota_source {
+        int (*count)(void *ctx, const char *group, const char *plural, uint64_t *ret_n,
+                     bool *ret_served);
+        /* Calls each for every object of a kind of the core group. */
+        int (*visit)(void *ctx, const char *plural, hfd_quota_each_fn each, void *each_ctx,
+                     bool *ret_served);
+        void *ctx;
+        int64_t now_s; /* seconds since 1970 */
+};
 
 /*
- * Sets the status of quota to what `count` returns. *ret_changed: the status was different before.
- * 0, -ENOMEM or an error of `count`; after an error the quota must not be used any more.
+ * Sets the status of quota to what `source` says. *ret_changed: the status was different before. 0,
+ * -ENOMEM or an error of `source`; after an error the quota must not be used any more.
  */
-int hfd_quota_recount(struct hf__json *quota, hfd_quota_count_fn count, void *ctx,
+int hfd_quota_recount(struct hf__json *quota, const struct hfd_quota_source *source,
                       bool *ret_changed);

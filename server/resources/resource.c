@@ -78,6 +78,7 @@ static const struct hfd_resource table[] = {
                 .columns = {{"Name", "string", "name", "metadata.name"},
                             {"Created At", "date", "", "metadata.creationTimestamp"}},
                 .schema = &hfd_limit_range_schema,
+                .prepare = hfd_limit_range_prepare,
                 .validate = hfd_limit_range_validate,
         },
         {

@@ -278,6 +278,51 @@ void hfd_quantity_increment(struct hfd_quantity *quantity) {
                 set_maximum(quantity);
 }
 
+bool hfd_quantity_is_zero(const struct hfd_quantity *quantity) {
+        return quantity->whole == 0 && quantity->nano == 0;
+}
+
+static void take_form(struct hfd_quantity *a, const struct hfd_quantity *b) {
+        if (hfd_quantity_is_zero(a) && !hfd_quantity_is_zero(b))
+                a->form = b->form;
+}
+
+void hfd_quantity_add(struct hfd_quantity *a, const struct hfd_quantity *b) {
+        assert(!a->negative && !b->negative);
+        take_form(a, b);
+        a->whole += b->whole; /* both are at most INT64_MAX */
+        a->nano += b->nano;
+        if (a->nano >= NANO) {
+                a->nano -= NANO;
+                a->whole++;
+        }
+        if (a->whole >= INT64_MAX)
+                set_maximum(a);
+}
+
+void hfd_quantity_subtract(struct hfd_quantity *a, const struct hfd_quantity *b) {
+        assert(!a->negative && !b->negative);
+        take_form(a, b);
+        if (compare_sizes(a, b) <= 0) {
+                a->whole = 0;
+                a->nano = 0;
+                return;
+        }
+        if (a->nano < b->nano) {
+                a->nano += NANO;
+                a->whole--;
+        }
+        a->nano -= b->nano;
+        a->whole -= b->whole;
+}
+
+void hfd_quantity_round_up(struct hfd_quantity *quantity) {
+        assert(!quantity->negative);
+        if (quantity->nano != 0)
+                hfd_quantity_increment(quantity);
+        quantity->nano = 0;
+}
+
 bool hfd_quantity_is_whole(const struct hfd_quantity *quantity) {
         /* More than 999 thousandths are rounded to the next whole number. */
         return quantity->nano == 0 || quantity->nano > NANO - NANO / 1000;

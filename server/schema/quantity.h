@@ -41,6 +41,15 @@ void hfd_quantity_format(const struct hfd_quantity *quantity, char text[HFD_QUAN
 int hfd_quantity_compare(const struct hfd_quantity *a, const struct hfd_quantity *b);
 /* Adds 1 to a quantity, which must not be negative. The maximum stays as it is. Keeps the form. */
 void hfd_quantity_increment(struct hfd_quantity *quantity);
+/*
+ * a += b; and a -= b, but not below zero. Neither may be negative. The sum is at most the maximum.
+ * The result has the form of a, or that of b if a is zero.
+ */
+void hfd_quantity_add(struct hfd_quantity *a, const struct hfd_quantity *b);
+void hfd_quantity_subtract(struct hfd_quantity *a, const struct hfd_quantity *b);
+bool hfd_quantity_is_zero(const struct hfd_quantity *quantity);
+/* Rounds a quantity, which must not be negative, up to a whole number. */
+void hfd_quantity_round_up(struct hfd_quantity *quantity);
 /* Whether the value is a whole number after it is rounded away from zero to thousandths. */
 bool hfd_quantity_is_whole(const struct hfd_quantity *quantity);
 /* The nearest double, for ratios. */

@@ -22,7 +22,7 @@ class Pair:
         tokens = cluster.directory / "tokens.csv"
         tokens.write_text('root,root,1,"system:masters"\nadam,adam,2\nedith,edith,3\nvera,vera,4\n')
         # The ConfigMap that every namespace gets would count too, sooner or later.
-        self.flags = (f"--token-auth-file={tokens}", "--controllers=*,-root-ca-publisher")
+        self.flags = (f"--token-auth-file={tokens}", "--runtime-config=api/workloads=true", "--controllers=*,-root-ca-publisher")
         self.a, self.b = (cluster.instance(name, *self.flags) for name in "ab")
         self.both = [self.a.wait_ready(), self.b.wait_ready()]
 
@@ -68,7 +68,7 @@ def quota(pair, ns, hard, name="q", **spec):
 
 def wait_status(pair, ns, name, condition):
     def right():
-        return all(condition(pair.do("GET", path(ns, "resourcequotas", name), at=at)["status"]) for at in pair.both)
+        return all(condition(pair.do("GET", path(ns, "resourcequotas", name), at=at).get("status", {})) for at in pair.both)
     wait_until(f"the status of {name}", right)
 
 
@@ -125,7 +125,7 @@ def test_a_quota_that_breaks_rules_is_refused(pair, ns):
 def test_limit_ranges_are_kept(pair, ns):
     limits = [{"type": "Container", "max": {"cpu": "2", "memory": "1Gi"}, "min": {"cpu": "100m"}, "default": {"cpu": "1"}, "defaultRequest": {"cpu": 0.5}}]
     made = pair.do("POST", path(ns, "limitranges"), {"metadata": {"name": "l"}, "spec": {"limits": limits}})
-    assert made["spec"]["limits"][0]["defaultRequest"] == {"cpu": "500m"}
+    assert made["spec"]["limits"][0]["defaultRequest"] == {"cpu": "500m", "memory": "1Gi"}
     lines = pair.b.kubectl("get", "limits", "-n", ns).stdout.splitlines()
     assert lines[0].split() == ["NAME", "CREATED", "AT"] and lines[1].split() == ["l", made["metadata"]["creationTimestamp"]]
     described = [line.split() for line in pair.b.kubectl("describe", "limits", "l", "-n", ns).stdout.splitlines()]
@@ -186,6 +186,106 @@ def test_several_quotas_count_one_create(pair, ns):
     code, status = pair.ask("POST", path(ns, "configmaps"), config_map("two"), at=pair.b)
     assert code == 403 and "exceeded quota: narrow, requested: count/configmaps=1, used: count/configmaps=1, limited: count/configmaps=1" in status["message"]
     wait_used(pair, ns, {"configmaps": "1", "resourcequotas": "2"}, "wide")
+
+
+def pod(name, **spec):
+    return {"metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "i", "resources": {
+        "requests": {"cpu": "400m", "memory": "64Mi"}, "limits": {"cpu": "1"}}}], **spec}}
+
+
+def test_what_pods_use_is_limited_and_free_when_they_have_ended(pair, ns):
+    quota(pair, ns, {"cpu": "1", "limits.cpu": "2", "pods": "5"})
+    for name in "xy":
+        pair.do("POST", path(ns, "pods"), pod(name), at=pair.b)
+    code, answer = pair.ask("POST", path(ns, "pods"), pod("z"))
+    assert code == 403 and answer["message"] == ('pods "z" is forbidden: exceeded quota: q, requested: cpu=400m,limits.cpu=1, '
+                                                 'used: cpu=800m,limits.cpu=2, limited: cpu=1,limits.cpu=2')
+    code, answer = pair.ask("POST", path(ns, "pods"), {"metadata": {"name": "z"}, "spec": {"containers": [{"name": "c", "image": "i"}]}})
+    assert code == 403 and answer["message"] == 'pods "z" is forbidden: failed quota: q: must specify cpu for: c; limits.cpu for: c'
+    ended = pair.do("GET", path(ns, "pods", "x"))
+    ended["status"]["phase"] = "Succeeded"
+    pair.do("PUT", path(ns, "pods", "x") + "/status", ended)
+    wait_used(pair, ns, {"cpu": "400m", "limits.cpu": "1", "pods": "1"})
+    pair.do("POST", path(ns, "pods"), pod("z"))
+
+
+def test_scopes_select_the_pods_of_a_quota(pair, ns):
+    quota(pair, ns, {"pods": "1"}, name="ending", scopes=["Terminating"])
+    quota(pair, ns, {"pods": "1"}, name="best", scopeSelector={"matchExpressions": [{"scopeName": "BestEffort", "operator": "Exists"}]})
+    pair.do("POST", path(ns, "pods"), pod("x", activeDeadlineSeconds=60))
+    pair.do("POST", path(ns, "pods"), pod("y"))
+    wait_used(pair, ns, {"pods": "1"}, name="ending")
+    wait_used(pair, ns, {"pods": "0"}, name="best")
+    # An update that brings the pod into the scope counts like a create.
+    code, answer = pair.ask("PUT", path(ns, "pods", "y"), {**pair.do("GET", path(ns, "pods", "y")), "spec": {
+        **pair.do("GET", path(ns, "pods", "y"))["spec"], "activeDeadlineSeconds": 5}}, at=pair.b)
+    assert code == 403 and answer["message"] == ('pods "y" is forbidden: exceeded quota: ending, requested: pods=1, used: pods=1, '
+                                                 'limited: pods=1')
+
+
+def test_updates_that_use_more_are_charged(pair, ns):
+    quota(pair, ns, {"requests.storage": "5Gi", "gold.storageclass.storage.k8s.io/requests.storage": "5Gi", "services.nodeports": "1"})
+    claim = pair.do("POST", path(ns, "persistentvolumeclaims"), {"metadata": {"name": "x"}, "spec": {
+        "accessModes": ["ReadWriteOnce"], "storageClassName": "gold", "resources": {"requests": {"storage": "3Gi"}}}})
+    used = {"requests.storage": "3Gi", "gold.storageclass.storage.k8s.io/requests.storage": "3Gi", "services.nodeports": "0"}
+    wait_used(pair, ns, used)
+    claim["spec"]["resources"]["requests"]["storage"] = "6Gi"
+    code, answer = pair.ask("PUT", path(ns, "persistentvolumeclaims", "x"), claim, at=pair.b)
+    assert code == 403 and "exceeded quota: q, requested: gold.storageclass.storage.k8s.io/requests.storage=3Gi,requests.storage=3Gi" in answer["message"]
+    pair.do("POST", path(ns, "services"), {"metadata": {"name": "x"}, "spec": {"ports": [{"port": 1}, {"port": 2}]}})
+    service = pair.do("GET", path(ns, "services", "x"))
+    service["spec"]["type"] = "NodePort"
+    code, answer = pair.ask("PUT", path(ns, "services", "x"), service)
+    assert code == 403 and answer["message"] == ('services "x" is forbidden: exceeded quota: q, requested: services.nodeports=2, '
+                                                 'used: services.nodeports=0, limited: services.nodeports=1')
+
+
+def bare_pod(name, **spec):
+    return {"metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "i"}], **spec}}
+
+
+def test_limit_ranges_set_defaults_and_refuse_what_is_out_of_bounds(pair, ns):
+    limits = [{"type": "Container", "min": {"cpu": "100m"}, "max": {"cpu": "1"}, "default": {"cpu": "500m"}, "defaultRequest": {"cpu": "200m"},
+               "maxLimitRequestRatio": {"cpu": "4"}}, {"type": "PersistentVolumeClaim", "max": {"storage": "1Gi"}}]
+    pair.do("POST", path(ns, "limitranges"), {"metadata": {"name": "l"}, "spec": {"limits": limits}})
+    wait_until("both know the LimitRange", lambda: all("spec" in pair.do("GET", path(ns, "limitranges", "l"), at=at) for at in pair.both))
+    made = pair.do("POST", path(ns, "pods"), bare_pod("x"), at=pair.b)
+    assert made["spec"]["containers"][0]["resources"] == {"requests": {"cpu": "200m"}, "limits": {"cpu": "500m"}}
+    assert made["metadata"]["annotations"] == {
+        "kubernetes.io/limit-ranger": "LimitRanger plugin set: cpu request for container c; cpu limit for container c"}
+    assert made["status"]["qosClass"] == "Burstable"
+
+    def refused(plural, body):
+        code, answer = pair.ask("POST", path(ns, plural), body)
+        assert code == 403, answer
+        return answer["message"]
+    sized = pod("y")
+    sized["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "50m"}, "limits": {"cpu": "2"}}
+    assert refused("pods", sized) == ('pods "y" is forbidden: [minimum cpu usage per Container is 100m, but request is 50m, '
+                                      "maximum cpu usage per Container is 1, but limit is 2, "
+                                      "cpu max limit to request ratio per Container is 4, but provided ratio is 40.000000]")
+    claim = {"metadata": {"name": "y"}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "2Gi"}}}}
+    assert refused("persistentvolumeclaims", claim) == (
+        'persistentvolumeclaims "y" is forbidden: maximum storage usage per PersistentVolumeClaim is 1Gi, but request is 2Gi')
+
+
+def test_pods_get_the_priority_of_their_class(pair, ns):
+    made = pair.do("POST", path(ns, "pods"), bare_pod("x"))["spec"]
+    assert (made["priority"], made["preemptionPolicy"], made.get("priorityClassName")) == (0, "PreemptLowerPriority", None)
+    made = pair.do("POST", path(ns, "pods"), bare_pod("y", priorityClassName="system-node-critical"))["spec"]
+    assert made["priority"] == 2000001000
+    code, answer = pair.ask("POST", path(ns, "pods"), bare_pod("z", priorityClassName=f"of-{ns}"))
+    assert code == 403 and answer["message"] == f'pods "z" is forbidden: no PriorityClass with name of-{ns} was found'
+    classes = "/apis/scheduling.k8s.io/v1/priorityclasses"
+    pair.do("POST", classes, {"metadata": {"name": f"of-{ns}"}, "value": 7, "preemptionPolicy": "Never"}, at=pair.b)
+    made = pair.do("POST", path(ns, "pods"), bare_pod("z", priorityClassName=f"of-{ns}"))  # the other instance waits for its cache
+    assert (made["spec"]["priority"], made["spec"]["preemptionPolicy"]) == (7, "Never")
+    code, answer = pair.ask("POST", path(ns, "pods"), bare_pod("w", priorityClassName=f"of-{ns}", priority=8))
+    assert code == 403 and answer["message"] == ('pods "w" is forbidden: the integer value of priority (8) must not be provided in pod spec; '
+                                                 "priority admission controller computed 7 from the given PriorityClass name")
+    # An update that leaves the priority out keeps it.
+    del made["spec"]["priority"]
+    assert pair.do("PUT", path(ns, "pods", "z"), made)["spec"]["priority"] == 7
 
 
 def test_the_default_roles_read_quotas(pair, ns):

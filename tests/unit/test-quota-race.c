@@ -30,6 +30,12 @@
 #define SCHEDULES 1000
 #define STEPS     150
 
+/* What is created is either only counted, or measured. */
+static const char *of_kind, *resource;
+#define POD(cpu)                                                                                   \
+        "{\"spec\":{\"containers\":[{\"name\":\"c\",\"resources\":{\"requests\":{\"cpu\":\"" cpu   \
+        "\"}}}]}}"
+
 /* A version of the quota. */
 struct version {
         struct hf__json *quota;
@@ -65,8 +71,12 @@ static void replace(struct version *version, struct hf__json *quota, unsigned re
         *version = (struct version){quota, revision};
 }
 
+static const char *status_used(void) {
+        return strcmp(resource, "cpu") == 0 ? "status.used.cpu" : "status.used.configmaps";
+}
+
 static uint64_t used(const struct store *store) {
-        const char *text = hf__json_string(store->quota.quota, "status.used.configmaps");
+        const char *text = hf__json_string(store->quota.quota, status_used());
         struct hfd_quantity quantity;
 
         assert_non_null(text);
@@ -80,11 +90,18 @@ static uint64_t used(const struct store *store) {
 static void decide(struct writer *w, const struct version *view, unsigned *n_refused) {
         struct hf__json *quota = hf__json_dup(view->quota);
         struct hf__strbuf why = {0};
-        struct hfd_quota_names names;
+        static const char text[] = POD("1");
+        struct hfd_quota_change change;
         enum hfd_quota_verdict verdict;
+        struct hf__json *pod;
+        int r;
 
-        assert_true(hfd_quota_names("", "configmaps", &names));
-        assert_int_equal(hfd_quota_charge(quota, &names, &verdict, &why), 0);
+        assert_int_equal(hf__json_parse(text, sizeof text - 1, &pod, NULL), 0);
+        assert_true(hfd_quota_change_init(&change, "", of_kind, pod, NULL, false, 0, &r));
+        assert_int_equal(r, 0);
+        assert_int_equal(hfd_quota_charge(quota, &change, &verdict, &why), 0);
+        hfd_quota_change_done(&change);
+        hf__json_free(pod);
         hf__strbuf_done(&why);
         if (verdict == HFD_QUOTA_REFUSED) {
                 ++*n_refused;
@@ -117,6 +134,20 @@ struct recount {
         unsigned counted;
 };
 
+static int visit(void *ctx, const char *plural, hfd_quota_each_fn each, void *each_ctx,
+                 bool *ret_served) {
+        static const char text[] = POD("1");
+        unsigned n = *(unsigned *)ctx;
+        struct hf__json *pod;
+        int r = 0;
+
+        assert_int_equal(hf__json_parse(text, sizeof text - 1, &pod, NULL), 0);
+        for (unsigned i = 0; i < n && r == 0; i++)
+                r = each(each_ctx, pod);
+        hf__json_free(pod);
+        return r;
+}
+
 static int count(void *ctx, const char *group, const char *plural, uint64_t *ret_n,
                  bool *ret_served) {
         *ret_served = true;
@@ -137,8 +168,10 @@ static void recount_step(struct store *store, struct recount *recount) {
                 recount->counted = store->n_objects;
                 return;
         }
-        assert_int_equal(hfd_quota_recount(recount->base.quota, count, &recount->counted, &changed),
-                         0);
+        const struct hfd_quota_source source = {.count = count,
+                                                .visit = visit,
+                                                .ctx = &recount->counted};
+        assert_int_equal(hfd_quota_recount(recount->base.quota, &source, &changed), 0);
         if (changed && recount->base.revision == store->quota.revision)
                 replace(&store->quota, hf__json_dup(recount->base.quota), ++store->revision);
         hf__json_free(recount->base.quota);
@@ -173,8 +206,7 @@ static void step(struct store *store, struct writer *writers, struct recount *re
 
 /* Runs one schedule. Returns how many creates were refused. */
 static unsigned run(uint64_t seed) {
-        static const char text[] = "{\"metadata\":{\"name\":\"q\"},\"spec\":{\"hard\":{"
-                                   "\"configmaps\":\"3\"}}}";
+        char text[100];
         struct store store = {.revision = 1};
         struct writer writers[N_WRITERS] = {0};
         struct recount recount = {0};
@@ -182,14 +214,17 @@ static unsigned run(uint64_t seed) {
         unsigned n_refused = 0, bound = UINT32_MAX;
 
         random_state = seed * 7919 + 1;
-        assert_int_equal(hf__json_parse(text, sizeof text - 1, &store.quota.quota, NULL), 0);
+        (void)snprintf(text, sizeof text,
+                       "{\"metadata\":{\"name\":\"q\"},\"spec\":{\"hard\":{\"%s\":\"3\"}}}",
+                       resource);
+        assert_int_equal(hf__json_parse(text, strlen(text), &store.quota.quota, NULL), 0);
         store.quota.revision = store.revision;
         store.n_objects = pick(2);
         views[0] = copy(&store.quota);
         views[1] = copy(&store.quota);
         for (unsigned i = 0; i < STEPS; i++) {
                 step(&store, writers, &recount, views, &n_refused);
-                if (!hf__json_path(store.quota.quota, "status.used.configmaps"))
+                if (!hf__json_path(store.quota.quota, status_used()))
                         continue; /* not counted yet: not enforced */
                 assert_true(store.n_objects <= used(&store));
                 assert_true(store.n_objects <= bound);
@@ -216,14 +251,27 @@ static unsigned run(uint64_t seed) {
 static void no_schedule_exceeds_a_limit_or_leaves_a_wrong_count(void **state) {
         unsigned n_refused = 0;
 
+        of_kind = "configmaps";
+        resource = "configmaps";
         for (uint64_t seed = 1; seed <= SCHEDULES; seed++)
                 n_refused += run(seed);
         assert_true(n_refused > SCHEDULES); /* the limit was reached */
 }
 
+static void no_schedule_exceeds_what_pods_may_use(void **state) {
+        unsigned n_refused = 0;
+
+        of_kind = "pods";
+        resource = "cpu";
+        for (uint64_t seed = 1; seed <= SCHEDULES; seed++)
+                n_refused += run(seed);
+        assert_true(n_refused > SCHEDULES);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(no_schedule_exceeds_a_limit_or_leaves_a_wrong_count),
+                cmocka_unit_test(no_schedule_exceeds_what_pods_may_use),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The quota controller: recounts the quotas of a namespace after objects were created or deleted in
- * it, and after a quota has changed. Creates are charged by the server itself
- * (server/registry/write/quota/quota.h); deletes are not, so they free their place here.
+ * it, after a pod, a claim or a service has changed, and after a quota has changed. Creates are
+ * charged by the server itself (server/registry/write/quota/quota.h); deletes are not, so they free
+ * their place here.
  *
  *      1. The quotas of the namespace are listed, by a consistent read.
  *      2. The objects of each kind that a quota names are counted, at the revision of that list or
- *         a later one.
+ *         a later one. Pods, claims and services are read, page by page, if their number does not
+ *         say what they use.
  *      3. The status is written if it is different, and if the quota still has the version of the
  *         list.
  *
@@ -21,10 +23,10 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "base/strbuf.h"
 #include "client/informer_lookup.h"
 #include "server/controllers/controller_context.h"
 #include "server/controllers/object_client.h"
@@ -34,6 +36,9 @@
 #define N_WORKERS 4
 /* How long a recount waits for more changes of the namespace, so that it covers them, too. */
 #define GATHER_DELAY (100 * HF_NSEC_PER_MSEC)
+/* The same, if what an object uses may have changed: pods change often, and all must be read. */
+#define CHANGE_DELAY (500 * HF_NSEC_PER_MSEC)
+#define PAGE_SIZE    100u /* objects in memory at a time */
 /* How long to wait after a conflict: more creates are likely to follow those that caused it. */
 #define CONFLICT_DELAY (50 * HF_NSEC_PER_MSEC)
 
@@ -52,7 +57,14 @@ struct counting {
         struct hf_term *term;
         const char *ns;
         const char *since; /* the revision that the counts must include */
+        int64_t now_s;     /* seconds since 1970 */
 };
+
+/* The query for the first page. */
+static void first_query(const struct counting *counting, unsigned limit, struct hf__strbuf *query) {
+        hf__strbuf_printf(query, "limit=%u&resourceVersionMatch=NotOlderThan&resourceVersion=%.32s",
+                          limit, counting->since);
+}
 
 /* Counts objects for hfd_quota_recount. The server counts those beyond the first page, in
  * logarithmic time. */
@@ -60,19 +72,19 @@ static int count(void *ctx, const char *group, const char *plural, uint64_t *ret
                  bool *ret_served) {
         const struct counting *counting = ctx;
         const struct hfd_kind *kind = hfd_kind_set_find(counting->set, group, plural);
+        struct hf__strbuf query = {0};
         struct hf__json *page;
         int64_t n_beyond = 0;
-        char query[128];
 
         *ret_served = kind && kind->row.namespaced;
         *ret_n = 0;
         if (!*ret_served)
                 return 0;
-        (void)snprintf(query, sizeof query,
-                       "limit=1&resourceVersionMatch=NotOlderThan&resourceVersion=%.32s",
-                       counting->since);
-        int r = hfd_object_client_list(counting->term, &kind->row.resource, counting->ns, query,
-                                       &page);
+        first_query(counting, 1, &query);
+        int r = query.error ? -ENOMEM
+                            : hfd_object_client_list(counting->term, &kind->row.resource,
+                                                     counting->ns, query.data, &page);
+        hf__strbuf_done(&query);
         if (r != 0)
                 return r;
         if (!hf__json_i64(page, "metadata.remainingItemCount", &n_beyond) || n_beyond < 0)
@@ -82,13 +94,60 @@ static int count(void *ctx, const char *group, const char *plural, uint64_t *ret
         return 0;
 }
 
+/* Passes the objects of a page on. 0, or an error. *ret_next: the query for the next page; empty =
+ * this was the last. The token is made of characters that a query may contain. */
+static int pass_page(const struct hf__json *page, hfd_quota_each_fn each, void *each_ctx,
+                     struct hf__strbuf *next) {
+        const char *token = hf__json_string(page, "metadata.continue");
+        int r = 0;
+
+        for (const struct hf__json *m = hf__json_first(hf__json_get(page, "items")); m && r == 0;
+             m = hf__json_next(m))
+                r = each(each_ctx, m);
+        hf__strbuf_reset(next);
+        if (r == 0 && token && *token)
+                hf__strbuf_printf(next, "limit=%u&continue=%s", PAGE_SIZE, token);
+        return r == 0 && next->error ? -ENOMEM : r;
+}
+
+/* For hfd_quota_recount. One page is in memory at a time; all are of the revision of the first. */
+static int visit(void *ctx, const char *plural, hfd_quota_each_fn each, void *each_ctx,
+                 bool *ret_served) {
+        const struct counting *counting = ctx;
+        const struct hfd_kind *kind = hfd_kind_set_find(counting->set, "", plural);
+        struct hf__strbuf query = {0};
+        struct hf__json *page;
+        int r = 0;
+
+        *ret_served = kind && kind->row.namespaced;
+        if (!*ret_served)
+                return 0;
+        first_query(counting, PAGE_SIZE, &query);
+        if (query.error)
+                r = -ENOMEM;
+        while (r == 0 && query.n > 0) {
+                r = hfd_object_client_list(counting->term, &kind->row.resource, counting->ns,
+                                           query.data, &page);
+                if (r != 0)
+                        break;
+                r = pass_page(page, each, each_ctx, &query);
+                hf__json_free(page);
+        }
+        hf__strbuf_done(&query);
+        return r;
+}
+
 /* ---- reconciling ---- */
 
 /* Recounts one quota. HF_E_CONFLICT: it has changed. */
 static int recount(struct counting *counting, struct hf__json *quota) {
         const char *name = hf__json_string(quota, "metadata.name");
+        const struct hfd_quota_source source = {.count = count,
+                                                .visit = visit,
+                                                .ctx = counting,
+                                                .now_s = counting->now_s};
         bool changed = false;
-        int r = name ? hfd_quota_recount(quota, count, counting, &changed) : HF_E_INVALID;
+        int r = name ? hfd_quota_recount(quota, &source, &changed) : HF_E_INVALID;
 
         if (r == 0 && changed)
                 r = hfd_object_client_update(counting->term, &quotas, counting->ns, name, "status",
@@ -99,7 +158,11 @@ static int recount(struct counting *counting, struct hf__json *quota) {
 /* key is the name of a namespace. */
 static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
         const struct controller *controller = ctx;
-        struct counting counting = {.set = controller->set, .term = term, .ns = key};
+        const struct hf_clock *clock = hf_host_clock(controller->context->host);
+        struct counting counting = {.set = controller->set,
+                                    .term = term,
+                                    .ns = key,
+                                    .now_s = clock->real(clock->ctx) / HF_NSEC_PER_SEC};
         struct hf__json *all;
 
         if (!hf__informer_has_in(controller->context->quotas->informer, key))
@@ -124,7 +187,7 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
 
 /* ---- events ---- */
 
-/* Queues the namespace of an object of another kind: only their number matters. */
+/* Queues the namespace of an object. Of most kinds only the number of objects matters. */
 static int map_object(void *ctx, struct hf_workqueue *queue, enum hf_event_type type,
                       const char *ns, const char *name, const char *object, size_t n) {
         const struct hfd_controller_context *context = ((const struct controller *)ctx)->context;
@@ -133,6 +196,18 @@ static int map_object(void *ctx, struct hf_workqueue *queue, enum hf_event_type 
             !hf__informer_has_in(context->quotas->informer, ns))
                 return 0;
         return hf_workqueue_add_after(queue, ns, GATHER_DELAY);
+}
+
+/* What a pod, a claim or a service uses may change as well. */
+static int map_measured(void *ctx, struct hf_workqueue *queue, enum hf_event_type type,
+                        const char *ns, const char *name, const char *object, size_t n) {
+        const struct hfd_controller_context *context = ((const struct controller *)ctx)->context;
+
+        if (type != HF_EVENT_MODIFIED)
+                return map_object(ctx, queue, type, ns, name, object, n);
+        if (!ns || !*ns || !hf__informer_has_in(context->quotas->informer, ns))
+                return 0;
+        return hf_workqueue_add_after(queue, ns, CHANGE_DELAY);
 }
 
 /* A new quota limits nothing until its first recount. A change may be that of its limits, or only a
@@ -151,7 +226,12 @@ static hf_reconciler_map_fn map_of(void *ctx, const struct hfd_kind *kind) {
 
         if (!kind->row.namespaced)
                 return NULL;
-        return kind == controller->context->quotas ? map_quota : map_object;
+        if (kind == controller->context->quotas)
+                return map_quota;
+        return hfd_quota_kind(kind->row.resource.group, kind->row.resource.plural) ==
+                               HFD_QUOTA_OBJECTS
+                       ? map_object
+                       : map_measured;
 }
 
 static int run_with_set(void *ctx, struct hf_term *term, struct hfd_kind_set *set,

@@ -220,6 +220,9 @@ void hfd_part_serve(struct hfd_registry *registry, struct hfd_request *request) 
         part->inner.protobuf = part->inner.takes_list_body = false;
         part->inner.format = HFD_AS_JSON;
         part->inner.subresource = HFD_SUB_NONE;
+        /* Both take the request for the caller's own, which only the outer one is. */
+        part->inner.read_space = NULL;
+        part->inner.pass_reads = NULL;
         bool has_body = request->verb == HFD_CREATE || request->verb == HFD_UPDATE;
         if (has_body && !read_body(part, &response)) {
                 hfd_part_finish(part, &response);

@@ -2,9 +2,9 @@
 /*
  * The transaction of a write.
  *
- *      compares  the object's version; the fence with the epoch; the namespace, the definition and
- *                the quotas of a create
- *      writes    the object; the term record of a Lease; the quotas that count a create
+ *      compares  the object's version; the fence with the epoch; the namespace and the definition
+ *                of a create; the quotas that count the write
+ *      writes    the object; the term record of a Lease; the quotas that count the write
  *
  * Invariant: nothing is written unless all compares hold. If one does not, the same transaction
  * reads every key that it compared, so that the next attempt needs no further request.

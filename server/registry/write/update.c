@@ -22,12 +22,15 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "server/quota/usage.h"
 #include "server/registry/write/admit.h"
 #include "server/registry/write/checks/certificate.h"
 #include "server/registry/write/checks/custom.h"
 #include "server/registry/write/checks/grant.h"
+#include "server/registry/write/checks/limits.h"
 #include "server/registry/write/checks/namespace.h"
 #include "server/registry/write/checks/params.h"
+#include "server/registry/write/checks/pod_priority.h"
 #include "server/registry/write/checks/priority_default.h"
 #include "server/registry/write/commit.h"
 #include "server/registry/write/convert.h"
@@ -113,7 +116,8 @@ static bool make_stored(struct hfd_write *w) {
                 return false;
         }
         if (!hfd_write_may_grant(w, old) || !hfd_write_may_read_params(w, old) ||
-            !hfd_write_may_certify(w, old) || !hfd_write_may_be_default(w, old))
+            !hfd_write_may_certify(w, old) || !hfd_write_may_be_default(w, old) ||
+            !hfd_write_limits_allow(w, old))
                 return false;
         w->stored = hfd_conversion_encode(resource, w->object);
         if (!w->stored)
@@ -247,7 +251,8 @@ void hfd_write_update_create(struct hfd_write *w) {
         if (is_apply(w) && (!hfd_write_may_create(w) || !hfd_write_apply(w, NULL)))
                 return;
         w->created = true;
-        if (prepare_and_track(w) && hfd_write_admit_mutate(w, store_admitted))
+        if (prepare_and_track(w) && hfd_write_limits_default(w) && hfd_write_prioritize(w) &&
+            hfd_write_admit_mutate(w, store_admitted))
                 store_object(w);
 }
 
@@ -394,6 +399,16 @@ static int merge_parts(struct hfd_write *w, const struct hf__json *old) {
         return r == 0 ? hfd_meta_prepare_update(resource, w->object, old) : r;
 }
 
+/* What deletes the object, or changes nothing, needs no quota. */
+static void commit_update(struct hfd_write *w) {
+        const struct hfd_resource *resource = w->request->resource;
+
+        if (w->stored && hfd_quota_kind(resource->group, resource->plural) != HFD_QUOTA_OBJECTS &&
+            !hfd_write_quota_admit(w))
+                return;
+        hfd_write_commit(w);
+}
+
 /* The new version may be stored. */
 static void finish_update(struct hfd_write *w) {
         const struct hfd_resource *resource = w->request->resource;
@@ -413,7 +428,7 @@ static void finish_update(struct hfd_write *w) {
                 w->unchanged = true;
                 w->stored = hf__buf_unref(w->stored);
         }
-        hfd_write_convert_stored(w, hfd_write_commit);
+        hfd_write_convert_stored(w, commit_update);
 }
 
 /* Makes w->object the new version of w->old, and commits it. */

@@ -27,7 +27,9 @@
  *        certificate.c       a certificate request: who asks, and who may approve or sign
  *        params.c            an admission policy or a binding: whether its user may read its params
  *        priority_default.c  a priority class: whether it may be the default
- *      quota/              a create: whether the quotas of its namespace allow it
+ *        pod_priority.c      a pod: the priority of its class
+ *        limits.c            a pod or a claim: the LimitRanges of its namespace
+ *      quota/              whether the quotas of the namespace allow the write
  *      fence.c             the compares of a fence, and the term record of a Lease
  *      convert.c           what the webhook of a custom resource converts: current before an
  *                          attempt, the new object before the commit, the object of the response
@@ -102,7 +104,7 @@ struct hfd_write {
         bool changed;          /* of an update: object differs from current for certain (apply.h) */
         uint64_t committed_at; /* the revision of the commit, if its reply is deferred; else 0 */
         bool created;          /* the object is new */
-        bool knows_default;    /* of a PriorityClass: the cache knows all earlier writes */
+        bool knows_default;    /* of PriorityClasses the cache knows all earlier writes */
         bool same_term;        /* for a Lease: holder and acquireTime are the same as in current */
 
         /*

@@ -112,6 +112,8 @@ void hfd_lease_candidate_validate(const struct hf__json *object, const struct hf
 
 /* quota/limit_range.c */
 extern const struct hfd_schema hfd_limit_range_schema;
+/* A container gets the maximum if it names no limit, and requests what it is limited to. */
+int hfd_limit_range_prepare(struct hf__json *object, const struct hf__json *old);
 void hfd_limit_range_validate(const struct hf__json *object, const struct hf__json *old,
                               struct hfd_causes *causes);
 

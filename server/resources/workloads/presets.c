@@ -113,11 +113,20 @@ static const char *qos_class_of(const struct hf__json *spec) {
         return all ? "Guaranteed" : "Burstable";
 }
 
+/* Copies a member that an update leaves out from the old version. */
+static int keep(struct hf__json *object, const struct hf__json *old, const char *path) {
+        const struct hf__json *had = hf__json_path(old, path);
+
+        return had && !hf__json_path(object, path) ? hf__json_set(object, path, hf__json_dup(had))
+                                                   : 0;
+}
+
 int hfd_pod_prepare(struct hf__json *object, const struct hf__json *old) {
         static const struct preset presets[] = {{"", "spec", "{}", NULL},
                                                 {"", "status", "{}", NULL},
                                                 {"spec", "enableServiceLinks", "true", NULL},
                                                 {"status", "phase", "\"Pending\"", NULL}};
+        static const char *const kept[] = {"spec.priority", "spec.preemptionPolicy"};
         int r = 0;
 
         if (!old)
@@ -130,6 +139,8 @@ int hfd_pod_prepare(struct hf__json *object, const struct hf__json *old) {
                 r = set_requests(hf__json_get(spec, "containers"));
         if (r == 0)
                 r = set_requests(hf__json_get(spec, "initContainers"));
+        for (size_t i = 0; i < 2 && r == 0; i++)
+                r = keep(object, old, kept[i]);
         if (r == 0 && !hf__json_string(object, "status.qosClass"))
                 r = hf__json_set_string(object, "status.qosClass", qos_class_of(spec));
         return r;

@@ -37,11 +37,8 @@ static int check_default(const struct hfd_object *object, int64_t *ret_value) {
         return is_default;
 }
 
-/*
- * Finds the default. If there are several, the one with the lowest value counts. 0, or -ENOMEM.
- * name "": there is none.
- */
-static int find_default(struct hfd_write *w, char name[HF_NAME_MAX + 1]) {
+int hfd_write_default_class(struct hfd_write *w, const struct hfd_resource *classes,
+                            char name[HF_NAME_MAX + 1]) {
         const struct hfd_scope all = {0};
         struct hfd_snapshot snapshot;
         struct hfd_object_iter iter;
@@ -50,7 +47,7 @@ static int find_default(struct hfd_write *w, char name[HF_NAME_MAX + 1]) {
         int r = 0;
 
         *name = '\0';
-        if (!hfd_cacher_snapshot(w->registry->cacher, w->request->resource, 0, &snapshot))
+        if (!hfd_cacher_snapshot(w->registry->cacher, classes, 0, &snapshot))
                 return 0; /* the cache is not filled yet: nothing is known */
         hfd_object_iter_init(&iter, &snapshot.objects, &all, "");
         while (r >= 0 && (object = hfd_object_iter_next(&iter)) != NULL) {
@@ -86,8 +83,7 @@ static void on_ready(struct hfd_consistent_read *read) {
                                             &status);
 }
 
-/* Another attempt follows, perhaps before this returns. */
-static void wait_for_cache(struct hfd_write *w) {
+void hfd_write_await_classes(struct hfd_write *w) {
         struct wait *wait = calloc(1, sizeof *wait);
 
         if (!wait) {
@@ -110,10 +106,10 @@ bool hfd_write_may_be_default(struct hfd_write *w, const struct hf__json *old) {
             !hf__json_bool(w->object, "globalDefault", false))
                 return true;
         if (!w->knows_default) {
-                wait_for_cache(w);
+                hfd_write_await_classes(w);
                 return false;
         }
-        if (find_default(w, name) != 0) {
+        if (hfd_write_default_class(w, w->request->resource, name) != 0) {
                 hfd_write_reply_no_memory(w);
                 return false;
         }

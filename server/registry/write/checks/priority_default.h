@@ -11,3 +11,12 @@ struct hf__json;
  * time may both succeed. False: the response was sent, or another attempt was started.
  */
 bool hfd_write_may_be_default(struct hfd_write *w, const struct hf__json *old);
+/*
+ * Finds the default among the PriorityClasses that the cache has; classes is their row. If there
+ * are several, the one with the lowest value counts. 0, or -ENOMEM. name "": there is none.
+ */
+int hfd_write_default_class(struct hfd_write *w, const struct hfd_resource *classes,
+                            char name[HF_NAME_MAX + 1]);
+/* Waits until the cache has every write that was acknowledged before, and sets w->knows_default.
+ * Another attempt follows, perhaps before this returns. */
+void hfd_write_await_classes(struct hfd_write *w);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A create and the quotas of its namespace. What a quota decides is in server/quota/.
+ * A write and the quotas of its namespace. What a quota decides is in server/quota/.
  *
  *      collect   the newest versions that this instance knows
  *      charge    what each quota decides
- *      turn      of the creates of this instance in the namespace, one is charged at a time
+ *      turn      of the writes of this instance in the namespace, one is charged at a time
  *      confirm   before a refusal: are the versions current?
  *      commit    commit.c; after a conflict the write goes on with `charge`
  *
  * Invariants: a refusal is based on versions that the store has returned or confirmed (a dry run is
- * the exception). Every quota that counts the create, or will count it, is compared and written in
+ * the exception), of the quota and of an object that is updated. Every quota that counts the
+ * write, or will count it, is compared and written in
  * its transaction. The quotas of a namespace that this instance does not know yet, because its
  * watch is late, do not count.
  */
@@ -203,10 +204,21 @@ void hfd_write_quota_resume(struct hfd_write *w) {
 
 /* ---- before the transaction ---- */
 
+/* An update was refused because of a version that only the cacher knows: the store is asked. */
+static void refetch(struct hfd_write *w) {
+        hfd_quota_charges_forget(&w->quota->charges);
+        w->stored = hf__buf_unref(w->stored);
+        hfd_write_refetch(w);
+}
+
 /* Acts on a decision. True: commit. False: as hfd_write_quota_admit. */
 static bool act(struct hfd_write *w, const struct hfd_quota_decision *decision) {
         bool dry_run = w->request->options.dry_run;
 
+        if (decision->refuses && w->current && !w->fresh) {
+                refetch(w);
+                return false;
+        }
         if (decision->refuses && !decision->refuses->fresh && !dry_run) {
                 confirm(w, decision->refuses);
                 return false;
@@ -222,22 +234,34 @@ static bool act(struct hfd_write *w, const struct hfd_quota_decision *decision) 
         return decision->n_changed == 0 || dry_run || take_turn(w);
 }
 
+static int64_t now_of(const struct hfd_write *w) {
+        const struct hf_clock *clock = hf_host_clock(w->registry->host);
+
+        return clock->real(clock->ctx) / HF_NSEC_PER_SEC;
+}
+
 bool hfd_write_quota_admit(struct hfd_write *w) {
         const struct hfd_resource *resource = w->request->resource;
         struct hfd_quota_decision decision = {0};
+        struct hfd_quota_change change;
         bool commit = false;
+        int r;
 
-        assert(w->created && w->object && !w->awaiting_store);
+        assert(w->stored && w->object && !w->awaiting_store);
         if (!resource->namespaced)
                 return true;
         if (!w->quota && !collect(w))
                 return false;
         if (!w->quota ||
-            !hfd_quota_names(resource->group, resource->plural, &w->quota->charges.names))
+            !hfd_quota_change_init(&change, resource->group, resource->plural, w->object,
+                                   w->created ? NULL : w->old,
+                                   w->request->subresource != HFD_SUB_NONE, now_of(w), &r))
                 return true;
-        int r = hfd_quota_charges_decide(&w->quota->charges, w->registry->prefix,
-                                         resource == hfd_quota_resource() ? w->path : "",
-                                         &decision);
+        if (r == 0)
+                r = hfd_quota_charges_decide(&w->quota->charges, &change, w->registry->prefix,
+                                             resource == hfd_quota_resource() ? w->path : "",
+                                             &decision);
+        hfd_quota_change_done(&change);
         if (r != 0)
                 hfd_write_reply_store_error(w, r, NULL);
         else
@@ -251,7 +275,7 @@ bool hfd_write_quota_admit(struct hfd_write *w) {
 void hfd_write_quota_compare(const struct hfd_write *w, struct hfd_compare *compares,
                              size_t *n_compares, struct hfd_op *ops, size_t *n_ops,
                              const char **reads, size_t *n_reads) {
-        for (size_t i = 0; w->quota && w->created && i < w->quota->charges.n; i++) {
+        for (size_t i = 0; w->quota && i < w->quota->charges.n; i++) {
                 const struct hfd_quota_charge *charge = &w->quota->charges.of[i];
                 if (!charge->stored)
                         continue;
@@ -267,13 +291,19 @@ void hfd_write_quota_compare(const struct hfd_write *w, struct hfd_compare *comp
 }
 
 void hfd_write_quota_committed(struct hfd_write *w, uint64_t revision) {
-        if (w->quota && w->created)
+        if (w->quota)
                 hfd_quota_charges_committed(&w->quota->charges, w->registry->cacher, revision);
 }
 
 const struct hfd_kv *hfd_write_quota_update(struct hfd_write *w, const struct hfd_kv *kvs,
                                             size_t n) {
-        if (!w->quota || !w->created)
+        const struct hfd_kv *unreadable;
+
+        if (!w->quota)
                 return NULL;
-        return hfd_quota_charges_update(&w->quota->charges, w->registry->cacher, true, kvs, n);
+        unreadable =
+                hfd_quota_charges_update(&w->quota->charges, w->registry->cacher, true, kvs, n);
+        /* The next attempt may write something that is not charged. */
+        hfd_quota_charges_forget(&w->quota->charges);
+        return unreadable;
 }

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Checks a create against the quotas of its namespace. The transaction of a create that a quota
- * counts also compares the quota's version, and writes its new status.used. So two instances that
- * create at the same time cannot exceed a limit, and a create that fails is not charged.
+ * Checks a create, or an update, against the quotas of its namespace. The transaction of a write
+ * that a quota counts also compares the quota's version, and writes its new status.used. So two
+ * instances that write at the same time cannot exceed a limit, and a write that fails is not
+ * charged. Updates count if they raise what a pod, a claim or a service uses.
  *
- * In a namespace without a quota this costs one look into the cache. In others a create is still
- * one request to the store, unless it conflicts with a create of another instance.
+ * In a namespace without a quota this costs one look into the cache. In others a write is still
+ * one request to the store, unless it conflicts with a write of another instance.
  *
- * Thread: that of the write (write.h). Nothing blocks: a create that waits for its turn
+ * Thread: that of the write (write.h). Nothing blocks: a write that waits for its turn
  * (quota_turns.h) goes on later, on another thread.
  */
 #include "server/registry/write/write.h"
 #include "server/storage/store.h"
 
 /*
- * The most quotas that one create may change: a transaction has HFD_TXN_MAX operations. A create
+ * The most quotas that one write may change: a transaction has HFD_TXN_MAX operations. A write
  * that more quotas count is refused.
  */
 #define HFD_WRITE_QUOTAS_MAX 8
 
 /*
- * Called when the object of a create is complete. True: go on, and commit. False: the response was
+ * Called when the object is complete. True: go on, and commit. False: the response was
  * sent, or the write goes on later; the caller must not touch w.
  */
 bool hfd_write_quota_admit(struct hfd_write *w);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the quotas of a namespace decide about a create, and the versions that this is based on.
+ * What the quotas of a namespace decide about a write, and the versions that this is based on.
  *
- * Invariant: a quota that counts the create, or will count it, has a key and, unless it refuses, a
+ * Invariant: a quota that counts the write, or will count it, has a key and, unless it refuses, a
  * new version to be stored. Other quotas have neither.
  */
 #include "server/registry/write/quota/quota_charges.h"
@@ -111,11 +111,11 @@ void hfd_quota_charges_committed(const struct hfd_quota_charges *charges, struct
 /* ---- decisions ---- */
 
 /* Decides for one quota. 0, -ENOMEM or HF_E_TOO_LARGE. */
-static int decide(struct hfd_quota_charge *charge, const struct hfd_quota_names *names,
+static int decide(struct hfd_quota_charge *charge, const struct hfd_quota_change *change,
                   const char *prefix, enum hfd_quota_verdict *ret_verdict, struct hf__strbuf *why) {
         struct hf__json *json = hfd_object_parse(charge->object);
         char key[HFD_KEY_MAX];
-        int r = json ? hfd_quota_charge(json, names, ret_verdict, why) : -ENOMEM;
+        int r = json ? hfd_quota_charge(json, change, ret_verdict, why) : -ENOMEM;
 
         if (r == 0 && *ret_verdict != HFD_QUOTA_UNCOUNTED) {
                 r = hfd_object_key(prefix, hfd_quota_resource(), charge->object->path, key);
@@ -131,18 +131,23 @@ static int decide(struct hfd_quota_charge *charge, const struct hfd_quota_names 
         return r;
 }
 
-int hfd_quota_charges_decide(struct hfd_quota_charges *charges, const char *prefix,
+void hfd_quota_charges_forget(struct hfd_quota_charges *charges) {
+        for (size_t i = 0; i < charges->n; i++)
+                clear_decision(&charges->of[i]);
+}
+
+int hfd_quota_charges_decide(struct hfd_quota_charges *charges,
+                             const struct hfd_quota_change *change, const char *prefix,
                              const char *path, struct hfd_quota_decision *decision) {
         int r = 0;
 
-        for (size_t i = 0; i < charges->n; i++)
-                clear_decision(&charges->of[i]);
+        hfd_quota_charges_forget(charges);
         for (size_t i = 0; i < charges->n && r == 0 && !decision->refuses; i++) {
                 struct hfd_quota_charge *charge = &charges->of[i];
                 enum hfd_quota_verdict verdict;
                 if (!charge->object || strcmp(charge->object->path, path) == 0)
                         continue;
-                r = decide(charge, &charges->names, prefix, &verdict, &decision->why);
+                r = decide(charge, change, prefix, &verdict, &decision->why);
                 if (r == 0 && verdict == HFD_QUOTA_REFUSED)
                         decision->refuses = charge;
                 decision->n_changed += charge->stored != NULL;

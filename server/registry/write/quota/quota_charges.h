@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The quotas of a namespace, in the versions on which a create is based, and what each decides
+ * The quotas of a namespace, in the versions on which a write is based, and what each decides
  * about it. Thread: one at a time, that of the write.
  */
 #include "base/strbuf.h"
@@ -14,14 +14,13 @@
 
 struct hfd_quota_charge {
         struct hfd_object *object; /* owned; NULL = it was deleted */
-        char *key;                 /* owned; the store's key; NULL = it does not count the create */
+        char *key;                 /* owned; the store's key; NULL = it does not count the write */
         struct hf__buf *stored;    /* owned; what the transaction writes; NULL = nothing */
         bool fresh;                /* the version came from the store, or the store confirmed it */
 };
 
 /* Zero = none. */
 struct hfd_quota_charges {
-        struct hfd_quota_names names; /* of what is created */
         struct hfd_quota_charge of[HFD_QUOTAS_IN_NAMESPACE_MAX];
         size_t n;
 };
@@ -40,12 +39,15 @@ void hfd_quota_charges_clear(struct hfd_quota_charges *charges);
 void hfd_quota_charges_set(struct hfd_quota_charges *charges, struct hfd_object *const *objects,
                            size_t n);
 /*
- * Decides for all quotas, and stops at the first that refuses. path is that of a new
- * quota, "" for other objects: if it is one of the quotas, the create will fail, because the name
- * exists. 0, -ENOMEM or HF_E_TOO_LARGE.
+ * Decides about the change for all quotas, and stops at the first that refuses. path is that of a
+ * new quota, "" for other objects: if it is one of the quotas, the create will fail, because the
+ * name exists. 0, -ENOMEM or HF_E_TOO_LARGE.
  */
-int hfd_quota_charges_decide(struct hfd_quota_charges *charges, const char *prefix,
+int hfd_quota_charges_decide(struct hfd_quota_charges *charges,
+                             const struct hfd_quota_change *change, const char *prefix,
                              const char *path, struct hfd_quota_decision *decision);
+/* Forgets the decisions: the transaction does not write quotas. */
+void hfd_quota_charges_forget(struct hfd_quota_charges *charges);
 /* The store has confirmed the version of the quota that refuses. */
 void hfd_quota_charges_confirm(struct hfd_quota_charges *charges);
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * LimitRanges: bounds and defaults for what each pod, container or volume claim may ask for. They
- * are stored and served; the kinds to which they apply are not served.
+ * LimitRanges: bounds and defaults for what each pod, container or volume claim may ask for. Writes
+ * of pods and claims apply them (server/quota/limit_range.h).
  *
  * Invariant: the work is in proportion to n log n. A client may send a hundred thousand names in
  * each map, so the maps are searched by an index.
@@ -247,6 +247,46 @@ static void validate_item(struct item *item) {
                 validate_all_values(item);
         for (unsigned i = 0; i < N_MAPS; i++)
                 hf__json_index_done(&item->maps[i]);
+}
+
+/* ---- defaults ---- */
+
+/* Adds to the map `to` what it does not have and the map `from` has. 0 or -ENOMEM. */
+static int add_missing(struct hf__json *item, const char *to, const char *from) {
+        const struct hf__json *values = hf__json_get(item, from);
+        struct hf__json_index had;
+        int r = 0;
+
+        if (!hf__json_first(values))
+                return 0;
+        if (!hf__json_is_object(hf__json_get(item, to)))
+                r = hf__json_put(item, to, hf__json_object());
+        if (r != 0)
+                return r;
+        struct hf__json *map = hf__json_get(item, to);
+        r = hf__json_index_init(&had, map, NULL);
+        for (const struct hf__json *m = hf__json_first(values); m && r == 0; m = hf__json_next(m))
+                if (!hf__json_index_find(&had, hf__json_key(m)))
+                        r = hf__json_add(map, hf__json_key(m), hf__json_dup(m));
+        hf__json_index_done(&had);
+        return r;
+}
+
+int hfd_limit_range_prepare(struct hf__json *object, const struct hf__json *old) {
+        int r = 0;
+
+        (void)old;
+        for (struct hf__json *m = hf__json_first(hf__json_path(object, "spec.limits")); m && r == 0;
+             m = hf__json_next(m)) {
+                if (!hf__json_has_text(m, "type", "Container"))
+                        continue;
+                r = add_missing(m, "default", "max");
+                if (r == 0)
+                        r = add_missing(m, "defaultRequest", "default");
+                if (r == 0)
+                        r = add_missing(m, "defaultRequest", "min");
+        }
+        return r;
 }
 
 /* ---- all elements ---- */

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * A quota of processor time or memory refuses pods of which a container does not say how much it
+ * needs. Pure. Thread: any.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+struct hf__json;
+struct hf__strbuf;
+
+#define HFD_MUST_SPECIFY_MAX 6
+
+/* Initially only the pod is set. */
+struct hfd_must_specify {
+        const struct hf__json *pod;              /* borrowed */
+        const char *names[HFD_MUST_SPECIFY_MAX]; /* borrowed from the quota; what is missing */
+        size_t n;
+        bool any;
+};
+
+/* Checks one resource that the quota limits. Call with the names in their order. */
+void hfd_must_specify_check(struct hfd_must_specify *missing, const char *name);
+/* Appends "must specify NAME for: CONTAINERS; ...". */
+void hfd_must_specify_print(const struct hfd_must_specify *missing, struct hf__strbuf *out);

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * How much one object uses of each resource that a quota may count.
+ *
+ *      pods                      pods, cpu and memory and the like, extended resources, huge pages
+ *      persistentvolumeclaims    claims and their storage, also for each class
+ *      services                  services, node ports and load balancers
+ *      other kinds               the number of objects
+ *
+ * Pure. Thread: any. The time and the memory are in proportion to the object.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "server/schema/quantity.h"
+
+struct hf__json;
+
+#define HFD_QUOTA_NAME_MAX 320 /* bytes of the name of a counted kind, with the NUL */
+
+/* What decides how an object is measured. */
+enum hfd_quota_kind {
+        HFD_QUOTA_OBJECTS, /* only their number matters */
+        HFD_QUOTA_PODS,
+        HFD_QUOTA_CLAIMS,
+        HFD_QUOTA_SERVICES,
+};
+
+enum hfd_quota_kind hfd_quota_kind(const char *group, const char *plural);
+/* The plural of a kind other than HFD_QUOTA_OBJECTS. */
+const char *hfd_quota_kind_plural(enum hfd_quota_kind kind);
+/* Whether objects of the kind, which is not HFD_QUOTA_OBJECTS, use the resource. */
+bool hfd_quota_kind_tracks(enum hfd_quota_kind kind, const char *name);
+
+/* A sum over the containers of a pod. */
+struct hfd_pod_sum {
+        const char *name; /* borrowed from the pod */
+        struct hfd_quantity total, sidecars, init;
+        bool present;
+        bool negative; /* a container asks for less than nothing; this is not added */
+};
+
+struct hfd_pod_sums {
+        struct hfd_pod_sum *of; /* owned; sorted by name */
+        size_t n;
+};
+
+/* Zero = nothing. Borrows texts from the object, which must live longer. */
+struct hfd_usage {
+        enum hfd_quota_kind kind;
+        bool ended;                           /* of a pod: it uses nothing any more but its place */
+        struct hfd_pod_sums requests, limits; /* of a pod */
+        const char *storage_class;            /* of a claim; NULL = none */
+        bool has_storage, negative_storage;
+        struct hfd_quantity storage;
+        uint64_t node_ports, load_balancers; /* of a service */
+};
+
+/* Measures an object of a kind that is not HFD_QUOTA_OBJECTS. now_s: the time, for pods that are
+ * being deleted. 0 or -ENOMEM; the caller calls done, also after a failure. */
+int hfd_usage_init(struct hfd_usage *usage, enum hfd_quota_kind kind, const struct hf__json *object,
+                   int64_t now_s);
+void hfd_usage_done(struct hfd_usage *usage);
+/* How much the object uses of the resource. False: nothing, and it has no such resource. */
+bool hfd_usage_get(const struct hfd_usage *usage, const char *name,
+                   struct hfd_quantity *ret_quantity);
+/* Whether the object asks for less than nothing of the resource. */
+bool hfd_usage_is_negative(const struct hfd_usage *usage, const char *name);
+
+/* ---- pods (pod_usage.c) ---- */
+
+/* Whether a pod has resources of its own, beside those of its containers. */
+bool hfd_pod_has_own_resources(const struct hf__json *spec);
+/* What is summed up; each part may be NULL, and is borrowed. */
+struct hfd_pod_parts {
+        const struct hf__json *containers, *init_containers;
+        /* Has `resources`. Beside containers they replace what these ask for, of what pods may ask
+         * for; alone they are the sum. */
+        const struct hf__json *itself;
+        const struct hf__json *overhead;
+};
+/* Sums up the requests or the limits ("requests", "limits"). 0 or -ENOMEM; the caller calls done,
+ * also after a failure. */
+int hfd_pod_sums_of(struct hfd_pod_sums *sums, const struct hfd_pod_parts *parts,
+                    const char *which);
+/* The same for all parts of a pod. */
+int hfd_pod_sums_init(struct hfd_pod_sums *sums, const struct hf__json *spec, const char *which);
+void hfd_pod_sums_done(struct hfd_pod_sums *sums);
+/* NULL: no container has the resource. */
+const struct hfd_pod_sum *hfd_pod_sums_find(const struct hfd_pod_sums *sums, const char *name);
+/* Whether a pod has ended, or should have been deleted by now: then it uses nothing. */
+bool hfd_pod_has_ended(const struct hf__json *pod, int64_t now_s);

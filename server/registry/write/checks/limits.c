@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Applies the LimitRanges of the namespace, in the order of their names. What one of them decides
+ * is in server/quota/.
+ *
+ * Invariant: the work for one write is bounded (HFD_LIMIT_RANGE_PAIRS_MAX for each LimitRange, of
+ * which there may be RANGES_MAX).
+ */
+#include "server/registry/write/checks/limits.h"
+
+#include <errno.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "server/cacher/cacher.h"
+#include "server/quota/limit_range.h"
+#include "server/registry/write/reply.h"
+
+#define RANGES_MAX 16
+
+/* What is done with each LimitRange. 0, -ENOMEM, or HF_E_FORBIDDEN with the message in why. */
+typedef int (*range_fn)(struct hfd_write *w, const struct hf__json *range, struct hf__strbuf *why);
+
+static enum hfd_quota_kind kind_of(const struct hfd_write *w) {
+        return hfd_quota_kind(w->request->resource->group, w->request->resource->plural);
+}
+
+static bool is_too_much(const struct hfd_write *w, const struct hf__json *range,
+                        struct hf__strbuf *why) {
+        if (kind_of(w) != HFD_QUOTA_PODS || !hfd_limit_range_is_too_much(range, w->object))
+                return false;
+        hf__strbuf_puts(why, "it has too many containers for the LimitRanges of the namespace");
+        return true;
+}
+
+static int default_pod(struct hfd_write *w, const struct hf__json *range, struct hf__strbuf *why) {
+        if (is_too_much(w, range, why))
+                return HF_E_FORBIDDEN;
+        int r = hfd_limit_range_default_pod(range, w->object);
+        /* Its quality of service depends on what it asks for. */
+        return r == 0 ? w->request->resource->prepare(w->object, NULL) : r;
+}
+
+/* Admission may have added containers since. */
+static int check(struct hfd_write *w, const struct hf__json *range, struct hf__strbuf *why) {
+        if (is_too_much(w, range, why))
+                return HF_E_FORBIDDEN;
+        int r = hfd_limit_range_check(range, kind_of(w), w->object, why);
+
+        return r == 0 && why->n > 0 ? HF_E_FORBIDDEN : r;
+}
+
+/* Calls fn for each object until one fails, and drops the references. */
+static int run(struct hfd_write *w, struct hfd_object **objects, size_t n, range_fn fn,
+               struct hf__strbuf *why) {
+        int r = 0;
+
+        for (size_t i = 0; i < n; i++) {
+                struct hf__json *range = r == 0 ? hfd_object_parse(objects[i]) : NULL;
+                if (r == 0)
+                        r = range ? fn(w, range, why) : -ENOMEM;
+                hf__json_free(range);
+                hfd_object_unref(objects[i]);
+        }
+        return r;
+}
+
+/* 0, or as run. HF_E_UNAVAILABLE: the cache is not filled yet. */
+static int apply(struct hfd_write *w, range_fn fn, struct hf__strbuf *why) {
+        struct hfd_object *objects[RANGES_MAX];
+        const struct hfd_resource *resource = hfd_resource_find("", "v1", "limitranges");
+        bool synced;
+        size_t n = hfd_cacher_newest_in(w->registry->cacher, resource, w->request->ns, objects,
+                                        RANGES_MAX, &synced);
+        int r = run(w, objects, n < RANGES_MAX ? n : RANGES_MAX, fn, why);
+
+        if (!synced)
+                return HF_E_UNAVAILABLE;
+        if (r == 0 && n > RANGES_MAX) {
+                hf__strbuf_puts(why, "the namespace has more than 16 LimitRanges");
+                r = HF_E_FORBIDDEN;
+        }
+        return r;
+}
+
+/* Acts on an outcome. True: go on. */
+static bool answer(struct hfd_write *w, const struct hf__json *old, int r,
+                   const struct hf__strbuf *why) {
+        struct hfd_response response = {0};
+
+        if (r == 0)
+                return true;
+        if (r == HF_E_FORBIDDEN && old && !w->fresh) {
+                hfd_write_refetch(w);
+                return false;
+        }
+        if (r != HF_E_FORBIDDEN) {
+                hfd_write_reply_store_error(w, r, NULL);
+                return false;
+        }
+        hfd_response_forbidden(&response, w->request->resource, hfd_write_name(w),
+                               why->data ? why->data : "", NULL);
+        hfd_write_reply(w, &response);
+        return false;
+}
+
+bool hfd_write_limits_default(struct hfd_write *w) {
+        struct hf__strbuf why = {0};
+
+        if (!w->created || w->request->subresource != HFD_SUB_NONE || kind_of(w) != HFD_QUOTA_PODS)
+                return true;
+        bool go_on = answer(w, NULL, apply(w, default_pod, &why), &why);
+        hf__strbuf_done(&why);
+        return go_on;
+}
+
+bool hfd_write_limits_allow(struct hfd_write *w, const struct hf__json *old) {
+        enum hfd_quota_kind kind = kind_of(w);
+        struct hf__strbuf why = {0};
+
+        if (w->request->subresource != HFD_SUB_NONE ||
+            (kind != HFD_QUOTA_CLAIMS && (kind != HFD_QUOTA_PODS || old)) ||
+            (old && hf__json_string(old, "metadata.deletionTimestamp")))
+                return true;
+        bool go_on = answer(w, old, apply(w, check, &why), &why);
+        hf__strbuf_done(&why);
+        return go_on;
+}
