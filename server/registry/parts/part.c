@@ -209,9 +209,6 @@ void hfd_part_serve(struct hfd_registry *registry, struct hfd_request *request) 
         /* The inner request borrows what the outer one owns, but reports no mistakes of bodies: it
          * is made here. */
         part->inner = *request;
-        /* The room, and the function that passes reads, are those of a request from HTTP. */
-        part->inner.read_space = NULL;
-        part->inner.pass_reads = NULL;
         part->inner.resource = part->inner.part_of = request->part_of;
         part->inner.options.strict = (struct hfd_strict){0};
         part->inner.notes = (struct hfd_admission_notes){0};
