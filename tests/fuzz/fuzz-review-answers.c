@@ -91,13 +91,14 @@ static const char stored[] = "{\"kind\":\"Gate\",\"apiVersion\":\"example.com/v1
 /* For the whole run. */
 static const struct hfd_resource *wanted;
 static struct hfd_object *source;
+static struct hfd_custom_table *table;
 
 static void make_source(void) {
-        struct hfd_custom_table *table = hfd_custom_table_new();
         struct hfd_custom_kind *kind = NULL;
         const struct hfd_resource *slot;
         struct hf__json *json = NULL;
 
+        table = hfd_custom_table_new();
         assert(table && hfd_custom_table_slot(table, "example.com", "gates", &slot) == 0);
         assert(hf__json_parse(definition, strlen(definition), &json, NULL) == 0);
         assert(hfd_custom_kind_new(json, NULL, slot, 1, &kind) == 0);

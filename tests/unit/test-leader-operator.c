@@ -60,7 +60,8 @@ static int finalize(void *ctx, struct hf_operator_work *work) {
                                  "{\"apiVersion\":\"v1\",\"kind\":\"Log\",\"a\":\"gone\"}");
 }
 
-static const struct hf_operator_owned owned = {.size = sizeof owned, .resource = parts};
+static const struct hf_operator_owned owned = {.size = sizeof owned,
+                                               .resource = {"", "v1", "parts"}};
 
 static struct hf_operator_config config_with(struct hf_client *client) {
         return (struct hf_operator_config){.size = sizeof(struct hf_operator_config),
