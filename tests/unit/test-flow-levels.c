@@ -12,11 +12,11 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
 #include "base/strbuf.h"
+#include "patience.h"
 #include "server/flow/flow_dump.h"
 #include "server/flow/flow_level.h"
 #include "server/flow/flow_levels.h"
@@ -134,15 +134,13 @@ static void test_a_level_without_queues_refuses(void **state) {
 
 /* Real threads: the timer decides. */
 static void test_the_timer_ends_a_wait(void **state) {
-        const struct timespec pause = {.tv_nsec = 1000000};
         struct request a, b, c;
 
         assert_int_equal(hfd_flow_levels_start(levels), 0);
         assert_int_equal(enter(&a, 0), HFD_VERDICT_EXECUTE);
         assert_int_equal(enter_until(&b, 0, now() + 3600 * SEC), HFD_VERDICT_WAIT);
         assert_int_equal(enter_until(&c, 0, now() + SEC / 100), HFD_VERDICT_WAIT);
-        while (atomic_load(&c.expired) == 0)
-                (void)nanosleep(&pause, NULL);
+        PATIENCE_AWAIT(atomic_load(&c.expired) > 0);
         assert_int_equal(b.granted + b.expired + c.granted, 0);
         (void)hfd_flow_level_leave(&a.place, now());
         assert_int_equal(b.granted, 1);
@@ -171,15 +169,13 @@ static void test_a_shutdown_shortens_every_wait(void **state) {
 
 /* The timer, which sleeps until a later deadline, notices. */
 static void test_a_shutdown_wakes_the_timer(void **state) {
-        const struct timespec pause = {.tv_nsec = 1000000};
         struct request a, b;
 
         assert_int_equal(hfd_flow_levels_start(levels), 0);
         assert_int_equal(enter(&a, 0), HFD_VERDICT_EXECUTE);
         assert_int_equal(enter_until(&b, 0, now() + 3600 * SEC), HFD_VERDICT_WAIT);
         hfd_flow_levels_hurry(levels, now() + SEC / 100);
-        while (atomic_load(&b.expired) == 0)
-                (void)nanosleep(&pause, NULL);
+        PATIENCE_AWAIT(atomic_load(&b.expired) > 0);
         (void)hfd_flow_level_leave(&a.place, now());
         hfd_flow_levels_stop(levels);
 }
