@@ -65,10 +65,27 @@ static void check(const struct hf__json *object) {
         hf__strbuf_done(&s);
 }
 
+/* The same configuration once more changes nothing. The exception is an object without managed
+ * fields, whose apply records "before-first-apply" as the owner of what is there. */
+static void apply_again(const struct hf__json *object, const struct hf__json *config) {
+        bool owned = hf__json_get(object, "metadata.managedFields") != NULL;
+        struct hfd_apply_failure failure = {0};
+        struct hf__json *again = NULL;
+
+        int r = hfd_apply(&kind, object, config, &writer, false, &again, &failure);
+        assert(r == 0);
+        if (owned)
+                assert(hf__json_equal(object, again));
+        else if (hf__json_get(again, "metadata.managedFields"))
+                apply_again(again, config);
+        hfd_apply_failure_done(&failure);
+        hf__json_free(again);
+}
+
 /* Applies config to live twice. */
 static void apply(const struct hf__json *live, const struct hf__json *config, bool force) {
         struct hfd_apply_failure failure = {0};
-        struct hf__json *object = NULL, *again = NULL;
+        struct hf__json *object = NULL;
 
         int r = hfd_apply(&kind, live, config, &writer, force, &object, &failure);
         assert(r == 0 || failure.message.n > 0);
@@ -77,10 +94,7 @@ static void apply(const struct hf__json *live, const struct hf__json *config, bo
         if (r != 0)
                 return;
         check(object);
-        r = hfd_apply(&kind, object, config, &writer, false, &again, &failure);
-        assert(r == 0 && hf__json_equal(object, again));
-        hfd_apply_failure_done(&failure);
-        hf__json_free(again);
+        apply_again(object, config);
         hf__json_free(object);
 }
 
