@@ -42,18 +42,18 @@ static void on_progress(void *ctx, enum hf_bootstrap_point point,
 
 /* Every kind that the API stores. versions holds the strings that kinds points to. */
 static size_t fill_kinds(struct hf_bootstrap_kind *kinds, char (*versions)[API_VERSION_MAX]) {
-        size_t n, n_kinds = 0;
-        const struct hfd_resource *rows = hfd_resources(&n);
+        size_t n_kinds = 0;
 
-        assert(n <= HFD_RESOURCES_MAX);
-        for (size_t i = 0; i < n; i++) {
-                if (rows[i].is_review)
+        for (size_t i = 0; i < hfd_resources_count(); i++) {
+                const struct hfd_resource *row = hfd_resource_at(i);
+
+                if (row->is_review)
                         continue;
-                hfd_resource_api_version(&rows[i], versions[i]);
+                hfd_resource_api_version(row, versions[i]);
                 kinds[n_kinds++] = (struct hf_bootstrap_kind){.api_version = versions[i],
-                                                              .kind = rows[i].kind,
-                                                              .plural = rows[i].plural,
-                                                              .namespaced = rows[i].namespaced};
+                                                              .kind = row->kind,
+                                                              .plural = row->plural,
+                                                              .namespaced = row->namespaced};
         }
         return n_kinds;
 }

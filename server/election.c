@@ -70,16 +70,17 @@ static struct hfd_flow_defaults list_flow_defaults(void) {
 
 /* The group versions that have an APIService: all but that of the APIServices, as in Kubernetes. */
 static size_t list_api_versions(struct hfd_api_version versions[HFD_KINDS_MAX]) {
-        size_t n_rows, n = 0;
-        const struct hfd_resource *rows = hfd_resources(&n_rows);
+        size_t n = 0;
 
-        for (size_t i = 0; i < n_rows; i++) {
-                const struct hfd_group_priority priority = hfd_group_priority(&rows[i]);
-                if (!hfd_resource_starts_version(&rows[i]) ||
-                    strcmp(rows[i].group, "apiregistration.k8s.io") == 0)
+        for (size_t i = 0; i < hfd_resources_count(); i++) {
+                const struct hfd_resource *row = hfd_resource_at(i);
+                const struct hfd_group_priority priority = hfd_group_priority(row);
+
+                if (!hfd_resource_starts_version(row) ||
+                    strcmp(row->group, "apiregistration.k8s.io") == 0)
                         continue;
-                versions[n++] = (struct hfd_api_version){.group = rows[i].group,
-                                                         .version = rows[i].version,
+                versions[n++] = (struct hfd_api_version){.group = row->group,
+                                                         .version = row->version,
                                                          .group_priority = priority.group,
                                                          .version_priority = priority.version};
         }
@@ -96,8 +97,6 @@ static int check_policy(void *ctx, const struct hf__json *policy, struct hf__jso
 static int make_controllers(struct hfd_server *server, struct hf_status *reterr_status) {
         struct hfd_kind_row rows[HFD_KINDS_MAX];
         struct hfd_api_version versions[HFD_KINDS_MAX];
-        size_t n;
-        const struct hfd_resource *resources = hfd_resources(&n);
         struct hfd_controllers_config config = {.client = server->loopback,
                                                 .identity = &server->identity,
                                                 .peers = server->peers,
@@ -116,16 +115,20 @@ static int make_controllers(struct hfd_server *server, struct hf_status *reterr_
                                                 .runs = is_selected,
                                                 .ctx = server};
 
-        assert(n <= HFD_KINDS_MAX);
-        for (size_t i = 0; i < n; i++)
+        assert(hfd_resources_count() <= HFD_KINDS_MAX);
+        for (size_t i = 0; i < hfd_resources_count(); i++) {
+                const struct hfd_resource *resource = hfd_resource_at(i);
+
                 /* A row with a conversion shows the objects of another row. */
-                if (!resources[i].is_review && !resources[i].conversion)
-                        rows[config.n_rows++] =
-                                (struct hfd_kind_row){.resource = {.group = resources[i].group,
-                                                                   .version = resources[i].version,
-                                                                   .plural = resources[i].plural},
-                                                      .kind = resources[i].kind,
-                                                      .namespaced = resources[i].namespaced};
+                if (resource->is_review || resource->conversion)
+                        continue;
+                rows[config.n_rows++] =
+                        (struct hfd_kind_row){.resource = {.group = resource->group,
+                                                           .version = resource->version,
+                                                           .plural = resource->plural},
+                                              .kind = resource->kind,
+                                              .namespaced = resource->namespaced};
+        }
         int r = hfd_controllers_new(&server->host, &config, &server->controllers);
         if (r != 0)
                 return hf_fail(reterr_status, r, "cannot set up the controllers: %s",

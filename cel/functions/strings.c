@@ -101,8 +101,8 @@ static void put_reversed(char *out, const char *text, size_t n) {
 }
 
 /* The last place of a long part: the first one of the reversed part in the reversed text, which
- * memmem finds in linear time. `space` has room for both. Not inlined, because gcc 12 would move the
- * subtraction behind the caller's free, and then warn that freed memory is used. */
+ * memmem finds in linear time. `space` has room for both. Not inlined, because gcc 12 would move
+ * the subtraction behind the caller's free, and warn that freed memory is used. */
 __attribute__((noinline)) static size_t find_reversed(char *space, const char *text, size_t n,
                                                       const char *part, size_t n_part) {
         const char *found;

@@ -6,7 +6,7 @@
  */
 #include "cel/regex/case.h"
 
-#include "cel/regex/unicode_data.h"
+#include "cel/regex/unicode_folds.h"
 
 bool hf__cel_next_fold(uint32_t *from, uint32_t last, uint32_t *ret_other) {
         size_t low = 0;

@@ -4,7 +4,7 @@
  * Regular expressions in the syntax of RE2, searched in linear time: the time of a search is at
  * most the length of the text times the size of the program, whatever both contain. There are no
  * back-references and no lookaround. Classes such as \pL and \p{Greek}, and (?i), follow Unicode
- * (unicode_data.h).
+ * (unicode_ranges.h).
  *
  * Ownership: a regex belongs to the arena. Thread: any, since it does not change.
  */

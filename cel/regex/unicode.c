@@ -9,7 +9,8 @@
 
 #include <string.h>
 
-#include "cel/regex/unicode_data.h"
+#include "cel/regex/unicode_names.h"
+#include "cel/regex/unicode_ranges.h"
 
 #define NAME_MAX_BYTES 40
 #define LAST           0x10ffff

@@ -123,11 +123,8 @@ static void init_metrics(struct hfd_cacher *cacher) {
 
 /* A byte for each row, so that an event costs one look-up however many rows there are. */
 static void init_observers(struct hfd_cacher *cacher, const struct hfd_cacher_config *config) {
-        size_t n;
-        const struct hfd_resource *rows = hfd_resources(&n);
-
-        for (size_t i = 0; i < n && config->observers; i++)
-                cacher->observers[i] = config->observers(&rows[i]);
+        for (size_t i = 0; i < hfd_resources_count() && config->observers; i++)
+                cacher->observers[i] = config->observers(hfd_resource_at(i));
 }
 
 int hfd_cacher_new(const struct hf_host *host, const struct hfd_cacher_config *config,

@@ -85,15 +85,15 @@ static bool is_leases(const char *plural, const char *group) {
  * objects that are meant would not be encrypted. A group that is not served may be served by a
  * later version, so its resources are accepted. */
 static bool is_misspelt(const char *plural, const char *group) {
-        size_t n;
-        const struct hfd_resource *rows = hfd_resources(&n);
         bool has_group = false;
 
-        for (size_t i = 0; i < n; i++) {
-                if (strcmp(rows[i].group, group) != 0)
+        for (size_t i = 0; i < hfd_resources_count(); i++) {
+                const struct hfd_resource *row = hfd_resource_at(i);
+
+                if (strcmp(row->group, group) != 0)
                         continue;
                 has_group = true;
-                if (!rows[i].is_review && strcmp(rows[i].plural, plural) == 0)
+                if (!row->is_review && strcmp(row->plural, plural) == 0)
                         return false;
         }
         return has_group && strcmp(plural, "*") != 0;

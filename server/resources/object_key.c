@@ -72,24 +72,25 @@ bool hfd_object_key_custom(const char *prefix, const char *key, struct hfd_custo
 
 const struct hfd_resource *hfd_object_key_parse(const char *prefix, struct hfd_custom_table *table,
                                                 const char *key, const char **ret_path) {
-        size_t n, n_prefix = strlen(prefix);
-        const struct hfd_resource *rows = hfd_resources(&n), *slot = NULL;
+        size_t n_prefix = strlen(prefix);
+        const struct hfd_resource *slot = NULL;
         struct hfd_custom_key custom;
 
         *ret_path = key;
         if (strncmp(key, prefix, n_prefix) != 0 || key[n_prefix] != '/')
                 return NULL;
         const char *below = key + n_prefix + 1;
-        for (size_t i = 0; i < n; i++) {
+        for (size_t i = 0; i < hfd_resources_count(); i++) {
+                const struct hfd_resource *row = hfd_resource_at(i);
                 /* If a kind has several versions, only one of their rows stores the objects. */
-                bool stores = rows[i].storage && !rows[i].conversion;
-                size_t n_storage = stores ? strlen(rows[i].storage) : 0;
-                if (n_storage == 0 || strncmp(below, rows[i].storage, n_storage) != 0 ||
+                bool stores = row->storage && !row->conversion;
+                size_t n_storage = stores ? strlen(row->storage) : 0;
+                if (n_storage == 0 || strncmp(below, row->storage, n_storage) != 0 ||
                     below[n_storage] != '/')
                         continue;
                 *ret_path = below + n_storage + 1;
                 bool has_ns = strchr(*ret_path, '/') != NULL;
-                return **ret_path && has_ns == rows[i].namespaced ? &rows[i] : NULL;
+                return **ret_path && has_ns == row->namespaced ? row : NULL;
         }
         if (!table || !hfd_object_key_custom(prefix, key, &custom))
                 return NULL;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The table of the resources that are served. It has one row for each group, version and plural, so
- * a resource with two versions has two rows (forms/conversion.h). All generic code (verbs, cache,
- * watches, discovery, Table) reads the row. The rules of a single kind are in its strategy
- * functions (strategies/strategies.h, which also describes how to add a kind).
+ * The table of the resources that are served (rows/rows.h). It has one row for each group, version
+ * and plural, so a resource with two versions has two rows (forms/conversion.h). All generic code
+ * (verbs, cache, watches, discovery, Table) reads the row. The rules of a single kind are in its
+ * strategy functions (strategies/strategies.h, which also describes how to add a kind).
  *
  * The table is static, and immutable once the process has read its flags, so callers may keep
  * pointers to its rows, and compare them.
@@ -149,12 +149,14 @@ struct hfd_resource {
 /* Also serves the workload kinds (workloads/workloads.h), in this whole process. Call it at the
  * start, before anything uses the rows; a second call does nothing. */
 void hfd_resources_add_workloads(void);
-/* All rows. Those of one group and version are adjacent, in the order in which discovery lists
- * them. Discovery lists the groups in the order of hfd_groups (group_priority.h). */
-const struct hfd_resource *hfd_resources(size_t *ret_n);
+/* The number of rows, and each of them. Those of one group and version are adjacent, in the order
+ * in which discovery lists them. Discovery lists the groups in the order of hfd_groups
+ * (group_priority.h). */
+size_t hfd_resources_count(void);
+const struct hfd_resource *hfd_resource_at(size_t index);
 /*
- * The slot of a row, which the rows of the same stored objects share: below HFD_RESOURCES_MAX the
- * index in hfd_resources, from there on that of a custom resource; below HFD_SLOTS_MAX.
+ * The slot of a row, which the rows of the same stored objects share: below HFD_RESOURCES_MAX its
+ * index in the table, from there on that of a custom resource; below HFD_SLOTS_MAX.
  */
 size_t hfd_resource_index(const struct hfd_resource *resource);
 /* Whether two rows have the same objects, in whatever version. */

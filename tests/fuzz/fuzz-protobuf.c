@@ -67,10 +67,7 @@ static void try_kind(const struct hfd_resource *resource, const void *data, size
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
-        size_t n_rows;
-        const struct hfd_resource *rows = hfd_resources(&n_rows);
-
-        for (size_t i = 0; i < n_rows; i++)
-                try_kind(&rows[i], data, n);
+        for (size_t i = 0; i < hfd_resources_count(); i++)
+                try_kind(hfd_resource_at(i), data, n);
         return 0;
 }

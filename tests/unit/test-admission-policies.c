@@ -233,10 +233,8 @@ static void test_types_are_checked_with_the_schemas_of_kinds(void **state) {
 
 /* The types of every kind can be made, also of those that contain themselves. */
 static void test_all_kinds_have_types(void **state) {
-        size_t n;
-        const struct hfd_resource *rows = hfd_resources(&n);
-
-        for (size_t i = 0; i < n; i++) {
+        for (size_t i = 0; i < hfd_resources_count(); i++) {
+                const struct hfd_resource *row = hfd_resource_at(i);
                 struct hf__json *checking = NULL;
                 struct hf__json *policy;
                 char text[600];
@@ -246,10 +244,10 @@ static void test_all_kinds_have_types(void **state) {
                          "[\"%s\"],\"apiVersions\":[\"%s\"],\"resources\":[\"%s\"]}]},"
                          "\"validations\":[{\"expression\":\"object.kind != '' && "
                          "object.metadata.labels.size() > 0\"}]}}",
-                         rows[i].group, rows[i].version, rows[i].plural);
+                         row->group, row->version, row->plural);
                 policy = parse(text);
                 assert_int_equal(hfd_policy_type_check(policy, NULL, &checking), 0);
-                if (!rows[i].is_review)
+                if (!row->is_review)
                         assert_json(checking, "{}");
                 hf__json_free(checking);
                 hf__json_free(policy);

@@ -201,22 +201,20 @@ static void test_a_dry_run_answers_in_the_requested_form(void **state) {
 /* No name of one form has a meaning in the other one, so renaming there and back changes nothing.
  */
 static void test_conversions_are_reversible(void **state) {
-        size_t n;
-        const struct hfd_resource *rows = hfd_resources(&n);
-
-        for (size_t i = 0; i < n; i++) {
-                const struct hfd_conversion *conversion = rows[i].conversion;
-                const struct hfd_resource *stored = hfd_resource_stored(&rows[i]);
-                assert_true((stored == &rows[i]) == !conversion);
+        for (size_t i = 0; i < hfd_resources_count(); i++) {
+                const struct hfd_resource *row = hfd_resource_at(i);
+                const struct hfd_conversion *conversion = row->conversion;
+                const struct hfd_resource *stored = hfd_resource_stored(row);
+                assert_true((stored == row) == !conversion);
                 if (!conversion)
                         continue;
-                assert_string_equal(rows[i].storage, stored->storage);
-                assert_int_equal(rows[i].namespaced, stored->namespaced);
-                assert_int_equal(rows[i].subresources, stored->subresources);
+                assert_string_equal(row->storage, stored->storage);
+                assert_int_equal(row->namespaced, stored->namespaced);
+                assert_int_equal(row->subresources, stored->subresources);
                 for (size_t k = 0; k < conversion->n_renamed; k++) {
                         const struct hfd_renamed *renamed = &conversion->renamed[k];
-                        assert_non_null(hfd_schema_of_member(rows[i].schema, renamed->name));
-                        assert_null(hfd_schema_of_member(rows[i].schema, renamed->stored));
+                        assert_non_null(hfd_schema_of_member(row->schema, renamed->name));
+                        assert_null(hfd_schema_of_member(row->schema, renamed->stored));
                         assert_non_null(hfd_schema_of_member(stored->schema, renamed->stored));
                         assert_null(hfd_schema_of_member(stored->schema, renamed->name));
                 }

@@ -469,10 +469,7 @@ static void test_lease_strategies_are_validated_as_in_kubernetes(void **state) {
 
 /* An unused kind costs one row of pointers in the server. */
 static void test_the_resource_table_fits_its_limits(void **state) {
-        size_t n;
-
-        (void)hfd_resources(&n);
-        assert_true(n <= HFD_RESOURCES_MAX);
+        assert_true(hfd_resources_count() <= HFD_RESOURCES_MAX);
         assert_true(sizeof(struct hfd_object_tree) <= 16);
 }
 

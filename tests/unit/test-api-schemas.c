@@ -127,13 +127,13 @@ static void check_schema(const struct hfd_schema *schema, int depth) {
 }
 
 static void test_tables_are_well_formed(void **state) {
-        size_t n;
-        const struct hfd_resource *rows = hfd_resources(&n);
+        for (size_t i = 0; i < hfd_resources_count(); i++) {
+                const struct hfd_resource *row = hfd_resource_at(i);
+                const struct hfd_schema *schema = row->schema;
 
-        for (size_t i = 0; i < n; i++) {
-                const struct hfd_schema *schema = rows[i].schema;
+                assert_int_equal(hfd_resource_index(row), i);
                 check_schema(schema, 0);
-                assert_string_equal(hfd_schema_struct_name(schema), rows[i].kind);
+                assert_string_equal(hfd_schema_struct_name(schema), row->kind);
                 assert_ptr_equal(hfd_schema_of_member(schema, "metadata"), &hfd_schema_object_meta);
                 assert_ptr_equal(hfd_schema_of_member(schema, "apiVersion"), &hfd_schema_text);
                 assert_ptr_equal(hfd_schema_of_member(schema, "kind"), &hfd_schema_text);
@@ -143,12 +143,11 @@ static void test_tables_are_well_formed(void **state) {
 }
 
 static void test_tables_of_workloads_are_well_formed(void **state) {
-        size_t n_before, n;
+        size_t n_before = hfd_resources_count();
 
-        (void)hfd_resources(&n_before);
         hfd_resources_add_workloads();
-        (void)hfd_resources(&n);
-        assert_true(n > n_before && n <= HFD_RESOURCES_MAX);
+        assert_true(hfd_resources_count() > n_before);
+        assert_true(hfd_resources_count() <= HFD_RESOURCES_MAX);
         with_descriptions = false;
         test_tables_are_well_formed(state);
 }

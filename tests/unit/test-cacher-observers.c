@@ -59,21 +59,20 @@ static void test_the_observers_of_every_resource_are_called(void **state) {
         struct hfd_cacher *cacher;
         unsigned n_expected = 1;
         char key[256];
-        size_t n;
-        const struct hfd_resource *rows = hfd_resources(&n);
 
         assert_int_equal(hfd_memory_store_new(&host, &config.store), 0);
         assert_int_equal(hfd_cacher_new(&host, &config, &cacher), 0);
         assert_int_equal(hfd_cacher_start(cacher), 0);
         assert_int_equal(await_call(1), 0xff); /* a filled cache is news for all observers */
-        for (size_t i = 0; i < n; i++) {
-                if (rows[i].is_review || rows[i].conversion)
+        for (size_t i = 0; i < hfd_resources_count(); i++) {
+                const struct hfd_resource *row = hfd_resource_at(i);
+                if (row->is_review || row->conversion)
                         continue;
-                (void)snprintf(key, sizeof key, "/registry/%s/%sx", rows[i].storage,
-                               rows[i].namespaced ? "default/" : "");
+                (void)snprintf(key, sizeof key, "/registry/%s/%sx", row->storage,
+                               row->namespaced ? "default/" : "");
                 assert_true(store_client_put(config.store, key, "{\"metadata\":{}}") > 0);
                 if (i != UNOBSERVED)
-                        assert_int_equal(await_call(++n_expected), observers_of(&rows[i]));
+                        assert_int_equal(await_call(++n_expected), observers_of(row));
         }
         hfd_cacher_free(cacher);
         config.store->ops->free(config.store);

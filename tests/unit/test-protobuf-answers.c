@@ -30,12 +30,9 @@
 /* ---- recorded bytes ---- */
 
 static const struct hfd_resource *find(const char *kind) {
-        size_t n;
-        const struct hfd_resource *rows = hfd_resources(&n);
-
-        for (size_t i = 0; i < n; i++)
-                if (strcmp(rows[i].kind, kind) == 0)
-                        return &rows[i];
+        for (size_t i = 0; i < hfd_resources_count(); i++)
+                if (strcmp(hfd_resource_at(i)->kind, kind) == 0)
+                        return hfd_resource_at(i);
         return NULL;
 }
 
@@ -369,12 +366,10 @@ static void check_random(const struct hfd_resource *resource) {
 }
 
 static void test_a_random_object_survives_both_ways(void **state) {
-        size_t n;
-        const struct hfd_resource *rows = hfd_resources(&n);
-
-        for (size_t i = 0; i < n; i++)
-                for (int round = 0; hfd_protobuf_has_form(&rows[i]) && round < 300; round++)
-                        check_random(&rows[i]);
+        for (size_t i = 0; i < hfd_resources_count(); i++)
+                for (int round = 0; round < 300 && hfd_protobuf_has_form(hfd_resource_at(i));
+                     round++)
+                        check_random(hfd_resource_at(i));
 }
 
 /* A CustomResourceDefinition with a schema in n others, as a body. */

@@ -112,11 +112,10 @@ static const struct hfd_resource *equivalent_row(const struct hfd_resource *row,
                 const struct hfd_custom_kind *kind = row->custom->kind;
                 return i < kind->n_versions ? &kind->versions[i].row : NULL;
         }
-        size_t n;
-        const struct hfd_resource *rows = hfd_resources(&n), *stored = hfd_resource_stored(row);
-        for (size_t at = 0; at < n; at++)
-                if (hfd_resource_stored(&rows[at]) == stored && i-- == 0)
-                        return &rows[at];
+        const struct hfd_resource *stored = hfd_resource_stored(row);
+        for (size_t at = 0; at < hfd_resources_count(); at++)
+                if (hfd_resource_stored(hfd_resource_at(at)) == stored && i-- == 0)
+                        return hfd_resource_at(at);
         return NULL;
 }
 

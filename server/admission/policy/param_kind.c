@@ -23,12 +23,10 @@ const struct hfd_resource *hfd_policy_params_kind(struct hfd_cacher *cacher,
         struct hfd_custom_table *table = hfd_cacher_table(cacher);
         struct hfd_custom_set *set = table ? hfd_custom_table_set(table) : NULL;
         const struct hfd_resource *found = NULL;
-        size_t n;
-        const struct hfd_resource *rows = hfd_resources(&n);
 
-        for (size_t i = 0; i < n && !found; i++)
-                if (is_kind(&rows[i], api_version, n_group, version, kind))
-                        found = &rows[i];
+        for (size_t i = 0; i < hfd_resources_count() && !found; i++)
+                if (is_kind(hfd_resource_at(i), api_version, n_group, version, kind))
+                        found = hfd_resource_at(i);
         for (size_t i = 0; set && i < set->n && !found; i++)
                 for (size_t k = 0; k < set->kinds[i]->n_versions && !found; k++) {
                         const struct hfd_custom_version *v = &set->kinds[i]->versions[k];

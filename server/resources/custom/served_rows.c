@@ -13,13 +13,13 @@
 
 /* The number of the first row of the table with this group and version; their number: none has. */
 static size_t rank_in_table(const struct hfd_resource *row) {
-        size_t n, i = 0;
-        const struct hfd_resource *rows = hfd_resources(&n);
+        size_t n = hfd_resources_count();
 
-        while (i < n && (strcmp(rows[i].group, row->group) != 0 ||
-                         strcmp(rows[i].version, row->version) != 0))
-                i++;
-        return i;
+        for (size_t i = 0; i < n; i++)
+                if (strcmp(hfd_resource_at(i)->group, row->group) == 0 &&
+                    strcmp(hfd_resource_at(i)->version, row->version) == 0)
+                        return i;
+        return n;
 }
 
 static int compare_numbers(size_t a, size_t b) {
@@ -54,8 +54,7 @@ static int compare_rows(const void *a, const void *b) {
 
 struct hfd_served_rows *hfd_served_rows_new(struct hfd_custom_table *table) {
         struct hfd_custom_set *set = hfd_custom_table_set(table);
-        size_t n_table, n_custom = 0;
-        const struct hfd_resource *in_table = hfd_resources(&n_table);
+        size_t n_table = hfd_resources_count(), n_custom = 0;
 
         for (size_t i = 0; set && i < set->n; i++)
                 n_custom += set->kinds[i]->n_versions;
@@ -68,7 +67,7 @@ struct hfd_served_rows *hfd_served_rows_new(struct hfd_custom_table *table) {
         rows->set = set;
         rows->n = 0;
         for (size_t i = 0; i < n_table; i++)
-                rows->of[rows->n++] = &in_table[i];
+                rows->of[rows->n++] = hfd_resource_at(i);
         for (size_t i = 0; set && i < set->n; i++)
                 for (size_t v = 0; v < set->kinds[i]->n_versions; v++)
                         if (set->kinds[i]->versions[v].served)

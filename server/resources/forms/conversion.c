@@ -130,16 +130,17 @@ static int rename_fields(const struct hfd_conversion *conversion, struct hf__jso
 /* Finds another row of the same kind that has this version. NULL: there is none. */
 static const struct hfd_resource *find_other_row(const struct hfd_resource *row,
                                                  const char *api_version) {
-        size_t n;
-        const struct hfd_resource *rows = hfd_resources(&n), *stored = hfd_resource_stored(row);
+        const struct hfd_resource *stored = hfd_resource_stored(row);
         char text[HFD_API_VERSION_MAX];
 
-        for (size_t i = 0; i < n; i++) {
-                if (&rows[i] == row || hfd_resource_stored(&rows[i]) != stored)
+        for (size_t i = 0; i < hfd_resources_count(); i++) {
+                const struct hfd_resource *other = hfd_resource_at(i);
+
+                if (other == row || hfd_resource_stored(other) != stored)
                         continue;
-                hfd_resource_api_version(&rows[i], text);
+                hfd_resource_api_version(other, text);
                 if (strcmp(text, api_version) == 0)
-                        return &rows[i];
+                        return other;
         }
         return NULL;
 }
@@ -175,17 +176,17 @@ static int translate_owners(const struct hfd_resource *row, const struct hf__jso
 
 /* Whether the kind has more than one version; most kinds have not. */
 static bool has_versions(const struct hfd_resource *row) {
-        size_t n;
-        const struct hfd_resource *rows = hfd_resources(&n);
-
         if (row->conversion)
                 return true;
         if (row->slot != 0)
                 return false;
-        for (size_t i = 0; i < n; i++)
-                if (rows[i].conversion && strcmp(rows[i].plural, row->plural) == 0 &&
-                    hfd_resource_stored(&rows[i]) == row)
+        for (size_t i = 0; i < hfd_resources_count(); i++) {
+                const struct hfd_resource *other = hfd_resource_at(i);
+
+                if (other->conversion && strcmp(other->plural, row->plural) == 0 &&
+                    hfd_resource_stored(other) == row)
                         return true;
+        }
         return false;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The strategies: the rules of each kind. The table in resource.c refers to them, and the registry
- * calls them through its rows (struct hfd_resource), in this order:
+ * The strategies: the rules of each kind. The table of resources refers to them, and the
+ * registry calls them through its rows (struct hfd_resource), in this order:
  *
  *  - normalize changes what clients may send in more than one form. The object has the form of its
  *    schema already. 0 or -ENOMEM.
@@ -21,7 +21,7 @@
  *    pruning, patches, protobuf and OpenAPI all read it (server/schema/schema.h);
  *  - those of the functions above that the kind needs.
  *
- * Both are declared below, and named by a row in resource.c.
+ * Both are declared below, and named by a row in rows/.
  *
  * All strategies are pure. Thread: any.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rows of the workload kinds of the core group. Columns, flags and storage segments are those
- * of kube-apiserver. The invariants are those of the table in resource.c.
+ * of kube-apiserver. The invariants are those of rows/rows.h.
  */
 #include "server/resources/resource.h"
 #include "server/resources/workloads/workloads.h"

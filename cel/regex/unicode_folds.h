@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Characters that differ only in case, as a table that tools/unicode-classes writes. Immutable. */
+#include <stddef.h>
+#include <stdint.h>
+
+/* Each character of such a set is followed by the next one, the last by the first. */
+extern const struct hf__cel_fold_pair {
+        uint32_t from;
+        uint32_t to;
+} hf__cel_folds[];
+extern const size_t hf__cel_n_folds;
