@@ -56,6 +56,12 @@ static inline const char *hfd_object_name(const struct hfd_object *object) {
         return object->path + (object->n_ns ? object->n_ns + 1u : 0u);
 }
 
+/* How many bytes precede the member `metadata`: the brace, kind and apiVersion. The object is no
+ * placeholder. */
+static inline size_t hfd_object_typed_bytes(const struct hfd_object *object) {
+        return object->splice_at - (sizeof "\"metadata\":{" - 1);
+}
+
 /*
  * stored: the value from the store. A value that begins with the head of the resource is taken as
  * written by a holdfastd, so it is not parsed. NULL = out of memory, or stored is not a valid

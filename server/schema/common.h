@@ -14,19 +14,39 @@ extern const struct hfd_schema hfd_schema_object_meta, hfd_schema_object_referen
         hfd_schema_local_object_reference, hfd_schema_label_selector, hfd_schema_condition,
         hfd_schema_preconditions, hfd_schema_delete_options, hfd_schema_type_meta;
 
-/* Entries of the table of a kind's fields. In protobuf, apiVersion and kind are in the envelope. */
+/*
+ * Entries of the table of a kind's fields. In protobuf, apiVersion and kind are in the envelope.
+ * Programs read these descriptions, so they have Kubernetes' words; a few kinds have their own of
+ * metadata.
+ */
 #define HFD_FIELD_API_VERSION                                                                      \
         {                                                                                          \
                 .name = "apiVersion", .schema = &hfd_schema_text,                                  \
-                .description = "The version of the schema of this object: group/version."          \
+                .description = "APIVersion defines the versioned schema of this representation "   \
+                               "of an object. "                                                    \
+                               "Servers should convert recognized schemas to the latest internal " \
+                               "value, and "                                                       \
+                               "may reject unrecognized values. More info: "                       \
+                               "https://git.k8s.io/community/contributors/devel/sig-architecture/" \
+                               "api-conventions.md#resources"                                      \
         }
 #define HFD_FIELD_KIND                                                                             \
         {                                                                                          \
                 .name = "kind", .schema = &hfd_schema_text,                                        \
-                .description = "The kind of the object, in CamelCase. It cannot be changed."       \
+                .description = "Kind is a string value representing the REST resource this "       \
+                               "object represents. "                                               \
+                               "Servers may infer this from the endpoint the client submits "      \
+                               "requests to. "                                                     \
+                               "Cannot be updated. In CamelCase. More info: "                      \
+                               "https://git.k8s.io/community/contributors/devel/sig-architecture/" \
+                               "api-conventions.md#types-kinds"                                    \
         }
-#define HFD_FIELD_METADATA                                                                         \
+#define HFD_CONVENTIONS                                                                            \
+        "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
+#define HFD_FIELD_METADATA_AS(text)                                                                \
         {                                                                                          \
                 .name = "metadata", .schema = &hfd_schema_object_meta, .protobuf_tag = 1,          \
-                .description = "The metadata that all objects have."                               \
+                .description = text                                                                \
         }
+#define HFD_STANDARD_METADATA "Standard object's metadata. More info: " HFD_CONVENTIONS "#metadata"
+#define HFD_FIELD_METADATA    HFD_FIELD_METADATA_AS(HFD_STANDARD_METADATA)

@@ -4,11 +4,14 @@ import pytest
 from memory_server import MemoryServer, wait_until
 
 KEEP = {"x-kubernetes-preserve-unknown-fields": True}
+EMBEDDED = {"x-kubernetes-embedded-resource": True}
 SPEC = {"type": "object", "required": ["size", "maybe"], "properties": {
     "size": {"type": "integer", "format": "int32", "minimum": 1, "maximum": 9},
     "mode": {"type": "string", "enum": ["a", "b"], "pattern": "^[ab]$", "default": "a", "description": "How."},
     "port": {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}]},
     "maybe": {"type": "object", "nullable": True, "properties": {"a": {"type": "string"}}},
+    "whole": {"type": "object", **EMBEDDED, "properties": {"extra": {"type": "string"}, "kind": {"type": "string", "enum": ["X"]}}},
+    "wholes": {"type": "array", "items": {"type": "object", **EMBEDDED, **KEEP}},
     "any": {"type": "object", **KEEP, "properties": {"a": {"type": "string"}}},
     "items": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set", "maxItems": 3},
     "byName": {"type": "object", "additionalProperties": {"type": "string", "maxLength": 5}},
@@ -21,8 +24,8 @@ def definition(plural, kind, schema):
         "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}]}}
 
 
-@pytest.fixture(scope="module", name="definitions")
-def _definitions():
+@pytest.fixture(scope="module", name="server")
+def _server():
     with MemoryServer() as server:
         for body in (definition("things", "Thing", {"type": "object", "description": "A thing.", "properties": {"spec": SPEC}}),
                      definition("blobs", "Blob", {"type": "object", "description": "A blob.", **KEEP, "properties": {"spec": SPEC}})):
@@ -30,7 +33,12 @@ def _definitions():
             assert answer.code == 201, answer.text
         wanted = {"example.v2.v1.Thing", "example.v2.v1.Blob"}
         wait_until("both definitions", lambda: wanted <= server.ask("GET", "/openapi/v2").json["definitions"].keys())
-        yield server.ask("GET", "/openapi/v2").json["definitions"]
+        yield server
+
+
+@pytest.fixture(scope="module", name="definitions")
+def _definitions(server):
+    return server.ask("GET", "/openapi/v2").json["definitions"]
 
 
 def test_validations_are_published(definitions):
@@ -49,6 +57,30 @@ def test_what_v2_cannot_say_is_left_out(definitions):
     assert spec["properties"]["maybe"] == {}
     assert spec["properties"]["any"] == KEEP
     assert spec["properties"]["either"] == {k: v for k, v in SPEC["properties"]["either"].items() if k != "oneOf"}
+
+
+def test_embedded_resources_have_a_kind_and_metadata(server, definitions):
+    meta = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+    paths = server.ask("GET", "/openapi/v3").json["paths"]
+    v3 = server.ask("GET", paths["apis/v2.example/v1"]["serverRelativeURL"]).json["components"]["schemas"]["example.v2.v1.Thing"]
+    for schema, reference in ((definitions["example.v2.v1.Thing"], {"$ref": f"#/definitions/{meta}"}),
+                              (v3, {"allOf": [{"$ref": f"#/components/schemas/{meta}"}]})):
+        fields = schema["properties"]["spec"]["properties"]
+        whole = fields["whole"]["properties"]
+        assert whole["apiVersion"]["description"].startswith("apiVersion defines the versioned schema") and whole["apiVersion"]["type"] == "string"
+        assert whole["kind"]["description"].startswith("kind is a string value representing the type of this object.") and "enum" not in whole["kind"]
+        assert whole["metadata"].items() >= reference.items() and whole["metadata"]["description"].startswith("Standard object's metadata. More info: ")
+        assert whole["extra"] == {"type": "string"} and fields["whole"]["required"] == ["kind", "apiVersion"]
+        assert schema["properties"]["kind"]["description"].startswith("Kind is a string value representing the REST resource")
+    assert "properties" not in definitions["example.v2.v1.Thing"]["properties"]["spec"]["properties"]["wholes"]["items"]
+    assert "metadata" in v3["properties"]["spec"]["properties"]["wholes"]["items"]["properties"]
+
+
+def test_a_kind_is_explained_in_kubernetes_words(server):
+    for what, words in (("things", ["A thing.", "APIVersion defines"]), ("things.metadata", ["Standard object's metadata", "CreationTimestamp is a timestamp"]),
+                        ("things.spec", ["How."]), ("cm.metadata.labels", ["Map of string keys and values"]), ("role.metadata", ["Standard object's metadata."])):
+        said = server.kubectl("explain", what).stdout
+        assert all(word in said for word in words), said
 
 
 def test_a_kind_with_unknown_fields_names_none(definitions):

@@ -147,3 +147,21 @@ def test_each_reaches_only_the_paths_of_the_roles(api):
             assert (code == 403) != allowed, (user, path, code, body[:300])
     refused = json.loads(client.ask("stranger", [AUTHENTICATED], "GET", "/metrics")[1])
     assert refused["message"] == 'forbidden: User "stranger" cannot get path "/metrics"'
+
+
+def test_who_monitors_reads_metrics_and_health_only(api):
+    user = {"impersonate_user": "probe", "impersonate_group": "system:monitoring"}
+    for path in ("/metrics", "/healthz", "/livez/ping", "/readyz"):
+        assert api.ask("GET", path, **user).code == 200
+    for path in ("/api/v1/namespaces", "/debug/leader", "/api/v1/nodes"):
+        assert api.ask("GET", path, **user).code == 403
+
+
+def test_a_service_account_reviews_tokens_once_it_may(api):
+    user = {"impersonate_user": "system:serviceaccount:default:checker"}
+    review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": "x"}}
+    path = "/apis/authentication.k8s.io/v1/tokenreviews"
+    assert api.ask("POST", path, review, **user).code == 403
+    made = api.kubectl("create", "clusterrolebinding", "checker", "--clusterrole=system:auth-delegator", "--serviceaccount=default:checker")
+    assert made.returncode == 0, made.stderr
+    wait_until("the right", lambda: api.ask("POST", path, review, **user).code == 201)

@@ -11,6 +11,7 @@
 #include "base/strbuf.h"
 #include "server/handlers/openapi/custom_v2.h"
 #include "server/handlers/openapi/definitions.h"
+#include "server/handlers/openapi/embedded.h"
 #include "server/handlers/openapi/openapi.h"
 #include "server/handlers/openapi/paths.h"
 #include "server/resources/custom/served_rows.h"
@@ -177,12 +178,15 @@ static int put_custom(const struct writer *w, const struct hfd_custom_version *v
 
         if (hfd_custom_version_props(version, &props) != 0)
                 return -ENOMEM;
-        if (props && (!w->v2 || hfd_openapi_custom_v2(props)))
+        int r = 0;
+        if (props && (!w->v2 || hfd_openapi_custom_v2(props))) {
+                r = hfd_openapi_publish_embedded(props, w->v2);
                 put_custom_members(w, version, props);
-        else
+        } else {
                 put_text(w->s, "type", "object"); /* with any fields */
+        }
         hf__json_free(props);
-        return 0;
+        return r;
 }
 
 static void put_definition(const struct writer *w, const struct hfd_definition *definition) {

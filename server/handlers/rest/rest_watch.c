@@ -78,6 +78,9 @@ struct stream {
         _Atomic(struct hfd_watcher *) watcher; /* a reference; set once */
         /* A reference; NULL = the objects need no webhook. */
         struct hfd_watch_conversion *conversion;
+        /* Of a Table: whether an event was sent, which has the columns. Events are sent one after
+         * the other. */
+        bool has_columns;
         struct initial *initial;          /* owned; NULL = all were sent, or there are none */
         struct hfd_unsent_watch unsent;   /* the bytes that are charged for the watch */
         struct hfd_watch_right right;     /* tracked while rest is in use */
@@ -158,32 +161,18 @@ static void put_bookmark_object(struct hf__strbuf *s, const char *kind, const ch
                                       : "");
 }
 
-/* A Table has no annotations, so the object of a row has them. */
-static void put_bookmark_table(struct hf__strbuf *s, const struct hfd_request *request,
-                               uint64_t revision, bool initial_end) {
-        hf__strbuf_printf(s,
-                          "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/%s\",\"metadata\":"
-                          "{\"resourceVersion\":\"%" PRIu64
-                          "\"},\"columnDefinitions\":null,\"rows\":[",
-                          *request->table_version ? request->table_version : "v1", revision);
-        if (initial_end) {
-                hf__strbuf_puts(s, "{\"cells\":[],\"object\":");
-                put_bookmark_object(s, "PartialObjectMetadata", "meta.k8s.io/v1", revision, true);
-                hf__strbuf_putc(s, '}');
-        }
-        hf__strbuf_puts(s, "]}");
-}
-
 /* A bookmark in the format of the watch. */
-static struct hf__buf *make_bookmark(const struct hfd_request *request, uint64_t revision,
+static struct hf__buf *make_bookmark(const struct stream *stream, uint64_t revision,
                                      bool initial_end) {
+        const struct hfd_request *request = &stream->rest->request;
         struct hf__strbuf s = {0};
         char version[HFD_API_VERSION_MAX];
 
         hf__strbuf_puts(&s, "{\"type\":\"BOOKMARK\",\"object\":");
         hfd_resource_api_version(request->resource, version);
         if (request->format == HFD_AS_TABLE)
-                put_bookmark_table(&s, request, revision, initial_end);
+                hfd_table_put_bookmark(&s, request, revision, initial_end,
+                                       hfd_rendering_now(stream->rest->registry));
         else if (request->format == HFD_AS_PARTIAL)
                 put_bookmark_object(&s, "PartialObjectMetadata", "meta.k8s.io/v1", revision,
                                     initial_end);
@@ -207,19 +196,28 @@ static struct hf__buf *convert_frame(const struct hfd_request *request, struct h
         return frame;
 }
 
+/* The Table of an event. NULL = out of memory. */
+static struct hf__buf *make_table(const struct stream *stream, const struct hfd_watch_item *item) {
+        int64_t now_s = hfd_rendering_now(stream->rest->registry);
+        struct hf__strbuf s = {0};
+        struct hf__buf *table = NULL;
+
+        if (hfd_table_put_event(&s, &stream->rest->request, item->object, now_s))
+                table = hf__strbuf_to_buf(&s);
+        hf__strbuf_done(&s);
+        return table;
+}
+
 /* The frame of one item, unless watches share it. */
 static struct hf__buf *make_item_frame(struct stream *stream, struct hfd_watch_item *item) {
         const struct hfd_request *request = &stream->rest->request;
-        char meta[64];
 
         if (!item->object)
-                return make_bookmark(request, item->revision, false);
+                return make_bookmark(stream, item->revision, false);
         if (request->format == HFD_AS_PARTIAL)
                 return make_frame(item->type, hfd_table_render_partial(item->object));
         assert(request->format == HFD_AS_TABLE);
-        (void)snprintf(meta, sizeof meta, "\"resourceVersion\":\"%" PRIu64 "\"", item->revision);
-        return make_frame(item->type, hfd_table_render(stream->rest->registry, request,
-                                                       &item->object, 1, meta));
+        return make_frame(item->type, make_table(stream, item));
 }
 
 /* Returns the frame of one item, a new reference. NULL = out of memory. */
@@ -247,6 +245,22 @@ static bool push_piece(struct stream *stream, struct hf__buf *piece) {
 
         hf__buf_unref(piece);
         return pushed;
+}
+
+/*
+ * The same for events. Of a Table only the first one says which columns there are, as in
+ * Kubernetes. That costs a copy of the first piece, which other watches may share.
+ */
+static bool push_events(struct stream *stream, struct hf__buf *piece) {
+        const struct hfd_request *request = &stream->rest->request;
+
+        if (piece && request->format == HFD_AS_TABLE && !stream->has_columns) {
+                struct hf__buf *first = hfd_table_with_columns(request, piece);
+                hf__buf_unref(piece);
+                piece = first;
+                stream->has_columns = true;
+        }
+        return push_piece(stream, piece);
 }
 
 /* Sends `{"type":"ERROR","object":STATUS}`. In JSON a frame is one line, so the newline of status
@@ -303,7 +317,7 @@ static bool on_events(void *ctx, struct hfd_watch_item *items, size_t n) {
         if (stream->conversion)
                 return hfd_watch_conversion_add(stream->conversion, items, n);
         for (size_t i = 0; i < n && ok; i++)
-                ok = push_piece(stream, get_item_frame(stream, &items[i]));
+                ok = push_events(stream, get_item_frame(stream, &items[i]));
         if (hfd_http_request_unsent(stream->http_request) >= HFD_UNSENT_WATCH)
                 hfd_unsent_watch_charge(&stream->unsent);
         return ok;
@@ -348,7 +362,7 @@ static const struct hfd_watcher_sink sink = {.ready = on_ready,
 
 static bool on_converted_event(void *ctx, struct hfd_watch_item *item) {
         struct stream *stream = ctx;
-        bool pushed = push_piece(stream, get_item_frame(stream, item));
+        bool pushed = push_events(stream, get_item_frame(stream, item));
 
         if (hfd_http_request_unsent(stream->http_request) >= HFD_UNSENT_WATCH)
                 hfd_unsent_watch_charge(&stream->unsent);
@@ -478,8 +492,8 @@ static bool push_initial_end(struct stream *stream) {
 
         if (!request->options.has_send_initial || !request->options.bookmarks)
                 return true;
-        struct hf__buf *bookmark = make_bookmark(request, stream->initial->revision, true);
-        return push_piece(stream, convert_frame(request, bookmark));
+        struct hf__buf *bookmark = make_bookmark(stream, stream->initial->revision, true);
+        return push_events(stream, convert_frame(request, bookmark));
 }
 
 /* Sends one chunk. The watcher takes over after the last one. */
@@ -493,7 +507,7 @@ static enum hfd_work_result send_initial(struct stream *stream) {
         if (initial->rendering) {
                 ok = hfd_rendering_next(initial->rendering, &initial->cursor, &chunk) == 0;
                 if (ok && chunk)
-                        ok = push_piece(stream, hf__buf_ref(chunk));
+                        ok = push_events(stream, hf__buf_ref(chunk));
                 hf__buf_unref(chunk);
                 all = initial->cursor.ended;
         } else {

@@ -115,7 +115,7 @@ void hfd_rendering_put_head(struct hf__strbuf *s, const struct hfd_request *requ
         char version[HFD_API_VERSION_MAX];
 
         switch (request->format) {
-        case HFD_AS_TABLE: hfd_table_put_head(s, request, meta); return;
+        case HFD_AS_TABLE: hfd_table_put_head(s, request, meta, true); return;
         case HFD_AS_PARTIAL:
                 hf__strbuf_printf(s,
                                   "{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"meta."
@@ -133,27 +133,44 @@ void hfd_rendering_put_head(struct hf__strbuf *s, const struct hfd_request *requ
                           version, meta);
 }
 
+/* Appends the bytes of the object. untyped: without kind and apiVersion. */
+static bool put_bytes(struct hf__strbuf *s, const struct hfd_resource *row,
+                      struct hfd_object *object, bool untyped) {
+        struct hfd_object *shown = hfd_conversion_object(row, object);
+        size_t skipped = 0;
+
+        if (!shown)
+                return false;
+        if (untyped) {
+                hf__strbuf_putc(s, '{');
+                skipped = hfd_object_typed_bytes(shown);
+        }
+        hf__strbuf_add(s, shown->bytes->data + skipped, shown->bytes->n - skipped);
+        hfd_object_unref(shown);
+        return s->error == 0;
+}
+
+/* In JSON, the items of a list of a built-in kind have no kind and apiVersion, as in Kubernetes:
+ * the list has them. Clients fill them in. */
 bool hfd_rendering_put_item(struct hf__strbuf *s, const struct hfd_request *request,
                             struct hfd_object *object, int64_t now_s) {
-        struct hfd_object *converted;
-
-        bool is_stored_form = !request->resource->conversion && !request->resource->custom;
-
-        if (request->format == HFD_AS_JSON && is_stored_form) {
-                hf__strbuf_add(s, object->bytes->data, object->bytes->n);
-                return s->error == 0;
-        }
         switch (request->format) {
         case HFD_AS_TABLE: return hfd_table_put_row(s, request, object, now_s);
         case HFD_AS_PARTIAL: return hfd_table_put_partial(s, object);
         case HFD_AS_JSON: break;
         }
-        converted = hfd_conversion_object(request->resource, object);
-        if (!converted)
-                return false;
-        hf__strbuf_add(s, converted->bytes->data, converted->bytes->n);
-        hfd_object_unref(converted);
-        return s->error == 0;
+        return put_bytes(s, request->resource, object, !request->resource->custom);
+}
+
+/* Appends the object of an event. */
+static bool put_event_object(struct hf__strbuf *s, const struct hfd_request *request,
+                             struct hfd_object *object, int64_t now_s) {
+        switch (request->format) {
+        case HFD_AS_TABLE: return hfd_table_put_event(s, request, object, now_s);
+        case HFD_AS_PARTIAL: return hfd_table_put_partial(s, object);
+        case HFD_AS_JSON: break;
+        }
+        return put_bytes(s, request->resource, object, false);
 }
 
 static bool put_protobuf(const struct hfd_rendering *rendering, struct hf__strbuf *s,
@@ -176,7 +193,6 @@ static bool put_protobuf(const struct hfd_rendering *rendering, struct hf__strbu
 static bool put_object(const struct hfd_rendering *rendering, struct hf__strbuf *s,
                        struct hfd_object *object) {
         const struct hfd_request *form = &rendering->form;
-        bool good;
 
         if (form->protobuf)
                 return put_protobuf(rendering, s, object);
@@ -185,10 +201,7 @@ static bool put_object(const struct hfd_rendering *rendering, struct hf__strbuf 
                 return hfd_rendering_put_item(s, form, object, rendering->now_s);
         }
         hf__strbuf_puts(s, "{\"type\":\"ADDED\",\"object\":");
-        if (form->format == HFD_AS_TABLE)
-                good = hfd_table_put_event(s, form, object, rendering->now_s);
-        else
-                good = hfd_rendering_put_item(s, form, object, rendering->now_s);
+        bool good = put_event_object(s, form, object, rendering->now_s);
         hf__strbuf_puts(s, "}\n");
         return good && s->error == 0;
 }

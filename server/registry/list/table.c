@@ -28,6 +28,7 @@
 #include "server/resources/forms/conversion.h"
 
 #define TABLE_MAX_BYTES (512u << 20)
+#define NO_COLUMNS      "\"columnDefinitions\":null"
 
 /* ---- cells ---- */
 
@@ -388,12 +389,15 @@ static void put_row(struct hf__strbuf *s, const struct hfd_request *request,
 }
 
 void hfd_table_put_head(struct hf__strbuf *s, const struct hfd_request *request,
-                        const char *list_meta) {
+                        const char *list_meta, bool with_columns) {
         hf__strbuf_printf(s,
                           "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/"
                           "%s\",\"metadata\":{%s},",
                           *request->table_version ? request->table_version : "v1", list_meta);
-        put_columns(s, request->resource);
+        if (with_columns)
+                put_columns(s, request->resource);
+        else
+                hf__strbuf_puts(s, NO_COLUMNS);
         hf__strbuf_puts(s, ",\"rows\":[");
 }
 
@@ -420,7 +424,7 @@ struct hf__buf *hfd_table_render_json(struct hfd_registry *registry,
         char meta[64];
 
         (void)snprintf(meta, sizeof meta, "\"resourceVersion\":\"%.20s\"", version ? version : "");
-        hfd_table_put_head(&s, request, meta);
+        hfd_table_put_head(&s, request, meta, true);
         put_row(&s, request, NULL, json, clock->real(clock->ctx) / HF_NSEC_PER_SEC);
         hf__strbuf_puts(&s, "]}");
         struct hf__buf *buf = s.error == 0 ? hf__strbuf_to_buf(&s) : NULL;
@@ -433,10 +437,66 @@ bool hfd_table_put_event(struct hf__strbuf *s, const struct hfd_request *request
         char meta[64];
 
         (void)snprintf(meta, sizeof meta, "\"resourceVersion\":\"%" PRIu64 "\"", object->revision);
-        hfd_table_put_head(s, request, meta);
+        hfd_table_put_head(s, request, meta, false);
         bool good = hfd_table_put_row(s, request, object, now_s);
         hf__strbuf_puts(s, "]}");
         return good;
+}
+
+/* Appends an object that has only a resourceVersion. */
+static void put_bookmark_object(struct hf__strbuf *s, const struct hfd_resource *resource,
+                                uint64_t revision, bool initial_end) {
+        char version[HFD_API_VERSION_MAX];
+
+        hfd_resource_api_version(resource, version);
+        hf__strbuf_printf(s,
+                          "{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":{"
+                          "\"resourceVersion\":\"%" PRIu64 "\"%s}}",
+                          resource->kind, version, revision,
+                          initial_end ? ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}"
+                                      : "");
+}
+
+void hfd_table_put_bookmark(struct hf__strbuf *s, const struct hfd_request *request,
+                            uint64_t revision, bool initial_end, int64_t now_s) {
+        struct hfd_request form = {.resource = request->resource};
+        struct hf__strbuf text = {0};
+        struct hf__json *json = NULL;
+        char meta[64];
+
+        put_bookmark_object(&text, request->resource, revision, initial_end);
+        if (text.error != 0 || hf__json_parse(text.data, text.n, &json, NULL) != 0) {
+                s->error = -ENOMEM;
+                hf__strbuf_done(&text);
+                return;
+        }
+        /* As in Kubernetes, a client that wants no objects gets the annotation all the same. */
+        form.options.include = request->options.include;
+        if (initial_end && form.options.include == HFD_INCLUDE_NONE)
+                form.options.include = HFD_INCLUDE_METADATA;
+        (void)snprintf(meta, sizeof meta, "\"resourceVersion\":\"%" PRIu64 "\"", revision);
+        hfd_table_put_head(s, request, meta, false);
+        put_row(s, &form, NULL, json, now_s);
+        hf__strbuf_puts(s, "]}");
+        hf__json_free(json);
+        hf__strbuf_done(&text);
+}
+
+struct hf__buf *hfd_table_with_columns(const struct hfd_request *request,
+                                       const struct hf__buf *frames) {
+        const size_t n = sizeof NO_COLUMNS - 1;
+        /* What precedes it in the first event has no text of a client. */
+        const char *at = memmem(frames->data, frames->n, NO_COLUMNS, n);
+        struct hf__strbuf s = {0};
+
+        assert(at);
+        size_t before = (size_t)(at - frames->data);
+        hf__strbuf_add(&s, frames->data, before);
+        put_columns(&s, request->resource);
+        hf__strbuf_add(&s, at + n, frames->n - before - n);
+        struct hf__buf *buf = hf__strbuf_to_buf(&s);
+        hf__strbuf_done(&s);
+        return buf;
 }
 
 struct hf__buf *hfd_table_render(struct hfd_registry *registry, const struct hfd_request *request,
@@ -447,7 +507,7 @@ struct hf__buf *hfd_table_render(struct hfd_registry *registry, const struct hfd
         struct hf__strbuf s = {.max = TABLE_MAX_BYTES};
         bool good = true;
 
-        hfd_table_put_head(&s, request, list_meta);
+        hfd_table_put_head(&s, request, list_meta, true);
         for (size_t i = 0; i < n && good; i++) {
                 if (i > 0)
                         hf__strbuf_putc(&s, ',');

@@ -25,14 +25,25 @@ struct hf__buf *hfd_table_render_json(struct hfd_registry *registry,
 /*
  * The parts of a Table, for one that is made piece by piece: everything up to `"rows":[`, and one
  * row. now_s is the time for ages. put_event appends a whole Table with one row, as in the events
- * of a watch. False: out of memory.
+ * of a watch: without columns, which only the first event has (hfd_table_with_columns). False: out
+ * of memory.
  */
 void hfd_table_put_head(struct hf__strbuf *s, const struct hfd_request *request,
-                        const char *list_meta);
+                        const char *list_meta, bool with_columns);
 bool hfd_table_put_row(struct hf__strbuf *s, const struct hfd_request *request,
                        struct hfd_object *object, int64_t now_s);
 bool hfd_table_put_event(struct hf__strbuf *s, const struct hfd_request *request,
                          struct hfd_object *object, int64_t now_s);
+/*
+ * Appends the Table of a bookmark: its row is that of an object with nothing but a resourceVersion,
+ * and the annotation that ends the initial events if initial_end is set.
+ */
+void hfd_table_put_bookmark(struct hf__strbuf *s, const struct hfd_request *request,
+                            uint64_t revision, bool initial_end, int64_t now_s);
+/* A copy of frames, which are events of a watch as a Table, in which the first has the columns.
+ * NULL = out of memory. */
+struct hf__buf *hfd_table_with_columns(const struct hfd_request *request,
+                                       const struct hf__buf *frames);
 /* Appends the PartialObjectMetadata of one object. False: out of memory. */
 bool hfd_table_put_partial(struct hf__strbuf *s, const struct hfd_object *object);
 /* The PartialObjectMetadata of one object. */

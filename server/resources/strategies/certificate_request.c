@@ -85,7 +85,7 @@ static const struct hfd_schema status_schema = {HFD_STRUCT(CERTIFICATES
 static const struct hfd_schema_field fields[] = {
         HFD_FIELD_API_VERSION,
         HFD_FIELD_KIND,
-        HFD_FIELD_METADATA,
+        HFD_FIELD_METADATA_AS(NULL),
         {"spec", &spec_schema, "The request.", .protobuf_tag = 2, .flags = HFD_FIELD_REQUIRED},
         {"status", &status_schema, "What became of it.", .protobuf_tag = 3},
 };

@@ -39,7 +39,7 @@ static const struct hfd_schema spec_schema = {HFD_STRUCT(COORDINATION "LeaseSpec
 static const struct hfd_schema_field fields[] = {
         HFD_FIELD_API_VERSION,
         HFD_FIELD_KIND,
-        HFD_FIELD_METADATA,
+        HFD_FIELD_METADATA_AS("More info: " HFD_CONVENTIONS "#metadata"),
         {"spec", &spec_schema, "Who holds the lease, and until when.", .protobuf_tag = 2},
 };
 const struct hfd_schema hfd_lease_schema =

@@ -29,7 +29,8 @@ static const struct hfd_schema self_status = {HFD_STRUCT(IDENTITY "SelfSubjectRe
 static const struct hfd_schema_field self_fields[] = {
         HFD_FIELD_API_VERSION,
         HFD_FIELD_KIND,
-        HFD_FIELD_METADATA,
+        HFD_FIELD_METADATA_AS("metadata is standard object's metadata. More info: " HFD_CONVENTIONS
+                              "#metadata"),
         {"status", &self_status, "The answer, which the server writes.", .protobuf_tag = 2},
 };
 const struct hfd_schema hfd_self_review_schema =
@@ -57,7 +58,9 @@ static const struct hfd_schema token_status = {HFD_STRUCT(IDENTITY "TokenReviewS
 static const struct hfd_schema_field token_fields[] = {
         HFD_FIELD_API_VERSION,
         HFD_FIELD_KIND,
-        HFD_FIELD_METADATA,
+        HFD_FIELD_METADATA_AS(
+                "metadata is the standard object's metadata. More info: " HFD_CONVENTIONS
+                "#metadata"),
         {"spec", &token_spec, "The question.", .protobuf_tag = 2, .flags = HFD_FIELD_REQUIRED},
         {"status", &token_status, "The answer, which the server writes.", .protobuf_tag = 3},
 };

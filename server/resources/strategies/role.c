@@ -31,7 +31,7 @@ static const struct hfd_schema rule_schema = {HFD_STRUCT(RBAC "PolicyRule", rule
 static const struct hfd_schema_field role_fields[] = {
         HFD_FIELD_API_VERSION,
         HFD_FIELD_KIND,
-        HFD_FIELD_METADATA,
+        HFD_FIELD_METADATA_AS("Standard object's metadata."),
         {"rules", HFD_LIST_OF(&rule_schema), "What the role allows.", .protobuf_tag = 2,
          .flags = HFD_FIELD_REQUIRED},
 };
@@ -52,7 +52,7 @@ static const struct hfd_schema_field cluster_role_fields[] = {
          .protobuf_tag = 3, .flags = HFD_FIELD_POINTER},
         HFD_FIELD_API_VERSION,
         HFD_FIELD_KIND,
-        HFD_FIELD_METADATA,
+        HFD_FIELD_METADATA_AS("Standard object's metadata."),
         {"rules", HFD_LIST_OF(&rule_schema), "What the role allows.", .protobuf_tag = 2,
          .flags = HFD_FIELD_REQUIRED},
 };

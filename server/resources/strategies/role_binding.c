@@ -42,7 +42,7 @@ static const struct hfd_schema role_ref_schema = {HFD_STRUCT(RBAC "RoleRef", ref
 static const struct hfd_schema_field fields[] = {
         HFD_FIELD_API_VERSION,
         HFD_FIELD_KIND,
-        HFD_FIELD_METADATA,
+        HFD_FIELD_METADATA_AS("Standard object's metadata."),
         {"roleRef", &role_ref_schema, "The role that is granted. It cannot be changed.",
          .protobuf_tag = 3, .flags = HFD_FIELD_REQUIRED},
         {"subjects", HFD_LIST_OF(&subject_schema), "Who gets the rights of the role.",

@@ -43,7 +43,7 @@ static const struct hfd_schema_field fields[] = {
          "The name by which the nodes know the runtime and its settings. It cannot be changed.",
          .protobuf_tag = 2, .flags = HFD_FIELD_REQUIRED},
         HFD_FIELD_KIND,
-        HFD_FIELD_METADATA,
+        HFD_FIELD_METADATA_AS("More info: " HFD_CONVENTIONS "#metadata"),
         {"overhead", &overhead_schema, "What it costs to run a pod of the class.",
          .protobuf_tag = 3, .flags = HFD_FIELD_POINTER},
         {"scheduling", &scheduling_schema, "Which nodes support the class. Absent: all of them.",

@@ -42,7 +42,9 @@ static const struct hfd_schema status_schema = {HFD_STRUCT(IDENTITY "TokenReques
 static const struct hfd_schema_field fields[] = {
         HFD_FIELD_API_VERSION,
         HFD_FIELD_KIND,
-        HFD_FIELD_METADATA,
+        HFD_FIELD_METADATA_AS(
+                "metadata is the standard object's metadata. More info: " HFD_CONVENTIONS
+                "#metadata"),
         {"spec", &spec_schema, "The token that is wanted.", .protobuf_tag = 2,
          .flags = HFD_FIELD_REQUIRED},
         {"status", &status_schema, "The token, which the server writes.", .protobuf_tag = 3},

@@ -20,7 +20,7 @@ static const struct hfd_schema_field eviction_fields[] = {
         {"deleteOptions", &hfd_schema_delete_options, .protobuf_tag = 2,
          .flags = HFD_FIELD_POINTER},
         HFD_FIELD_KIND,
-        HFD_FIELD_METADATA,
+        HFD_FIELD_METADATA_AS("ObjectMeta describes the pod that is being evicted."),
 };
 static const struct hfd_schema eviction = {
         HFD_STRUCT("io.k8s.api.policy.v1.Eviction", eviction_fields)};

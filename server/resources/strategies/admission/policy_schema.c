@@ -139,7 +139,9 @@ static const struct hfd_schema status_schema =
 static const struct hfd_schema_field validating_fields[] = {
         HFD_FIELD_API_VERSION,
         HFD_FIELD_KIND,
-        HFD_FIELD_METADATA,
+        HFD_FIELD_METADATA_AS(
+                "metadata is the standard object metadata; More info: " HFD_CONVENTIONS
+                "#metadata."),
         {"spec", &validating_spec_schema, "What the policy demands.", .protobuf_tag = 2},
         {"status", &status_schema, "What the server found out about it.", .protobuf_tag = 3},
 };
@@ -193,7 +195,9 @@ static const struct hfd_schema mutating_spec_schema =
 static const struct hfd_schema_field mutating_fields[] = {
         HFD_FIELD_API_VERSION,
         HFD_FIELD_KIND,
-        HFD_FIELD_METADATA,
+        HFD_FIELD_METADATA_AS(
+                "metadata is the standard object metadata; More info: " HFD_CONVENTIONS
+                "#metadata."),
         {"spec", &mutating_spec_schema, "What the policy changes.", .protobuf_tag = 2},
 };
 const struct hfd_schema hfd_mutating_policy_schema =
@@ -246,7 +250,9 @@ static const struct hfd_schema validating_binding_spec_schema =
 static const struct hfd_schema_field validating_binding_fields[] = {
         HFD_FIELD_API_VERSION,
         HFD_FIELD_KIND,
-        HFD_FIELD_METADATA,
+        HFD_FIELD_METADATA_AS(
+                "metadata is the standard object metadata; More info: " HFD_CONVENTIONS
+                "#metadata."),
         {"spec", &validating_binding_spec_schema, "Which policy is in force for what.",
          .protobuf_tag = 2},
 };
@@ -266,7 +272,9 @@ static const struct hfd_schema mutating_binding_spec_schema =
 static const struct hfd_schema_field mutating_binding_fields[] = {
         HFD_FIELD_API_VERSION,
         HFD_FIELD_KIND,
-        HFD_FIELD_METADATA,
+        HFD_FIELD_METADATA_AS(
+                "metadata is the standard object metadata; More info: " HFD_CONVENTIONS
+                "#metadata."),
         {"spec", &mutating_binding_spec_schema, "Which policy is in force for what.",
          .protobuf_tag = 2},
 };

@@ -156,7 +156,9 @@ static const struct hfd_schema mutating_webhook =
 static const struct hfd_schema_field validating_configuration_fields[] = {
         HFD_FIELD_API_VERSION,
         HFD_FIELD_KIND,
-        HFD_FIELD_METADATA,
+        HFD_FIELD_METADATA_AS(
+                "metadata is the standard object metadata; More info: " HFD_CONVENTIONS
+                "#metadata."),
         WEBHOOKS(validating_webhook),
 };
 const struct hfd_schema hfd_validating_webhooks_schema =
@@ -168,7 +170,9 @@ const struct hfd_schema hfd_validating_webhooks_schema =
 static const struct hfd_schema_field mutating_configuration_fields[] = {
         HFD_FIELD_API_VERSION,
         HFD_FIELD_KIND,
-        HFD_FIELD_METADATA,
+        HFD_FIELD_METADATA_AS(
+                "metadata is the standard object metadata; More info: " HFD_CONVENTIONS
+                "#metadata."),
         WEBHOOKS(mutating_webhook),
 };
 const struct hfd_schema hfd_mutating_webhooks_schema =

@@ -221,7 +221,7 @@ static const struct hfd_schema status = {HFD_STRUCT(HFD_API_EXTENSIONS
 static const struct hfd_schema_field fields[] = {
         HFD_FIELD_API_VERSION,
         HFD_FIELD_KIND,
-        HFD_FIELD_METADATA,
+        HFD_FIELD_METADATA_AS("Standard object's metadata More info: " HFD_CONVENTIONS "#metadata"),
         {"spec", &spec, "How the custom resource is served.", .protobuf_tag = 2,
          .flags = HFD_FIELD_REQUIRED},
         {"status", &status, "Whether and how it is served now.", .protobuf_tag = 3},

@@ -137,7 +137,9 @@ HFD_FLOW_STATUS("FlowSchema", "Whether the level exists: the condition Dangling.
 static const struct hfd_schema_field fields[] = {
         HFD_FIELD_API_VERSION,
         HFD_FIELD_KIND,
-        HFD_FIELD_METADATA,
+        HFD_FIELD_METADATA_AS(
+                "`metadata` is the standard object's metadata. More info: " HFD_CONVENTIONS
+                "#metadata"),
         {"spec", &spec_schema, "Which requests have which priority level.", .protobuf_tag = 2},
         {"status", &status_schema, "Whether the level exists.", .protobuf_tag = 3},
 };

@@ -94,7 +94,9 @@ HFD_FLOW_STATUS("PriorityLevelConfiguration", "The state of the level.");
 static const struct hfd_schema_field fields[] = {
         HFD_FIELD_API_VERSION,
         HFD_FIELD_KIND,
-        HFD_FIELD_METADATA,
+        HFD_FIELD_METADATA_AS(
+                "`metadata` is the standard object's metadata. More info: " HFD_CONVENTIONS
+                "#metadata"),
         {"spec", &spec_schema, "How many requests may run at a time.", .protobuf_tag = 2},
         {"status", &status_schema, "The state of the level.", .protobuf_tag = 3},
 };

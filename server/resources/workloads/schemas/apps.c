@@ -213,7 +213,9 @@ static const struct hfd_schema replica_set_status = {
 static const struct hfd_schema_field replica_set_fields[] = {
         HFD_FIELD_API_VERSION,
         HFD_FIELD_KIND,
-        HFD_FIELD_METADATA,
+        HFD_FIELD_METADATA_AS("If the Labels of a ReplicaSet are empty, they are defaulted to be "
+                              "the same as the Pod(s) that the ReplicaSet manages. Standard "
+                              "object's metadata. More info: " HFD_CONVENTIONS "#metadata"),
         {"spec", &replica_set_spec, .protobuf_tag = 2},
         {"status", &replica_set_status, .protobuf_tag = 3},
 };

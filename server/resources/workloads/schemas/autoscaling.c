@@ -234,7 +234,9 @@ static const struct hfd_schema horizontal_pod_autoscaler_status = {
 static const struct hfd_schema_field horizontal_pod_autoscaler_fields[] = {
         HFD_FIELD_API_VERSION,
         HFD_FIELD_KIND,
-        HFD_FIELD_METADATA,
+        HFD_FIELD_METADATA_AS(
+                "metadata is the standard object metadata. More info: " HFD_CONVENTIONS
+                "#metadata"),
         {"spec", &horizontal_pod_autoscaler_spec, .protobuf_tag = 2},
         {"status", &horizontal_pod_autoscaler_status, .protobuf_tag = 3},
 };

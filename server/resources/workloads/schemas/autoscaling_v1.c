@@ -42,7 +42,7 @@ static const struct hfd_schema status = {
 static const struct hfd_schema_field fields[] = {
         HFD_FIELD_API_VERSION,
         HFD_FIELD_KIND,
-        HFD_FIELD_METADATA,
+        HFD_FIELD_METADATA_AS("Standard object metadata. More info: " HFD_CONVENTIONS "#metadata"),
         {"spec", &spec, .protobuf_tag = 2},
         {"status", &status, .protobuf_tag = 3},
 };

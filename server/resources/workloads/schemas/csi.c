@@ -44,7 +44,13 @@ static const struct hfd_schema csi_driver_spec = {
 static const struct hfd_schema_field csi_driver_fields[] = {
         HFD_FIELD_API_VERSION,
         HFD_FIELD_KIND,
-        HFD_FIELD_METADATA,
+        HFD_FIELD_METADATA_AS(
+                "Standard object metadata. metadata.Name indicates the name of the CSI driver that "
+                "this object refers to; it MUST be the same name returned by the CSI "
+                "GetPluginName() call for that driver. The driver name must be 63 characters or "
+                "less, beginning and ending with an alphanumeric character ([a-z0-9A-Z]) with "
+                "dashes (-), dots (.), and alphanumerics between. More info: " HFD_CONVENTIONS
+                "#metadata"),
         {"spec", &csi_driver_spec, .protobuf_tag = 2, .flags = HFD_FIELD_REQUIRED},
 };
 const struct hfd_schema hfd_csi_driver_schema = {
@@ -75,7 +81,8 @@ static const struct hfd_schema csi_node_spec = {
 static const struct hfd_schema_field csi_node_fields[] = {
         HFD_FIELD_API_VERSION,
         HFD_FIELD_KIND,
-        HFD_FIELD_METADATA,
+        HFD_FIELD_METADATA_AS(
+                "Standard object's metadata. metadata.name must be the Kubernetes node name."),
         {"spec", &csi_node_spec, .protobuf_tag = 2, .flags = HFD_FIELD_REQUIRED},
 };
 const struct hfd_schema hfd_csi_node_schema = {
@@ -119,7 +126,7 @@ static const struct hfd_schema volume_attachment_status = {
 static const struct hfd_schema_field volume_attachment_fields[] = {
         HFD_FIELD_API_VERSION,
         HFD_FIELD_KIND,
-        HFD_FIELD_METADATA,
+        HFD_FIELD_METADATA_AS("Standard object metadata. More info: " HFD_CONVENTIONS "#metadata"),
         {"spec", &volume_attachment_spec, .protobuf_tag = 2, .flags = HFD_FIELD_REQUIRED},
         {"status", &volume_attachment_status, .protobuf_tag = 3},
 };

@@ -69,7 +69,7 @@ static const struct hfd_schema_field endpoint_slice_fields[] = {
         HFD_FIELD_API_VERSION,
         {"endpoints", HFD_LIST_OF(&endpoint), .protobuf_tag = 2},
         HFD_FIELD_KIND,
-        HFD_FIELD_METADATA,
+        HFD_FIELD_METADATA_AS("Standard object's metadata."),
         {"ports", HFD_LIST_OF(&endpoint_port), .protobuf_tag = 3},
 };
 const struct hfd_schema hfd_endpoint_slice_schema = {

@@ -52,7 +52,10 @@ static const struct hfd_schema replication_controller_status = {
 static const struct hfd_schema_field replication_controller_fields[] = {
         HFD_FIELD_API_VERSION,
         HFD_FIELD_KIND,
-        HFD_FIELD_METADATA,
+        HFD_FIELD_METADATA_AS(
+                "If the Labels of a ReplicationController are empty, they are defaulted to be the "
+                "same as the Pod(s) that the replication controller manages. Standard object's "
+                "metadata. More info: " HFD_CONVENTIONS "#metadata"),
         {"spec", &replication_controller_spec, .protobuf_tag = 2},
         {"status", &replication_controller_status, .protobuf_tag = 3},
 };

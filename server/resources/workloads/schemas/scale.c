@@ -24,7 +24,7 @@ static const struct hfd_schema scale_status = {
 static const struct hfd_schema_field scale_fields[] = {
         HFD_FIELD_API_VERSION,
         HFD_FIELD_KIND,
-        HFD_FIELD_METADATA,
+        HFD_FIELD_METADATA_AS("Standard object metadata; More info: " HFD_CONVENTIONS "#metadata."),
         {"spec", &scale_spec, .protobuf_tag = 2},
         {"status", &scale_status, .protobuf_tag = 3},
 };

@@ -62,7 +62,12 @@ static const struct hfd_schema_field csi_storage_capacity_fields[] = {
         {"capacity", &hfd_schema_quantity, .protobuf_tag = 4, .flags = HFD_FIELD_POINTER},
         HFD_FIELD_KIND,
         {"maximumVolumeSize", &hfd_schema_quantity, .protobuf_tag = 5, .flags = HFD_FIELD_POINTER},
-        HFD_FIELD_METADATA,
+        HFD_FIELD_METADATA_AS(
+                "Standard object's metadata. The name has no particular meaning. It must be a DNS "
+                "subdomain (dots allowed, 253 characters). To ensure that there are no conflicts "
+                "with other CSI drivers on the cluster, the recommendation is to use csisc-<uuid>, "
+                "a generated name, or a reverse-domain name which ends with the unique CSI driver "
+                "name.\n\nObjects are namespaced.\n\nMore info: " HFD_CONVENTIONS "#metadata"),
         {"nodeTopology", &hfd_schema_label_selector, .protobuf_tag = 2, .flags = HFD_FIELD_POINTER},
         {"storageClassName", &hfd_schema_text, .protobuf_tag = 3, .flags = HFD_FIELD_REQUIRED},
 };
