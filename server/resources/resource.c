@@ -294,6 +294,7 @@ static const struct hfd_resource table[] = {
                 .other_short_name = "crds",
                 .category = "api-extensions",
                 .storage = "apiextensions.k8s.io/customresourcedefinitions",
+                .is_packed = true,
                 .has_generation = true,
                 .subresources = HFD_SUB_STATUS,
                 .subresources_write_meta = true,

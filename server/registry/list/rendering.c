@@ -137,7 +137,8 @@ bool hfd_rendering_put_item(struct hf__strbuf *s, const struct hfd_request *requ
                             struct hfd_object *object, int64_t now_s) {
         struct hfd_object *converted;
 
-        bool is_stored_form = !request->resource->conversion && !request->resource->custom;
+        bool is_stored_form = !request->resource->conversion && !request->resource->custom &&
+                              !request->resource->is_packed;
 
         if (request->format == HFD_AS_JSON && is_stored_form) {
                 hf__strbuf_add(s, object->bytes->data, object->bytes->n);
