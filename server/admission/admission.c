@@ -162,6 +162,7 @@ void hfd_admission_done(struct hfd_admission *a) {
         memset(a->states, 0, sizeof a->states);
         a->options = hf__json_free(a->options);
         a->of.options = NULL;
+        a->forms = hfd_forms_free(a->forms);
         a->new_namespace = hfd_object_unref(a->new_namespace);
         a->of.new_namespace = NULL;
 }
@@ -172,6 +173,16 @@ bool hfd_admission_settle(struct hfd_admission *a, struct hfd_response *response
         assert(!a->validating && a->object);
         a->mutated = true;
         return a->settle(a, response);
+}
+
+int hfd_admission_form(struct hfd_admission *a, const struct hfd_resource *from,
+                       const struct hfd_resource *to, const struct hf__json *object,
+                       struct hf__json **ret_object) {
+        return hfd_forms_find(&a->forms, from, to, object, ret_object);
+}
+
+void hfd_admission_fetch_form(struct hfd_admission *a, void (*resume)(void *ctx), void *ctx) {
+        hfd_forms_fetch(a->forms, a->convert, a->ctx, resume, ctx);
 }
 
 void hfd_admission_reinvoke(struct hfd_admission *a) {

@@ -31,6 +31,7 @@
 
 #include <holdfast/host.h>
 
+#include "server/admission/forms.h"
 #include "server/admission/notes.h"
 #include "server/resources/resource.h"
 #include "server/resources/response.h"
@@ -129,11 +130,13 @@ struct hfd_admission {
         /* Brings a changed object into the form of its kind: decodes, prunes, sets defaults. False:
          * response is the error. ctx is the write's. */
         bool (*settle)(struct hfd_admission *a, struct hfd_response *response);
+        /* Converts an object by the webhook of its kind (forms.h). NULL = there are none. */
+        hfd_forms_convert *convert;
         /* Makes of.options; NULL: out of memory. The caller owns the result. */
         struct hf__json *(*make_options)(const struct hfd_admission *a);
         /* Ends the phase. refusal NULL = allowed; it is borrowed for the call. */
         void (*done)(struct hfd_admission *a, const struct hfd_response *refusal);
-        void *ctx; /* of the three functions above */
+        void *ctx; /* of the four functions above */
 
         /* Written by the chain and read by plug-ins. */
         bool validating;
@@ -142,7 +145,8 @@ struct hfd_admission {
         bool must_reinvoke; /* hfd_admission_reinvoke was called in this round */
         size_t at;          /* the current plug-in */
         const struct hfd_admission_chain *chain;
-        struct hf__json *options; /* owned; of.options, if they were made here */
+        struct hf__json *options;          /* owned; of.options, if they were made here */
+        struct hfd_admission_forms *forms; /* owned; NULL = nothing was converted by a webhook */
         bool asked_for_namespace;
         struct hfd_object *new_namespace; /* owned reference; as in `of` */
         struct hfd_admission_state states[HFD_ADMISSION_PLUGINS_MAX];
@@ -175,6 +179,16 @@ void hfd_admission_refuse(struct hfd_admission *a, struct hfd_response *response
 /* A plug-in calls it after it has changed a->object in mutate. False: the object is no longer valid
  * for its kind. response is the error, and the plug-in must refuse the request with it. */
 bool hfd_admission_settle(struct hfd_admission *a, struct hfd_response *response);
+/*
+ * The object in the form of another row of the same objects; the caller owns the result. 0,
+ * -ENOMEM, or HF_E_INVALID: it cannot be converted (hfd_forms_failure). -EAGAIN: the webhook of the
+ * kind must be asked. The plug-in then calls hfd_admission_fetch_form, and does the same once more
+ * in resume, which may be called before that returns, and on another thread.
+ */
+int hfd_admission_form(struct hfd_admission *a, const struct hfd_resource *from,
+                       const struct hfd_resource *to, const struct hf__json *object,
+                       struct hf__json **ret_object);
+void hfd_admission_fetch_form(struct hfd_admission *a, void (*resume)(void *ctx), void *ctx);
 /* Asks for a second round of mutate, in which a->reinvoked is true. */
 void hfd_admission_reinvoke(struct hfd_admission *a);
 /* The state that the current plug-in keeps until the admission ends. Zero at first. */

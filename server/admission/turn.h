@@ -13,6 +13,9 @@ struct hfd_work_task;
 /* The cost that evaluations may have on such a thread, in all: a few milliseconds. */
 #define HFD_ADMISSION_INLINE_COST 50000
 
+/* The cost after which a turn ends, if what it does can be divided: the next one continues. */
+#define HFD_ADMISSION_TURN_COST 100000
+
 /* Thread: one of the pool. task: for hfd_work_is_cancelled; it dies with the call. */
 typedef void hfd_admission_turn_fn(void *ctx, const struct hfd_work_task *task);
 /*

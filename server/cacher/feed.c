@@ -19,6 +19,7 @@
 #include "base/thread.h"
 #include "server/cacher/cacher.h"
 #include "server/cacher/snapshot.h"
+#include "server/resources/packed.h"
 
 #define PAUSE_FACTOR 4
 #define PAUSE_MIN    (10 * HF_NSEC_PER_MSEC)
@@ -39,12 +40,15 @@ struct hfd_feed {
 
 static int pass_object(const struct hfd_object *object, hfd_feed_object_fn fn, void *ctx) {
         struct hf__json *json = NULL;
+        struct hf__buf *bytes;
         char ns[HF_NAME_MAX + 1];
         size_t n_ns = object->n_ns;
 
         if (n_ns >= sizeof ns)
                 return 0;
-        int r = hf__json_parse(object->bytes->data, object->bytes->n, &json, NULL);
+        bytes = hfd_unpack(object->bytes);
+        int r = bytes ? hf__json_parse(bytes->data, bytes->n, &json, NULL) : -ENOMEM;
+        hf__buf_unref(bytes);
         if (r != 0)
                 return r == -ENOMEM ? r : 0;
         memcpy(ns, object->path, n_ns);

@@ -43,6 +43,7 @@
 #include "server/registry/list/list.h"
 #include "server/registry/read.h"
 #include "server/registry/write/body.h"
+#include "server/resources/packed.h"
 #include "server/storage/term_record.h"
 
 #define PARALLEL_MAX   16
@@ -182,12 +183,14 @@ static void finish_sweep(struct sweep *sweep) {
 
 /* Copies the object's uid. If it has none, uid is "", and the delete checks only the name. */
 static void copy_uid(const struct hfd_object *object, char uid[64]) {
-        struct hf__span text = {object->bytes->data, object->bytes->n};
+        struct hf__buf *bytes = hfd_unpack(object->bytes);
+        struct hf__span text = {bytes ? bytes->data : "", bytes ? bytes->n : 0};
 
         *uid = '\0';
         if (hf__span_member(text, "metadata", &text) && hf__span_member(text, "uid", &text) &&
             text.n > 2 && text.n - 2 < 64) /* without its quotes */
                 (void)snprintf(uid, 64, "%.*s", (int)(text.n - 2), text.data + 1);
+        hf__buf_unref(bytes);
 }
 
 /* Fails the sweep if its deadline has passed while there are objects to delete. */

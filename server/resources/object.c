@@ -24,6 +24,7 @@
 #include "base/strbuf.h"
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/forms/protobuf_answer.h"
+#include "server/resources/packed.h"
 #include "server/resources/selection/selectable_values.h"
 
 #define HEAD_MAX 640 /* bytes of the longest head (object.h), with the NUL */
@@ -216,6 +217,15 @@ static struct hf__buf *normalize_bytes(const struct hfd_resource *resource,
         return normal;
 }
 
+static void pack(struct hfd_object *object) {
+        struct hf__buf *packed = hfd_pack(object->bytes);
+
+        if (!packed)
+                return;
+        hf__buf_unref(object->bytes);
+        object->bytes = packed;
+}
+
 struct hfd_object *hfd_object_new(const struct hfd_resource *resource, const char *path,
                                   uint64_t revision, const struct hf__buf *stored) {
         char head[HEAD_MAX];
@@ -237,6 +247,8 @@ struct hfd_object *hfd_object_new(const struct hfd_resource *resource, const cha
                 object->bytes = make_spliced(stored, n_head, 0, revision, &object->n_splice);
                 if (!object->bytes)
                         object = hfd_object_unref(object);
+                else if (resource->is_packed)
+                        pack(object);
         }
         hf__buf_unref(normal);
         return object;
@@ -264,8 +276,10 @@ struct hf__buf *hfd_object_origin(const struct hfd_object *object) {
 int hfd_object_check(const struct hfd_resource *resource, const struct hf__buf *stored) {
         struct hf__json *json = NULL;
         char head[HEAD_MAX];
-        int r = hf__json_parse(stored->data, stored->n, &json, NULL);
+        struct hf__buf *bytes = hfd_unpack(stored);
+        int r = bytes ? hf__json_parse(bytes->data, bytes->n, &json, NULL) : -ENOMEM;
 
+        hf__buf_unref(bytes);
         if (r == 0 && (!hf__json_is_object(json) || make_head(resource, json, head) == 0))
                 r = HF_E_INVALID;
         hf__json_free(json);
@@ -294,10 +308,20 @@ struct hfd_object *hfd_object_at(const struct hfd_object *object, uint64_t revis
         if (!other)
                 return NULL;
         other->splice_at = object->splice_at;
-        other->bytes = make_spliced(object->bytes, object->splice_at, object->n_splice, revision,
-                                    &other->n_splice);
+        struct hf__buf *bytes = hfd_unpack(object->bytes);
+        if (bytes)
+                other->bytes = make_spliced(bytes, object->splice_at, object->n_splice, revision,
+                                            &other->n_splice);
+        hf__buf_unref(bytes);
         return other->bytes ? other : hfd_object_unref(other);
 }
+
+struct hfd_object *hfd_object_plain(struct hfd_object *object) {
+        return hfd_is_packed(object->bytes) ? hfd_object_at(object, object->revision)
+                                            : hfd_object_ref(object);
+}
+
+size_t hfd_object_size(const struct hfd_object *object) { return hfd_unpacked_size(object->bytes); }
 
 struct hfd_object *hfd_object_as(const struct hfd_resource *resource,
                                  const struct hfd_object *object) {
@@ -338,13 +362,18 @@ struct hfd_object *hfd_object_unref(struct hfd_object *object) {
 
 /* The stored bytes are the served bytes without the inserted resourceVersion. */
 bool hfd_object_has_bytes(const struct hfd_object *object, const struct hf__buf *stored) {
-        const struct hf__buf *bytes = object->bytes;
-
-        assert(bytes);
+        assert(object->bytes);
+        if (hfd_object_size(object) - object->n_splice != stored->n)
+                return false;
+        struct hf__buf *bytes = hfd_unpack(object->bytes);
+        if (!bytes)
+                return false;
         size_t rest = object->splice_at + object->n_splice;
-        return bytes->n - object->n_splice == stored->n &&
-               memcmp(bytes->data, stored->data, object->splice_at) == 0 &&
-               memcmp(bytes->data + rest, stored->data + object->splice_at, bytes->n - rest) == 0;
+        bool same =
+                memcmp(bytes->data, stored->data, object->splice_at) == 0 &&
+                memcmp(bytes->data + rest, stored->data + object->splice_at, bytes->n - rest) == 0;
+        hf__buf_unref(bytes);
+        return same;
 }
 
 bool hfd_object_deleting(const struct hfd_object *object) {
@@ -353,7 +382,8 @@ bool hfd_object_deleting(const struct hfd_object *object) {
         assert(object->bytes);
         /* Few objects contain the word, so most need no parsing. The word may also be the key of a
          * label, so an object that contains it must be parsed. */
-        if (!memmem(object->bytes->data, object->bytes->n, key, sizeof key - 1))
+        if (!hfd_is_packed(object->bytes) &&
+            !memmem(object->bytes->data, object->bytes->n, key, sizeof key - 1))
                 return false;
         struct hf__json *json = hfd_object_parse(object);
         bool deleting = !json || hf__json_string(json, "metadata.deletionTimestamp");
@@ -361,13 +391,20 @@ bool hfd_object_deleting(const struct hfd_object *object) {
         return deleting;
 }
 
+/* Parses the served bytes. 0 or an error of hf__json_parse. */
+static int parse(const struct hfd_object *object, struct hf__json **ret_json) {
+        struct hf__buf *bytes = hfd_unpack(object->bytes);
+        int r = bytes ? hf__json_parse(bytes->data, bytes->n, ret_json, NULL) : -ENOMEM;
+
+        hf__buf_unref(bytes);
+        return r;
+}
+
 struct hf__json *hfd_object_parse(const struct hfd_object *object) {
         struct hf__json *json = NULL;
 
         assert(object->bytes);
-        if (hf__json_parse(object->bytes->data, object->bytes->n, &json, NULL) != 0)
-                return NULL;
-        return json;
+        return parse(object, &json) == 0 ? json : NULL;
 }
 
 /* Copies a member of whole into selectable, if it exists. 0 or -ENOMEM. */
@@ -386,7 +423,7 @@ static int copy_member(struct hf__json *selectable, const struct hf__json *whole
  */
 static struct hf__json *make_selectable(const struct hfd_object *object) {
         struct hf__json *whole = NULL, *selectable = hf__json_object();
-        int r = hf__json_parse(object->bytes->data, object->bytes->n, &whole, NULL);
+        int r = parse(object, &whole);
 
         if (!selectable || r == -ENOMEM)
                 r = -ENOMEM;
@@ -440,13 +477,15 @@ static struct hf__buf *make_frame(const struct hfd_object *object, enum hf_event
         char head[48];
         size_t n_head = hf__join(head, sizeof head, "{\"type\":\"", hfd_event_type_name(type),
                                  "\",\"object\":", NULL);
-        struct hf__buf *frame = hf__buf_new(n_head + object->bytes->n + 2);
+        struct hf__buf *bytes = hfd_unpack(object->bytes),
+                       *frame = bytes ? hf__buf_new(n_head + bytes->n + 2) : NULL;
 
-        if (!frame)
-                return NULL;
-        memcpy(frame->data, head, n_head);
-        memcpy(frame->data + n_head, object->bytes->data, object->bytes->n);
-        memcpy(frame->data + n_head + object->bytes->n, "}\n", 2);
+        if (frame) {
+                memcpy(frame->data, head, n_head);
+                memcpy(frame->data + n_head, bytes->data, bytes->n);
+                memcpy(frame->data + n_head + bytes->n, "}\n", 2);
+        }
+        hf__buf_unref(bytes);
         return frame;
 }
 

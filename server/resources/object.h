@@ -35,7 +35,8 @@ struct hfd_object {
          * its slot while its definition is not known. */
         const struct hfd_resource *resource;
         uint64_t revision;
-        /* Owned; the served bytes. In the placeholders below NULL, or a text that is no object. */
+        /* Owned; the served bytes, which may be packed if the resource says so (hfd_object_plain).
+         * In the placeholders below NULL, or a text that is no object. */
         struct hf__buf *bytes;
         /* Owned; built on first use: the labels, and the fields that field selectors may use. */
         _Atomic(struct hf__json *) selectable;
@@ -97,6 +98,11 @@ struct hfd_object *hfd_object_at(const struct hfd_object *object, uint64_t revis
 /* A copy with the kind and apiVersion of another row. NULL = out of memory. */
 struct hfd_object *hfd_object_as(const struct hfd_resource *resource,
                                  const struct hfd_object *object);
+/* A reference to an object whose bytes are not packed: a copy if they are. Whoever sends the bytes
+ * of an object to a client has it from here. NULL = out of memory. */
+struct hfd_object *hfd_object_plain(struct hfd_object *object);
+/* How many served bytes it has, packed or not. It has some. */
+size_t hfd_object_size(const struct hfd_object *object);
 /* Accepts NULL. */
 struct hfd_object *hfd_object_ref(struct hfd_object *object);
 /* Accepts NULL, returns NULL. */

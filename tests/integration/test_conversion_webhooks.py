@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Custom resources whose versions a webhook converts: every verb in both versions, watches, failures, a webhook that hangs, and the move of
 objects to a new storage version. v1 has spec.host as "name:port", v2 has spec.name and spec.port."""
+import base64
 import copy
 import http.client
 import json
@@ -75,6 +76,7 @@ class Hooks:
     def __init__(self, directory):
         self.change = lambda answer: answer
         self.reviews = []
+        self.patch = []
         self.code = 200
         self.hang = False
         self.hook = Webhook(directory, self.answer, "hook.default.svc")
@@ -82,7 +84,10 @@ class Hooks:
     def answer(self, called, body):
         if called.startswith("/admit"):
             self.reviews.append(body["request"])
-            return 200, {**body, "request": None, "response": {"uid": body["request"]["uid"], "allowed": True}}
+            response = {"uid": body["request"]["uid"], "allowed": True}
+            if "/mutate" in called:
+                response |= {"patchType": "JSONPatch", "patch": base64.b64encode(json.dumps(self.patch).encode()).decode()}
+            return 200, {**body, "request": None, "response": response}
         if self.hang:
             self.hook.release.wait(60)
         return self.code, self.change(convert(body)) if self.code == 200 else "out of order\n"
@@ -478,6 +483,99 @@ def test_admission_sees_the_version_of_the_request(server, hooks):
     assert (update["operation"], update["object"]["spec"]["port"], update["oldObject"]["spec"]["port"]) == ("UPDATE", 6, 5)
     assert (delete["operation"], delete["oldObject"]["apiVersion"], delete["oldObject"]["spec"]["port"]) == ("DELETE", "example.com/v2", 6)
     good(server.ask("DELETE", f"{where}/gates"))
+
+
+def configured(server, hooks, plural, name, version, where):
+    """A webhook whose rules name this version of gates, and match all of them."""
+    hook = {"name": f"{name}.example.com", "clientConfig": {"url": f"{hooks.hook.url}/admit/{where}", "caBundle": hooks.hook.bundle},
+            "rules": [{"operations": ["*"], "apiGroups": ["example.com"], "apiVersions": [version], "resources": ["gates"]}],
+            "matchConditions": [{"name": "a", "expression": "object == null || object.apiVersion == 'example.com/v1'"},
+                                {"name": "b", "expression": "oldObject == null || has(oldObject.spec.host)"}],
+            "sideEffects": "None", "admissionReviewVersions": ["v1"]}
+    base = f"/apis/admissionregistration.k8s.io/v1/{plural}"
+    good(server.ask("POST", base, {"metadata": {"name": name}, "webhooks": [hook]}), 201)
+    return f"{base}/{name}"
+
+
+def test_webhooks_get_the_version_that_their_rules_name(server, hooks):
+    """matchPolicy Equivalent, the default: objects are converted for the webhook, and its changes back."""
+    made = [configured(server, hooks, "validatingwebhookconfigurations", "see", "v1", "validate"),
+            configured(server, hooks, "mutatingwebhookconfigurations", "change", "v1", "mutate")]
+    hooks.patch = [{"op": "replace", "path": "/spec/host", "value": "changed:7"}]
+
+    def is_asked():
+        hooks.reviews.clear()
+        reply = server.ask("POST", path("v2") + "?dryRun=All", gate("v2", "try"))
+        return reply.code == 201 and len(hooks.reviews) == 2
+    try:
+        wait_until("both webhooks to be asked", is_asked)
+        hooks.reviews.clear()
+        made_gate = good(server.ask("POST", path("v2"), gate("v2", port=5)), 201)
+        assert made_gate["spec"] == {"name": "changed", "port": 7, "replicas": 1}
+        mutated, seen = hooks.reviews
+        assert mutated["kind"] == {"group": "example.com", "version": "v1", "kind": "Gate"} and mutated["requestKind"]["version"] == "v2"
+        assert mutated["object"]["spec"]["host"] == "x:5" and seen["object"]["spec"]["host"] == "changed:7"
+        assert "resourceVersion" not in seen["object"]["metadata"] and seen["object"]["metadata"]["uid"] == made_gate["metadata"]["uid"]
+        hooks.reviews.clear()
+        hooks.patch[0]["value"] = "again:8"
+        good(server.ask("PATCH", path("v2", "a"), {"spec": {"port": 6}}, content_type=MERGE))
+        mutated, seen = hooks.reviews
+        assert [r["oldObject"]["spec"]["host"] for r in hooks.reviews] == ["changed:7", "changed:7"]
+        assert (mutated["object"]["spec"]["host"], seen["object"]["spec"]["host"]) == ("changed:6", "again:8")
+        assert good(server.ask("GET", path("v2", "a")))["spec"]["port"] == 8
+        hooks.reviews.clear()
+        hooks.patch = []
+        good(server.ask("DELETE", path("v2", "a")))
+        assert [r["oldObject"]["spec"]["host"] for r in hooks.reviews] == ["again:8", "again:8"]
+        hooks.code = 500
+        failed = server.ask("POST", path("v2"), gate("v2", "b"))
+        assert failed.code == 500 and failed.json["reason"] == "InternalError"
+        assert failed.json["message"].startswith("Internal error occurred: conversion webhook for example.com/v2, Kind=Gate failed: ")
+    finally:
+        hooks.code = 200
+        for each in made:
+            good(server.ask("DELETE", each))
+
+
+def test_policies_get_the_version_that_their_rules_name(server, hooks):
+    base = "/apis/admissionregistration.k8s.io/v1"
+    rules = {"resourceRules": [{"operations": ["CREATE", "UPDATE"], "apiGroups": ["example.com"], "apiVersions": ["v1"], "resources": ["gates"]}]}
+    policies = {
+        "validatingadmissionpolic": {"matchConstraints": rules, "validations": [
+            {"expression": "object.spec.host != 'bad:2'", "messageExpression": "'refused ' + object.spec.host + ' of ' + request.kind.version"}]},
+        "mutatingadmissionpolic": {"matchConstraints": rules, "reinvocationPolicy": "Never", "mutations": [
+            {"patchType": "JSONPatch", "jsonPatch": {
+                "expression": "[JSONPatch{op: 'replace', path: '/spec/host', value: object.spec.host.replace('ugly', 'bad')}]"}}]}}
+    made = []
+    try:
+        for plural, spec in policies.items():
+            good(server.ask("POST", f"{base}/{plural}ies", {"metadata": {"name": "gates"}, "spec": spec}), 201)
+            binding = {"policyName": "gates"} | ({"validationActions": ["Deny"]} if plural.startswith("v") else {})
+            good(server.ask("POST", f"{base}/{plural}ybindings", {"metadata": {"name": "gates"}, "spec": binding}), 201)
+            made += [f"{base}/{plural}ybindings/gates", f"{base}/{plural}ies/gates"]
+        wait_until("the policies to count",
+                   lambda: server.ask("POST", path("v2") + "?dryRun=All", gate("v2", "try", "ugly", 2)).code == 422)
+        refused = server.ask("POST", path("v2"), gate("v2", "c", "ugly", 2))
+        assert refused.json["message"] == ("gates.example.com \"c\" is forbidden: ValidatingAdmissionPolicy 'gates' with binding 'gates' denied request: "
+                                           "refused bad:2 of v1")
+        assert good(server.ask("POST", path("v2"), gate("v2", "c", "ugly", 3)), 201)["spec"]["name"] == "bad"
+        hooks.code = 500
+        failed = server.ask("POST", path("v2"), gate("v2", "d"))
+        assert failed.code == 500 and failed.json["message"].startswith(
+            "Internal error occurred: failed to convert object: conversion webhook for example.com/v2, Kind=Gate failed: ")
+        hooks.code = 200
+        good(server.ask("DELETE", f"{base}/mutatingadmissionpolicybindings/gates"))
+        made.remove(f"{base}/mutatingadmissionpolicybindings/gates")
+        wait_until("the binding to be gone",
+                   lambda: server.ask("POST", path("v2") + "?dryRun=All", gate("v2", "try", "ugly", 2)).code == 201)
+        hooks.code = 500
+        failed = server.ask("POST", path("v2"), gate("v2", "d"))
+        assert failed.code == 422 and ("denied request: failed to configure binding: failed to convert object version: conversion webhook for "
+                                       "example.com/v2, Kind=Gate failed: ") in failed.json["message"], failed.text
+    finally:
+        hooks.code = 200
+        for each in made:
+            good(server.ask("DELETE", each))
 
 
 # ---- storage versions ----

@@ -294,6 +294,32 @@ static void test_expressions_ask_for_rights(void **state) {
         assert_outcome(f, "authorizer.requestResource.check('get').allowed()", "false");
 }
 
+/* Each condition in a turn of its own, and in a run of its own. */
+static void match_in_turns(struct fixture *f, const struct hfd_match_conditions *conditions,
+                           enum hfd_match expected, const char *expected_message) {
+        struct hfd_match_progress progress = {0};
+        struct hf__strbuf text = {0};
+        enum hfd_match result = HFD_MATCH_MORE;
+        const char *failed = "";
+        char message[400];
+        size_t n_turns = 0;
+
+        for (; result == HFD_MATCH_MORE; n_turns++) {
+                struct hfd_expression_run run;
+                uint64_t turn_left = 1;
+                hfd_expression_run_init(&run, f->set, &f->input, HFD_MATCH_BUDGET);
+                result = hfd_match_conditions_go_on(conditions, &run, &progress, &turn_left,
+                                                    &failed, &text);
+                hfd_expression_run_done(&run);
+                assert_true(progress.next <= n_turns + 1);
+        }
+        snprintf(message, sizeof message, "%s%s", failed, text.data ? text.data : "");
+        assert_int_equal(result, expected);
+        assert_string_equal(message, expected_message);
+        hf__strbuf_done(&text);
+        hfd_match_progress_done(&progress);
+}
+
 static enum hfd_match match(struct fixture *f, const char *conditions, char *message, size_t n) {
         struct hf__json *json = parse(conditions);
         struct hfd_match_conditions *compiled;
@@ -311,6 +337,7 @@ static enum hfd_match match(struct fixture *f, const char *conditions, char *mes
         snprintf(message, n, "%s%s", failed, text.data ? text.data : "");
         hf__strbuf_done(&text);
         hfd_expression_run_done(&run);
+        match_in_turns(f, compiled, result, message);
         free(compiled);
         return result;
 }

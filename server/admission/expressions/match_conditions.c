@@ -43,56 +43,92 @@ int hfd_match_conditions_new(struct hfd_expressions *set, const struct hf__json 
         return 0;
 }
 
+void hfd_match_progress_done(struct hfd_match_progress *progress) {
+        hf__strbuf_done(&progress->errors);
+        *progress = (struct hfd_match_progress){0};
+}
+
+/* One condition. MORE: it does not decide. */
+static enum hfd_match check_next(const struct hfd_match_condition *condition,
+                                 struct hfd_expression_run *run,
+                                 struct hfd_match_progress *progress, const char **ret_failed,
+                                 struct hf__strbuf *reterr_message) {
+        struct hf__strbuf *errors = &progress->errors;
+        size_t before = errors->n, start;
+        struct hf__cel_value value;
+
+        if (progress->n_errors > 0)
+                hf__strbuf_puts(errors, ", ");
+        start = errors->n;
+        int r = hfd_expression_eval(run, condition->expression, &value, errors);
+        if (r == HF_E_INVALID) {
+                progress->n_errors++;
+                return HFD_MATCH_MORE;
+        }
+        /* The budget is spent or memory ran out: nothing else is evaluated. */
+        if (r == HF_E_TOO_LARGE && errors->error == 0)
+                hf__strbuf_add(reterr_message, errors->data + start, errors->n - start);
+        else if (r != 0)
+                hf__strbuf_puts(reterr_message, "out of memory");
+        if (errors->n > before) {
+                errors->n = before;
+                errors->data[before] = 0;
+        }
+        if (r != 0)
+                return HFD_MATCH_ERROR;
+        if (value.kind != HF__CEL_BOOL || value.as.boolean)
+                return HFD_MATCH_MORE;
+        if (ret_failed)
+                *ret_failed = condition->name;
+        return HFD_MATCH_NO;
+}
+
+/* All conditions are evaluated, and none is false. */
+static enum hfd_match sum_up(const struct hfd_match_progress *progress,
+                             struct hf__strbuf *reterr_message) {
+        const char *errors = progress->errors.data;
+
+        if (progress->n_errors == 0)
+                return HFD_MATCH_YES;
+        hf__strbuf_printf(reterr_message, progress->n_errors > 1 ? "[%s]" : "%s",
+                          errors ? errors : "");
+        return HFD_MATCH_ERROR;
+}
+
+enum hfd_match hfd_match_conditions_go_on(const struct hfd_match_conditions *conditions,
+                                          struct hfd_expression_run *run,
+                                          struct hfd_match_progress *progress, uint64_t *turn_left,
+                                          const char **ret_failed,
+                                          struct hf__strbuf *reterr_message) {
+        if (progress->begun)
+                run->budget = progress->budget;
+        progress->begun = true;
+        progress->errors.max = MESSAGE_MAX;
+        while (progress->next < conditions->n) {
+                if (*turn_left == 0)
+                        return HFD_MATCH_MORE;
+                const struct hfd_match_condition *condition = &conditions->items[progress->next];
+                progress->budget = run->budget;
+                enum hfd_match match =
+                        check_next(condition, run, progress, ret_failed, reterr_message);
+                if (match != HFD_MATCH_MORE)
+                        return match;
+                uint64_t cost = progress->budget - run->budget;
+                *turn_left -= cost < *turn_left ? cost : *turn_left;
+                progress->budget = run->budget;
+                progress->next++;
+        }
+        return sum_up(progress, reterr_message);
+}
+
 enum hfd_match hfd_match_conditions_check(const struct hfd_match_conditions *conditions,
                                           struct hfd_expression_run *run, const char **ret_failed,
                                           struct hf__strbuf *reterr_message) {
-        struct hf__strbuf errors = {.max = MESSAGE_MAX};
-        enum hfd_match match = HFD_MATCH_YES;
-        size_t n_errors = 0;
+        struct hfd_match_progress progress = {0};
+        uint64_t no_limit = UINT64_MAX;
+        enum hfd_match match = hfd_match_conditions_go_on(conditions, run, &progress, &no_limit,
+                                                          ret_failed, reterr_message);
 
-        for (size_t i = 0; i < conditions->n; i++) {
-                const struct hfd_match_condition *condition = &conditions->items[i];
-                size_t before = errors.n;
-                struct hf__cel_value value;
-                size_t start;
-                int r;
-
-                if (n_errors > 0)
-                        hf__strbuf_puts(&errors, ", ");
-                start = errors.n;
-                r = hfd_expression_eval(run, condition->expression, &value, &errors);
-                if (r == HF_E_INVALID) {
-                        n_errors++;
-                        continue;
-                }
-                if (r != 0) {
-                        /* The budget is spent or memory ran out: nothing else is evaluated. */
-                        if (r == HF_E_TOO_LARGE && errors.error == 0)
-                                hf__strbuf_add(reterr_message, errors.data + start,
-                                               errors.n - start);
-                        else
-                                hf__strbuf_puts(reterr_message, "out of memory");
-                        match = HFD_MATCH_ERROR;
-                        n_errors = 0;
-                        break;
-                }
-                if (errors.n > before) {
-                        errors.n = before;
-                        errors.data[before] = 0;
-                }
-                if (value.kind == HF__CEL_BOOL && !value.as.boolean) {
-                        if (ret_failed)
-                                *ret_failed = condition->name;
-                        n_errors = 0;
-                        match = HFD_MATCH_NO;
-                        break;
-                }
-        }
-        if (n_errors > 0) {
-                match = HFD_MATCH_ERROR;
-                hf__strbuf_printf(reterr_message, n_errors > 1 ? "[%s]" : "%s",
-                                  errors.data ? errors.data : "");
-        }
-        hf__strbuf_done(&errors);
+        hfd_match_progress_done(&progress);
         return match;
 }

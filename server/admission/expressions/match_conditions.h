@@ -4,10 +4,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/strbuf.h"
 #include "server/admission/expressions/expression_run.h"
 
 struct hf__json;
-struct hf__strbuf;
 
 struct hfd_match_conditions {
         size_t n;
@@ -25,13 +25,40 @@ struct hfd_match_conditions {
 int hfd_match_conditions_new(struct hfd_expressions *set, const struct hf__json *json,
                              unsigned features, struct hfd_match_conditions **ret);
 
-enum hfd_match { HFD_MATCH_YES, HFD_MATCH_NO, HFD_MATCH_ERROR };
+enum hfd_match {
+        HFD_MATCH_YES,
+        HFD_MATCH_NO,
+        HFD_MATCH_ERROR,
+        HFD_MATCH_MORE /* the turn is over, and conditions are left: call again with the progress */
+};
+
+/* What is known of a check that is done in several turns, each with a run of its own. Begins as
+ * {0}; the caller calls hfd_match_progress_done. */
+struct hfd_match_progress {
+        bool begun;
+        size_t next;              /* the condition that is evaluated next */
+        uint64_t budget;          /* what is left for the conditions */
+        size_t n_errors;          /* of the conditions before it */
+        struct hf__strbuf errors; /* their texts */
+};
+void hfd_match_progress_done(struct hfd_match_progress *progress);
 /*
  * Whether all conditions are true. NO: one is false, whatever errors others have; *ret_failed (may
  * be NULL) is its name. ERROR: none is false, but some cannot be evaluated, or the budget is spent;
  * reterr_message says why, and the failurePolicy decides. If memory is exhausted, the result is
- * ERROR, too. The run has the budget HFD_MATCH_BUDGET.
+ * ERROR, too. The run has the budget HFD_MATCH_BUDGET. If the allowance of the run is spent, the
+ * result must be discarded.
  */
 enum hfd_match hfd_match_conditions_check(const struct hfd_match_conditions *conditions,
                                           struct hfd_expression_run *run, const char **ret_failed,
+                                          struct hf__strbuf *reterr_message);
+/*
+ * The same in turns: from what `progress` knows on, until the conditions have cost *turn_left, from
+ * which their cost is taken. If the allowance of the run is spent, the progress is that before the
+ * condition that has spent it.
+ */
+enum hfd_match hfd_match_conditions_go_on(const struct hfd_match_conditions *conditions,
+                                          struct hfd_expression_run *run,
+                                          struct hfd_match_progress *progress, uint64_t *turn_left,
+                                          const char **ret_failed,
                                           struct hf__strbuf *reterr_message);

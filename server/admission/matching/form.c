@@ -29,6 +29,11 @@ static int convert_built_in(const struct hfd_resource *from, const struct hfd_re
         return *ret_object ? 0 : -ENOMEM;
 }
 
+bool hfd_form_is_elsewhere(const struct hfd_resource *from, const struct hfd_resource *to) {
+        return from != to && from->custom && from->custom->kind->is_converted_elsewhere &&
+               strcmp(from->version, to->version) != 0;
+}
+
 int hfd_form_convert(const struct hfd_resource *from, const struct hfd_resource *to,
                      const struct hf__json *object, struct hf__json **ret_object) {
         char version[HFD_API_VERSION_MAX];
@@ -40,8 +45,7 @@ int hfd_form_convert(const struct hfd_resource *from, const struct hfd_resource 
                 return -ENOMEM;
         if (from == to)
                 return 0;
-        bool is_same = strcmp(from->version, to->version) == 0;
-        int r = from->custom->kind->is_converted_elsewhere && !is_same ? HF_E_INVALID : 0;
+        int r = hfd_form_is_elsewhere(from, to) ? HF_E_INVALID : 0;
         hfd_resource_api_version(to, version);
         if (r == 0)
                 r = hf__json_set_string(*ret_object, "apiVersion", version);

@@ -4,13 +4,17 @@
  * Converts an object to the version that a rule has matched (matchPolicy Equivalent), and back.
  * Pure. Thread: owner of the object.
  */
+#include <stdbool.h>
+
 struct hf__json;
 struct hfd_resource;
 
+/* Whether only the webhook of the kind can convert between the rows (forms.h). */
+bool hfd_form_is_elsewhere(const struct hfd_resource *from, const struct hfd_resource *to);
 /*
  * Converts the object from the form of one row to that of another row of the same objects. The
  * result is a new object, which the caller owns, even if the rows are the same. 0, -ENOMEM, or
- * HF_E_INVALID: there is no conversion between the rows.
+ * HF_E_INVALID: only a webhook converts between the rows.
  */
 int hfd_form_convert(const struct hfd_resource *from, const struct hfd_resource *to,
                      const struct hf__json *object, struct hf__json **ret_object);

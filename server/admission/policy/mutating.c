@@ -11,6 +11,7 @@
 #include "server/admission/policy/mutating.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,9 +19,9 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
-#include "server/admission/matching/form.h"
 #include "server/admission/policy/mutation.h"
 #include "server/admission/policy/params.h"
+#include "server/admission/webhooks/refusal.h"
 #include "server/resources/response.h"
 
 #define MESSAGE_MAX (16U << 10)
@@ -147,11 +148,13 @@ static int take_back(struct mutating *m, struct hf__json *changed) {
         int r = 0;
 
         if (m->c->as != m->c->a->of.resource && m->c->a->of.kind == m->c->a->of.resource) {
-                r = hfd_form_convert(m->c->as, m->c->a->of.resource, changed, &back);
+                r = hfd_admission_form(m->c->a, m->c->as, m->c->a->of.resource, changed, &back);
                 hf__json_free(changed);
         }
+        if (r > 0)
+                m->c->failure = hfd_forms_failure(m->c->a->forms);
         if (r != 0)
-                return -ENOMEM;
+                return r < 0 ? r : -ENOMEM;
         hf__json_free(m->object);
         m->object = back;
         return 0;
@@ -259,6 +262,8 @@ static void run_policy(struct mutating *m, const struct hfd_policy_hook *hook) {
                 fail(m, "Forbidden", "failed to configure policy: ", &message);
         if (match == HFD_MATCHER_YES) {
                 m->r = hfd_policy_case_see(m->c, as, current(m));
+                if (m->c->failure)
+                        m->r = HF_E_INVALID;
                 for (size_t i = 0; i < hook->n_bindings && !is_over(m); i++)
                         run_binding(m, hook->bindings[i]);
         }
@@ -314,6 +319,15 @@ static int save_rounds(struct mutating *m) {
         return kept->output ? 0 : -ENOMEM;
 }
 
+/* The webhook of the kind has not converted the object. */
+static void refuse_conversion(const struct mutating *m, struct hfd_response *response) {
+        char text[2048];
+
+        (void)snprintf(text, sizeof text, "failed to convert object: %s",
+                       m->c->failure->status.message);
+        hfd_refusal_internal(response, text);
+}
+
 /* Passes the changed object to the admission. 0, -ENOMEM or HF_E_FORBIDDEN. */
 static int finish(struct mutating *m, struct hfd_response *response) {
         struct hfd_admission *a = m->c->a;
@@ -350,6 +364,8 @@ int hfd_policies_mutate(struct hfd_policy_case *c, const struct hfd_policy_index
                 run_policy(&m, &index->hooks[i]);
         if (!is_over(&m))
                 m.r = finish(&m, response);
+        if (m.c->failure && m.r != -EAGAIN)
+                refuse_conversion(&m, response);
         hf__json_free(m.object);
         hf__json_free(m.rounds.invoked);
         hf__json_free(m.rounds.again);

@@ -15,7 +15,6 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
-#include "server/admission/matching/form.h"
 #include "server/pool/work_pool.h"
 #include "server/resources/response.h"
 
@@ -32,6 +31,7 @@ static void forget_objects(struct hfd_policy_case *c) {
         c->object = NULL;
         c->old = NULL;
         c->as = NULL;
+        c->failure = NULL;
 }
 
 void hfd_policy_case_done(struct hfd_policy_case *c) {
@@ -57,7 +57,7 @@ static bool is_converted(const struct hfd_policy_case *c, const struct hfd_resou
         return as != c->a->of.resource && c->a->of.kind == c->a->of.resource;
 }
 
-static int convert(const struct hfd_policy_case *c, const struct hfd_resource *as,
+static int convert(struct hfd_policy_case *c, const struct hfd_resource *as,
                    const struct hf__json *object, struct hf__json **ret_owned,
                    const struct hf__json **ret_object) {
         int r;
@@ -65,10 +65,12 @@ static int convert(const struct hfd_policy_case *c, const struct hfd_resource *a
         *ret_object = object;
         if (!object || !is_converted(c, as))
                 return 0;
-        r = hfd_form_convert(c->a->of.resource, as, object, ret_owned);
+        r = hfd_admission_form(c->a, c->a->of.resource, as, object, ret_owned);
         if (r == 0)
                 *ret_object = *ret_owned;
-        return r < 0 ? r : 0; /* an object that cannot be converted is seen as it is */
+        else if (r > 0)
+                c->failure = hfd_forms_failure(c->a->forms);
+        return r < 0 ? r : 0;
 }
 
 int hfd_policy_case_see(struct hfd_policy_case *c, const struct hfd_resource *as,

@@ -29,6 +29,8 @@ struct hfd_policy_case {
         const struct hfd_resource *as;
         const struct hf__json *object, *old; /* the objects that expressions read */
         struct hf__json *owned_object, *owned_old;
+        /* Why the webhook of the kind has not converted them; NULL = it has. Borrowed. */
+        const struct hfd_response *failure;
 };
 
 void hfd_policy_case_init(struct hfd_policy_case *c, struct hfd_admission *a,
@@ -39,7 +41,8 @@ void hfd_policy_case_done(struct hfd_policy_case *c);
 int hfd_policy_case_may_go_on(const struct hfd_policy_case *c);
 
 /* Makes the objects, and the Namespace, for a policy whose rules have matched the row `as`. object:
- * the new one as it is now; NULL = a delete. 0 or -ENOMEM. */
+ * the new one as it is now; NULL = a delete. 0; -ENOMEM; or -EAGAIN: a conversion is wanted
+ * (hfd_admission_form). If it cannot be converted, c->failure says why. */
 int hfd_policy_case_see(struct hfd_policy_case *c, const struct hfd_resource *as,
                         const struct hf__json *object);
 /* The input of expressions, after hfd_policy_case_see. with_namespace: namespaceObject is not

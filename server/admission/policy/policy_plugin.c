@@ -3,8 +3,9 @@
  * The plug-ins of policies.
  *
  * Invariants: an attempt has no effect on the admission until it is known to be complete, so that
- * it can begin again on the pool. After the plug-in has let the admission go on or has refused it,
- * it does not touch the admission any more.
+ * it can begin again: on the pool, or when the webhook of the kind has converted an object to the
+ * version that a policy's rules name. After the plug-in has let the admission go on or has refused
+ * it, it does not touch the admission any more.
  */
 #include "server/admission/policy/policy_plugin.h"
 
@@ -74,23 +75,30 @@ static bool wants(void *ctx, const struct hfd_admission_attributes *of) {
 
 /* ---- one request ---- */
 
-/* A request that is evaluated again on the pool. */
+/* A request that is evaluated again. */
 struct turn {
-        struct hfd_work_task task; /* first member: run_turn casts it back */
+        struct hfd_work_task task; /* on the pool; first member: run_turn casts it back */
         struct hfd_policy_plugin *plugin;
         struct hfd_policy_index *index; /* owned reference */
         struct hfd_admission *a;
 };
 
+enum attempt {
+        COMPLETE,
+        /* Nothing has happened, and it must begin again: */
+        NEEDS_TURN, /* on the pool: the allowance is spent */
+        NEEDS_FORM  /* when an object is converted */
+};
+
 /* Evaluates the policies. task: the turn on the pool; NULL: this is another thread, and the attempt
- * has an allowance. false: the allowance is spent, and nothing has happened. */
-static bool attempt(struct hfd_policy_plugin *plugin, const struct hfd_policy_index *index,
-                    struct hfd_admission *a, const struct hfd_work_task *task,
-                    struct hfd_response *response) {
+ * has an allowance. */
+static enum attempt attempt(struct hfd_policy_plugin *plugin, const struct hfd_policy_index *index,
+                            struct hfd_admission *a, const struct hfd_work_task *task,
+                            struct hfd_response *response) {
         struct hfd_expression_allowance allowance = {.left = HFD_ADMISSION_INLINE_COST};
         struct hfd_admission_notes notes = {0};
         struct hfd_policy_case c;
-        bool complete;
+        enum attempt result = COMPLETE;
         int r;
 
         hfd_policy_case_init(&c, a, plugin->cacher, task ? NULL : &allowance);
@@ -101,16 +109,21 @@ static bool attempt(struct hfd_policy_plugin *plugin, const struct hfd_policy_in
                 r = hfd_policies_mutate(&c, index, response);
         else
                 r = hfd_policies_validate(&c, index, &notes, response);
-        complete = !allowance.spent;
-        if (complete && a->notes)
+        if (hfd_forms_is_wanted(a->forms))
+                result = NEEDS_FORM;
+        else if (allowance.spent)
+                result = NEEDS_TURN;
+        if (result == COMPLETE && a->notes)
                 hfd_admission_notes_merge(a->notes, &notes);
-        if (complete && r != 0 && response->code == 0)
+        if (result == COMPLETE && r != 0 && response->code == 0)
                 hfd_admission_turn_refuse(r, response);
         hfd_admission_notes_done(&notes);
         hfd_policy_case_done(&c);
-        if (!complete)
+        if (result != COMPLETE) {
                 hfd_response_done(response);
-        return complete;
+                *response = (struct hfd_response){0};
+        }
+        return result;
 }
 
 /* Lets the admission go on, or refuses it. The admission is not touched afterwards. */
@@ -121,24 +134,34 @@ static void answer(struct hfd_admission *a, struct hfd_response *response) {
                 hfd_admission_next(a);
 }
 
+static void evaluate(struct hfd_policy_plugin *plugin, struct hfd_policy_index *index,
+                     struct hfd_admission *a, const struct hfd_work_task *task);
+
 static enum hfd_work_result run_turn(struct hfd_work_task *task) {
         struct turn *turn = (struct turn *)task;
-        struct hfd_admission *a = turn->a;
         struct hfd_response response = {0};
 
-        if (hfd_work_is_cancelled(turn->plugin->pool, task))
+        if (hfd_work_is_cancelled(turn->plugin->pool, task)) {
+                hfd_policy_index_unref(turn->index);
                 hfd_admission_turn_refuse(HF_E_UNAVAILABLE, &response);
-        else
-                (void)attempt(turn->plugin, turn->index, a, task, &response);
-        hfd_policy_index_unref(turn->index);
+                hfd_admission_refuse(turn->a, &response);
+        } else {
+                evaluate(turn->plugin, turn->index, turn->a, task);
+        }
         free(turn);
-        answer(a, &response);
         return HFD_WORK_DONE;
 }
 
-/* Begins again on the pool; consumes the reference to the index. */
-static void defer(struct hfd_policy_plugin *plugin, struct hfd_policy_index *index,
-                  struct hfd_admission *a) {
+static void resume(void *ctx) {
+        struct turn turn = *(struct turn *)ctx;
+
+        free(ctx);
+        evaluate(turn.plugin, turn.index, turn.a, NULL);
+}
+
+/* Begins again as the attempt needs it; consumes the reference to the index. */
+static void begin_again(struct hfd_policy_plugin *plugin, struct hfd_policy_index *index,
+                        struct hfd_admission *a, enum attempt needs) {
         const char *user = a->of.user ? a->of.user->subject.name : NULL;
         struct turn *turn = malloc(sizeof *turn);
         struct hfd_response response = {0};
@@ -148,6 +171,10 @@ static void defer(struct hfd_policy_plugin *plugin, struct hfd_policy_index *ind
                                       .plugin = plugin,
                                       .index = index,
                                       .a = a};
+                if (needs == NEEDS_FORM) {
+                        hfd_admission_fetch_form(a, resume, turn);
+                        return;
+                }
                 if (hfd_work_submit(plugin->pool, &turn->task))
                         return;
                 hfd_response_store_error(&response, HF_E_UNAVAILABLE, NULL);
@@ -159,21 +186,27 @@ static void defer(struct hfd_policy_plugin *plugin, struct hfd_policy_index *ind
         hfd_admission_refuse(a, &response);
 }
 
-static void ask(void *ctx, struct hfd_admission *a) {
-        struct hfd_policy_plugin *plugin = ctx;
-        struct hfd_policy_index *index = get_index(plugin);
+/* Evaluates the policies, now or later, and consumes the reference to the index. */
+static void evaluate(struct hfd_policy_plugin *plugin, struct hfd_policy_index *index,
+                     struct hfd_admission *a, const struct hfd_work_task *task) {
         struct hfd_response response = {0};
+        enum attempt result = attempt(plugin, index, a, task, &response);
 
-        if (!index) {
-                hfd_admission_next(a);
-                return;
-        }
-        if (!attempt(plugin, index, a, NULL, &response)) {
-                defer(plugin, index, a);
+        if (result != COMPLETE) {
+                begin_again(plugin, index, a, result);
                 return;
         }
         hfd_policy_index_unref(index);
         answer(a, &response);
+}
+
+static void ask(void *ctx, struct hfd_admission *a) {
+        struct hfd_policy_index *index = get_index(ctx);
+
+        if (index)
+                evaluate(ctx, index, a, NULL);
+        else
+                hfd_admission_next(a);
 }
 
 /* ---- the configuration ---- */

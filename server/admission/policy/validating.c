@@ -305,6 +305,12 @@ static void run_binding(struct validating *v, const struct hfd_policy_binding *b
                         v->r = r;
                 else if (r > 0)
                         act_on_configuration(v, "binding", &message);
+                if (r == 0 && params.n > 0 && v->c->failure) {
+                        hf__strbuf_printf(&message, "failed to convert object version: %s",
+                                          v->c->failure->status.message);
+                        act_on_configuration(v, "binding", &message);
+                        r = HF_E_INVALID;
+                }
                 for (size_t i = 0; r == 0 && i < params.n && !is_over(v); i++)
                         evaluate(v, params.items[i]);
                 hfd_policy_params_done(&params);

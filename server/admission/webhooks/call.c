@@ -16,8 +16,6 @@
 #include "base/departure.h"
 #include "base/json.h"
 #include "base/strbuf.h"
-#include "server/admission/expressions/match_conditions.h"
-#include "server/admission/matching/form.h"
 #include "server/admission/turn.h"
 #include "server/admission/webhooks/webhook_metrics.h"
 #include "server/outbound/outbound.h"
@@ -99,22 +97,28 @@ static void on_result(void *ctx, const struct hfd_outbound_result *result) {
         fail(call, 503, why);
 }
 
-/* The old object in the form of call->as; *ret_old NULL = it has that form, or there is none. 0,
- * -ENOMEM or HF_E_INVALID. */
-static int old_in_form(const struct hfd_webhook_call *call, struct hf__json **ret_old) {
-        const struct hfd_admission_attributes *of = &call->a->of;
+int hfd_webhook_call_see(struct hfd_webhook_call *call) {
+        struct hfd_admission *a = call->a;
 
-        *ret_old = NULL;
-        if (!of->old || call->as == of->resource || of->kind != of->resource)
+        if (!a->of.old || call->as == a->of.resource || a->of.kind != a->of.resource)
                 return 0;
-        return hfd_form_convert(of->resource, call->as, of->old, ret_old);
+        return hfd_admission_form(a, a->of.resource, call->as, a->of.old, &call->old);
 }
 
 /* ---- matchConditions ---- */
 
-static enum hfd_matcher_result check_conditions(const struct hfd_webhook_call *call,
-                                                const struct hf__json *old,
-                                                struct hfd_expression_allowance *allowance,
+static const struct hf__json *old_of(const struct hfd_webhook_call *call) {
+        return call->old ? call->old : call->a->of.old;
+}
+
+struct hfd_webhook_effort hfd_webhook_effort(const struct hfd_work_task *task) {
+        return (struct hfd_webhook_effort){.allowance.left = HFD_ADMISSION_INLINE_COST,
+                                           .task = task,
+                                           .turn_left = HFD_ADMISSION_TURN_COST};
+}
+
+static enum hfd_matcher_result check_conditions(struct hfd_webhook_call *call,
+                                                struct hfd_webhook_effort *effort,
                                                 struct hfd_response *response) {
         const struct hfd_admission_attributes *of = &call->a->of;
         const bool is_part = of->kind != of->resource;
@@ -122,16 +126,20 @@ static enum hfd_matcher_result check_conditions(const struct hfd_webhook_call *c
                                                    .resource = call->as,
                                                    .kind = is_part ? of->kind : call->as,
                                                    .object = call->object,
-                                                   .old = old,
+                                                   .old = old_of(call),
                                                    .options = of->options};
         struct hfd_expression_run run;
         struct hf__strbuf why = {0};
 
         hfd_expression_run_init(&run, call->hook->expressions, &input, HFD_MATCH_BUDGET);
-        run.allowance = allowance;
-        enum hfd_match match = hfd_match_conditions_check(call->hook->conditions, &run, NULL, &why);
+        /* In a turn a condition may cost what it wants: turns end between conditions. */
+        run.allowance = effort->task ? NULL : &effort->allowance;
+        enum hfd_match match =
+                hfd_match_conditions_go_on(call->hook->conditions, &run, &call->progress,
+                                           &effort->turn_left, NULL, &why);
         hfd_expression_run_done(&run);
-        bool spent = allowance && allowance->spent,
+        effort->allowance.spent |= match == HFD_MATCH_MORE;
+        bool spent = effort->allowance.spent,
              fails = match == HFD_MATCH_ERROR && !call->hook->ignores_failures;
         if (fails && !spent)
                 hfd_response_forbidden(response, of->resource, of->name, why.n > 0 ? why.data : "",
@@ -142,10 +150,9 @@ static enum hfd_matcher_result check_conditions(const struct hfd_webhook_call *c
         return match == HFD_MATCH_YES ? HFD_MATCHER_YES : HFD_MATCHER_NO;
 }
 
-enum hfd_matcher_result hfd_webhook_call_conditions(const struct hfd_webhook_call *call,
+enum hfd_matcher_result hfd_webhook_call_conditions(struct hfd_webhook_call *call,
                                                     struct hfd_webhook_effort *effort,
                                                     struct hfd_response *response) {
-        struct hf__json *old = NULL;
         int r = 0;
 
         if (!call->hook->conditions)
@@ -153,19 +160,10 @@ enum hfd_matcher_result hfd_webhook_call_conditions(const struct hfd_webhook_cal
         if (effort->task)
                 r = hfd_admission_turn_may_go_on(call->webhooks->host, call->webhooks->config.pool,
                                                  effort->task, call->a);
-        if (r != 0) {
-                hfd_admission_turn_refuse(r, response);
-                return HFD_MATCHER_ERROR;
-        }
-        if (old_in_form(call, &old) != 0) {
-                hfd_response_no_memory(response);
-                return HFD_MATCHER_ERROR;
-        }
-        enum hfd_matcher_result result =
-                check_conditions(call, old ? old : call->a->of.old,
-                                 effort->task ? NULL : &effort->allowance, response);
-        hf__json_free(old);
-        return result;
+        if (r == 0)
+                return check_conditions(call, effort, response);
+        hfd_admission_turn_refuse(r, response);
+        return HFD_MATCHER_ERROR;
 }
 
 /* ---- clients that leave ---- */
@@ -211,17 +209,12 @@ static void set_outbound_id(struct hfd_webhook_call *call, uint64_t id) {
 
 /* ---- the call ---- */
 
-/* Appends the review. 0, -ENOMEM, or HF_E_INVALID: the objects have no such version. */
 static int print_review(struct hfd_webhook_call *call, struct hf__strbuf *out) {
         const struct hfd_admission_attributes *of = &call->a->of;
-        struct hf__json *old = NULL;
-        int r = old_in_form(call, &old);
 
-        if (r == 0)
-                hfd_admission_review_print(out, call->uid, of, call->as, call->object,
-                                           old ? old : of->old, of->options);
-        hf__json_free(old);
-        return r == 0 ? out->error : r;
+        hfd_admission_review_print(out, call->uid, of, call->as, call->object, old_of(call),
+                                   of->options);
+        return out->error;
 }
 
 /* Sends the review. 0, or an error of hfd_outbound_send or print_review. */
@@ -311,8 +304,6 @@ void hfd_webhook_call_begin(struct hfd_webhook_call *call) {
                 return; /* on_result will be called, or was */
         if (r == HF_E_TOO_MANY)
                 refuse_busy(call);
-        else if (r == HF_E_INVALID)
-                fail(call, 500, "the objects cannot be converted to the version of its rules");
         else if (r == HF_E_CLOSED)
                 fail(call, 503, "failed to call webhook: context canceled");
         else
@@ -320,6 +311,8 @@ void hfd_webhook_call_begin(struct hfd_webhook_call *call) {
 }
 
 void hfd_webhook_call_done(struct hfd_webhook_call *call) {
+        call->old = hf__json_free(call->old);
+        hfd_match_progress_done(&call->progress);
         hfd_admission_review_answer_done(&call->answer);
         hfd_response_done(&call->refusal);
 }

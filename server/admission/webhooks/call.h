@@ -10,6 +10,7 @@
 #include <holdfast/cancel.h>
 
 #include "server/admission/expressions/expression_run.h"
+#include "server/admission/expressions/match_conditions.h"
 #include "server/admission/webhooks/admission_review.h"
 #include "server/admission/webhooks/refusal.h"
 #include "server/admission/webhooks/webhook.h"
@@ -44,6 +45,9 @@ struct hfd_webhook_call {
         struct hfd_admission *a; /* calls that run at the same time do not change it */
         const struct hfd_resource *as;
         const struct hf__json *object; /* in the version of `as`; NULL = none */
+        /* Owned; set by hfd_webhook_call_see. NULL = the old object as it is. */
+        struct hf__json *old;
+        struct hfd_match_progress progress; /* of the matchConditions */
         void (*done)(struct hfd_webhook_call *call);
         /* The result. Whoever owns the call frees it by hfd_webhook_call_done. */
         enum hfd_webhook_outcome outcome;
@@ -59,23 +63,32 @@ struct hfd_webhook_call {
         atomic_bool client_left;      /* as the waker has seen it */
         _Atomic uint64_t outbound_id; /* 0 = not known yet */
 };
-/* Begins the call. done is called once, perhaps before this returns; but the memory of the call
- * lives until this returns. */
+/*
+ * Brings the old object into the form of `as`. 0, -ENOMEM, or HF_E_INVALID or -EAGAIN as
+ * hfd_admission_form.
+ */
+int hfd_webhook_call_see(struct hfd_webhook_call *call);
+/* Begins the call, which has been seen. done is called once, perhaps before this returns; but the
+ * memory of the call lives until this returns. */
 void hfd_webhook_call_begin(struct hfd_webhook_call *call);
 void hfd_webhook_call_done(struct hfd_webhook_call *call);
 /* How much the matchConditions of a request may cost. Those of all webhooks that are checked in one
  * go share it. */
 struct hfd_webhook_effort {
-        struct hfd_expression_allowance allowance; /* unless there is a task */
-        const struct hfd_work_task *task;          /* the turn on the pool (turn.h); NULL = none */
+        /* On a thread of the pool it ends the turn, but not within a condition. */
+        struct hfd_expression_allowance allowance;
+        const struct hfd_work_task *task; /* the turn on the pool (turn.h); NULL = none */
+        uint64_t turn_left;               /* the cost after which the turn ends */
 };
+/* The effort of a turn, or of another thread (task NULL). */
+struct hfd_webhook_effort hfd_webhook_effort(const struct hfd_work_task *task);
 /*
  * Whether the matchConditions of call->hook are true for the request, which the call describes.
- * HFD_MATCHER_ERROR: they cannot be evaluated, and the failurePolicy is Fail, or the turn is over;
- * response is the error. If the allowance is spent, the result must be discarded, and there is no
- * response; the caller begins again in a turn.
+ * HFD_MATCHER_ERROR: they cannot be evaluated, and the failurePolicy is Fail, or the request is
+ * over; response is the error. If the allowance is spent, it is HFD_MATCHER_ERROR without a
+ * response: the caller goes on with the same call in a turn, which keeps what is known already.
  */
-enum hfd_matcher_result hfd_webhook_call_conditions(const struct hfd_webhook_call *call,
+enum hfd_matcher_result hfd_webhook_call_conditions(struct hfd_webhook_call *call,
                                                     struct hfd_webhook_effort *effort,
                                                     struct hfd_response *response);
 /* Adds the warnings and annotations of the webhook's response to the admission. */

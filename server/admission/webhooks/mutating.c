@@ -10,8 +10,9 @@
  *
  * Invariant: calls may end before the function that begins them returns; `calling` makes this a
  * loop and not a recursion, which would be as deep as the list is long. If matchConditions turn out
- * to be expensive, the run goes on in a turn on the pool, with the same webhook; it has no call
- * then.
+ * to be expensive, the run goes on in turns on the pool, with the same webhook, and with what is
+ * known of its conditions. If the webhook of a kind must first convert an object for a webhook, or
+ * its changes back, the run goes on when that has answered (hfd_admission_form).
  */
 #include <assert.h>
 #include <errno.h>
@@ -21,7 +22,6 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
-#include "server/admission/matching/form.h"
 #include "server/admission/turn.h"
 #include "server/admission/webhooks/call.h"
 #include "server/admission/webhooks/reinvocation.h"
@@ -34,6 +34,7 @@ struct run {
         struct hfd_webhook_index *index; /* owned reference */
         struct hfd_reinvocation reinvocation;
         size_t i;                   /* the webhook that is called, or the next one */
+        bool is_described;          /* call is that of the webhook, and its conditions are next */
         struct hf__json *converted; /* owned; the object in the form of call.as; NULL = as it is */
         struct hf__json *left;      /* owned; the object as the first round has left it */
         /*
@@ -113,12 +114,35 @@ static void refuse_patch(int r, const char *why, struct hfd_response *response) 
                 hfd_refusal_internal(response, why);
 }
 
-/* Applies the webhook's patch to the object. False: response is the error. */
+static void refuse_form(const struct run *run, int r, struct hfd_response *response) {
+        if (r == -ENOMEM)
+                hfd_response_no_memory(response);
+        else
+                hfd_refusal_conversion(response, hfd_forms_failure(run->a->forms),
+                                       "unable to convert the object to the version of a "
+                                       "webhook's rules");
+}
+
+/* Brings the changed object back into the version of the request. False: response is the error, or
+ * a conversion is wanted. */
+static bool convert_back(struct run *run, struct hf__json **object, struct hfd_response *response) {
+        struct hf__json *back;
+        int r = hfd_admission_form(run->a, run->call.as, run->a->of.resource, *object, &back);
+
+        hf__json_free(*object);
+        *object = back;
+        if (r != 0 && r != -EAGAIN)
+                refuse_form(run, r, response);
+        return r == 0;
+}
+
+/* Applies the webhook's patch to the object. False: response is the error, or a conversion is
+ * wanted; then nothing has changed. */
 static bool apply_patch(struct run *run, bool *ret_changed, struct hfd_response *response) {
         const struct hf__json *patch = run->call.answer.patch, *seen = run->call.object;
         struct hfd_admission *a = run->a;
         struct hfd_patch_outcome outcome = {0};
-        struct hf__json *patched, *back = NULL;
+        struct hf__json *patched;
         char why[500];
 
         *ret_changed = false;
@@ -142,11 +166,8 @@ static bool apply_patch(struct run *run, bool *ret_changed, struct hfd_response 
                 r = hfd_patch_refuse(&outcome, "the patch of a webhook makes no object");
         if (r == 0)
                 *ret_changed = !hf__json_equal(patched, seen);
-        if (r == 0 && run->converted) {
-                r = hfd_form_convert(run->call.as, a->of.resource, patched, &back);
-                hf__json_free(patched);
-                patched = back;
-        }
+        if (r == 0 && *ret_changed && run->converted && !convert_back(run, &patched, response))
+                return false;
         if (r != 0 || !*ret_changed) {
                 hf__json_free(patched);
                 if (r != 0)
@@ -161,16 +182,22 @@ static bool apply_patch(struct run *run, bool *ret_changed, struct hfd_response 
 /* ---- the loop ---- */
 
 static void go_on(struct run *run, const struct hfd_work_task *task);
+static void resume_answer(void *ctx);
 
-/* Handles the result of the call. False: the admission has ended. */
+/* Handles the result of the call. False: the admission has ended, or the run goes on later. */
 static bool handle_answer(struct run *run) {
         struct hfd_webhook_call *call = &run->call;
         struct hfd_admission *a = run->a;
         struct hfd_response response = {0};
-        bool changed = false;
+        bool changed = false,
+             bad = call->outcome == HFD_WEBHOOK_ALLOWED && !apply_patch(run, &changed, &response);
 
+        if (hfd_forms_is_wanted(a->forms)) {
+                hfd_admission_fetch_form(a, resume_answer, run);
+                return false;
+        }
         hfd_webhook_call_note(call);
-        if (call->outcome == HFD_WEBHOOK_ALLOWED && !apply_patch(run, &changed, &response)) {
+        if (bad) {
                 call->outcome = HFD_WEBHOOK_INTERNAL;
                 call->code = 0;
                 hfd_response_done(&call->refusal);
@@ -195,6 +222,11 @@ static bool handle_answer(struct run *run) {
         return !refuses;
 }
 
+static void resume_answer(void *ctx) {
+        if (handle_answer(ctx))
+                go_on(ctx, NULL);
+}
+
 static void on_called(struct hfd_webhook_call *call) {
         struct run *run = (struct run *)call;
 
@@ -202,10 +234,9 @@ static void on_called(struct hfd_webhook_call *call) {
                 go_on(run, NULL);
 }
 
-/* Prepares the call of the webhook at run->i, if it applies. False: response is the error, unless
- * the allowance is spent. */
-static bool prepare(struct run *run, struct hfd_webhook_effort *effort, bool *ret_applies,
-                    struct hfd_response *response) {
+/* Describes the call of the webhook at run->i, if its rules name the request. False: response is
+ * the error, or a conversion is wanted. */
+static bool describe(struct run *run, struct hfd_response *response) {
         const struct hfd_webhook *hook = run->index->items[run->i];
         struct hfd_admission *a = run->a;
         const struct hfd_resource *as;
@@ -213,26 +244,43 @@ static bool prepare(struct run *run, struct hfd_webhook_effort *effort, bool *re
         enum hfd_matcher_result match =
                 hfd_matcher_match(&hook->matcher, &a->of, a->object, run->webhooks->config.cacher,
                                   &as, response);
-        *ret_applies = match == HFD_MATCHER_YES &&
-                       (!a->reinvoked || hfd_reinvocation_is_due(&run->reinvocation, run->i));
-        if (match == HFD_MATCHER_ERROR || !*ret_applies)
+        if (match != HFD_MATCHER_YES ||
+            (a->reinvoked && !hfd_reinvocation_is_due(&run->reinvocation, run->i)))
                 return match != HFD_MATCHER_ERROR;
         int r = hfd_admission_options(a) ? 0 : -ENOMEM;
         if (r == 0 && as != a->of.resource && a->of.kind == a->of.resource && a->object)
-                r = hfd_form_convert(a->of.resource, as, a->object, &run->converted);
-        if (r != 0) {
-                refuse_patch(r, "unable to convert the object to the version of a webhook's rules",
-                             response);
-                return false;
-        }
+                r = hfd_admission_form(a, a->of.resource, as, a->object, &run->converted);
+        hfd_webhook_call_done(&run->call);
         run->call = (struct hfd_webhook_call){.webhooks = run->webhooks,
                                               .hook = hook,
                                               .a = a,
                                               .as = as,
                                               .object = run->converted ? run->converted : a->object,
                                               .done = on_called};
-        match = hfd_webhook_call_conditions(&run->call, effort, response);
+        if (r == 0)
+                r = hfd_webhook_call_see(&run->call);
+        run->is_described = r == 0;
+        if (r == 0)
+                return true;
+        run->converted = hf__json_free(run->converted);
+        if (r != -EAGAIN)
+                refuse_form(run, r, response);
+        return false;
+}
+
+/* Prepares the call of the webhook at run->i, if it applies. False: response is the error, or the
+ * allowance is spent, or a conversion is wanted. */
+static bool prepare(struct run *run, struct hfd_webhook_effort *effort, bool *ret_applies,
+                    struct hfd_response *response) {
+        if (!run->is_described && !describe(run, response))
+                return false;
+        if (!run->is_described)
+                return true;
+        enum hfd_matcher_result match = hfd_webhook_call_conditions(&run->call, effort, response);
         *ret_applies = match == HFD_MATCHER_YES;
+        if (effort->allowance.spent)
+                return false;
+        run->is_described = false;
         if (!*ret_applies)
                 run->converted = hf__json_free(run->converted);
         return match != HFD_MATCHER_ERROR;
@@ -252,12 +300,18 @@ static void end_round(struct run *run) {
 
 static void run_turn(void *ctx, const struct hfd_work_task *task) { go_on(ctx, task); }
 
+static void resume(void *ctx) { go_on(ctx, NULL); }
+
 /* A webhook could not be prepared. If the allowance is spent, the run goes on in a turn on the
- * pool; otherwise response is the error. */
-static void stop_or_take_turn(struct run *run, const struct hfd_webhook_effort *effort,
-                              struct hfd_response *response) {
+ * pool; if a conversion is wanted, when it is there; otherwise response is the error. */
+static void stop_or_wait(struct run *run, const struct hfd_webhook_effort *effort,
+                         struct hfd_response *response) {
         int r = 0;
 
+        if (hfd_forms_is_wanted(run->a->forms)) {
+                hfd_admission_fetch_form(run->a, resume, run);
+                return;
+        }
         if (effort->allowance.spent) {
                 r = hfd_admission_take_turn(run->webhooks->config.pool, run->a, run_turn, run);
                 if (r == 0)
@@ -270,15 +324,14 @@ static void stop_or_take_turn(struct run *run, const struct hfd_webhook_effort *
 /* Calls webhook after webhook, until one is waited for or the run ends. task: the turn on the pool;
  * NULL = this is another thread. */
 static void go_on(struct run *run, const struct hfd_work_task *task) {
-        struct hfd_webhook_effort effort = {.allowance.left = HFD_ADMISSION_INLINE_COST,
-                                            .task = task};
+        struct hfd_webhook_effort effort = hfd_webhook_effort(task);
         struct hfd_response response = {0};
         size_t n = run->index ? run->index->n : 0;
 
         while (run->i < n) {
                 bool applies = false;
                 if (!prepare(run, &effort, &applies, &response)) {
-                        stop_or_take_turn(run, &effort, &response);
+                        stop_or_wait(run, &effort, &response);
                         return;
                 }
                 if (!applies) {

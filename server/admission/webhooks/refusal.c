@@ -80,6 +80,18 @@ void hfd_refusal_internal(struct hfd_response *response, const char *why) {
         hfd_response_status(response, HF_E_INVALID, 500, "InternalError", text, &details);
 }
 
+void hfd_refusal_conversion(struct hfd_response *response, const struct hfd_response *failure,
+                            const char *why) {
+        if (!failure) {
+                hfd_refusal_internal(response, why);
+        } else if (failure->code == 500) {
+                hfd_refusal_internal(response, failure->status.message);
+        } else {
+                *response = *failure;
+                hf__buf_ref(response->body);
+        }
+}
+
 void hfd_refusal_failed(struct hfd_response *response, const char *webhook, const char *why) {
         char text[MESSAGE_MAX];
 

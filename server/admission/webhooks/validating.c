@@ -6,7 +6,8 @@
  * Invariants: the thread that makes `pending` 0 ends the run, and no other thread touches the run
  * after that. The loop that begins the calls counts as one. Which webhooks are called is known
  * before the first call begins, so if their matchConditions turn out to be expensive, the choice
- * begins again on the pool.
+ * goes on in turns on the pool; and if the webhook of the kind must convert an object for one, when
+ * it has answered.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +15,6 @@
 
 #include "base/json.h"
 #include "base/thread.h"
-#include "server/admission/matching/form.h"
 #include "server/admission/turn.h"
 #include "server/admission/webhooks/call.h"
 
@@ -26,6 +26,9 @@ struct run {
         /* Guarded by mu, together with the notes of a. */
         size_t pending;
         struct hfd_response refusal; /* owned; code 0 = none */
+        /* While they are chosen. */
+        size_t at;         /* the webhook of the index that is looked at */
+        bool is_described; /* it has an item, whose conditions are next */
         /* Immutable while calls run. */
         size_t n;
         struct one {
@@ -40,6 +43,8 @@ static void end(struct run *run) {
         struct hfd_admission *a = run->a;
         struct hfd_response refusal = run->refusal;
 
+        if (run->is_described)
+                run->n++; /* the choice ends with it */
         for (size_t i = 0; i < run->n; i++) {
                 hfd_webhook_call_done(&run->items[i].call);
                 hf__json_free(run->items[i].converted);
@@ -91,60 +96,79 @@ static void on_called(struct hfd_webhook_call *call) {
         drop_pending(run);
 }
 
-/* Fills the object of a call in the form that its webhook sees. False: response is the error. */
-static bool set_object(struct one *one, struct hfd_response *response) {
-        struct hfd_webhook_call *call = &one->call;
-        const struct hfd_admission_attributes *of = &call->a->of;
-
-        call->object = call->a->object;
-        if (call->as == of->resource || of->kind != of->resource || !call->object)
-                return true;
-        int r = hfd_form_convert(of->resource, call->as, call->object, &one->converted);
-        if (r == -ENOMEM)
-                hfd_response_no_memory(response);
-        else if (r != 0)
-                hfd_refusal_internal(response, "unable to convert the object to the version of a "
-                                               "webhook's rules");
-        call->object = one->converted;
-        return r == 0;
+static void drop_item(struct one *one) {
+        one->converted = hf__json_free(one->converted);
+        hfd_webhook_call_done(&one->call);
 }
 
-static void drop_hooks(struct run *run) {
-        for (size_t i = 0; i < run->n; i++)
-                hf__json_free(run->items[i].converted);
-        run->n = 0;
+/* Fills the objects of a call in the form that its webhook sees. False: response is the error, or a
+ * conversion is wanted. */
+static bool set_objects(struct one *one, struct hfd_response *response) {
+        struct hfd_webhook_call *call = &one->call;
+        struct hfd_admission *a = call->a;
+        const struct hfd_admission_attributes *of = &a->of;
+        int r = 0;
+
+        call->object = a->object;
+        if (call->as != of->resource && of->kind == of->resource && call->object) {
+                r = hfd_admission_form(a, of->resource, call->as, call->object, &one->converted);
+                call->object = one->converted;
+        }
+        if (r == 0)
+                r = hfd_webhook_call_see(call);
+        if (r == 0)
+                return true;
+        drop_item(one);
+        if (r == -ENOMEM)
+                hfd_response_no_memory(response);
+        else if (r != -EAGAIN)
+                hfd_refusal_conversion(response, hfd_forms_failure(a->forms),
+                                       "unable to convert the object to the version of a "
+                                       "webhook's rules");
+        return false;
+}
+
+/* Describes the call of the webhook at run->at, if its rules name the request. False: as above. */
+static bool describe(struct run *run, struct hfd_response *response) {
+        struct hfd_webhooks *webhooks = run->webhooks;
+        const struct hfd_webhook *hook = run->index->items[run->at];
+        struct hfd_admission *a = run->a;
+        struct one *one = &run->items[run->n];
+        const struct hfd_resource *as;
+        enum hfd_matcher_result match = hfd_matcher_match(&hook->matcher, &a->of, a->object,
+                                                          webhooks->config.cacher, &as, response);
+
+        if (match != HFD_MATCHER_YES)
+                return match == HFD_MATCHER_NO;
+        *one = (struct one){.run = run, .i = run->n};
+        one->call = (struct hfd_webhook_call){.webhooks = webhooks,
+                                              .hook = hook,
+                                              .a = a,
+                                              .as = as,
+                                              .done = on_called};
+        run->is_described = set_objects(one, response);
+        return run->is_described;
 }
 
 /* Adds the webhooks that apply to the request. False: response is the error, unless the allowance
- * is spent. */
+ * is spent or a conversion is wanted; then it goes on where it was. */
 static bool select_hooks(struct run *run, struct hfd_webhook_effort *effort,
                          struct hfd_response *response) {
-        struct hfd_webhooks *webhooks = run->webhooks;
-        struct hfd_admission *a = run->a;
-
-        for (size_t i = 0; run->index && i < run->index->n; i++) {
-                const struct hfd_webhook *hook = run->index->items[i];
+        for (; run->index && run->at < run->index->n; run->at++) {
                 struct one *one = &run->items[run->n];
-                const struct hfd_resource *as;
-                enum hfd_matcher_result match =
-                        hfd_matcher_match(&hook->matcher, &a->of, a->object,
-                                          webhooks->config.cacher, &as, response);
-                if (match == HFD_MATCHER_NO)
+                if (!run->is_described && !describe(run, response))
+                        return false;
+                if (!run->is_described)
                         continue;
-                *one = (struct one){.run = run, .i = run->n};
-                one->call = (struct hfd_webhook_call){.webhooks = webhooks,
-                                                      .hook = hook,
-                                                      .a = a,
-                                                      .as = as,
-                                                      .done = on_called};
-                if (match == HFD_MATCHER_YES && !set_object(one, response))
-                        match = HFD_MATCHER_ERROR;
-                if (match == HFD_MATCHER_YES)
-                        match = hfd_webhook_call_conditions(&one->call, effort, response);
+                enum hfd_matcher_result match =
+                        hfd_webhook_call_conditions(&one->call, effort, response);
+                if (effort->allowance.spent)
+                        return false;
+                run->is_described = false;
                 if (match == HFD_MATCHER_YES)
                         run->n++;
                 else
-                        one->converted = hf__json_free(one->converted);
+                        drop_item(one);
                 if (match == HFD_MATCHER_ERROR)
                         return false;
         }
@@ -154,15 +178,19 @@ static bool select_hooks(struct run *run, struct hfd_webhook_effort *effort,
 /* ---- the start ---- */
 
 static void run_turn(void *ctx, const struct hfd_work_task *task);
+static void resume(void *ctx);
 
-/* The webhooks could not be chosen. If the allowance is spent, the choice begins again in a turn
- * on the pool; otherwise response is the error. */
-static void stop_or_take_turn(struct run *run, const struct hfd_webhook_effort *effort,
-                              struct hfd_response *response) {
+/* The webhooks could not be chosen. If the allowance is spent, the choice goes on in a turn on the
+ * pool; if a conversion is wanted, when it is there; otherwise response is the error. */
+static void stop_or_wait(struct run *run, const struct hfd_webhook_effort *effort,
+                         struct hfd_response *response) {
         int r = 0;
 
+        if (hfd_forms_is_wanted(run->a->forms)) {
+                hfd_admission_fetch_form(run->a, resume, run);
+                return;
+        }
         if (effort->allowance.spent) {
-                drop_hooks(run);
                 r = hfd_admission_take_turn(run->webhooks->config.pool, run->a, run_turn, run);
                 if (r == 0)
                         return;
@@ -174,12 +202,11 @@ static void stop_or_take_turn(struct run *run, const struct hfd_webhook_effort *
 
 /* Chooses the webhooks and calls them. task: the turn on the pool; NULL = another thread. */
 static void start(struct run *run, const struct hfd_work_task *task) {
-        struct hfd_webhook_effort effort = {.allowance.left = HFD_ADMISSION_INLINE_COST,
-                                            .task = task};
+        struct hfd_webhook_effort effort = hfd_webhook_effort(task);
         struct hfd_response response = {0};
 
         if (!select_hooks(run, &effort, &response)) {
-                stop_or_take_turn(run, &effort, &response);
+                stop_or_wait(run, &effort, &response);
                 return;
         }
         run->pending += run->n;
@@ -189,6 +216,8 @@ static void start(struct run *run, const struct hfd_work_task *task) {
 }
 
 static void run_turn(void *ctx, const struct hfd_work_task *task) { start(ctx, task); }
+
+static void resume(void *ctx) { start(ctx, NULL); }
 
 void hfd_webhooks_validate(void *ctx, struct hfd_admission *a) {
         struct hfd_webhooks *webhooks = ctx;

@@ -26,6 +26,7 @@
 #include "server/cacher/slots/slot_forms.h"
 #include "server/cacher/snapshot.h"
 #include "server/resources/custom/custom_table.h"
+#include "server/resources/packed.h"
 
 struct hfd_kind_feed {
         /* Immutable. */
@@ -99,7 +100,9 @@ static int add_kind(struct hfd_kind_feed *feed, const struct hfd_custom_set *old
                 set->kinds[set->n++] = hfd_custom_kind_ref(kind);
                 return 0;
         }
-        r = hf__json_parse(object->bytes->data, object->bytes->n, &definition, NULL);
+        struct hf__buf *bytes = hfd_unpack(object->bytes);
+        r = bytes ? hf__json_parse(bytes->data, bytes->n, &definition, NULL) : -ENOMEM;
+        hf__buf_unref(bytes);
         if (r != 0)
                 return r == -ENOMEM ? r : 0;
         if (hfd_custom_kind_is_established(definition)) {

@@ -7,9 +7,11 @@
  * Invariant: the schemas are those of definitions.h, which the JSON documents show, too. So the
  * formats cannot contradict each other.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/strbuf.h"
 #include "server/handlers/openapi/definitions.h"
 #include "server/handlers/openapi/openapi.h"
@@ -119,7 +121,7 @@ static void put_kind(struct hf__strbuf *message, unsigned field, const struct hf
 /* ---- schemas ---- */
 
 static void put_schema(struct hf__strbuf *s, const struct hfd_schema *schema,
-                       const struct hfd_schema_field *field);
+                       const struct hfd_schema_field *field, const struct hf__json *props);
 
 static void put_text_extension(struct hf__strbuf *s, const char *name, const char *text) {
         struct hf__strbuf yaml = {0};
@@ -128,32 +130,50 @@ static void put_text_extension(struct hf__strbuf *s, const char *name, const cha
         put_extension(s, SCHEMA_EXTENSION, name, &yaml);
 }
 
-static void put_items(struct hf__strbuf *s, const struct hfd_schema *schema) {
+static void put_items(struct hf__strbuf *s, const struct hfd_schema *schema,
+                      const struct hf__json *props) {
         bool is_list = schema->type == HFD_SCHEMA_LIST;
         struct hf__strbuf inner = {0}, items = {0};
 
-        put_schema(&inner, schema->items, NULL);
+        put_schema(&inner, schema->items, NULL,
+                   hf__json_get(props, is_list ? "items" : "additionalProperties"));
         put_message(&items, is_list ? ITEMS_SCHEMA : ADDITIONAL_PROPERTIES_SCHEMA, &inner);
         put_message(s, is_list ? SCHEMA_ITEMS : SCHEMA_ADDITIONAL_PROPERTIES, &items);
 }
 
-static void put_properties(struct hf__strbuf *s, const struct hfd_schema *schema) {
+static void put_property(struct hf__strbuf *properties, const struct hfd_schema_field *field,
+                         const struct hf__json *props) {
+        struct hf__strbuf property = {0};
+
+        put_schema(&property, field->schema, field, props);
+        put_named(properties, PROPERTIES_PROPERTY, field->name, &property);
+}
+
+/* Each field is found by bisection, and each of the props is visited once, so that a wide schema
+ * takes no quadratic time. */
+static void put_properties(struct hf__strbuf *s, const struct hfd_schema *schema,
+                           const struct hf__json *props) {
         struct hf__strbuf properties = {0};
 
         for (size_t i = 0; i < schema->n_fields; i++) {
                 const struct hfd_schema_field *field = &schema->fields[i];
-                struct hf__strbuf property = {0};
                 if ((field->flags & HFD_FIELD_REQUIRED) != 0)
                         put_string(s, SCHEMA_REQUIRED, field->name);
-                put_schema(&property, field->schema, field);
-                put_named(&properties, PROPERTIES_PROPERTY, field->name, &property);
+                if (!props || field->description)
+                        put_property(&properties, field, NULL);
+        }
+        for (const struct hf__json *m = hf__json_first(hf__json_get(props, "properties")); m;
+             m = hf__json_next(m)) {
+                const struct hfd_schema_field *field = hfd_schema_field(schema, hf__json_key(m));
+                if (field && !field->description)
+                        put_property(&properties, field, m);
         }
         put_message(s, SCHEMA_PROPERTIES, &properties);
 }
 
 /* Appends the members of a schema that is not a reference. */
 static void put_members(struct hf__strbuf *s, const struct hfd_schema *schema,
-                        const struct hfd_schema_field *field) {
+                        const struct hfd_schema_field *field, const struct hf__json *props) {
         struct hf__strbuf type = {0};
 
         put_string(s, SCHEMA_FORMAT, hfd_openapi_format(schema));
@@ -162,9 +182,9 @@ static void put_members(struct hf__strbuf *s, const struct hfd_schema *schema,
                 put_message(s, SCHEMA_TYPE, &type);
         /* In this old format, properties would make kubectl refuse the fields that are unknown. */
         if (schema->type == HFD_SCHEMA_STRUCT && !schema->preserve_unknown)
-                put_properties(s, schema);
+                put_properties(s, schema, props);
         if (schema->type == HFD_SCHEMA_LIST || schema->type == HFD_SCHEMA_MAP)
-                put_items(s, schema);
+                put_items(s, schema, props);
         if (!field || (field->flags & HFD_FIELD_MERGE) == 0)
                 return;
         put_text_extension(s, "x-kubernetes-patch-strategy",
@@ -174,14 +194,17 @@ static void put_members(struct hf__strbuf *s, const struct hfd_schema *schema,
                 put_text_extension(s, "x-kubernetes-patch-merge-key", field->merge_key);
 }
 
-/* field: the field that has the schema; NULL = none. */
+/* field: the field that has the schema; NULL = none. props: the same schema in the definition of a
+ * custom resource, which has the descriptions; NULL = it has none. */
 static void put_schema(struct hf__strbuf *s, const struct hfd_schema *schema,
-                       const struct hfd_schema_field *field) {
+                       const struct hfd_schema_field *field, const struct hf__json *props) {
         char reference[200];
 
-        put_string(s, SCHEMA_DESCRIPTION, field ? field->description : NULL);
+        put_string(s, SCHEMA_DESCRIPTION,
+                   field && field->description ? field->description
+                                               : hf__json_string(props, "description"));
         if (!hfd_openapi_has_reference(schema)) {
-                put_members(s, schema, field);
+                put_members(s, schema, field, props);
                 return;
         }
         (void)snprintf(reference, sizeof reference, "#/definitions/%s", schema->definition);
@@ -190,10 +213,18 @@ static void put_schema(struct hf__strbuf *s, const struct hfd_schema *schema,
 
 static void put_definition(struct hf__strbuf *definitions,
                            const struct hfd_definition *definition) {
+        const struct hfd_custom_version *custom =
+                definition->resource ? definition->resource->custom : NULL;
         struct hf__strbuf schema = {0};
+        struct hf__json *props = NULL;
 
-        put_string(&schema, SCHEMA_DESCRIPTION, definition->schema->description);
-        put_members(&schema, definition->schema, NULL);
+        if (custom && hfd_custom_version_props(custom, &props) != 0)
+                schema.error = -ENOMEM;
+        const char *description =
+                custom ? hf__json_string(props, "description") : definition->schema->description;
+        put_string(&schema, SCHEMA_DESCRIPTION, description);
+        put_members(&schema, definition->schema, NULL, props);
+        hf__json_free(props);
         if (definition->resource)
                 put_kind(&schema, SCHEMA_EXTENSION, definition->resource, true);
         put_named(definitions, DEFINITIONS_SCHEMA, definition->schema->definition, &schema);

@@ -126,7 +126,7 @@ static bool is_large_page(const struct hfd_request *request, const struct hfd_li
         size_t bytes = 0;
 
         for (size_t i = 0; request->protobuf && i < page->n && bytes <= INLINE_BYTES; i++)
-                bytes += page->objects[i]->bytes->n;
+                bytes += hfd_object_size(page->objects[i]);
         return page->n > INLINE_OBJECTS || bytes > INLINE_BYTES;
 }
 
@@ -182,7 +182,7 @@ static bool is_too_large(const struct hfd_list_page *page) {
         size_t bytes = 0;
 
         for (size_t i = 0; i < page->n; i++)
-                bytes += page->objects[i]->bytes->n;
+                bytes += hfd_object_size(page->objects[i]);
         return bytes > CONVERTED_MAX_BYTES;
 }
 
@@ -385,7 +385,7 @@ static bool is_small(const struct walk *walk) {
         while (n <= INLINE_OBJECTS && bytes <= INLINE_BYTES &&
                (object = hfd_object_iter_next(&iter)) != NULL) {
                 n++;
-                bytes += object->bytes->n;
+                bytes += hfd_object_size(object);
         }
         return n <= INLINE_OBJECTS && bytes <= INLINE_BYTES;
 }

@@ -18,6 +18,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/registry/admit.h"
+#include "server/registry/convert/convert_json.h"
 #include "server/registry/write/body.h"
 #include "server/registry/write/reply.h"
 
@@ -188,6 +189,24 @@ static bool settle(struct hfd_admission *a, struct hfd_response *response) {
         return hfd_write_body_settle(admission->w, a->object, response);
 }
 
+/* For admission: converts by the webhook of the kind. Meanwhile the write waits, as for the rest of
+ * admission. */
+static void convert_form(void *ctx, const struct hfd_resource *from, const struct hfd_resource *to,
+                         const struct hf__json *source, hfd_forms_converted *done, void *done_ctx) {
+        const struct hfd_write_admission *admission = ctx;
+        const struct hfd_write *w = admission->w;
+        const struct hfd_convert_json convert = {.from = from,
+                                                 .to = to,
+                                                 .path = w->path,
+                                                 .source = source,
+                                                 .deadline = w->request->deadline,
+                                                 .owner = w->request->owner,
+                                                 .done = done,
+                                                 .ctx = done_ctx};
+
+        hfd_convert_json(w->registry, &convert);
+}
+
 static struct hf__json *make_options(const struct hfd_admission *a) {
         struct hfd_write_admission *admission = a->ctx;
         const struct hfd_write *w = admission->w;
@@ -264,6 +283,7 @@ static bool make_admission(struct hfd_write *w, struct hfd_admission_attributes 
         admission->a.object = w->object;
         admission->a.notes = &w->request->notes;
         admission->a.settle = settle;
+        admission->a.convert = convert_form;
         admission->a.make_options = make_options;
         admission->a.done = on_admitted;
         admission->a.ctx = admission;

@@ -29,7 +29,7 @@ bool hfd_write_must_defer(const struct hfd_write *w) {
         size_t n = w->request->n_body;
 
         if (w->current && w->current->bytes)
-                n += w->current->bytes->n;
+                n += hfd_object_size(w->current);
         if (w->stored)
                 n += w->stored->n;
         return n > HFD_LARGE_BODY && !w->on_pool;

@@ -23,6 +23,7 @@
 #include "server/resources/custom/custom_version_order.h"
 #include "server/resources/custom/rules/custom_rules.h"
 #include "server/resources/custom/schema/custom_schema.h"
+#include "server/resources/packed.h"
 
 _Static_assert(HFD_CUSTOM_HASH == 32, "a SHA-256");
 
@@ -368,10 +369,16 @@ int hfd_custom_version_props(const struct hfd_custom_version *version,
 
         *ret_props = NULL;
         pthread_mutex_lock(&kind->mu);
-        struct hf__buf *bytes = hf__buf_ref(kind->bytes);
+        struct hf__buf *kept = hf__buf_ref(kind->bytes);
         pthread_mutex_unlock(&kind->mu);
+        struct hf__buf *bytes = kept ? hfd_unpack(kept) : NULL;
+        if (kept && !bytes) {
+                hf__buf_unref(kept);
+                return -ENOMEM;
+        }
         int r = bytes ? hf__json_parse(bytes->data, bytes->n, &definition, NULL) : 0;
         hf__buf_unref(bytes);
+        hf__buf_unref(kept);
         for (const struct hf__json *v = hf__json_first(hf__json_path(definition, "spec.versions"));
              v && !schema; v = hf__json_next(v))
                 if (hf__json_has_text(v, "name", version->row.version))

@@ -61,18 +61,19 @@ struct hfd_custom_kind {
         unsigned char hash[HFD_CUSTOM_HASH], form[HFD_CUSTOM_HASH];
         const struct hfd_custom_version *storage; /* one of versions */
         pthread_mutex_t mu;
-        /* Owned reference, guarded by mu: the definition, shared with the cache. NULL = not known.
-         */
+        /* Owned reference, guarded by mu: the definition, shared with the cache, and perhaps
+         * packed. NULL = not known. */
         struct hf__buf *bytes;
         size_t n_versions;
         struct hfd_custom_version versions[]; /* by priority, the preferred one first */
 };
 
 /*
- * definition: a stored CustomResourceDefinition, which is not changed. bytes: the same; the kind
- * keeps a reference. NULL = its schemas cannot be shown. slot: the permanent row of
- * its group and plural (custom_table.h), which outlives the kind. Takes milliseconds if a schema is
- * large. 0; -ENOMEM; or HF_E_INVALID: the definition is not valid, so it cannot be served.
+ * definition: a stored CustomResourceDefinition, which is not changed. bytes: the same, perhaps
+ * packed (packed.h); the kind keeps a reference. NULL = its schemas cannot be shown. slot: the
+ * permanent row of its group and plural (custom_table.h), which outlives the kind. Takes
+ * milliseconds if a schema is large. 0; -ENOMEM; or HF_E_INVALID: the definition is not valid, so
+ * it cannot be served.
  */
 int hfd_custom_kind_new(const struct hf__json *definition, struct hf__buf *bytes,
                         const struct hfd_resource *slot, uint64_t revision,

@@ -304,8 +304,10 @@ struct hfd_object *hfd_conversion_object(const struct hfd_resource *row,
 
         if (object && row->custom)
                 return convert_custom(row, object);
-        if (!object || !row->conversion)
-                return hfd_object_ref(object);
+        if (!object)
+                return NULL;
+        if (!row->conversion)
+                return hfd_object_plain(object);
         assert(object->resource == hfd_resource_stored(row));
         /* managedFields stays as it is: outside a write, entries have the names of their version.
          */

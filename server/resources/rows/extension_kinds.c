@@ -128,6 +128,7 @@ static const struct hfd_resource rows[] = {
                 .kind = "CustomResourceDefinition",
                 .short_name = "crd",
                 .other_short_name = "crds",
+                .is_packed = true,
                 .category = "api-extensions",
                 .storage = "apiextensions.k8s.io/customresourcedefinitions",
                 .has_generation = true,

@@ -40,7 +40,8 @@ struct hfd_custom_schema *hfd_custom_schema_free(struct hfd_custom_schema *schem
 /*
  * The fields as the rest of the server reads them: a STRUCT with apiVersion, kind and metadata
  * (which has the shared schema of ObjectMeta). Structs below the root have no definition of their
- * own. Every string is a TEXT, whatever its format. Lives as long as schema.
+ * own, and only the fields of all resources have descriptions. Every string is a TEXT, whatever
+ * its format. Lives as long as schema.
  */
 const struct hfd_schema *hfd_custom_schema_fields(const struct hfd_custom_schema *schema);
 

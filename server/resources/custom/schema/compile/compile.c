@@ -5,6 +5,8 @@
  *
  * Invariants: what has been kept never changes; a struct is zeroed before it is filled, because
  * equal pieces are found by their bytes. The recursion is as deep as the JSON is nested.
+ * Descriptions are not compiled: they would be most of a schema, no write needs them, and the
+ * definition has them (hfd_custom_version_props).
  */
 #include "server/resources/custom/schema/compile/compile.h"
 
@@ -171,8 +173,6 @@ static void fill_struct(struct hfd_schema_compiler *compiler, const struct hfd_c
                         continue;
                 fields[n].name = property->name;
                 fields[n].schema = property->node->fields;
-                fields[n].description =
-                        hfd_compile_text(compiler, hf__json_string(m, "description"));
                 fields[n].key_default = kept_default_text(compiler, property->node);
                 n++;
         }
@@ -402,6 +402,5 @@ const struct hfd_schema *hfd_compile_root_fields(struct hfd_schema_compiler *com
         node.embedded = true;
         fill_object(compiler, &node, props, &schema);
         schema.definition = hfd_compile_text(compiler, definition);
-        schema.description = hfd_compile_text(compiler, hf__json_string(props, "description"));
         return compiler->error == 0 ? hfd_compile_keep(compiler, &schema, sizeof schema) : NULL;
 }

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The objects of one request in the versions that rules name (matchPolicy Equivalent). Most are
+ * made at once (matching/form.h). If a webhook converts between the versions of the kind, the
+ * answer comes later:
+ *
+ *      find -> -EAGAIN -> the caller lets go of what it has begun -> fetch .. the webhook answers
+ * ..
+ *           -> resume -> the caller begins again -> find -> the object
+ *
+ * So a caller that asks again for the same conversion has it at once, however often it begins
+ * again. An object is converted once for each version, whoever asks. Memory: at most HFD_FORMS_MAX
+ * conversions are kept.
+ *
+ * Owner: the admission. Thread: that of the admission.
+ */
+#include <stdbool.h>
+
+struct hf__json;
+struct hfd_admission_forms;
+struct hfd_resource;
+struct hfd_response;
+
+/* Conversions by the webhook that one request may need; more are a failure. Two for each version,
+ * and one for each change by somebody who sees another version. */
+#define HFD_FORMS_MAX 64
+
+/* result: the converted object, which the callee owns. NULL: failure is why, borrowed. */
+typedef void hfd_forms_converted(void *ctx, struct hf__json *result,
+                                 const struct hfd_response *failure);
+/* Converts source, which is not changed and lives until done, by the webhook of the kind, and calls
+ * done once, perhaps before it returns. */
+typedef void hfd_forms_convert(void *ctx, const struct hfd_resource *from,
+                               const struct hfd_resource *to, const struct hf__json *source,
+                               hfd_forms_converted *done, void *done_ctx);
+
+/*
+ * The object in the form of the row `to`, as a new object that the caller owns. *forms is made when
+ * needed; NULL at first. 0; -ENOMEM; -EAGAIN: the webhook must be called (hfd_forms_fetch); or
+ * HF_E_INVALID: it cannot be converted, and hfd_forms_failure says why.
+ */
+int hfd_forms_find(struct hfd_admission_forms **forms, const struct hfd_resource *from,
+                   const struct hfd_resource *to, const struct hf__json *object,
+                   struct hf__json **ret_object);
+/* Whether the last hfd_forms_find has returned -EAGAIN. Accepts NULL. */
+bool hfd_forms_is_wanted(const struct hfd_admission_forms *forms);
+/* Calls the webhook for what is wanted, and then resume, perhaps before this returns. convert NULL:
+ * there is no webhook. The caller must not touch the request afterwards. */
+void hfd_forms_fetch(struct hfd_admission_forms *forms, hfd_forms_convert *convert,
+                     void *convert_ctx, void (*resume)(void *ctx), void *ctx);
+/* Why the last conversion that has failed did so; NULL: it has failed without the webhook.
+ * Borrowed. Accepts NULL. */
+const struct hfd_response *hfd_forms_failure(const struct hfd_admission_forms *forms);
+/* Accepts NULL; returns NULL. */
+struct hfd_admission_forms *hfd_forms_free(struct hfd_admission_forms *forms);

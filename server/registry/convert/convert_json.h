@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Converts one object that is parsed, and not in the store, by the webhook of its kind: what
+ * admission shows to webhooks and policies whose rules name another version. Limits, deadline and
+ * threads are those of convert.h.
+ */
+#include "server/admission/forms.h"
+#include "server/registry/convert/convert.h"
+
+struct hfd_convert_json {
+        const struct hfd_resource *from, *to;
+        const char *path;              /* "ns/name"; copied */
+        const struct hf__json *source; /* not changed; it is not used after the call */
+        hf_nsec deadline;              /* boot time */
+        uint64_t owner;
+        hfd_forms_converted *done;
+        void *ctx;
+};
+
+/* Calls done once, perhaps before this returns. */
+void hfd_convert_json(struct hfd_registry *registry, const struct hfd_convert_json *convert);

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Keeps the bytes of objects that are large and seldom read in a fraction of their memory. A
+ * definition of a custom resource is mostly descriptions, of which its packed form has a tenth.
+ *
+ * The bytes of an object begin with '{', and packed ones do not, so the two cannot be confused.
+ * Pure. Thread: any. Never blocks.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+
+/* Smaller bytes are not worth the time. */
+#define HFD_PACK_MIN 4096
+
+/* The bytes of an object, packed: a new block. NULL: that would not save memory, or memory ran
+ * out; then the bytes are kept as they are. Takes about 10 ns per byte. */
+struct hf__buf *hfd_pack(const struct hf__buf *bytes);
+bool hfd_is_packed(const struct hf__buf *bytes);
+/* How many bytes it has unpacked. */
+size_t hfd_unpacked_size(const struct hf__buf *bytes);
+/* A reference to the bytes as they were, which is a new block if they are packed. NULL: out of
+ * memory. Takes about 2 ns per byte. */
+struct hf__buf *hfd_unpack(const struct hf__buf *bytes);
