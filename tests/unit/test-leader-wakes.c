@@ -136,6 +136,63 @@ static void test_electors_that_wait_for_their_turn_get_it(void **state) {
         finish();
 }
 
+/* ---- the times of an elector ---- */
+
+/* Moves the clock until just before a time at which something is due, and settles: then nothing has
+ * happened. Then moves it to that time, and wakes no elector: only its timer makes the loop look. */
+static void move_to_due(hf_nsec by) {
+        unsigned n = fake_api_n_requests(clocked.api);
+
+        clocked_move(by - 50 * MSEC);
+        assert_int_equal(fake_api_n_requests(clocked.api), n);
+        hand_clock_move(50 * MSEC);
+}
+
+/* Begins a term, and moves the clock to a renewal. From there on they come every 10 s: an elector
+ * has a phase of its own, to which its renewals return. */
+static void start_renewing(void) {
+        clocked_elector_init();
+        clocked_elector_start(&plain);
+        clocked_await_term();
+        hf_nsec phase = clocked.elector->core.config.renew_phase;
+        for (int i = 0; i < 2; i++)
+                clocked_move(10 * SEC - (hand_clock_now() + 10 * SEC - phase) % (10 * SEC));
+}
+
+static void await_request(void) {
+        unsigned n = fake_api_n_requests(clocked.api);
+
+        move_to_due(10 * SEC);
+        PATIENCE_AWAIT(fake_api_n_requests(clocked.api) > n);
+        clocked_settle();
+        assert_int_equal(fake_api_n_requests(clocked.api), n + 1);
+}
+
+/* Each renewal sets the time of the next one. */
+static void test_the_timer_of_a_leader_makes_it_renew(void **state) {
+        start_renewing();
+        for (int i = 0; i < 4; i++)
+                await_request();
+        assert_true(clocked_is(HF_LEADING));
+        assert_int_equal(clocked_info().n_terms, 1);
+        finish();
+}
+
+/* The time at which a renewal without a response is given up takes the place of that of the next
+ * renewal, and is replaced when the response comes. */
+static void test_a_response_sets_the_timer_anew(void **state) {
+        start_renewing();
+        fake_api_client_hold_requests(clocked.client, true);
+        await_request();
+        clocked_move(3 * SEC); /* the renewal is under way */
+        fake_api_client_hold_requests(clocked.client, false);
+        clocked_settle();
+        unsigned n = fake_api_n_requests(clocked.api);
+        move_to_due(7 * SEC); /* it counts from the time at which the last one was sent */
+        PATIENCE_AWAIT(fake_api_n_requests(clocked.api) > n);
+        finish();
+}
+
 /* The process x holds the Lease and has a lock file. The Lease passes on when it has died. */
 static void test_the_death_of_the_holder_is_noticed(void **state) {
         char directory[] = "/dev/shm/leader-wakes-XXXXXX", own[64], other[64];
@@ -179,6 +236,8 @@ int main(void) {
                 cmocka_unit_test(test_the_last_response_releases_the_lease),
                 cmocka_unit_test(test_a_term_without_threads_ends),
                 cmocka_unit_test(test_electors_that_wait_for_their_turn_get_it),
+                cmocka_unit_test(test_the_timer_of_a_leader_makes_it_renew),
+                cmocka_unit_test(test_a_response_sets_the_timer_anew),
                 cmocka_unit_test(test_the_death_of_the_holder_is_noticed),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
