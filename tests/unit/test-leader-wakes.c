@@ -24,6 +24,9 @@
 
 #define REFUSED "holdfast_leader_fenced_writes_refused_total{lease=\"kube-system/lead\"}"
 
+#define LEADERLESS                                                                                 \
+        "holdfast_leader_leaderless_seconds_total{lease=\"kube-system/lead\"}"
+
 static const struct clocked_options plain = {0};
 
 static bool is_told; /* guarded by clocked.mu */
@@ -193,6 +196,24 @@ static void test_a_response_sets_the_timer_anew(void **state) {
         finish();
 }
 
+/* The time under a leader that is known counts as such up to the step in which it ends. */
+static void test_the_time_before_an_event_belongs_to_the_leader_before_it(void **state) {
+        clocked_elector_init();
+        clocked_put_lease("x", "");
+        clocked_elector_start(&plain);
+        CLOCKED_AWAIT(strcmp(clocked_info().holder, "x") == 0);
+        for (int i = 0; i < 3; i++) {
+                hand_clock_move(300 * MSEC);
+                clocked_put_lease(i % 2 ? "x" : "y", "");
+                PATIENCE_AWAIT(strcmp(clocked_info().holder, i % 2 ? "x" : "y") == 0);
+        }
+        hand_clock_move(300 * MSEC);
+        fake_api_delete(clocked.api, CLOCKED_LEASE);
+        clocked_await_term();
+        assert_true(clocked_metric(LEADERLESS) == 0);
+        finish();
+}
+
 /* The process x holds the Lease and has a lock file. The Lease passes on when it has died. */
 static void test_the_death_of_the_holder_is_noticed(void **state) {
         char directory[] = "/dev/shm/leader-wakes-XXXXXX", own[64], other[64];
@@ -238,6 +259,7 @@ int main(void) {
                 cmocka_unit_test(test_electors_that_wait_for_their_turn_get_it),
                 cmocka_unit_test(test_the_timer_of_a_leader_makes_it_renew),
                 cmocka_unit_test(test_a_response_sets_the_timer_anew),
+                cmocka_unit_test(test_the_time_before_an_event_belongs_to_the_leader_before_it),
                 cmocka_unit_test(test_the_death_of_the_holder_is_noticed),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
