@@ -24,8 +24,7 @@
 
 #define REFUSED "holdfast_leader_fenced_writes_refused_total{lease=\"kube-system/lead\"}"
 
-#define LEADERLESS                                                                                 \
-        "holdfast_leader_leaderless_seconds_total{lease=\"kube-system/lead\"}"
+#define LEADERLESS "holdfast_leader_leaderless_seconds_total{lease=\"kube-system/lead\"}"
 
 static const struct clocked_options plain = {0};
 
@@ -142,7 +141,8 @@ static void test_electors_that_wait_for_their_turn_get_it(void **state) {
 /* ---- the times of an elector ---- */
 
 /* Moves the clock until just before a time at which something is due, and settles: then nothing has
- * happened. Then moves it to that time, and wakes no elector: only its timer makes the loop look. */
+ * happened. Then moves it to that time, and wakes no elector: only its timer makes the loop look.
+ */
 static void move_to_due(hf_nsec by) {
         unsigned n = fake_api_n_requests(clocked.api);
 

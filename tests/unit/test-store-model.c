@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each backend against a simple model of a store: a list of all versions. A fixed sequence of random
- * writes is made in both; then lists at each revision, watches from each, and what remains after
- * compactions must be the same.
+ * Each backend against a simple model of a store: a list of all versions. A fixed sequence of
+ * random writes is made in both; then lists at each revision, watches from each, and what remains
+ * after compactions must be the same.
  */
 #undef NDEBUG
 #include <setjmp.h>
@@ -275,8 +275,7 @@ static void test_a_compaction_leaves_the_later_versions_of_the_model(void **stat
         write_all(state, 4);
         uint64_t n = last_revision - first_revision;
         const uint64_t compacted[] = {first_revision + 2, first_revision + n / 3,
-                                      first_revision + n / 3 + 1, last_revision - 1,
-                                      last_revision};
+                                      first_revision + n / 3 + 1, last_revision - 1, last_revision};
 
         for (size_t i = 0; i < sizeof compacted / sizeof compacted[0]; i++) {
                 assert_int_equal(store_client_compact(f->store, compacted[i]), 0);
