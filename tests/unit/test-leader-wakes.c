@@ -151,15 +151,21 @@ static void move_to_due(hf_nsec by) {
         hand_clock_move(50 * MSEC);
 }
 
+/* How long it is until the elector's next phase. */
+static hf_nsec until_phase(const struct hf_elector *elector) {
+        hf_nsec phase = elector->core.config.renew_phase;
+
+        return 10 * SEC - (hand_clock_now() + 10 * SEC - phase) % (10 * SEC);
+}
+
 /* Begins a term, and moves the clock to a renewal. From there on they come every 10 s: an elector
  * has a phase of its own, to which its renewals return. */
 static void start_renewing(void) {
         clocked_elector_init();
         clocked_elector_start(&plain);
         clocked_await_term();
-        hf_nsec phase = clocked.elector->core.config.renew_phase;
         for (int i = 0; i < 2; i++)
-                clocked_move(10 * SEC - (hand_clock_now() + 10 * SEC - phase) % (10 * SEC));
+                clocked_move(until_phase(clocked.elector));
 }
 
 static void await_request(void) {
@@ -178,6 +184,39 @@ static void test_the_timer_of_a_leader_makes_it_renew(void **state) {
                 await_request();
         assert_true(clocked_is(HF_LEADING));
         assert_int_equal(clocked_info().n_terms, 1);
+        finish();
+}
+
+/* Several electors of a process renew one after the other, each at its own time. */
+static void test_each_elector_has_its_own_time(void **state) {
+        static const struct clocked_options several = {.n_more = 4};
+        struct hf_leader_info info = {.size = sizeof info};
+        struct hf_elector *all[5];
+
+        clocked_elector_init();
+        clocked_elector_start(&several);
+        clocked_await_term();
+        all[0] = clocked.elector;
+        for (unsigned i = 0; i < several.n_more; i++) {
+                all[i + 1] = clocked.more[i];
+                do
+                        hf_elector_info(clocked.more[i], &info);
+                while (info.state != HF_LEADING);
+        }
+        for (int i = 0; i < 25; i++) /* until each renews at its phase */
+                clocked_move(SEC);
+        clocked_move(until_phase(all[0])); /* the others are not near */
+        for (int round = 0; round < 10; round++) {
+                const struct hf_elector *next = all[0];
+                for (unsigned i = 1; i < 5; i++)
+                        if (until_phase(all[i]) < until_phase(next))
+                                next = all[i];
+                unsigned n = fake_api_n_requests(clocked.api);
+                move_to_due(until_phase(next));
+                PATIENCE_AWAIT(fake_api_n_requests(clocked.api) > n);
+                clocked_settle();
+                assert_int_equal(fake_api_n_requests(clocked.api), n + 1);
+        }
         finish();
 }
 
@@ -259,6 +298,7 @@ int main(void) {
                 cmocka_unit_test(test_electors_that_wait_for_their_turn_get_it),
                 cmocka_unit_test(test_the_timer_of_a_leader_makes_it_renew),
                 cmocka_unit_test(test_a_response_sets_the_timer_anew),
+                cmocka_unit_test(test_each_elector_has_its_own_time),
                 cmocka_unit_test(test_the_time_before_an_event_belongs_to_the_leader_before_it),
                 cmocka_unit_test(test_the_death_of_the_holder_is_noticed),
         };
