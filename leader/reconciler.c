@@ -322,7 +322,7 @@ static int prepare_run(struct run *run, const struct hf_reconciler *given,
                           hf_host_clock(hf_term_host(run->term)), &run->end);
         if (r == 0)
                 r = hf_workqueue_new(hf_term_host(run->term), reconciler->name, &run->queue);
-        if (r == 0 && reconciler->retries_per_s > 0)
+        if (r == 0) /* 0 per second: no limit */
                 hf_workqueue_limit_retries(run->queue, reconciler->retries_per_s,
                                            reconciler->retry_burst);
         return r;

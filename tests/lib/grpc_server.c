@@ -184,6 +184,7 @@ static bool take_frame(struct connection *c, const uint8_t *frame, size_t n) {
                         send_frame(c, H2_PING, H2_ACK, 0, frame + H2_HEAD_SIZE, n);
                 }
                 return true;
+        case H2_RST_STREAM: atomic_fetch_add(&c->server->n_resets, 1); return true;
         case H2_DATA:
                 if (n > MAX_MESSAGE && !c->server->opens_no_window)
                         send_u32_frame(c, H2_WINDOW_UPDATE, (uint32_t)n);
@@ -242,6 +243,7 @@ static void serve(void *ctx, int fd) {
 void grpc_server_start(struct grpc_server *server) {
         atomic_init(&server->n_pings, 0);
         atomic_init(&server->n_messages, 0);
+        atomic_init(&server->n_resets, 0);
         loopback_server_start(&server->base, serve, server);
 }
 

@@ -35,7 +35,7 @@
 struct grpc_server {
         struct loopback_server base;
         bool opens_no_window; /* set before the start: large requests do not get through */
-        atomic_int n_pings, n_messages;
+        atomic_int n_pings, n_messages, n_resets; /* n_resets: of streams, by the client */
 };
 
 void grpc_server_start(struct grpc_server *server);

@@ -97,6 +97,22 @@ static void test_there_are_one_to_eight_phases(void **state) {
         assert_new(&config, HF_E_INVALID, "there must be 1 to 8 phases, not 0");
 }
 
+static void test_each_phase_has_the_size_of_its_struct(void **state) {
+        static const char *const names[] = {"a", "b", "c"};
+
+        for (size_t i = 0; i < 3; i++) {
+                struct hf_bootstrap_phase phases[3];
+                struct hf_bootstrap_config config = config_of(phases, 3);
+
+                for (size_t k = 0; k < 3; k++)
+                        phases[k] = (struct hf_bootstrap_phase){.size = sizeof phases[k],
+                                                                .name = names[k]};
+                assert_new(&config, 0, NULL);
+                phases[i].size = i == 1 ? 0 : 1;
+                assert_new(&config, -EINVAL, "struct hf_bootstrap_phase");
+        }
+}
+
 static void test_the_name_of_the_ledger_has_a_limit(void **state) {
         const struct hf_bootstrap_phase phase = {.size = sizeof phase, .name = "a"};
         char longest[HF_NAME_MAX + 1], too_long[HF_NAME_MAX + 2];
@@ -302,6 +318,7 @@ int main(void) {
                 cmocka_unit_test(test_a_phase_has_a_dns_label_as_its_name),
                 cmocka_unit_test(test_a_host_is_required),
                 cmocka_unit_test(test_there_are_one_to_eight_phases),
+                cmocka_unit_test(test_each_phase_has_the_size_of_its_struct),
                 cmocka_unit_test(test_the_name_of_the_ledger_has_a_limit),
                 cmocka_unit_test(test_kinds_and_manifests_are_complete),
                 cmocka_unit_test(test_an_object_belongs_to_one_manifest_of_one_phase),

@@ -43,6 +43,7 @@ static struct {
         size_t n_steps, n_sent;
         char sent[12][512]; /* the bodies of the requests */
         char names[12][32];
+        const char *ns; /* of all requests */
         struct hf_status status;
 } f;
 
@@ -57,7 +58,10 @@ static int on_request(struct hf_client *self, const struct hf_request *request, 
                                        .status.error = step->error};
 
         assert_int_equal(request->verb, step->verb);
-        assert_string_equal(request->ns, "ns");
+        if (f.ns)
+                assert_string_equal(request->ns, f.ns);
+        else
+                assert_null(request->ns);
         (void)snprintf(f.sent[f.n_sent], sizeof f.sent[0], "%.*s", (int)request->n_body,
                        request->body ? (const char *)request->body : "");
         (void)snprintf(f.names[f.n_sent], sizeof f.names[0], "%s",
@@ -82,6 +86,7 @@ static int set_up(void **state) {
 
         memset(&f, 0, sizeof f);
         f.client = (struct hf_client){.ops = &ops, .host = &host};
+        f.ns = "ns";
         return hf_cancel_new(NULL, hf_clock_system(), &f.token);
 }
 
@@ -93,7 +98,7 @@ static int tear_down(void **state) {
 static struct hf_request desired(const char *body) {
         return (struct hf_request){.size = sizeof(struct hf_request),
                                    .resource = {.version = "v1", .plural = "things"},
-                                   .ns = "ns",
+                                   .ns = f.ns,
                                    .name = "a",
                                    .body = body,
                                    .n_body = body ? strlen(body) : 0};
@@ -259,6 +264,46 @@ static void test_an_owned_object_is_created_with_its_owner(void **state) {
 }
 
 /* The write names the uid, so that it changes no object that has taken the name meanwhile. */
+/* Such an object belongs to the cluster, and its body has no namespace. */
+static void test_an_owned_object_may_have_no_namespace(void **state) {
+        for (int i = 0; i < 2; i++) {
+                f.ns = i == 0 ? NULL : "";
+                SCRIPT({HF_VERB_GET, HF_E_NOT_FOUND, NULL, NULL},
+                       {HF_VERB_CREATE, 0, FOUND("u"), NULL});
+                assert_int_equal(owned_upsert("{\"spec\":{}}", OWNER, NULL), 0);
+                assert_non_null(strstr(f.sent[1], "\"name\":\"a\""));
+                assert_null(strstr(f.sent[1], "\"namespace\""));
+        }
+}
+
+/* That it has a uid cannot be known. */
+static void test_an_owner_that_cannot_be_read_is_refused(void **state) {
+        char owner[200] = "{\"metadata\":{\"uid\":\"u\"},\"n\":";
+        size_t n = strlen(owner);
+
+        memset(owner + n, '1', 100); /* no number has so many digits */
+        strcpy(owner + n + 100, "}");
+        script(NULL, 0);
+        assert_int_equal(owned_upsert("{}", owner, NULL), HF_E_TOO_LARGE);
+        assert_true(strncmp(f.status.message, "a: ", 3) == 0);
+        assert_null(strstr(f.status.message, "uid"));
+}
+
+static void test_a_request_of_the_wrong_size_is_refused(void **state) {
+        struct hf_request request = desired("{}");
+
+        request.size = 1;
+        script(NULL, 0);
+        assert_int_equal(hf_upsert(&f.client, &request, f.token, NULL, NULL, &f.status), -EINVAL);
+        assert_non_null(strstr(f.status.message, "hf_request"));
+        assert_int_equal(hf_owned_upsert(&f.client, &request, OWNER, strlen(OWNER), f.token, NULL,
+                                         &f.status),
+                         -EINVAL);
+        assert_int_equal(hf_owned_delete(&f.client, &request, OWNER, strlen(OWNER), f.token,
+                                         &f.status),
+                         -EINVAL);
+}
+
 static void test_an_owned_object_is_changed_by_its_uid(void **state) {
         enum hf_upsert_result result = HF_UPSERT_UNCHANGED;
 
@@ -363,6 +408,9 @@ int main(void) {
                 TEST(test_an_upsert_of_another_object_is_refused),
                 TEST(test_an_upsert_needs_an_object),
                 TEST(test_an_owned_object_is_created_with_its_owner),
+                TEST(test_an_owned_object_may_have_no_namespace),
+                TEST(test_an_owner_that_cannot_be_read_is_refused),
+                TEST(test_a_request_of_the_wrong_size_is_refused),
                 TEST(test_an_owned_object_is_changed_by_its_uid),
                 TEST(test_an_object_of_another_is_left_alone),
                 TEST(test_a_create_that_comes_second_is_tried_five_times),

@@ -157,6 +157,28 @@ static void test_an_object_without_a_namespace_has_its_events_in_default(void **
         assert_int_equal(f.api->store.n_commits, 1);
 }
 
+/* Of many Events each is one object, also when the recorder has to forget the first ones. */
+static void test_different_events_are_different_objects(void **state) {
+        for (int i = 0; i < 80; i++) {
+                int64_t count = 0;
+
+                offset += HF_NSEC_PER_SEC;
+                record(i);
+                await_commits((size_t)i + 1);
+                await_idle();
+                struct hf__json *json = last_event();
+                assert_true(hf__json_i64(json, "count", &count));
+                assert_int_equal(count, 1);
+                hf__json_free(json);
+        }
+        assert_int_equal(f.api->store.n_objects, 80);
+        /* The last 64 are known, and are not written again so soon. */
+        for (int i = 79; i >= 79 - 8; i--)
+                record(i);
+        await_idle();
+        assert_int_equal(f.api->store.n_commits, 80);
+}
+
 static void test_without_a_server_a_recorder_is_bounded_and_does_not_wait(void **state) {
         fake_api_client_set_mode(f.client, FAKE_API_HANGS);
         unsigned n = fake_api_n_requests(f.api);
@@ -227,6 +249,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(
                         test_an_object_without_a_namespace_has_its_events_in_default, setup,
                         teardown),
+                cmocka_unit_test_setup_teardown(test_different_events_are_different_objects, setup,
+                                                teardown),
                 cmocka_unit_test_setup_teardown(
                         test_without_a_server_a_recorder_is_bounded_and_does_not_wait, setup,
                         teardown),

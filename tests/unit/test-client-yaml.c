@@ -138,6 +138,16 @@ static void test_aliases_repeat_what_their_anchors_name(void **state) {
         expect_refused("a: &x [*x]\n", HF_E_INVALID, "anchor 'x' value contains itself");
 }
 
+/* A key that is an alias stands for a scalar that is not null. */
+static void test_an_alias_as_a_key_is_a_text(void **state) {
+        expect_json("a: &x yes\n*x : 2\n", "{\"a\":true,\"true\":2}");
+        expect_json("a: &x b\nc: {*x : 2}\n", "{\"a\":\"b\",\"c\":{\"b\":2}}");
+        expect_refused("a: &x [1]\n*x : 2\n", HF_E_INVALID, "line 2: a key is not a scalar");
+        expect_refused("a: &x {b: 1}\n*x : 2\n", HF_E_INVALID, "line 2: a key is not a scalar");
+        expect_refused("a: &x []\n*x : 2\n", HF_E_INVALID, "line 2: a key is not a scalar");
+        expect_refused("a: &x ~\n*x : 2\n", HF_E_INVALID, "line 2: a key is not a scalar");
+}
+
 static void test_a_text_of_many_documents_means_the_first_one(void **state) {
         expect_json("---\na: 1\n---\nb: 2\n", "{\"a\":1}");
         expect_json("{\"a\": [1, {\"b\": null}], \"c\": \"\\u00e9\"}",
@@ -290,6 +300,7 @@ int main(void) {
                 cmocka_unit_test(test_numbers_follow_yaml_1_1),
                 cmocka_unit_test(test_keys_become_texts),
                 cmocka_unit_test(test_aliases_repeat_what_their_anchors_name),
+                cmocka_unit_test(test_an_alias_as_a_key_is_a_text),
                 cmocka_unit_test(test_a_text_of_many_documents_means_the_first_one),
                 cmocka_unit_test(test_errors_have_the_words_of_go_yaml),
                 cmocka_unit_test(test_the_size_is_limited),

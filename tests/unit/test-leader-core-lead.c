@@ -119,6 +119,26 @@ static void test_a_deletion_ends_the_term_and_the_next_is_higher(void **state) {
         assert_true(core_fixture_find_action(&f, HF__ACT_TERM_START)->term > term);
 }
 
+/* The server says so in its reply to the renewal, before any watch does. */
+static void test_a_renewal_of_a_deleted_lease_ends_the_term(void **state) {
+        static const int others[] = {HF_E_UNAVAILABLE, HF_E_TIMEOUT, HF_E_CONFLICT, HF_E_FORBIDDEN};
+        struct core_fixture f;
+
+        core_fixture_lead(&f);
+        core_fixture_wait_for(&f, HF__ACT_WRITE, 2 * SEC);
+        core_fixture_write_done(&f, HF_E_NOT_FOUND);
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_TERM_ABORT));
+        assert_null(core_fixture_find_action(&f, HF__ACT_WRITE));
+        assert_int_equal(f.core.state, HF_ABORTING);
+        for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+                core_fixture_lead(&f);
+                core_fixture_wait_for(&f, HF__ACT_WRITE, 2 * SEC);
+                core_fixture_write_done(&f, others[i]);
+                assert_null(core_fixture_find_action(&f, HF__ACT_TERM_ABORT));
+                assert_int_equal(f.core.state, HF_LEADING);
+        }
+}
+
 static void test_own_and_older_watch_events_change_nothing(void **state) {
         struct core_fixture f;
         struct hf__record old;
@@ -322,6 +342,7 @@ int main(void) {
                 cmocka_unit_test(test_a_lost_reply_is_neither_failure_nor_success),
                 cmocka_unit_test(test_a_record_of_another_holder_ends_the_term_at_once),
                 cmocka_unit_test(test_a_deletion_ends_the_term_and_the_next_is_higher),
+                cmocka_unit_test(test_a_renewal_of_a_deleted_lease_ends_the_term),
                 cmocka_unit_test(test_own_and_older_watch_events_change_nothing),
                 cmocka_unit_test(test_a_read_decides_where_revisions_are_opaque),
                 cmocka_unit_test(test_a_hung_store_ends_the_term_on_time),

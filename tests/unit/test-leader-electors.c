@@ -4,6 +4,7 @@
  * starts that fail, stops that take long. The clock moves only when the test moves it.
  */
 #undef NDEBUG
+#include <dirent.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -65,6 +66,30 @@ static void test_names_may_be_as_long_as_they_may(void **state) {
         assert_int_equal(add("d", "me", ""), HF_E_INVALID);
         assert_int_equal(add("d", "me", "a/b"), HF_E_INVALID);
         clocked_elector_free();
+}
+
+static size_t n_open_files(void) {
+        DIR *directory = opendir("/proc/self/fd");
+        size_t n = 0;
+
+        assert_non_null(directory);
+        while (readdir(directory))
+                n++;
+        (void)closedir(directory);
+        return n;
+}
+
+static void test_a_set_that_is_freed_leaves_no_open_file(void **state) {
+        clocked_elector_init();
+        size_t n = n_open_files();
+        assert_int_equal(hf_electors_new(&clocked.host, &clocked.electors), 0);
+        assert_int_equal(add("a", "me", NULL), 0);
+        assert_true(n_open_files() > n);
+        assert_null(hf_electors_free(clocked.electors));
+        assert_int_equal(n_open_files(), n);
+        clocked_elector_start(&plain);
+        clocked_await_term();
+        finish();
 }
 
 static void test_a_lock_file_is_set_once_and_first(void **state) {
@@ -417,6 +442,7 @@ static void test_a_stop_sends_the_last_events(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_names_may_be_as_long_as_they_may),
+                cmocka_unit_test(test_a_set_that_is_freed_leaves_no_open_file),
                 cmocka_unit_test(test_a_lock_file_is_set_once_and_first),
                 cmocka_unit_test(test_an_elector_is_described_before_its_first_step),
                 cmocka_unit_test(test_a_set_starts_once),

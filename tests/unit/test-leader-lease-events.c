@@ -177,6 +177,10 @@ static void test_an_event_that_is_given_up_is_logged(void **state) {
                 hf__lease_events_iterate(events, HF_NSEC_NEVER);
         assert_int_equal(counting_host_n_uses, 1);
         assert_false(hf__lease_events_waiting(events));
+        for (int i = 0; i < 3; i++) /* it is told once, and no request follows */
+                hf__lease_events_iterate(events, HF_NSEC_NEVER);
+        assert_int_equal(counting_host_n_uses, 1);
+        assert_int_equal(fake_api_n_requests(f.api), 1);
         hf__lease_events_free(events);
         teardown(&f);
 }

@@ -150,6 +150,39 @@ static void test_a_lease_lock_does_all_or_tells(void **state) {
         failing_memory_try_all(lease_lock_life, 15);
 }
 
+static int n_told; /* replies and lost watches */
+
+static void refused_life(void) {
+        struct hf__lease_watches *watches = NULL;
+        struct hf__lock *lock = NULL;
+        const struct hf__record record = {.exists = true, .holder = "me", .duration_s = 15};
+
+        held_client_init(&host);
+        assert_int_equal(hf__lease_watches_new(&watches), 0);
+        assert_int_equal(make_lock(watches, &lock), 0);
+        held.fail = HF_E_CLOSED;
+        n_replies = n_lost = 0;
+        lock->ops->read(lock, 1, 1000);
+        lock->ops->write(lock, 2, &record, 1000);
+        lock->ops->watch(lock);
+        n_told = n_replies + n_lost;
+        held.fail = 0;
+        lock->ops->free(lock);
+        end_watches();
+        hf__lease_watches_free(watches);
+}
+
+/* Each is told at once, and leaves no memory behind. */
+static void test_requests_that_the_client_refuses_leave_nothing(void **state) {
+        size_t n_live = failing_memory_n_live();
+
+        for (int i = 0; i < 3; i++) {
+                refused_life();
+                assert_int_equal(n_told, 3);
+                assert_int_equal(failing_memory_n_live(), n_live);
+        }
+}
+
 static unsigned n_responses;
 
 static void on_response(void *ctx, const struct hf_response *response) { n_responses++; }
@@ -191,6 +224,7 @@ static void test_a_write_of_a_term_is_sent_or_refused(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_lease_lock_does_all_or_tells),
+                cmocka_unit_test(test_requests_that_the_client_refuses_leave_nothing),
                 cmocka_unit_test(test_a_write_of_a_term_is_sent_or_refused),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

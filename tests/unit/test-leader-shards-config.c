@@ -134,6 +134,22 @@ static void test_there_is_an_elector_for_each_shard_and_one_for_the_instance(voi
         assert_null(hf_shards_elector(shards, 3));
 }
 
+/* Each elector of a shard runs all of the shard's controllers, by names of their own. */
+static void test_each_shard_has_all_controllers(void **state) {
+        struct hf_shards *shards = NULL;
+        char name[32];
+
+        assert_int_equal(hf_shards_add(f.electors, &f.config, &shards, NULL), 0);
+        for (unsigned i = 0; i < 3; i++) {
+                const struct hf_elector *elector = hf_shards_elector(shards, i);
+                assert_int_equal(elector->n_controllers, 2);
+                for (unsigned k = 0; k < 2; k++) {
+                        (void)snprintf(name, sizeof name, "%s-%u", k ? "second" : "first", i);
+                        assert_string_equal(elector->controllers[k].name, name);
+                }
+        }
+}
+
 static void test_the_greatest_number_of_shards_is_accepted(void **state) {
         struct hf_shards *shards = NULL;
 
@@ -150,6 +166,7 @@ int main(void) {
                 TEST(test_what_is_wrong_is_said),
                 TEST(test_names_may_be_as_long_as_they_may),
                 TEST(test_there_is_an_elector_for_each_shard_and_one_for_the_instance),
+                TEST(test_each_shard_has_all_controllers),
                 TEST(test_the_greatest_number_of_shards_is_accepted),
 #undef TEST
         };

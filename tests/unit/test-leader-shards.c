@@ -438,6 +438,28 @@ static void test_a_member_must_renew(void **state) {
         hf__shards_core_done(&core);
 }
 
+/* A member counts until just before a lease duration has passed since its last renewal, and the
+ * decision is due anew at that time. */
+static void test_a_member_expires_after_a_lease_duration(void **state) {
+        for (int way = 0; way < 3; way++) {
+                struct hf__shards_core core;
+                uint64_t self = hf__shards_key("a"), other = hf__shards_key("b");
+                hf_nsec now = 100 * SEC;
+
+                assert_int_equal(hf__shards_core_init(&core, "a", 2, LEASE, RETRY), 0);
+                (void)hf__shards_core_saw_member(&core, self, "a", 1, now);
+                (void)hf__shards_core_saw_member(&core, other, "b", 1, now);
+                (void)hf__shards_core_saw_member(&core, other, "b", 2, now + RETRY);
+                (void)hf__shards_core_saw_member(&core, self, "a", 2, now + 2 * RETRY);
+                now += RETRY + LEASE + (way - 1); /* b's end, and just before and after it */
+                hf_nsec due = hf__shards_core_decide(&core, now);
+                assert_int_equal(core.shards[0].contends + core.shards[1].contends,
+                                 way == 0 ? 1 : 2);
+                assert_true(way == 0 ? due == now + 1 : due > now + 1);
+                hf__shards_core_done(&core);
+        }
+}
+
 /* A shard that is on its way counts for its successor, or another would get one too many. */
 static void test_a_member_whose_lease_is_deleted_is_forgotten(void **state) {
         struct hf__shards_core core;
@@ -537,6 +559,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_key_has_one_shard),
                 cmocka_unit_test(test_a_member_must_renew),
+                cmocka_unit_test(test_a_member_expires_after_a_lease_duration),
                 cmocka_unit_test(test_a_member_whose_lease_is_deleted_is_forgotten),
                 cmocka_unit_test(test_a_shard_counts_for_its_successor),
                 cmocka_unit_test(test_old_members_are_garbage),

@@ -24,6 +24,8 @@
 
 #define REFUSED "holdfast_leader_fenced_writes_refused_total{lease=\"kube-system/lead\"}"
 
+#define LEADERLESS "holdfast_leader_leaderless_seconds_total{lease=\"kube-system/lead\"}"
+
 static const struct clocked_options plain = {0};
 
 static bool is_told; /* guarded by clocked.mu */
@@ -136,6 +138,121 @@ static void test_electors_that_wait_for_their_turn_get_it(void **state) {
         finish();
 }
 
+/* ---- the times of an elector ---- */
+
+/* Moves the clock until just before a time at which something is due, and settles: then nothing has
+ * happened. Then moves it to that time, and wakes no elector: only its timer makes the loop look.
+ */
+static void move_to_due(hf_nsec by) {
+        unsigned n = fake_api_n_requests(clocked.api);
+
+        clocked_move(by - 50 * MSEC);
+        assert_int_equal(fake_api_n_requests(clocked.api), n);
+        hand_clock_move(50 * MSEC);
+}
+
+/* How long it is until the elector's next phase. */
+static hf_nsec until_phase(const struct hf_elector *elector) {
+        hf_nsec phase = elector->core.config.renew_phase;
+
+        return 10 * SEC - (hand_clock_now() + 10 * SEC - phase) % (10 * SEC);
+}
+
+/* Begins a term, and moves the clock to a renewal. From there on they come every 10 s: an elector
+ * has a phase of its own, to which its renewals return. */
+static void start_renewing(void) {
+        clocked_elector_init();
+        clocked_elector_start(&plain);
+        clocked_await_term();
+        for (int i = 0; i < 2; i++)
+                clocked_move(until_phase(clocked.elector));
+}
+
+static void await_request(void) {
+        unsigned n = fake_api_n_requests(clocked.api);
+
+        move_to_due(10 * SEC);
+        PATIENCE_AWAIT(fake_api_n_requests(clocked.api) > n);
+        clocked_settle();
+        assert_int_equal(fake_api_n_requests(clocked.api), n + 1);
+}
+
+/* Each renewal sets the time of the next one. */
+static void test_the_timer_of_a_leader_makes_it_renew(void **state) {
+        start_renewing();
+        for (int i = 0; i < 4; i++)
+                await_request();
+        assert_true(clocked_is(HF_LEADING));
+        assert_int_equal(clocked_info().n_terms, 1);
+        finish();
+}
+
+/* Several electors of a process renew one after the other, each at its own time. */
+static void test_each_elector_has_its_own_time(void **state) {
+        static const struct clocked_options several = {.n_more = 4};
+        struct hf_leader_info info = {.size = sizeof info};
+        struct hf_elector *all[5];
+
+        clocked_elector_init();
+        clocked_elector_start(&several);
+        clocked_await_term();
+        all[0] = clocked.elector;
+        for (unsigned i = 0; i < several.n_more; i++) {
+                all[i + 1] = clocked.more[i];
+                do
+                        hf_elector_info(clocked.more[i], &info);
+                while (info.state != HF_LEADING);
+        }
+        for (int i = 0; i < 25; i++) /* until each renews at its phase */
+                clocked_move(SEC);
+        clocked_move(until_phase(all[0])); /* the others are not near */
+        for (int round = 0; round < 10; round++) {
+                const struct hf_elector *next = all[0];
+                for (unsigned i = 1; i < 5; i++)
+                        if (until_phase(all[i]) < until_phase(next))
+                                next = all[i];
+                unsigned n = fake_api_n_requests(clocked.api);
+                move_to_due(until_phase(next));
+                PATIENCE_AWAIT(fake_api_n_requests(clocked.api) > n);
+                clocked_settle();
+                assert_int_equal(fake_api_n_requests(clocked.api), n + 1);
+        }
+        finish();
+}
+
+/* The time at which a renewal without a response is given up takes the place of that of the next
+ * renewal, and is replaced when the response comes. */
+static void test_a_response_sets_the_timer_anew(void **state) {
+        start_renewing();
+        fake_api_client_hold_requests(clocked.client, true);
+        await_request();
+        clocked_move(3 * SEC); /* the renewal is under way */
+        fake_api_client_hold_requests(clocked.client, false);
+        clocked_settle();
+        unsigned n = fake_api_n_requests(clocked.api);
+        move_to_due(7 * SEC); /* it counts from the time at which the last one was sent */
+        PATIENCE_AWAIT(fake_api_n_requests(clocked.api) > n);
+        finish();
+}
+
+/* The time under a leader that is known counts as such up to the step in which it ends. */
+static void test_the_time_before_an_event_belongs_to_the_leader_before_it(void **state) {
+        clocked_elector_init();
+        clocked_put_lease("x", "");
+        clocked_elector_start(&plain);
+        CLOCKED_AWAIT(strcmp(clocked_info().holder, "x") == 0);
+        for (int i = 0; i < 3; i++) {
+                hand_clock_move(300 * MSEC);
+                clocked_put_lease(i % 2 ? "x" : "y", "");
+                PATIENCE_AWAIT(strcmp(clocked_info().holder, i % 2 ? "x" : "y") == 0);
+        }
+        hand_clock_move(300 * MSEC);
+        fake_api_delete(clocked.api, CLOCKED_LEASE);
+        clocked_await_term();
+        assert_true(clocked_metric(LEADERLESS) == 0);
+        finish();
+}
+
 /* The process x holds the Lease and has a lock file. The Lease passes on when it has died. */
 static void test_the_death_of_the_holder_is_noticed(void **state) {
         char directory[] = "/dev/shm/leader-wakes-XXXXXX", own[64], other[64];
@@ -179,6 +296,10 @@ int main(void) {
                 cmocka_unit_test(test_the_last_response_releases_the_lease),
                 cmocka_unit_test(test_a_term_without_threads_ends),
                 cmocka_unit_test(test_electors_that_wait_for_their_turn_get_it),
+                cmocka_unit_test(test_the_timer_of_a_leader_makes_it_renew),
+                cmocka_unit_test(test_a_response_sets_the_timer_anew),
+                cmocka_unit_test(test_each_elector_has_its_own_time),
+                cmocka_unit_test(test_the_time_before_an_event_belongs_to_the_leader_before_it),
                 cmocka_unit_test(test_the_death_of_the_holder_is_noticed),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -396,6 +396,23 @@ static void test_cancel_at_any_moment(void **state) {
         close_channel();
 }
 
+/* The server learns of it at once, although nothing else is sent. */
+static void test_a_cancel_resets_the_stream(void **state) {
+        struct call calls[3];
+
+        open_channel(&host);
+        for (int i = 0; i < 3; i++) {
+                start_stream(&calls[i], "stream", 0, 0);
+                await_messages(&calls[i], 1);
+                assert_int_equal(atomic_load(&f.server.n_resets), i);
+                hfd_grpc_channel_cancel(f.channel, &calls[i].stream);
+                PATIENCE_AWAIT(atomic_load(&f.server.n_resets) == i + 1);
+                assert_int_equal(await(&calls[i]), HF_E_CANCELED);
+        }
+        assert_int_equal(n_connections(), 1);
+        close_channel();
+}
+
 /* The messages are more than the channel sends in one iteration, so some of their frames wait when
  * the cancel comes. Their memory is gone afterwards. */
 static void test_cancel_while_frames_wait(void **state) {
@@ -459,6 +476,7 @@ int main(void) {
                 cmocka_unit_test(test_ping_finds_a_dead_peer),
                 cmocka_unit_test(test_probe_finds_a_dead_stream),
                 cmocka_unit_test(test_cancel_at_any_moment),
+                cmocka_unit_test(test_a_cancel_resets_the_stream),
                 cmocka_unit_test(test_cancel_while_frames_wait),
                 cmocka_unit_test(test_a_message_can_end_its_stream),
                 cmocka_unit_test(test_stop_refuses_and_ends),

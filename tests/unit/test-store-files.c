@@ -409,6 +409,7 @@ static void test_shrinking_leaves_the_current_versions_and_the_revision(void **s
         struct hfd_store *store = open_store("large.db");
         struct hfd_sqlite_shrunk shrunk;
         struct store_reply reply;
+        struct stat info;
         char *value = malloc(20001);
 
         assert_non_null(value);
@@ -427,6 +428,8 @@ static void test_shrinking_leaves_the_current_versions_and_the_revision(void **s
         assert_int_equal(shrunk.revision, revision);
         assert_int_equal(shrunk.n_removed, 100 + 2 + 1);
         assert_true(shrunk.n_bytes_before > 2000000 && shrunk.n_bytes_after < 65536);
+        assert_int_equal(stat(sqlite_fixture_path("large.db"), &info), 0);
+        assert_int_equal(shrunk.n_bytes_after, info.st_size); /* there is no log any more */
         assert_int_equal(sqlite_fixture_sql("large.db", "PRAGMA freelist_count"), 0);
         assert_int_equal(sqlite_fixture_sql("large.db", "SELECT count(*) FROM versions"), 2);
         expect_no_fault("large.db");
