@@ -296,7 +296,10 @@ static bool queue_initial_locked(struct hfd_watcher *watcher, uint64_t revision)
 static struct hfd_watcher *watcher_alloc(struct hfd_cacher *cacher,
                                          const struct hfd_watcher_spec *spec,
                                          const struct hfd_watcher_sink *sink, void *ctx) {
-        size_t n_ns = strlen(spec->ns), n_name = strlen(spec->name);
+        /* A watch of one name needs no selector for it (hfd_delivery_is_watched). */
+        const char *selected = *spec->name ? NULL : hfd_selector_name(spec->fields);
+        const char *name = selected ? selected : spec->name;
+        size_t n_ns = strlen(spec->ns), n_name = strlen(name);
         struct hfd_watcher *watcher = calloc(1, sizeof *watcher + n_ns + n_name + 2);
         hf_nsec now = hfd_cacher_now(cacher);
 
@@ -307,7 +310,9 @@ static struct hfd_watcher *watcher_alloc(struct hfd_cacher *cacher,
         watcher->delivery.mu = &cacher->mu;
         watcher->delivery.resource = hfd_resource_ref(spec->resource);
         memcpy(watcher->text, spec->ns, n_ns + 1);
-        memcpy(watcher->text + n_ns + 1, spec->name, n_name + 1);
+        memcpy(watcher->text + n_ns + 1, name, n_name + 1);
+        if (n_name > 0 && selected && spec->fields->n == 1)
+                hfd_selector_done(spec->fields);
         watcher->delivery.ns = watcher->text;
         watcher->delivery.n_ns = n_ns;
         watcher->delivery.labels = *spec->labels;
