@@ -22,17 +22,14 @@ struct hfd_queued_change {
         uint64_t revision;
 };
 
-/* Begins with the immutable members set and all others zero. */
+/* Begins with the immutable members set and all others zero. What queueing a change needs comes
+ * first, in few cache lines: it is done for all watchers under the lock. */
 struct hfd_delivery {
         /* immutable */
         pthread_mutex_t *mu; /* borrowed */
-        struct hfd_watcher_sink sink;
-        void *ctx;
-        const struct hfd_resource *resource;
-        const char *ns; /* borrowed; "" = all */
+        const char *ns;      /* borrowed; "" = all */
         size_t n_ns;
-        const char *name;                   /* borrowed; the only one; NULL = any */
-        struct hfd_selector labels, fields; /* owned */
+        const char *name; /* borrowed; the only one; NULL = any */
 
         /* guarded by mu */
         bool started;       /* hfd_watcher_start or hfd_watcher_cancel was called */
@@ -51,6 +48,12 @@ struct hfd_delivery {
          * be longer than the limit by this number. 0 once delivered. */
         size_t n_initial;
         struct hfd_snapshot *snapshot; /* owned; not delivered yet; NULL = none */
+
+        /* immutable */
+        struct hfd_watcher_sink sink;
+        void *ctx;
+        const struct hfd_resource *resource;
+        struct hfd_selector labels, fields; /* owned */
 };
 
 /* Frees what the delivery owns. No thread may be delivering. */

@@ -36,19 +36,19 @@
 #define DEFAULT_TIMEOUT_MIN_S 1800 /* the maximum is twice as long */
 
 struct hfd_watcher {
-        struct hfd_delivery delivery; /* what it selects, its queue and its sink */
-        atomic_int refs;
-
-        /* immutable */
-        struct hfd_cacher *cacher;
-        bool bookmarks, in_process;
-        uint64_t after; /* only later revisions are delivered */
-
         /* guarded by cacher->mu */
         struct hfd_watcher *next, **link; /* in the list of its resource, until it has ended */
         struct hfd_watcher *dirty_next;   /* in a list of dirty watchers */
         bool dirty;                       /* it is in such a list */
-        hf_nsec ends_at, bookmark_at;     /* boot times */
+
+        /* immutable */
+        bool bookmarks, in_process;
+        struct hfd_cacher *cacher;
+        uint64_t after; /* only later revisions are delivered */
+
+        atomic_int refs;
+        struct hfd_delivery delivery; /* what it selects, its queue and its sink */
+        hf_nsec ends_at, bookmark_at; /* boot times; guarded by cacher->mu */
 
         char text[]; /* namespace and name; immutable; short, because a server has many watchers */
 };
@@ -174,11 +174,11 @@ void hfd_watchers_tick_locked(struct hfd_cacher *cacher, hf_nsec now, struct hfd
 
 /* ---- delivering, without cacher->mu ---- */
 
-/* Delivers the queue. If the watch ends, removes it from the list, and calls sink.end. */
-static void deliver_queue(struct hfd_watcher *watcher) {
+/* Delivers the queue. If the watch ends, removes it from the list, and calls sink.end. Releases
+ * cacher->mu, which the caller holds. */
+static void deliver_queue_unlock(struct hfd_watcher *watcher) {
         struct hfd_cacher *cacher = watcher->cacher;
 
-        pthread_mutex_lock(&cacher->mu);
         bool end = hfd_delivery_run_locked(&watcher->delivery);
         if (end) {
                 *watcher->link = watcher->next;
@@ -197,13 +197,11 @@ static void deliver_queue(struct hfd_watcher *watcher) {
 void hfd_watchers_deliver(struct hfd_watcher *dirty) {
         while (dirty) {
                 struct hfd_watcher *watcher = dirty;
-                struct hfd_cacher *cacher = watcher->cacher;
                 /* Unlink it before delivering, so that events queued from now on mark it again. */
-                pthread_mutex_lock(&cacher->mu);
+                pthread_mutex_lock(&watcher->cacher->mu);
                 dirty = watcher->dirty_next;
                 watcher->dirty = false;
-                pthread_mutex_unlock(&cacher->mu);
-                deliver_queue(watcher);
+                deliver_queue_unlock(watcher);
                 hfd_watcher_unref(watcher);
         }
 }
@@ -211,22 +209,19 @@ void hfd_watchers_deliver(struct hfd_watcher *dirty) {
 void hfd_watcher_start(struct hfd_watcher *watcher) {
         pthread_mutex_lock(&watcher->cacher->mu);
         watcher->delivery.started = true; /* an earlier cancel may have set it */
-        pthread_mutex_unlock(&watcher->cacher->mu);
-        deliver_queue(watcher);
+        deliver_queue_unlock(watcher);
 }
 
 void hfd_watcher_open(struct hfd_watcher *watcher) {
         pthread_mutex_lock(&watcher->cacher->mu);
         watcher->delivery.opened = true;
-        pthread_mutex_unlock(&watcher->cacher->mu);
-        deliver_queue(watcher);
+        deliver_queue_unlock(watcher);
 }
 
 void hfd_watcher_resume(struct hfd_watcher *watcher) {
         pthread_mutex_lock(&watcher->cacher->mu);
         watcher->delivery.resumed = true;
-        pthread_mutex_unlock(&watcher->cacher->mu);
-        deliver_queue(watcher);
+        deliver_queue_unlock(watcher);
 }
 
 size_t hfd_watcher_waiting(const struct hfd_watcher *watcher) {
@@ -255,8 +250,7 @@ void hfd_watcher_filter(const struct hfd_watcher *watcher, const struct hfd_sele
 void hfd_watcher_cancel(struct hfd_watcher *watcher) {
         pthread_mutex_lock(&watcher->cacher->mu);
         hfd_delivery_cancel_locked(&watcher->delivery);
-        pthread_mutex_unlock(&watcher->cacher->mu);
-        deliver_queue(watcher);
+        deliver_queue_unlock(watcher);
 }
 
 /* ---- creating a watcher ---- */
@@ -296,7 +290,10 @@ static bool queue_initial_locked(struct hfd_watcher *watcher, uint64_t revision)
 static struct hfd_watcher *watcher_alloc(struct hfd_cacher *cacher,
                                          const struct hfd_watcher_spec *spec,
                                          const struct hfd_watcher_sink *sink, void *ctx) {
-        size_t n_ns = strlen(spec->ns), n_name = strlen(spec->name);
+        /* A watch of one name needs no selector for it (hfd_delivery_is_watched). */
+        const char *selected = *spec->name ? NULL : hfd_selector_name(spec->fields);
+        const char *name = selected ? selected : spec->name;
+        size_t n_ns = strlen(spec->ns), n_name = strlen(name);
         struct hfd_watcher *watcher = calloc(1, sizeof *watcher + n_ns + n_name + 2);
         hf_nsec now = hfd_cacher_now(cacher);
 
@@ -307,7 +304,9 @@ static struct hfd_watcher *watcher_alloc(struct hfd_cacher *cacher,
         watcher->delivery.mu = &cacher->mu;
         watcher->delivery.resource = hfd_resource_ref(spec->resource);
         memcpy(watcher->text, spec->ns, n_ns + 1);
-        memcpy(watcher->text + n_ns + 1, spec->name, n_name + 1);
+        memcpy(watcher->text + n_ns + 1, name, n_name + 1);
+        if (n_name > 0 && selected && spec->fields->n == 1)
+                hfd_selector_done(spec->fields);
         watcher->delivery.ns = watcher->text;
         watcher->delivery.n_ns = n_ns;
         watcher->delivery.labels = *spec->labels;
@@ -377,8 +376,7 @@ static void on_revision(void *ctx, const struct hfd_store_reply *reply) {
         if (!reply->error && reply->revision < watcher->after) {
                 pthread_mutex_lock(&watcher->cacher->mu);
                 hfd_delivery_request_end_locked(&watcher->delivery, HF_E_GONE);
-                pthread_mutex_unlock(&watcher->cacher->mu);
-                deliver_queue(watcher);
+                deliver_queue_unlock(watcher);
         }
         hfd_watcher_unref(watcher);
 }

@@ -13,10 +13,10 @@
  * pieces in its response, and the changes in its watcher with the objects that they keep in memory.
  * Watches share frames and objects, and each is charged for all that waits for it, so the charged
  * bytes bound the memory. Initial events are charged only while changes wait too: watches share
- * them, and rest_watch.c limits them. No request is refused because of watches. When the responses
- * and watches of a user together exceed the limit, one of the user's watches is ended: of those
- * that have been behind for HFD_UNSENT_STALL, the one with the most bytes, because its end gives
- * the most back. If it still has not read its last bytes after that time, it is cut. When all
+ * them, and watch_initial.c limits them. No request is refused because of watches. When the
+ * responses and watches of a user together exceed the limit, one of the user's watches is ended: of
+ * those that have been behind for HFD_UNSENT_STALL, the one with the most bytes, because its end
+ * gives the most back. If it still has not read its last bytes after that time, it is cut. When all
  * accounts together exceed the total, the account with the most bytes of watches loses one. Within
  * HFD_UNSENT_STALL the bytes may pass the limits.
  *

@@ -94,6 +94,9 @@ void hfd_connection_detach(struct hfd_connection *connection, struct hfd_http_re
  * about the request. True: read the body, then dispatch. False: a response was sent, or the request
  * was dispatched without its body; the protocol must drop the rest of the request. */
 bool hfd_connection_decide(struct hfd_connection *connection, struct hfd_http_request *request);
+/* Frees headers and body of a request, which nobody may read any more, and uncounts them. */
+void hfd_connection_drop_content(struct hfd_connection *connection,
+                                 struct hfd_http_request *request);
 /* Passes the complete request to the handler. */
 void hfd_connection_dispatch(struct hfd_connection *connection, struct hfd_http_request *request);
 /* Responds with an error without calling the handler. The body is the reason phrase, or a Status

@@ -25,8 +25,8 @@ int hfd_connection_account(struct hfd_connection *connection, struct hfd_http_re
                                   request->accounted);
 }
 
-/* Frees what was only needed to decide about the request, and uncounts it. */
-static void drop_content(struct hfd_connection *connection, struct hfd_http_request *request) {
+void hfd_connection_drop_content(struct hfd_connection *connection,
+                                 struct hfd_http_request *request) {
         hfd_http_request_drop_content(request);
         (void)hfd_connection_account(connection, request, 0);
 }
@@ -49,7 +49,7 @@ bool hfd_connection_decide(struct hfd_connection *connection, struct hfd_http_re
         case HFD_HTTP_IGNORE_BODY: hfd_connection_dispatch(connection, request); return false;
         case HFD_HTTP_REFUSED:
                 request->response.refused = true;
-                drop_content(connection, request);
+                hfd_connection_drop_content(connection, request);
                 return false;
         }
         return false;
@@ -91,5 +91,5 @@ void hfd_connection_refuse(struct hfd_connection *connection, struct hfd_http_re
         request->response.refused = true;
         hfd_http_request_reply(request, code, type, NULL, 0, body);
         hf__buf_unref(body);
-        drop_content(connection, request);
+        hfd_connection_drop_content(connection, request);
 }

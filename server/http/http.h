@@ -195,6 +195,9 @@ void hfd_http_request_set_connection_context(struct hfd_http_request *request, v
  * once at most, in the handler. Thread: worker.
  */
 void *hfd_http_request_allocate(struct hfd_http_request *request, size_t n);
+/* Frees that memory now, for a request that is served for a long time. Thread: any, but the code
+ * that responds must not use the memory any more. */
+void hfd_http_request_free_allocated(struct hfd_http_request *request);
 /* Two pointers for the users of this header: the filters own the context, the handler that the
  * router has chosen owns the handler context. free_fn is called on the thread that drops the last
  * reference. Set each at most once, before responding. Thread: worker. */
@@ -264,8 +267,11 @@ const void *hfd_http_request_worker(struct hfd_http_request *request);
 void hfd_http_request_reply(struct hfd_http_request *request, int code, const char *content_type,
                             const struct hfd_header *headers, size_t n_headers,
                             struct hf__buf *body);
-/* Begins a response of unknown length; its head does not wait for a piece. Otherwise like
- * hfd_http_request_reply. Thread: any. */
+/*
+ * Begins a response of unknown length; its head does not wait for a piece. From here on nobody may
+ * read the headers and the body of the request: a stream may take hours, and the worker frees them.
+ * Otherwise like hfd_http_request_reply. Thread: any.
+ */
 void hfd_http_request_stream(struct hfd_http_request *request, int code, const char *content_type,
                              const struct hfd_header *headers, size_t n_headers);
 /*

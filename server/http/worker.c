@@ -195,10 +195,12 @@ static void handle_message(struct hfd_worker *worker, struct hfd_worker_message 
                 return;
         }
         if (request->connection) {
+                /* Without a call a message means that the response has started. */
+                if (request->response.streaming && request->headers)
+                        hfd_connection_drop_content(request->connection, request);
                 request->connection->protocol->response_changed(request->connection, request);
                 hfd_connection_mark_dirty(request->connection);
         }
-        /* Without a call a message means that the response has started. */
         if (request->on_unsent && !request->answered && request->connection) {
                 request->answered = true;
                 request->answered_next = worker->answered; /* with the reference of post_locked */

@@ -37,6 +37,7 @@ struct hf__departure;
 struct hfd_authorizer;
 
 /* The form of the response: the objects, a Table, or PartialObjectMetadata. */
+#define HFD_TABLE_VERSION_MAX 16
 enum hfd_format { HFD_AS_JSON, HFD_AS_TABLE, HFD_AS_PARTIAL };
 
 struct hfd_consistent_read;
@@ -56,7 +57,7 @@ struct hfd_request {
         enum hfd_patch patch; /* for HFD_PATCH: the kind of patch in the body */
         struct hfd_options options;
         enum hfd_format format;
-        char table_version[16]; /* the version of meta.k8s.io: "v1", "v1beta1" */
+        char table_version[HFD_TABLE_VERSION_MAX]; /* of meta.k8s.io: "v1", "v1beta1" */
         /* The client gets protobuf. The registry makes only the pieces of a list in it, everything
          * else in JSON, which the caller converts. */
         bool protobuf;

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """lists.py [OBJECTS] [LISTS]: what large lists do to others. While LISTS full lists (40) of OBJECTS ConfigMaps of 1 KiB (100,000) are
 read at the same time: the times of a small GET beside those at rest, the terms that were lost, the memory before and at the peak.
-Then 10,000 watches over 100 connections: the resident bytes of each, and the time from a write to the last watch that has its event.
+Then 10,000 watches over 100 connections: the resident bytes of each, the time from a write to the last watch that has its event, and the
+server's CPU for one event of one watch, beside a bare request (GET /version).
 
 The load, the measuring client and the server share the machine, so the figures contain what they take from each other; the bounds are
 wide, and the figure at rest of the same run is beside each."""
@@ -108,11 +109,24 @@ def lists(cluster, instance, n_objects, n_lists):
     return percentile(busy, 0.99), lost, peak[0] - before
 
 
+def bare_request_us(instance, n=1000):
+    """The server's CPU for GET /version over one connection."""
+    url = urllib.parse.urlsplit(instance.url)
+    connection = http.client.HTTPSConnection(url.hostname, url.port, context=instance.context(False), timeout=60)
+    before = holdfastd.cpu_ns(instance.pid)
+    for _ in range(n):
+        connection.request("GET", "/version")
+        connection.getresponse().read()
+    connection.close()
+    return (holdfastd.cpu_ns(instance.pid) - before) / 1000 / n
+
+
 def watches(cluster, instance, n, n_connections, n_events=30):
     """Many watches of one object, which changes n_events times, five times a second."""
     path = "/api/v1/namespaces/default/configmaps"
     code, text = instance.request("POST", path, {"metadata": {"name": "stamped"}})
     assert code == 201, text
+    bare = bare_request_us(instance)
     before = resident_mib(instance.pid)
     pki = cluster.directory / "pki"
     load = subprocess.Popen([holdfastd.BUILD / "tests" / "bench" / "watch-load", f"{instance.url}{path}?watch=true&fieldSelector=metadata.name%3Dstamped",
@@ -122,6 +136,7 @@ def watches(cluster, instance, n, n_connections, n_events=30):
     time.sleep(1)
     open_kib = (resident_mib(instance.pid) - before) * 1024 / n
     longest = 0
+    cpu = holdfastd.cpu_ns(instance.pid)
     for _ in range(n_events):
         begin = time.monotonic()
         body = {"metadata": {"name": "stamped"}, "data": {"stamp": str(time.monotonic_ns())}}
@@ -130,12 +145,14 @@ def watches(cluster, instance, n, n_connections, n_events=30):
         longest = max(longest, (time.monotonic() - begin) * 1000)
         time.sleep(0.2)
     time.sleep(3)
+    cpu_us = (holdfastd.cpu_ns(instance.pid) - cpu) / 1000 / n / n_events
     busy_kib = (resident_mib(instance.pid) - before) * 1024 / n
     load.stdin.close()
     result = json.loads(load.stdout.readline())
     load.wait()
     print(f"{n} watches over {n_connections} connections: {open_kib:.1f} KiB each when open, {busy_kib:.1f} after {n_events} events; "
           f"from the write to each watch: p50 {result['p50']} ms, p99 {result['p99']}, longest {result['max']} ({result['events']} events; the longest write itself {longest:.1f} ms); "
+          f"CPU of an event for each watch: {cpu_us:.2f} us, the client's {result['cpu'] * 1000 / n / n_events:.2f}, a bare request {bare:.1f}; "
           f"the last watch of each event: {' '.join(f'{ms:.0f}' for ms in result['last'])} ms")
     assert result["events"] >= n * (n_events - 1), result
     return busy_kib, result["p99"]

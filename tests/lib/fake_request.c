@@ -152,6 +152,11 @@ void *hfd_http_request_allocate(struct hfd_http_request *request, size_t n) {
         return request->allocated;
 }
 
+void hfd_http_request_free_allocated(struct hfd_http_request *request) {
+        free(request->allocated);
+        request->allocated = NULL;
+}
+
 bool hfd_http_request_call(struct hfd_http_request *request, struct hfd_http_call *call) {
         return false;
 }

@@ -83,7 +83,7 @@ struct hfd_http_request *hfd_http_request_unref(struct hfd_http_request *request
         if (request->context_free)
                 request->context_free(request->context);
         hfd_http_response_done(&request->response);
-        hf__blocks_put(request->method);
+        hf__blocks_put(request->own_method);
         hf__blocks_put(request->target);
         hf__blocks_put(request->headers);
         hf__blocks_put(request->allocated);
@@ -107,14 +107,18 @@ static char *copy_text(const char *text, size_t n) {
 }
 
 int hfd_http_request_set_method(struct hfd_http_request *request, const char *method, size_t n) {
-        char *copy = copy_text(method, n);
+        static const char *const usual[] = {"GET", "PUT", "POST", "PATCH", "DELETE"};
 
         assert(hfd_http_request_is_on_worker(request) && !request->dispatched);
-        if (!copy)
-                return -ENOMEM;
-        hf__blocks_put(request->method);
-        request->method = copy;
-        return 0;
+        hf__blocks_put(request->own_method);
+        request->method = request->own_method = NULL;
+        for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++)
+                if (n == strlen(usual[i]) && memcmp(method, usual[i], n) == 0) {
+                        request->method = usual[i];
+                        return 0;
+                }
+        request->method = request->own_method = copy_text(method, n);
+        return request->method ? 0 : -ENOMEM;
 }
 
 /* A fragment is not allowed in a request, and control characters could get into logs. Nearly every
@@ -408,6 +412,11 @@ void *hfd_http_request_allocate(struct hfd_http_request *request, size_t n) {
         assert(hfd_http_request_is_on_worker(request) && !request->allocated);
         request->allocated = hf__blocks_get(n);
         return request->allocated;
+}
+
+void hfd_http_request_free_allocated(struct hfd_http_request *request) {
+        hf__blocks_put(request->allocated);
+        request->allocated = NULL;
 }
 
 void hfd_http_request_set_context(struct hfd_http_request *request, void *context,

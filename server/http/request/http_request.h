@@ -27,8 +27,9 @@ struct hfd_http_request {
                                       or under response.mu */
         struct hfd_origin *origin; /* owned reference */
         const char *protocol;      /* static text */
-        /* method, target and headers are owned blocks (base/blocks.h). */
-        char *method;
+        const char *method;        /* static text, or own_method */
+        /* own_method, target and headers are owned blocks (base/blocks.h). */
+        char *own_method;  /* NULL = one of the usual methods */
         char *target;      /* its '?' is replaced by a NUL */
         const char *query; /* within target */
         char *headers;     /* entries of two uint32_t (lengths), name, NUL, value, NUL */
@@ -91,7 +92,7 @@ int hfd_http_request_add_body(struct hfd_http_request *request, const void *data
 
 /* About how many bytes the request holds because of what its sender sent. */
 size_t hfd_http_request_memory(const struct hfd_http_request *request);
-/* Frees headers and body of a request that nobody will read any more. Method and target stay. */
+/* Frees headers and body, which nobody may read any more. Method and target stay. */
 void hfd_http_request_drop_content(struct hfd_http_request *request);
 
 /*

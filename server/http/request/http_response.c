@@ -282,12 +282,7 @@ void hfd_http_request_end(struct hfd_http_request *request) {
 }
 
 size_t hfd_http_request_unsent(struct hfd_http_request *request) {
-        struct hfd_http_response *response = &request->response;
-
-        pthread_mutex_lock(&response->mu);
-        size_t n = response->ring_bytes;
-        pthread_mutex_unlock(&response->mu);
-        return n;
+        return atomic_load(&request->response.ring_bytes);
 }
 
 bool hfd_http_request_cut_stalled(struct hfd_http_request *request, hf_nsec since) {

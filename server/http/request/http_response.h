@@ -11,6 +11,7 @@
  * may call hfd_http_response_clear_posted.
  */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -26,6 +27,8 @@ struct hfd_http_request;
 /* Enough for the headers of most responses. Bytes. */
 #define HFD_RESPONSE_OWN_SPACE 128
 
+/* What an event of a watch changes comes first, in few cache lines: thousands of watches get it at
+ * the same time. */
 struct hfd_http_response {
         pthread_mutex_t mu;
         /* Guarded by mu. */
@@ -35,36 +38,39 @@ struct hfd_http_response {
         bool cut;       /* the worker cuts the response; http_response.c says why */
         bool gone;      /* the request is detached from its connection: everything is dropped */
         bool posted;    /* a message to the worker is not handled yet; it holds a reference */
-        void (*call)(void *ctx); /* hfd_http_request_continue; NULL = none */
+        /* The worker only. */
+        bool refused;     /* the connection or on_head has responded: the handler is not called */
+        bool submitted;   /* HTTP/2: the head was given to nghttp2 */
+        bool complete;    /* its last byte was given to the connection */
+        bool close_after; /* of the head: the connection ends after this response */
+        /* The queue, guarded by mu: a ring of owned references. space is a power of two. */
+        unsigned ring_space, ring_head, ring_n;
+        struct hf__buf **ring; /* first_ring, or else owned; NULL = empty */
+        struct hf__buf *first_ring[2];
+        /* Of all pieces, including bytes already read of the first one. Read also without mu. */
+        atomic_size_t ring_bytes;
+        /* Boot time when the worker last read bytes, or first learned of the response; 0 = it has
+         * not yet. Guarded by mu. */
+        hf_nsec sent_at;
+        size_t offset;           /* worker only: bytes already read of the first piece */
+        size_t n_sent;           /* worker only: body bytes given to the connection */
+        size_t ring_uncounted;   /* guarded by mu: size of the first piece if it alone exceeds the
+                                    limit, else 0 */
+        void (*call)(void *ctx); /* guarded by mu: hfd_http_request_continue; NULL = none */
         void *call_ctx;
-        /* The head: guarded by mu until `started`, immutable afterwards. */
-        int code;
-        bool close_after;      /* the connection ends after this response */
+
+        /* The worker only. */
+        void (*on_drained)(void *ctx); /* http.h; NULL = none */
+        void *on_drained_ctx;
+        size_t low; /* for on_drained */
+
+        /* The head, also close_after: guarded by mu until `started`, immutable afterwards. */
         size_t content_length; /* unused while streaming */
         /* The headers of code that responds: entries of two uint32_t (lengths), name, NUL, value,
          * NUL. In own_space, or else owned. */
         char *headers;
         size_t n_headers_bytes;
-        /* The queue, guarded by mu: a ring of owned references. space is a power of two. */
-        struct hf__buf **ring; /* first_ring, or else owned; NULL = empty */
-        struct hf__buf *first_ring[2];
-        unsigned ring_space, ring_head, ring_n;
-        size_t ring_bytes;     /* of all pieces, including bytes already read of the first one */
-        size_t ring_uncounted; /* size of the first piece if it alone exceeds the limit, else 0 */
-
-        /* Boot time when the worker last read bytes, or first learned of the response; 0 = it has
-         * not yet. Guarded by mu. */
-        hf_nsec sent_at;
-
-        /* The worker only. */
-        void (*on_drained)(void *ctx); /* http.h; NULL = none */
-        void *on_drained_ctx;
-        size_t low;     /* for on_drained */
-        size_t offset;  /* bytes already read of the first piece */
-        size_t n_sent;  /* body bytes given to the connection */
-        bool refused;   /* the connection or on_head has responded: the handler is not called */
-        bool submitted; /* HTTP/2: the head was given to nghttp2 */
-        bool complete;  /* its last byte was given to the connection */
+        int code;
 
         char own_space[HFD_RESPONSE_OWN_SPACE]; /* for headers; must be last */
 };

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The frames of a watch: a line of JSON for each event, or a message in protobuf after its length
+ * (protobuf_answer.h). Pure, except that the ages in a Table depend on the clock. Thread: any.
+ *
+ * A function that returns a frame returns a new reference; NULL = out of memory.
+ */
+#include "server/cacher/watcher.h"
+#include "server/registry/registry.h"
+#include "server/registry/request.h"
+
+/* What the frames of one watch depend on. */
+struct hfd_watch_form {
+        const struct hfd_resource *resource; /* the owner of the form holds a reference */
+        enum hfd_format format;
+        enum hfd_include include;                  /* in a Table */
+        char table_version[HFD_TABLE_VERSION_MAX]; /* as in struct hfd_request */
+        bool protobuf;
+        bool marks_initial_end; /* the client wants a bookmark after the initial events */
+};
+
+/* The form that a request wants. Borrows the resource. */
+void hfd_watch_form_of(const struct hfd_request *request, struct hfd_watch_form *ret_form);
+
+/* The frame of one event. Watches of plain objects that get an event at the same time share its
+ * frame. registry: has the clock. */
+struct hf__buf *hfd_watch_frame(struct hfd_registry *registry, const struct hfd_watch_form *form,
+                                const struct hfd_watch_item *item);
+/* The bookmark after the initial events. */
+struct hf__buf *hfd_watch_frame_initial_end(struct hfd_registry *registry,
+                                            const struct hfd_watch_form *form, uint64_t revision);
+/* A copy of frames, which are events of a watch as a Table, in which the first one has the
+ * columns. */
+struct hf__buf *hfd_watch_frame_with_columns(const struct hfd_watch_form *form,
+                                             const struct hf__buf *frames);
+/* The last frame of a watch that fails. status: a Status as JSON, borrowed. */
+struct hf__buf *hfd_watch_frame_error(const struct hfd_watch_form *form,
+                                      const struct hf__buf *status);

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Ends a watch when its user loses the right to it, or when the user's token is not valid any more.
+ * The watch ends cleanly; the client watches again, and gets a 403 or 401. Only watches whose user
+ * can lose the right have a guard.
+ */
+#include "server/handlers/rest/watch_stream.h"
+
+/*
+ * Tracks the right, and what the token depends on. From now on the stream's watcher may be
+ * canceled. False: the user has lost the right since the request was authorized, or memory ran out.
+ */
+bool hfd_watch_guard_track(struct hfd_watch_stream *stream, const struct hfd_rest_request *rest);
+/* Harmless without a guard, and more than once. Until then the stream must hold its request. */
+void hfd_watch_guard_untrack(struct hfd_watch_stream *stream);
+/* Frees the guard. Accepts NULL. */
+void hfd_watch_guard_free(struct hfd_watch_guard *guard);

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * A watch over HTTP that runs, shared by the files that handle its parts: rest_watch.c begins it,
+ * watch_events.c delivers its events and ends it, watch_initial.c sends its initial events,
+ * watch_frames.c makes the frames, and watch_guard.c ends it when its user loses the right to it.
+ *
+ * Memory. A server has many watches, and most of them only wait. So a stream keeps what its events
+ * and its end need, and nothing else: the struct of the request is freed before the watch runs.
+ *
+ * Lifetime. The stream is the handler context of the HTTP request, so it is freed with the last
+ * reference to that request. The stream holds a reference, and drops it when the last of its users
+ * lets go: the watcher after its last call, on_end, and the task after its last step. on_end
+ * submits that step. So on_gone may cancel the watcher at any time.
+ *
+ * Thread: any, unless a function says otherwise. No function blocks.
+ */
+#include <stdatomic.h>
+
+#include "server/cacher/watcher.h"
+#include "server/filters/unsent.h"
+#include "server/handlers/rest/watch_frames.h"
+#include "server/http/http.h"
+#include "server/pool/work_pool.h"
+#include "server/registry/registry.h"
+
+struct hfd_rest_request;
+struct hfd_watch_conversion;
+struct hfd_watch_guard;
+struct hfd_watch_initial;
+
+/* Bytes that may wait to be sent. Two chunks of initial events: one is sent while the next one is
+ * made. */
+#define HFD_WATCH_WINDOW ((size_t)64 << 10)
+
+struct hfd_watch_stream {
+        struct hfd_work_task task;             /* first member: its step casts it back */
+        struct hfd_registry *registry;         /* borrowed */
+        struct hfd_http_request *http_request; /* owned by n_users; it owns the stream */
+        _Atomic(struct hfd_watcher *) watcher; /* a reference; set once */
+        /* A reference; NULL = the objects need no webhook. */
+        struct hfd_watch_conversion *conversion;
+        struct hfd_watch_initial *initial; /* owned; NULL = all were sent, or there are none */
+        struct hfd_watch_guard *guard;     /* owned; NULL = its user cannot lose the right */
+        struct hfd_unsent_watch unsent;    /* the bytes that are charged for the watch */
+        struct hfd_watch_form form;        /* with a reference to the resource */
+        /* Of a Table: whether an event was sent, which has the columns. Events are sent one after
+         * the other. */
+        bool has_columns;
+        atomic_int n_users;  /* of http_request; see above */
+        atomic_bool gone;    /* the client has left */
+        atomic_bool revoked; /* the user has lost the right to watch */
+        atomic_bool ended;   /* on_end was called */
+        atomic_bool paused;  /* the watcher has changes, and waits until bytes were sent */
+};
+
+/*
+ * The stream has room for more events. False: the task is submitted as soon as there is room; only
+ * one thread at a time may ask.
+ */
+bool hfd_watch_stream_is_ready(struct hfd_watch_stream *stream);
+/* Queues a piece. Takes ownership of piece, which may be NULL. False: it was not queued, and the
+ * watch must end. */
+bool hfd_watch_stream_push(struct hfd_watch_stream *stream, struct hf__buf *piece);
+/* The same for one or more events. Of a Table only the first one says which columns there are, as
+ * in Kubernetes. That costs a copy of the first piece, which other watches may share. */
+bool hfd_watch_stream_push_events(struct hfd_watch_stream *stream, struct hf__buf *piece);
+/* Submits the task, if the stream has said that it is not ready. */
+void hfd_watch_stream_continue(struct hfd_watch_stream *stream);
+
+/* The account of the user, borrowed, that is charged for what waits. Call it once. */
+void hfd_watch_stream_init_unsent(struct hfd_watch_stream *stream, struct hfd_unsent *unsent,
+                                  const char *user);
+/* Charges the account, if so much waits to be sent that it counts. May end this watch. */
+void hfd_watch_stream_charge(struct hfd_watch_stream *stream);
