@@ -181,6 +181,87 @@ static void test_nothing_is_written_beside_the_holder_of_the_lock(void **state) 
         store->ops->free(store);
 }
 
+/* ---- the newest rows that the writer remembers ---- */
+
+enum { N_SHARED = 8 };
+
+/* Begins a write of each of the keys /key-0 and so on, if its newest write had the revision
+ * `expected`. NULL as value: a deletion. */
+static void begin_writes(struct hfd_store *store, const uint64_t expected[N_SHARED],
+                         const char *value, struct store_reply replies[N_SHARED]) {
+        struct hf__buf *buf = value ? hf__buf_copy(value, strlen(value)) : NULL;
+
+        for (int i = 0; i < N_SHARED; i++) {
+                char key[16];
+                (void)snprintf(key, sizeof key, "/key-%d", i);
+                const struct hfd_compare compare = {.kind = HFD_MOD_EQUALS,
+                                                    .key = key,
+                                                    .revision = expected[i]};
+                const struct hfd_op op = {.kind = value ? HFD_PUT : HFD_DELETE,
+                                          .key = key,
+                                          .value = buf};
+                const struct hfd_txn txn = {.compares = &compare,
+                                            .n_compares = 1,
+                                            .ops = &op,
+                                            .n_ops = 1};
+                store_reply_init(&replies[i]);
+                assert_int_equal(store->ops->txn(store, &txn, in_msec(PATIENCE_MSEC),
+                                                 store_reply_fill, &replies[i]),
+                                 0);
+        }
+        if (buf)
+                hf__buf_unref(buf);
+}
+
+/* Does these writes together: the first one waits for the lock, and the others behind it. All must
+ * have the same result. */
+static void write_shared(struct hfd_store *store, const uint64_t expected[N_SHARED],
+                         const char *value, int result, uint64_t revisions[N_SHARED]) {
+        struct store_reply replies[N_SHARED];
+        int fd = hold_lock("heads.db");
+
+        begin_writes(store, expected, value, replies);
+        assert_int_equal(close(fd), 0);
+        for (int i = 0; i < N_SHARED; i++) {
+                assert_int_equal(store_reply_wait(&replies[i]), result);
+                revisions[i] = replies[i].revision;
+                store_reply_deinit(&replies[i]);
+        }
+}
+
+static void test_a_write_is_compared_with_the_newest_of_any_process(void **state) {
+        struct hfd_store *one = open_store("heads.db"), *two = open_store("heads.db");
+        static const uint64_t none[N_SHARED] = {0};
+        uint64_t first[N_SHARED], second[N_SHARED], third[N_SHARED], ignored[N_SHARED];
+
+        write_shared(one, none, "1", 0, first);
+        write_shared(one, first, "2", 0, second);
+        write_shared(one, first, "stale", HF_E_CONFLICT, ignored);
+        /* Another store writes, and the first has to notice. */
+        write_shared(two, second, "3", 0, third);
+        write_shared(one, second, "stale", HF_E_CONFLICT, ignored);
+        write_shared(one, third, "4", 0, first);
+        /* What was deleted is not there. */
+        write_shared(one, first, NULL, 0, ignored);
+        write_shared(one, first, "stale", HF_E_CONFLICT, ignored);
+        write_shared(one, none, "5", 0, first);
+        write_shared(two, first, NULL, 0, ignored);
+        write_shared(one, none, "6", 0, first);
+        for (int i = 0; i < N_SHARED; i++) {
+                char key[16];
+                (void)snprintf(key, sizeof key, "/key-%d", i);
+                assert_int_equal(store_client_mod_revision(two, key), first[i]);
+        }
+        /* Each row is the successor of the row before it: a sweep depends on it. */
+        assert_int_equal(sqlite_fixture_sql("heads.db", "SELECT count(*) FROM versions AS v WHERE "
+                                                        "previous != coalesce((SELECT max(id) FROM "
+                                                        "versions AS b WHERE b.key = v.key AND "
+                                                        "b.id < v.id), 0)"),
+                         0);
+        one->ops->free(one);
+        two->ops->free(two);
+}
+
 /* SQLite follows symbolic links, so its log is beside the file itself. So must be the lock. */
 static void test_a_link_to_the_file_has_the_same_lock(void **state) {
         char target[128];
@@ -515,6 +596,7 @@ int main(void) {
                 cmocka_unit_test(test_files_that_are_no_store_are_refused_and_kept),
                 cmocka_unit_test(test_another_store_sees_a_commit),
                 cmocka_unit_test(test_nothing_is_written_beside_the_holder_of_the_lock),
+                cmocka_unit_test(test_a_write_is_compared_with_the_newest_of_any_process),
                 cmocka_unit_test(test_a_link_to_the_file_has_the_same_lock),
                 cmocka_unit_test(test_the_iterations_show_a_writer_that_hangs),
                 cmocka_unit_test(test_a_compaction_leaves_the_current_versions),

@@ -335,6 +335,7 @@ int hfd_sqlite_db_open(struct hfd_sqlite_db *db, const char *path, bool create,
 }
 
 void hfd_sqlite_db_close(struct hfd_sqlite_db *db) {
+        hfd_heads_clear(&db->heads);
         for (int i = 0; i < HFD_SQL_N; i++)
                 if (db->statements[i])
                         (void)hfd_sqlite.finalize(db->statements[i]);

@@ -23,6 +23,7 @@
 
 #include <holdfast/error.h>
 
+#include "server/storage/heads.h"
 #include "server/storage/sqlite/library.h"
 
 enum hfd_sqlite_statement {
@@ -53,6 +54,7 @@ enum hfd_sqlite_statement {
 struct hfd_sqlite_db {
         sqlite3 *handle;
         sqlite3_stmt *statements[HFD_SQL_N]; /* prepared when first used */
+        struct hfd_heads heads;              /* only the writer's connection has some */
 };
 
 /* As sqlite3_open_v2, but path is always that of a file: SQLite has a meaning of its own for names

@@ -242,10 +242,17 @@ int hfd_sqlite_list(struct hfd_sqlite_db *db, const struct hfd_sqlite_range *ran
 
 static int read_current(struct hfd_sqlite_db *db, const char *key,
                         struct hfd_sqlite_current *ret_current, struct hf_status *reterr_status) {
+        struct hfd_head head;
         sqlite3_stmt *statement;
-        int r = bind_key(db, HFD_SQL_CURRENT_ID, key, &statement, reterr_status);
 
         *ret_current = (struct hfd_sqlite_current){.key = key};
+        if (hfd_heads_find(&db->heads, key, &head)) {
+                ret_current->id = head.id;
+                ret_current->created = head.created;
+                ret_current->exists = true;
+                return 0;
+        }
+        int r = bind_key(db, HFD_SQL_CURRENT_ID, key, &statement, reterr_status);
         if (r != 0)
                 return r;
         int step = hfd_sqlite.step(statement);
@@ -321,7 +328,10 @@ static int insert(struct hfd_sqlite_db *db, int64_t id, const struct hfd_sqlite_
                                              SQLITE_STATIC);
         else
                 (void)hfd_sqlite.bind_null(statement, 5);
-        return hfd_sqlite_db_finish(db, statement, reterr_status);
+        int r = hfd_sqlite_db_finish(db, statement, reterr_status);
+        if (r == 0)
+                hfd_heads_set(&db->heads, op->key, put ? &(struct hfd_head){id, created} : NULL);
+        return r;
 }
 
 int hfd_sqlite_write(struct hfd_sqlite_db *db, const struct hfd_txn *txn,

@@ -9,7 +9,8 @@
  *  - a write is answered with success only after its commit has returned;
  *  - if anything but a compare fails, the whole batch is rolled back, and nothing of it was
  *    written. The outcome is unknown only if the commit itself fails;
- *  - other processes may write between two batches, so each batch reads the revision anew.
+ *  - other processes may write between two batches, so each batch reads the revision anew; what
+ *    is remembered of the file (heads.h) counts only if the revision is still the same.
  */
 #include <assert.h>
 #include <errno.h>
@@ -33,6 +34,8 @@
  * time; but not for a few renewals of Leases, which need the same pages again. */
 #define IDLE_AFTER   (500 * HF_NSEC_PER_MSEC)
 #define IDLE_BATCHES 64
+/* Batches with fewer writes are not worth the memory in which the newest rows are remembered. */
+#define SHARED_BATCH 4
 
 /* The writer's state between two batches. Used by its thread only. */
 struct writer {
@@ -100,22 +103,38 @@ static int run_compact(struct writer *writer, struct hfd_sqlite_db *db, struct h
 
 /* ---- a batch ---- */
 
-static int run_ops(struct writer *writer, struct hfd_sqlite_op *ops, bool *ret_wrote,
+static bool is_shared(const struct hfd_sqlite_op *ops) {
+        unsigned n = 0;
+
+        for (; ops && n < SHARED_BATCH; ops = ops->next)
+                n++;
+        return n == SHARED_BATCH;
+}
+
+/* What the file is after the batch, if it is committed. */
+struct outcome {
+        uint64_t history, revision;
+        bool wrote;
+};
+
+static int run_ops(struct writer *writer, struct hfd_sqlite_op *ops, struct outcome *ret_outcome,
                    struct hf_status *reterr_status) {
         struct hfd_sqlite_db *db = &writer->sqlite->write_db;
-        uint64_t revision, before, history = 0;
+        uint64_t revision = 0, before, history = 0;
         int r = hfd_sqlite_db_meta(db, "history", &history, reterr_status);
 
         if (r == 0)
                 r = hfd_sqlite_revision(db, &revision, reterr_status);
-        before = r == 0 ? revision : 0;
+        before = revision;
+        if (r == 0)
+                hfd_heads_begin(&db->heads, history, revision, is_shared(ops));
         for (struct hfd_sqlite_op *op = ops; op && r == 0; op = op->next) {
                 op->reply.cluster_id = history;
                 r = op->kind == HFD_SQLITE_TXN
                             ? run_txn(db, op, &revision, reterr_status)
                             : run_compact(writer, db, op, revision, reterr_status);
         }
-        *ret_wrote = r == 0 && revision != before;
+        *ret_outcome = (struct outcome){history, revision, r == 0 && revision != before};
         return r;
 }
 
@@ -146,21 +165,26 @@ static void end(struct hfd_sqlite *sqlite) {
 static void run_batch(struct writer *writer, struct hfd_sqlite_op *ops) {
         struct hfd_sqlite_db *db = &writer->sqlite->write_db;
         struct hf_status status = {0};
-        bool wrote = false, committing = false;
+        struct outcome outcome = {0};
+        bool committing = false;
         int r = begin(writer->sqlite, &status);
 
         if (r == 0)
-                r = run_ops(writer, ops, &wrote, &status);
+                r = run_ops(writer, ops, &outcome, &status);
         if (r == 0) {
                 committing = true;
                 r = hfd_sqlite_db_run(db, HFD_SQL_COMMIT, &status);
         }
+        if (r == 0)
+                hfd_heads_commit(&db->heads, outcome.history, outcome.revision);
+        else
+                hfd_heads_clear(&db->heads);
         end(writer->sqlite);
         /* A commit that failed may be on the disk all the same. That the file is damaged must not
          * look like a failure that passes. */
         if (r != 0 && r != -ENOSPC && (committing || r != -EBADMSG))
                 r = committing && r != HF_E_UNAVAILABLE ? HF_E_TIMEOUT : HF_E_UNAVAILABLE;
-        if (wrote && r == 0)
+        if (outcome.wrote && r == 0)
                 notify(writer->sqlite);
         hf__mailbox_delay_wakes(); /* of the threads that pass the replies on */
         while (ops) {
@@ -266,8 +290,9 @@ static bool is_release_due(const struct writer *writer) {
                hf_now(hf_host_clock(writer->sqlite->store.host)) >= writer->release_at;
 }
 
-/* Frees the pages that SQLite keeps for the next write. */
+/* Frees what is kept for the next writes. */
 static void release_pages(struct writer *writer) {
+        hfd_heads_clear(&writer->sqlite->write_db.heads);
         (void)hfd_sqlite.db_release_memory(writer->sqlite->write_db.handle);
         writer->n_batches = 0;
 }

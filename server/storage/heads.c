@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Remembers the newest rows of some keys.
+ *
+ * Invariants:
+ *  - what is remembered is what a look-up would find. Each write of a row has a revision of its
+ *    own, also one of another process, so the rows are right as long as the revision is that of
+ *    the last commit here, and the history the same;
+ *  - a deletion is not remembered: a sweep, of any process, may remove its row without a new
+ *    revision. It never removes the newest row of a key that exists.
+ */
+#include "server/storage/heads.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define N_SLOTS 256 /* a power of two */
+/* Longer keys are looked up each time. */
+#define KEY_MAX 112
+
+struct hfd_head_slot {
+        struct hfd_head head; /* id 0 = free */
+        char key[KEY_MAX];
+};
+
+/* The slot in which the key is, or would be. A key has one place (FNV-1a), and a later one takes it
+ * over. NULL: none. */
+static struct hfd_head_slot *slot_of(const struct hfd_heads *heads, const char *key) {
+        uint32_t hash = 2166136261U;
+        size_t n = 0;
+
+        if (!heads || !heads->slots)
+                return NULL;
+        for (; key[n] != '\0'; n++)
+                hash = (hash ^ (unsigned char)key[n]) * 16777619U;
+        return n < KEY_MAX ? &heads->slots[(hash ^ hash >> 16) % N_SLOTS] : NULL;
+}
+
+void hfd_heads_begin(struct hfd_heads *heads, uint64_t history, uint64_t revision, bool wanted) {
+        if (heads->slots && (heads->history != history || heads->revision != revision))
+                hfd_heads_clear(heads);
+        if (!heads->slots && wanted)
+                heads->slots = calloc(N_SLOTS, sizeof *heads->slots); /* NULL: works without */
+}
+
+void hfd_heads_commit(struct hfd_heads *heads, uint64_t history, uint64_t revision) {
+        heads->history = history;
+        heads->revision = revision;
+}
+
+void hfd_heads_clear(struct hfd_heads *heads) {
+        free(heads->slots);
+        *heads = (struct hfd_heads){0};
+}
+
+bool hfd_heads_find(const struct hfd_heads *heads, const char *key, struct hfd_head *ret_head) {
+        const struct hfd_head_slot *slot = slot_of(heads, key);
+
+        if (!slot || slot->head.id == 0 || strcmp(slot->key, key) != 0)
+                return false;
+        *ret_head = slot->head;
+        return true;
+}
+
+void hfd_heads_set(struct hfd_heads *heads, const char *key, const struct hfd_head *head) {
+        struct hfd_head_slot *slot = slot_of(heads, key);
+
+        if (!slot)
+                return;
+        if (head) {
+                slot->head = *head;
+                memcpy(slot->key, key, strlen(key) + 1);
+        } else if (strcmp(slot->key, key) == 0) {
+                slot->head.id = 0;
+        }
+}

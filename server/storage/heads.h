@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The newest rows of the keys that a connection wrote last, so that a write of one of them need not
+ * look it up. Used by server/storage/sqlite only.
+ *
+ * Thread: that of the connection. Nothing blocks or fails: a key that is not remembered is read
+ * from the file.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+struct hfd_head {
+        int64_t id;
+        uint64_t created;
+};
+
+struct hfd_heads {
+        struct hfd_head_slot *slots; /* owned; NULL = nothing is remembered */
+        uint64_t history, revision;  /* of the file when the slots were right */
+};
+
+/* In a transaction, before anything else: forgets all rows unless the file still has the history
+ * and the revision of the last hfd_heads_commit. wanted: this transaction writes enough for
+ * its rows to be remembered. */
+void hfd_heads_begin(struct hfd_heads *heads, uint64_t history, uint64_t revision, bool wanted);
+/* The transaction was committed, and this is the newest revision. */
+void hfd_heads_commit(struct hfd_heads *heads, uint64_t history, uint64_t revision);
+/* Forgets all rows, and frees the memory. After any failure, because then the file may not have
+ * the rows; and to end. */
+void hfd_heads_clear(struct hfd_heads *heads);
+
+bool hfd_heads_find(const struct hfd_heads *heads, const char *key, struct hfd_head *ret_head);
+/* The key's newest row is now this one; NULL: a deletion, which is not remembered. */
+void hfd_heads_set(struct hfd_heads *heads, const char *key, const struct hfd_head *head);
