@@ -8,6 +8,11 @@
  *
  * Invariant: a list has at most KEPT_MAX blocks, so that a large value leaves no more than a small
  * one.
+ *
+ * base/blocks.c keeps blocks in the same way, but it is not used here, because its limit is one of
+ * bytes. A value of 64 KiB has thousands of nodes. They would fill that limit, lie on as many pages
+ * of the heap, and keep malloc_trim from giving these back, on each worker. A limit on the number
+ * in base/blocks.c would be wrong for nghttp2, whose blocks stay in use as long as a stream.
  */
 #include "base/json_blocks.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What makes a list of a list: slice, flatten, reverse, distinct, sort, lists.range, and the order
- * that sortBy gives.
+ * Functions that make a list from a list: slice, flatten, reverse, distinct, sort, lists.range, and
+ * the order that sortBy gives.
  *
  * Invariants: the call was charged for its result before, so what is allocated here has been paid
  * for. An element that is an error ends the call.

@@ -37,7 +37,7 @@ struct hfd_authorizer *hfd_authorizer_free(struct hfd_authorizer *authorizer);
 
 /* The roles or bindings in the cacher may have changed. Never blocks. */
 void hfd_authorizer_changed(struct hfd_authorizer *authorizer);
-/* Whether they are roles or bindings. */
+/* Whether the objects of the resource are roles or bindings. */
 bool hfd_authorizer_observes(const struct hfd_resource *resource);
 
 /*

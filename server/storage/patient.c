@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Repeats what a store cannot do at the moment (patient.h). */
+/* Repeats operations that a store cannot do at the moment (patient.h). */
 #include "server/storage/patient.h"
 
 #define RETRY_PAUSE (200 * HF_NSEC_PER_MSEC)

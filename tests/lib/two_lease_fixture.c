@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See two_lease_fixture.h. Two invariants of this file:
+ * See two_lease_fixture.h. The processes are here, the Leases in two_lease_store.c. Two invariants
+ * of the three files:
  *
  * Every random number comes from two_lease_fixture_random(), and the calls follow the order of
  * events. Otherwise a seed would not reproduce its schedule.
  *
  * A process gets the watch events of one Lease in the order of the changes.
  */
-#include "two_lease_fixture.h"
+#include "two_lease_private.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,19 +20,7 @@
 
 #include <holdfast/error.h>
 
-#define FAIL(f, format, ...)                                                                       \
-        fail_msg("seed %llu, at %.3f s: " format, (unsigned long long)(f)->seed,                   \
-                 (double)(f)->now / 1e9, __VA_ARGS__)
-
-/* A step of a process as the model knows it. */
-#define STEP(f, process, format, ...)                                                              \
-        do {                                                                                       \
-                if ((f)->steps)                                                                    \
-                        fprintf((f)->steps, "e%d-%u " format "\n", process,                        \
-                                (f)->processes[process].incarnation, __VA_ARGS__);                 \
-        } while (0)
-
-static const char *const side_names[] = {[OLD] = "old", [NEW] = "new"};
+const char *const two_lease_side_names[] = {[OLD] = "old", [NEW] = "new"};
 static const char *const knowledge_names[] = {"old", "both", "new"};
 
 uint64_t two_lease_fixture_random(struct two_lease_fixture *f) {
@@ -50,7 +39,7 @@ hf_nsec two_lease_fixture_random_below(struct two_lease_fixture *f, hf_nsec most
         return (hf_nsec)(two_lease_fixture_random(f) % (uint64_t)most);
 }
 
-static bool has_fault(struct two_lease_fixture *f, unsigned of_1000) {
+bool two_lease_has_fault(struct two_lease_fixture *f, unsigned of_1000) {
         return f->faults && two_lease_fixture_chance(f, of_1000);
 }
 
@@ -58,180 +47,18 @@ static struct hf__core_time time_of(const struct two_lease_fixture *f) {
         return (struct hf__core_time){.boot = f->now, .real_us = f->now / 1000};
 }
 
-static bool does_know(const struct two_lease_process *p, enum hf__two_lease_side side) {
+bool two_lease_does_know(const struct two_lease_process *p, enum hf__two_lease_side side) {
         return p->knows == KNOWS_BOTH || (p->knows == KNOWS_OLD) == (side == OLD);
-}
-
-/* ---- events ---- */
-
-static struct two_lease_event *add_event(struct two_lease_fixture *f,
-                                         enum two_lease_event_type type, int process, hf_nsec at) {
-        assert_true(f->n_events < TWO_LEASE_MAX_EVENTS);
-        struct two_lease_event *event = &f->events[f->n_events++];
-        *event = (struct two_lease_event){.at = at,
-                                          .seq = ++f->seq,
-                                          .type = type,
-                                          .process = process,
-                                          .incarnation = f->processes[process].incarnation};
-        return event;
-}
-
-/* The delay of a message: usually short, with faults sometimes long. */
-static hf_nsec latency(struct two_lease_fixture *f) {
-        if (has_fault(f, 30))
-                return two_lease_fixture_random_below(f, 12 * SEC);
-        return 1 + two_lease_fixture_random_below(f, 5 * MSEC);
-}
-
-/* What a write of a Lease is for. The lock itself gives the old Lease back. */
-static const char *kind_of(const struct two_lease_process *p, const struct hf__record *record) {
-        bool by_lock =
-                p->two.stage == HF__TWO_LEASE_UNDOING || p->two.stage == HF__TWO_LEASE_GIVING_BACK;
-
-        if (record->holder[0] == '\0')
-                return p->knows == KNOWS_BOTH && by_lock ? "a return" : "a release";
-        return record->cause != HF__CAUSE_NONE ? "an acquire" : "a renewal";
-}
-
-/* A lost request looks to its sender like a timeout at the deadline. */
-static void send_request(struct two_lease_fixture *f, int process, enum hf__two_lease_side side,
-                         bool write, uint32_t op_id, hf_nsec deadline,
-                         const struct hf__record *record) {
-        bool lost = has_fault(f, 20);
-        hf_nsec at = lost ? deadline : f->now + latency(f);
-        struct two_lease_event *event =
-                add_event(f, lost ? TWO_LEASE_REPLY : TWO_LEASE_REQUEST, process, at);
-
-        f->processes[process].n_requests++;
-        event->side = side;
-        event->write = write;
-        event->op_id = op_id;
-        event->deadline = deadline;
-        event->result = lost ? HF_E_TIMEOUT : 0;
-        if (record)
-                event->record = *record;
-        if (write)
-                STEP(f, process, "sends %s %s %u", kind_of(&f->processes[process], record),
-                     side_names[side], (unsigned)event->seq);
-}
-
-/* ---- the store ---- */
-
-static void send_watch_event(struct two_lease_fixture *f, int process,
-                             enum hf__two_lease_side side) {
-        struct two_lease_process *p = &f->processes[process];
-
-        if (!p->alive || p->watch == 0 || !does_know(p, side))
-                return;
-        /* An event must not overtake an earlier event of the same Lease. */
-        hf_nsec at = f->now + latency(f);
-        if (at > p->watched_at[side])
-                p->watched_at[side] = at;
-        struct two_lease_event *event =
-                add_event(f, TWO_LEASE_WATCH_EVENT, process, p->watched_at[side]);
-        event->side = side;
-        event->watch = p->watch;
-        event->record = f->lease[side];
-}
-
-static void check_stays_stopped(const struct two_lease_fixture *f, enum hf__two_lease_side side,
-                                const struct hf__record *record) {
-        for (unsigned i = 0; i < f->n_processes && !f->steps; i++) {
-                const struct two_lease_process *p = &f->processes[i];
-                if (p->is_done && strcmp(record->holder, p->identity) == 0 &&
-                    strcmp(record->holder, f->lease[side].holder) != 0)
-                        FAIL(f, "a Lease is taken for %s (%d), which has stopped", p->identity,
-                             p->knows);
-        }
-}
-
-void two_lease_fixture_put(struct two_lease_fixture *f, enum hf__two_lease_side side,
-                           const struct hf__record *record) {
-        struct hf__record *lease = &f->lease[side];
-
-        check_stays_stopped(f, side, record);
-        /*
-         * This is all that the real store and its term records do. The core and the lock must not
-         * rely on more.
-         */
-        f->revision++;
-        if (!hf__record_same_fields(lease, record))
-                f->put_at[side] = f->now;
-        if (!lease->exists || strcmp(lease->holder, record->holder) != 0 ||
-            lease->acquire_us != record->acquire_us)
-                f->term[side] = f->revision;
-        *lease = *record;
-        lease->exists = true;
-        lease->cause = HF__CAUSE_NONE;
-        lease->change_count = lease->term = 0;
-        lease->unsettled = false;
-        lease->rv_number = f->revision;
-        (void)snprintf(lease->rv, sizeof lease->rv, "%u", (unsigned)f->revision);
-        for (unsigned i = 0; i < f->n_processes; i++)
-                send_watch_event(f, (int)i, side);
-}
-
-/* Asserts that no process replaces or clears the unexpired record of another one. */
-static void check_is_not_taken_early(const struct two_lease_fixture *f,
-                                     const struct two_lease_event *event) {
-        const struct hf__record *lease = &f->lease[event->side];
-        const struct two_lease_process *p = &f->processes[event->process];
-
-        if (f->steps || !lease->holder[0] || event->incarnation != p->incarnation ||
-            strcmp(lease->holder, p->identity) == 0)
-                return;
-        if (f->now - f->put_at[event->side] < lease->duration_s * SEC)
-                FAIL(f, "%s takes the %s Lease from %s", p->identity,
-                     event->side == OLD ? "old" : "new", lease->holder);
-}
-
-static int apply_write(struct two_lease_fixture *f, const struct two_lease_event *event) {
-        const struct hf__record *record = &event->record, *lease = &f->lease[event->side];
-
-        if (!record->exists && lease->exists)
-                return HF_E_EXISTS;
-        if (record->exists && !lease->exists)
-                return HF_E_NOT_FOUND;
-        if (record->exists && strcmp(record->rv, lease->rv) != 0)
-                return HF_E_CONFLICT;
-        check_is_not_taken_early(f, event);
-        if (f->steps)
-                fprintf(f->steps, "store writes %u\n", (unsigned)event->seq);
-        two_lease_fixture_put(f, event->side, record);
-        return 0;
-}
-
-static int apply_request(struct two_lease_fixture *f, const struct two_lease_event *request) {
-        if (request->write)
-                return apply_write(f, request);
-        return f->lease[request->side].exists ? 0 : HF_E_NOT_FOUND;
-}
-
-/* Applies a request and sends its reply. The sender sees a lost or late reply as a timeout. */
-static void handle_request(struct two_lease_fixture *f, const struct two_lease_event *request) {
-        int result = apply_request(f, request);
-        hf_nsec at = f->now + latency(f);
-        bool lost = has_fault(f, 20);
-        hf_nsec when = lost || at > request->deadline ? request->deadline : at;
-        struct two_lease_event *reply = add_event(f, TWO_LEASE_REPLY, request->process, when);
-        uint64_t seq = reply->seq;
-
-        *reply = *request;
-        reply->type = TWO_LEASE_REPLY;
-        reply->at = when > f->now ? when : f->now;
-        reply->seq = seq;
-        reply->result = when < at ? HF_E_TIMEOUT : result;
-        reply->record = f->lease[request->side];
 }
 
 /* ---- a process: the commands of its lock and the actions of its core ---- */
 
 static void send_message(struct two_lease_fixture *f, int process, enum hf__core_event_type type,
                          const struct hf__two_lease_command *command) {
-        hf_nsec most = has_fault(f, 50) ? 50 * MSEC : MSEC / 5;
+        hf_nsec most = two_lease_has_fault(f, 50) ? 50 * MSEC : MSEC / 5;
         struct two_lease_event *event =
-                add_event(f, TWO_LEASE_MESSAGE, process,
-                          f->now + 1 + two_lease_fixture_random_below(f, most));
+                two_lease_add_event(f, TWO_LEASE_MESSAGE, process,
+                                    f->now + 1 + two_lease_fixture_random_below(f, most));
 
         event->message = type;
         event->op_id = command->op_id;
@@ -267,9 +94,9 @@ static void carry_out_commands(struct two_lease_fixture *f, int process,
                 case HF__TWO_LEASE_READ:
                 case HF__TWO_LEASE_WRITE:
                         count_clearing(f, p, command);
-                        send_request(f, process, command->side,
-                                     command->type == HF__TWO_LEASE_WRITE, command->op_id,
-                                     command->deadline, &command->record);
+                        two_lease_send_request(f, process, command->side,
+                                               command->type == HF__TWO_LEASE_WRITE, command->op_id,
+                                               command->deadline, &command->record);
                         break;
                 case HF__TWO_LEASE_RESPONSE:
                         send_message(f, process, is_of_write ? HF__EV_WRITE_DONE : HF__EV_READ_DONE,
@@ -305,7 +132,7 @@ static void check_fence(const struct two_lease_fixture *f, const struct two_leas
                 bool is_mine = strcmp(lease->holder, p->identity) == 0 &&
                                lease->acquire_us == p->core.term_record.acquire_us;
                 uint64_t fenced = side == OLD && p->knows == KNOWS_BOTH ? p->two.old_term : term;
-                if (does_know(p, side) && is_mine)
+                if (two_lease_does_know(p, side) && is_mine)
                         assert_int_equal(fenced, f->term[side]);
         }
 }
@@ -335,7 +162,7 @@ static void open_watch(struct two_lease_fixture *f, int process) {
         f->processes[process].watch = ++f->processes[process].n_watches;
         for (int side = OLD; side <= NEW; side++)
                 if (f->lease[side].exists)
-                        send_watch_event(f, process, side);
+                        two_lease_send_watch_event(f, process, side);
 }
 
 /* Starts a read or a write: directly on the only Lease, or through the lock on both. */
@@ -346,8 +173,8 @@ static void begin_operation(struct two_lease_fixture *f, int process,
         bool write = action->type == HF__ACT_WRITE;
 
         if (p->knows != KNOWS_BOTH) {
-                send_request(f, process, p->knows == KNOWS_OLD ? OLD : NEW, write, action->op_id,
-                             action->deadline, &action->record);
+                two_lease_send_request(f, process, p->knows == KNOWS_OLD ? OLD : NEW, write,
+                                       action->op_id, action->deadline, &action->record);
                 return;
         }
         if (write) {
@@ -377,8 +204,8 @@ static void carry_out_action(struct two_lease_fixture *f, int process,
         case HF__ACT_TERM_DRAIN:
         case HF__ACT_TERM_ABORT:
                 STEP(f, process, "%s", action->type == HF__ACT_TERM_DRAIN ? "drains" : "aborts");
-                add_event(f, TWO_LEASE_JOINED, process,
-                          f->now + 1 + two_lease_fixture_random_below(f, SEC));
+                two_lease_add_event(f, TWO_LEASE_JOINED, process,
+                                    f->now + 1 + two_lease_fixture_random_below(f, SEC));
                 break;
         case HF__ACT_GATE_SHUT:
         case HF__ACT_STUCK:
@@ -494,7 +321,7 @@ static void handle_watch_event(struct two_lease_fixture *f, const struct two_lea
         if (event->record.rv_number < p->watched_revision[event->side])
                 FAIL(f, "a watch event of %s overtakes another one", p->identity);
         p->watched_revision[event->side] = event->record.rv_number;
-        if (has_fault(f, 20)) {
+        if (two_lease_has_fault(f, 20)) {
                 watched.type = HF__EV_WATCH_LOST;
                 step_core(f, event->process, &watched);
         } else if (p->knows != KNOWS_BOTH) {
@@ -517,7 +344,7 @@ static void handle_message(struct two_lease_fixture *f, const struct two_lease_e
 /* Events for a paused process are delivered after the pause, in the same order. */
 static void postpone(struct two_lease_fixture *f, const struct two_lease_event *event) {
         hf_nsec until = f->processes[event->process].paused_until;
-        struct two_lease_event *later = add_event(f, event->type, event->process, until);
+        struct two_lease_event *later = two_lease_add_event(f, event->type, event->process, until);
 
         *later = *event;
         later->at = until;
@@ -528,7 +355,7 @@ static void handle_event(struct two_lease_fixture *f, const struct two_lease_eve
 
         if (event->type == TWO_LEASE_REQUEST) {
                 /* The store applies a request even if the sender has crashed meanwhile. */
-                handle_request(f, event);
+                two_lease_handle_request(f, event);
                 return;
         }
         if (!p->alive || event->incarnation != p->incarnation)
@@ -607,55 +434,6 @@ void two_lease_fixture_run_for(struct two_lease_fixture *f, hf_nsec duration) {
 
         while (handle_next(f, until))
                 ;
-}
-
-/* ---- fleets ---- */
-
-static void chaos(struct two_lease_fixture *f, enum two_lease_knowledge a,
-                  enum two_lease_knowledge b) {
-        int process = (int)(two_lease_fixture_random(f) % f->n_processes);
-
-        switch (two_lease_fixture_random(f) % 8) {
-        case 0: two_lease_fixture_crash(f, process); break;
-        case 1: {
-                /* A pause within a pause cannot end it early: what came meanwhile waits for its
-                 * end. */
-                hf_nsec paused_until = f->now + two_lease_fixture_random_below(f, 40 * SEC);
-                if (paused_until > f->processes[process].paused_until)
-                        f->processes[process].paused_until = paused_until;
-                break;
-        }
-        case 2: two_lease_fixture_feed(f, process, HF__EV_STOP); break;
-        case 3:
-        case 4:
-                if (!f->processes[process].alive || f->processes[process].core.state == HF_STOPPED)
-                        two_lease_fixture_start(f, process,
-                                                two_lease_fixture_chance(f, 500) ? a : b,
-                                                NULL); /* another version may start in its place */
-                break;
-        case 5: {
-                int side = (int)(two_lease_fixture_random(f) % 2);
-                struct hf__record same = f->lease[side];
-                if (same.exists && !f->steps)
-                        two_lease_fixture_put(f, side, &same); /* the labels are edited */
-                break;
-        }
-        case 6: f->faults = !f->faults; break;
-        default: break;
-        }
-}
-
-void two_lease_fixture_run_fleet(struct two_lease_fixture *f, enum two_lease_knowledge a,
-                                 enum two_lease_knowledge b, hf_nsec duration) {
-        hf_nsec until = f->now + duration;
-
-        f->faults = true;
-        for (int i = 0; i < TWO_LEASE_MAX_PROCESSES; i++)
-                two_lease_fixture_start(f, i, i % 2 ? a : b, NULL);
-        while (f->now < until) {
-                two_lease_fixture_run_for(f, two_lease_fixture_random_below(f, 6 * SEC));
-                chaos(f, a, b);
-        }
 }
 
 struct two_lease_fixture *two_lease_fixture_new(uint64_t seed) {

@@ -262,7 +262,7 @@ static void test_events_are_parsed(void **state) {
         release_watch(&got);
 }
 
-/* ---- without memory: that is the result, and not that the message is malformed ---- */
+/* ---- without memory: the result is -ENOMEM, and not that the message is malformed ---- */
 
 #define N_MANY 400 /* so that what is allocated for them has chunks of its own */
 

@@ -33,7 +33,7 @@ void hfd_definition_check_columns(const struct hf__json *columns, const char *pa
                                   struct hfd_causes *causes);
 
 /* definition_selectable.c: props is the schema that the paths lead into. unchanged: an update keeps
- * the list, so that there may be too many. */
+ * the list, which then may have more than the limit. */
 void hfd_definition_check_selectable(const struct hf__json *fields, const struct hf__json *props,
                                      const char *path, bool unchanged, struct hfd_causes *causes);
 
