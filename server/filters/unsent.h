@@ -50,6 +50,7 @@ struct hfd_unsent_entry {
 
 /* The unread bytes of a watch. Begins with the immutable members set and all others zero. */
 struct hfd_unsent_watch {
+        atomic_bool charged; /* changed under the lock; false is certain only there */
         /* immutable */
         struct hfd_unsent *unsent;        /* borrowed; NULL = never charged */
         const char *user;                 /* borrowed */
@@ -61,7 +62,6 @@ struct hfd_unsent_watch {
         void (*end)(void *ctx);
         void *ctx;
 
-        atomic_bool charged; /* changed under the lock; false is certain only there */
         /* guarded by the lock of the accounts */
         struct hfd_unsent_account *account;     /* borrowed; NULL = not charged */
         struct hfd_unsent_watch *older, *newer; /* while it has been behind for a short time */

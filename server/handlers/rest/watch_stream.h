@@ -33,25 +33,26 @@ struct hfd_watch_initial;
  * made. */
 #define HFD_WATCH_WINDOW ((size_t)64 << 10)
 
+/* What an event needs comes first, in few cache lines. */
 struct hfd_watch_stream {
-        struct hfd_work_task task;             /* first member: its step casts it back */
-        struct hfd_registry *registry;         /* borrowed */
-        struct hfd_http_request *http_request; /* owned by n_users; it owns the stream */
-        _Atomic(struct hfd_watcher *) watcher; /* a reference; set once */
+        struct hfd_work_task task; /* first member: its step casts it back */
         /* A reference; NULL = the objects need no webhook. */
         struct hfd_watch_conversion *conversion;
-        struct hfd_watch_initial *initial; /* owned; NULL = all were sent, or there are none */
-        struct hfd_watch_guard *guard;     /* owned; NULL = its user cannot lose the right */
-        struct hfd_unsent_watch unsent;    /* the bytes that are charged for the watch */
-        struct hfd_watch_form form;        /* with a reference to the resource */
-        /* Of a Table: whether an event was sent, which has the columns. Events are sent one after
-         * the other. */
-        bool has_columns;
-        atomic_int n_users;  /* of http_request; see above */
+        struct hfd_registry *registry;         /* borrowed */
+        struct hfd_http_request *http_request; /* owned by n_users; it owns the stream */
+        atomic_int n_users;                    /* of http_request; see above */
+        atomic_bool paused;  /* the watcher has changes, and waits until bytes were sent */
         atomic_bool gone;    /* the client has left */
         atomic_bool revoked; /* the user has lost the right to watch */
         atomic_bool ended;   /* on_end was called */
-        atomic_bool paused;  /* the watcher has changes, and waits until bytes were sent */
+        /* Of a Table: whether an event was sent, which has the columns. Events are sent one after
+         * the other. */
+        bool has_columns;
+        struct hfd_watch_form form;            /* with a reference to the resource */
+        struct hfd_unsent_watch unsent;        /* the bytes that are charged for the watch */
+        _Atomic(struct hfd_watcher *) watcher; /* a reference; set once */
+        struct hfd_watch_initial *initial;     /* owned; NULL = all were sent, or there are none */
+        struct hfd_watch_guard *guard;         /* owned; NULL = its user cannot lose the right */
 };
 
 /*
