@@ -18,7 +18,7 @@
 
 #include "base/thread.h"
 
-#define MAX_DELAYED 4  /* mailboxes; others are woken at once */
+#define MAX_DELAYED 4  /* mailboxes, and calls; other owners are woken at once */
 #define MAX_POSTED  16 /* messages; then the owners begin, while this thread goes on */
 
 /* The wakes that this thread delays. */
@@ -26,6 +26,11 @@ static __thread struct {
         bool on;
         struct hf__mailbox *delayed[MAX_DELAYED];
         size_t n_delayed, n_posted;
+        struct {
+                void (*wake)(void *ctx);
+                void *ctx;
+        } calls[MAX_DELAYED];
+        size_t n_calls;
 } wakes;
 
 int hf__mailbox_init(struct hf__mailbox *mailbox) {
@@ -110,7 +115,7 @@ void hf__mailbox_post_lazily(struct hf__mailbox *mailbox, struct hf__message *me
 void hf__mailbox_delay_wakes(void) {
         assert(!wakes.on);
         wakes.on = true;
-        wakes.n_delayed = wakes.n_posted = 0;
+        wakes.n_delayed = wakes.n_posted = wakes.n_calls = 0;
 }
 
 void hf__mailbox_wake_delayed(void) {
@@ -127,6 +132,21 @@ void hf__mailbox_wake_delayed(void) {
                         pthread_cond_signal(&mailbox->forgotten);
                 pthread_mutex_unlock(&mailbox->mu);
         }
+        for (size_t i = 0; i < wakes.n_calls; i++)
+                wakes.calls[i].wake(wakes.calls[i].ctx);
+}
+
+enum hf__delay hf__mailbox_delay_call(void (*wake)(void *ctx), void *ctx) {
+        if (!wakes.on)
+                return HF__NOT_DELAYED;
+        for (size_t i = 0; i < wakes.n_calls; i++)
+                if (wakes.calls[i].ctx == ctx)
+                        return HF__DELAYED_BEFORE;
+        if (wakes.n_calls == MAX_DELAYED)
+                return HF__NOT_DELAYED;
+        wakes.calls[wakes.n_calls].wake = wake;
+        wakes.calls[wakes.n_calls++].ctx = ctx;
+        return HF__DELAYED;
 }
 
 bool hf__mailbox_is_wake_due(struct hf__mailbox *mailbox) {

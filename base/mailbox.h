@@ -49,6 +49,14 @@ void hf__mailbox_post(struct hf__mailbox *mailbox, struct hf__message *message);
 void hf__mailbox_delay_wakes(void);
 void hf__mailbox_post_lazily(struct hf__mailbox *mailbox, struct hf__message *message);
 void hf__mailbox_wake_delayed(void);
+/*
+ * The same for owners that are woken in another way: delays one call of wake(ctx). HF__DELAYED and
+ * HF__DELAYED_BEFORE: this thread makes the call in hf__mailbox_wake_delayed, without a lock, once
+ * for the same ctx; until then ctx must exist. HF__NOT_DELAYED: no wake is delayed here, or those
+ * of 4 others are already, so the caller wakes the owner itself. Thread: any.
+ */
+enum hf__delay { HF__NOT_DELAYED, HF__DELAYED, HF__DELAYED_BEFORE };
+enum hf__delay hf__mailbox_delay_call(void (*wake)(void *ctx), void *ctx);
 /* Whether messages wait whose wake is delayed. Thread: owner only. */
 bool hf__mailbox_is_wake_due(struct hf__mailbox *mailbox);
 /* Makes the eventfd readable without a message. Thread: any. */

@@ -76,8 +76,8 @@ int hf__phase_ledger_read(struct hf__phase_run *run, struct hf_status *why) {
 
 /* ---- writing ---- */
 
-static int send_ledger(struct hf__phase_run *run, const struct hf__strbuf *body, char **ret_text,
-                       size_t *ret_n, struct hf_status *why) {
+static int start_request(struct hf__phase_run *run, const struct hf__strbuf *body,
+                         struct hf__call **ret_call, struct hf_status *why) {
         struct hf_bootstrap *bootstrap = run->bootstrap;
         bool exists = run->ledger_object;
         const struct hf_request request = {.size = sizeof request,
@@ -89,24 +89,31 @@ static int send_ledger(struct hf__phase_run *run, const struct hf__strbuf *body,
                                            .body = body->data,
                                            .n_body = body->n};
 
-        return hf_client_do(hf_term_client(run->term), &request, hf_term_abort(run->term), ret_text,
-                            ret_n, why);
+        return hf__call_start(hf_term_client(run->term), &request, hf_term_abort(run->term),
+                              ret_call, why);
 }
 
-/* Writes the ledger in memory to the server, and keeps the response as the object for the next
- * write. */
-static int write_ledger(struct hf__phase_run *run, struct hf_status *why) {
+/* Starts to write the ledger in memory to the server. */
+static int start_write(struct hf__phase_run *run, struct hf__call **ret_call,
+                       struct hf_status *why) {
         struct hf_bootstrap *bootstrap = run->bootstrap;
         struct hf__strbuf body = {0};
-        char *text = NULL;
-        size_t n = 0;
 
         assert(run->has_ledger);
         int r = hf__ledger_write(&run->ledger, run->ledger_object, bootstrap->ledger_ns,
                                  bootstrap->ledger_name, &body);
         if (r == 0)
-                r = send_ledger(run, &body, &text, &n, why);
+                r = start_request(run, &body, ret_call, why);
         hf__strbuf_done(&body);
+        return r;
+}
+
+/* Waits for the response, and keeps it as the object for the next write. */
+static int end_write(struct hf__phase_run *run, struct hf__call *call, struct hf_status *why) {
+        char *text = NULL;
+        size_t n = 0;
+        int r = hf__call_wait(call, hf_term_abort(run->term), &text, &n, why);
+
         if (r == 0) {
                 run->ledger_object = hf__json_free(run->ledger_object);
                 r = hf__json_parse(text, n, &run->ledger_object, NULL);
@@ -115,8 +122,8 @@ static int write_ledger(struct hf__phase_run *run, struct hf_status *why) {
         return r;
 }
 
-int hf__phase_ledger_record(struct hf__phase_run *run, const struct hf__plan *plan,
-                            struct hf_status *why) {
+int hf__phase_ledger_start_record(struct hf__phase_run *run, const struct hf__plan *plan,
+                                  struct hf__call **ret_call, struct hf_status *why) {
         struct hf__ledger_entry entry = {.step = run->step->id, .outcome = plan->outcome};
 
         assert(plan->action == HF__PLAN_RECORD);
@@ -127,8 +134,13 @@ int hf__phase_ledger_record(struct hf__phase_run *run, const struct hf__plan *pl
         format_now(run, entry.at);
         hf__report_progress(run->phase, HF_BOOTSTRAP_APPLIED, run->step->id, plan->step);
         int r = hf__ledger_add(&run->ledger, &entry);
-        if (r == 0)
-                r = write_ledger(run, why);
+        return r == 0 ? start_write(run, ret_call, why) : r;
+}
+
+int hf__phase_ledger_end_record(struct hf__phase_run *run, const struct hf__plan *plan,
+                                struct hf__call *call, struct hf_status *why) {
+        int r = end_write(run, call, why);
+
         if (r != 0)
                 return r;
         hf__phase_run_forget_object(run);
@@ -142,11 +154,14 @@ int hf__phase_ledger_record(struct hf__phase_run *run, const struct hf__plan *pl
 
 int hf__phase_ledger_complete(struct hf__phase_run *run, struct hf_status *why) {
         char now[HF__MICROTIME_MAX];
+        struct hf__call *call;
 
         format_now(run, now);
         int r = hf__ledger_complete(&run->ledger, run->phase->name, run->bootstrap->version, now);
         if (r == 0)
-                r = write_ledger(run, why);
+                r = start_write(run, &call, why);
+        if (r == 0)
+                r = end_write(run, call, why);
         if (r != 0)
                 return r;
         run->n_failures = 0;

@@ -16,9 +16,7 @@
 
 #define WRITE_QUERY HF__FIELD_MANAGER "&fieldValidation=Strict"
 
-static struct hf_request request_for(const struct hf__phase_run *run, enum hf_verb verb) {
-        const struct hf__step *step = run->step;
-
+static struct hf_request request_for(const struct hf__step *step, enum hf_verb verb) {
         assert(step);
         return (struct hf_request){.size = sizeof(struct hf_request),
                                    .verb = verb,
@@ -29,19 +27,24 @@ static struct hf_request request_for(const struct hf__phase_run *run, enum hf_ve
                                    .query = verb == HF_VERB_GET ? NULL : WRITE_QUERY};
 }
 
-/* Sends a write with this body. On success sets seen.state to `state` and seen.result to the hash
- * of the response's content. */
-static int send_object(struct hf__phase_run *run, struct hf_request *request,
-                       const struct hf__strbuf *body, enum hf__seen_state state,
+static int start_write(struct hf__phase_run *run, struct hf_request *request,
+                       const struct hf__strbuf *body, struct hf__call **ret_call,
                        struct hf_status *why) {
+        request->body = body->data;
+        request->n_body = body->n;
+        return hf__call_start(hf_term_client(run->term), request, hf_term_abort(run->term),
+                              ret_call, why);
+}
+
+/* Waits for the response to a write. On success sets seen.state to `state` and seen.result to the
+ * hash of the response's content. */
+static int end_write(struct hf__phase_run *run, struct hf__call *call, enum hf__seen_state state,
+                     struct hf_status *why) {
         struct hf__content_seen written;
         char *text = NULL;
         size_t n = 0;
+        int r = hf__call_wait(call, hf_term_abort(run->term), &text, &n, why);
 
-        request->body = body->data;
-        request->n_body = body->n;
-        int r = hf_client_do(hf_term_client(run->term), request, hf_term_abort(run->term), &text,
-                             &n, why);
         if (r == 0)
                 r = hf__content_inspect(text, n, &written);
         free(text);
@@ -53,14 +56,22 @@ static int send_object(struct hf__phase_run *run, struct hf_request *request,
         return 0;
 }
 
-int hf__phase_object_create(struct hf__phase_run *run, struct hf_status *why) {
-        struct hf_request request = request_for(run, HF_VERB_CREATE);
+int hf__phase_object_start_create(struct hf__phase_run *run, const struct hf__step *step,
+                                  struct hf__call **ret_call, struct hf_status *why) {
+        struct hf_request request = request_for(step, HF_VERB_CREATE);
         struct hf__strbuf body = {0};
-        int r = hf__step_body_new(run->step, &body);
+        int r = hf__step_body_new(step, &body);
 
         if (r == 0)
-                r = send_object(run, &request, &body, HF__SEEN_CREATED, why);
+                r = start_write(run, &request, &body, ret_call, why);
         hf__strbuf_done(&body);
+        return r;
+}
+
+int hf__phase_object_end_create(struct hf__phase_run *run, struct hf__call *call,
+                                struct hf_status *why) {
+        int r = end_write(run, call, HF__SEEN_CREATED, why);
+
         if (r != HF_E_EXISTS)
                 return r;
         /* The plan reads it next: it may be our own, from a write whose response was lost. */
@@ -68,8 +79,15 @@ int hf__phase_object_create(struct hf__phase_run *run, struct hf_status *why) {
         return 0;
 }
 
+int hf__phase_object_create(struct hf__phase_run *run, struct hf_status *why) {
+        struct hf__call *call;
+        int r = hf__phase_object_start_create(run, run->step, &call, why);
+
+        return r == 0 ? hf__phase_object_end_create(run, call, why) : r;
+}
+
 int hf__phase_object_read(struct hf__phase_run *run, struct hf_status *why) {
-        struct hf_request request = request_for(run, HF_VERB_GET);
+        struct hf_request request = request_for(run->step, HF_VERB_GET);
         struct hf__content_seen seen = {0};
         char *text = NULL;
         size_t n = 0;
@@ -96,16 +114,18 @@ int hf__phase_object_read(struct hf__phase_run *run, struct hf_status *why) {
 }
 
 int hf__phase_object_replace(struct hf__phase_run *run, bool dry_run, struct hf_status *why) {
-        struct hf_request request = request_for(run, HF_VERB_UPDATE);
+        struct hf_request request = request_for(run->step, HF_VERB_UPDATE);
         struct hf__strbuf body = {0};
+        struct hf__call *call;
 
         assert(run->seen.state == HF__SEEN_PRESENT && run->present);
         int r = hf__step_body_replacement(run->step, run->present, run->n_present, &body);
         if (dry_run)
                 request.query = WRITE_QUERY "&dryRun=All";
         if (r == 0)
-                r = send_object(run, &request, &body,
-                                dry_run ? HF__SEEN_DRY_RUN : HF__SEEN_REPLACED, why);
+                r = start_write(run, &request, &body, &call, why);
         hf__strbuf_done(&body);
-        return r;
+        if (r != 0)
+                return r;
+        return end_write(run, call, dry_run ? HF__SEEN_DRY_RUN : HF__SEEN_REPLACED, why);
 }

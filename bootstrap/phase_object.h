@@ -7,8 +7,15 @@
  * object exists, or is absent) counts as success.
  */
 #include "bootstrap/phase_run.h"
+#include "client/call.h"
 
 int hf__phase_object_create(struct hf__phase_run *run, struct hf_status *why);
+/* The halves of hf__phase_object_create, for any step. start does not block, and does not touch
+ * run->seen; end consumes the call. */
+int hf__phase_object_start_create(struct hf__phase_run *run, const struct hf__step *step,
+                                  struct hf__call **ret_call, struct hf_status *why);
+int hf__phase_object_end_create(struct hf__phase_run *run, struct hf__call *call,
+                                struct hf_status *why);
 int hf__phase_object_read(struct hf__phase_run *run, struct hf_status *why);
 /* Replaces the content at the resourceVersion that was read, which run->present contains.
  * HF_E_CONFLICT: the object has changed since. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs a phase in a term. plan.c decides, and this file carries out: it reads the ledger, gets the
- * next action from the plan, does it, and gets the next one. The file begins with the loop; the
- * functions that the loop calls follow.
+ * next action from the plan, does it, and gets the next one. While a record is written, the next
+ * step's object is created. The file begins with the loop; the functions that the loop calls
+ * follow.
  *
  * After any failure it discards all known state and, after a pause that grows, reads it again. So
  * the same code handles a lost response, a conflict with another writer, and a crash of the
@@ -41,6 +42,9 @@
 
 static int run_to_completion(struct hf__phase_run *run);
 static int do_next_action(struct hf__phase_run *run, bool *ret_finished, struct hf_status *why);
+static int record(struct hf__phase_run *run, const struct hf__plan *plan, struct hf_status *why);
+static const struct hf__step *start_next_create(struct hf__phase_run *run,
+                                                struct hf__call **ret_call);
 static void handle_failure(struct hf__phase_run *run, int error, const struct hf_status *from);
 static void give_way(struct hf__phase_run *run);
 static bool wait_until_ledger_is_lost(const struct hf__phase_run *run);
@@ -134,11 +138,51 @@ static int do_next_action(struct hf__phase_run *run, bool *ret_finished, struct 
         case HF__PLAN_READ: return hf__phase_object_read(run, why);
         case HF__PLAN_REPLACE: return hf__phase_object_replace(run, false, why);
         case HF__PLAN_DRY_RUN: return hf__phase_object_replace(run, true, why);
-        case HF__PLAN_RECORD: return hf__phase_ledger_record(run, &plan, why);
+        case HF__PLAN_RECORD: return record(run, &plan, why);
         case HF__PLAN_COMPLETE: return hf__phase_ledger_complete(run, why);
         case HF__PLAN_FINISHED: break;
         }
         return 0;
+}
+
+/* Records the step in the ledger, and creates the next step's object meanwhile. The record is sent
+ * first, so a leader that dies leaves at most two objects without a record. */
+static int record(struct hf__phase_run *run, const struct hf__plan *plan, struct hf_status *why) {
+        struct hf__call *recording, *creating = NULL;
+        int r = hf__phase_ledger_start_record(run, plan, &recording, why);
+
+        if (r != 0)
+                return r;
+        const struct hf__step *next = start_next_create(run, &creating);
+        r = hf__phase_ledger_end_record(run, plan, recording, why);
+        if (!next)
+                return r;
+        if (r != 0) {
+                /* All known state will be discarded, and the plan finds the object by its stamp. */
+                (void)hf__call_wait(creating, hf_term_abort(run->term), NULL, NULL, NULL);
+                return r;
+        }
+        run->step = next;
+        return hf__phase_object_end_create(run, creating, why);
+}
+
+/* Starts the create that the plan will want when the current record is written. Returns its step,
+ * or NULL if the plan wants something else, or the term drains. If the create cannot be started,
+ * the plan repeats it, and reports why. */
+static const struct hf__step *start_next_create(struct hf__phase_run *run,
+                                                struct hf__call **ret_call) {
+        struct hf__phase *phase = run->phase;
+        const struct hf__seen nothing = {.state = HF__SEEN_NOTHING};
+        struct hf__plan plan;
+
+        if (hf_cancel_fired(hf_term_drain(run->term)))
+                return NULL;
+        hf__plan_next(&run->ledger, phase->name, &phase->steps, run->bootstrap->version, &nothing,
+                      &plan);
+        if (plan.action != HF__PLAN_CREATE)
+                return NULL;
+        const struct hf__step *step = &phase->steps.list[plan.step];
+        return hf__phase_object_start_create(run, step, ret_call, NULL) == 0 ? step : NULL;
 }
 
 /* ---- failures ---- */

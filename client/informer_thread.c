@@ -9,6 +9,8 @@
  *  - an informer leaves the queue before its turn begins. So if it is woken during the turn, it
  *    gets another one, and no message stays unseen;
  *  - informers whose time has come enter the queue even while others are always ready;
+ *  - whenever the lock is free and the queue is not empty, the thread does not sleep, or is about
+ *    to be signaled, perhaps by a thread that delays its wakes, which is counted;
  *  - the thread does not use an informer after it has detached it, because its owner then frees it.
  */
 #include "client/informer_thread.h"
@@ -18,6 +20,7 @@
 #include <stdlib.h>
 
 #include "base/host.h"
+#include "base/mailbox.h"
 #include "base/thread.h"
 #include "client/informer_private.h"
 
@@ -130,7 +133,39 @@ static void *run_thread(void *ctx) {
         return NULL;
 }
 
-/* Signals without the lock, so that the thread does not wake only to wait for it. */
+/* The wake that a thread has delayed. Signals without the lock, so that the informers' thread does
+ * not wake only to wait for it; it exists, because it counts this thread. */
+static void wake_now(void *ctx) {
+        struct hf_informer_thread *thread = ctx;
+
+        (void)pthread_mutex_lock(&thread->mu);
+        bool wakes = thread->sleeps && thread->first_ready;
+        if (wakes)
+                thread->sleeps = false;
+        (void)pthread_mutex_unlock(&thread->mu);
+        if (wakes)
+                (void)pthread_cond_signal(&thread->wake);
+        (void)pthread_mutex_lock(&thread->mu);
+        assert(thread->n_delaying > 0);
+        if (--thread->n_delaying == 0)
+                (void)pthread_cond_broadcast(&thread->ended);
+        (void)pthread_mutex_unlock(&thread->mu);
+}
+
+/* Whether the caller must signal the thread. A thread that handles many events in one go signals
+ * after them, so that they cost one wake. */
+static bool must_signal_locked(struct hf_informer_thread *thread) {
+        if (!thread->sleeps)
+                return false;
+        enum hf__delay delay = hf__mailbox_delay_call(wake_now, thread);
+        if (delay == HF__DELAYED)
+                thread->n_delaying++;
+        if (delay == HF__NOT_DELAYED)
+                thread->sleeps = false;
+        return delay == HF__NOT_DELAYED;
+}
+
+/* Signals without the lock, as wake_now does. */
 void hf__informer_thread_wake(struct hf_informer *informer) {
         struct hf_informer_thread *thread = informer->thread;
         bool wakes = false;
@@ -138,8 +173,7 @@ void hf__informer_thread_wake(struct hf_informer *informer) {
         (void)pthread_mutex_lock(&thread->mu);
         if (informer->turn.is_attached) {
                 enqueue_locked(thread, informer);
-                wakes = thread->sleeps;
-                thread->sleeps = false;
+                wakes = must_signal_locked(thread);
         }
         (void)pthread_mutex_unlock(&thread->mu);
         if (wakes)
@@ -188,6 +222,11 @@ void hf__informer_thread_join(struct hf_informer_thread *thread) {
         (void)pthread_cond_signal(&thread->wake);
         (void)pthread_mutex_unlock(&thread->mu);
         (void)hf__thread_join(thread->thread);
+        (void)pthread_mutex_lock(&thread->mu);
+        while (thread->n_delaying > 0)
+                (void)thread->clock->wait(thread->clock->ctx, &thread->ended, &thread->mu,
+                                          HF_NSEC_NEVER);
+        (void)pthread_mutex_unlock(&thread->mu);
 }
 
 /* ---- life ---- */

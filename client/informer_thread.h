@@ -29,13 +29,14 @@ struct hf_informer_thread {
         pthread_t thread;
         pthread_mutex_t mu;
         pthread_cond_t wake;  /* signals the thread: an informer is ready, or stop */
-        pthread_cond_t ended; /* signals other threads: an informer is detached */
+        pthread_cond_t ended; /* signals other threads: an informer is detached, n_delaying is 0 */
 
         /* guarded by mu */
         struct hf_informer *informers;                  /* those that have started; borrowed */
         struct hf_informer *first_ready, **ready_place; /* the queue, and where its next one goes */
         hf_nsec due_at;                                 /* no `until` in the list is earlier */
-        bool sleeps; /* the thread waits, and nobody has woken it yet */
+        bool sleeps;         /* the thread waits, and nobody has woken it yet */
+        unsigned n_delaying; /* threads that delay a wake of this one (base/mailbox.h) */
         bool stop;
 };
 
@@ -47,7 +48,8 @@ int hf__informer_thread_init(struct hf_informer_thread *thread, const struct hf_
 void hf__informer_thread_done(struct hf_informer_thread *thread);
 /* 0 or -errno. */
 int hf__informer_thread_start(struct hf_informer_thread *thread);
-/* Tells the thread to return once no informer is attached, and joins it. */
+/* Tells the thread to return once no informer is attached, and joins it. Then waits until no other
+ * thread delays a wake of it, which takes no longer than an iteration of its loop. */
 void hf__informer_thread_join(struct hf_informer_thread *thread);
 
 /* Gives the informer turns from now on. */

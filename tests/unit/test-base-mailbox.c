@@ -109,6 +109,26 @@ static void test_an_owner_that_is_awake_takes_messages_early(void **state) {
         hf__mailbox_done(&mailbox);
 }
 
+static void count_call(void *ctx) { ++*(unsigned *)ctx; }
+
+static void test_a_delayed_call_is_made_once_at_the_end(void **state) {
+        unsigned calls[5] = {0};
+
+        assert_int_equal(hf__mailbox_delay_call(count_call, &calls[0]), HF__NOT_DELAYED);
+        hf__mailbox_delay_wakes();
+        for (size_t i = 0; i < 4; i++)
+                assert_int_equal(hf__mailbox_delay_call(count_call, &calls[i]), HF__DELAYED);
+        assert_int_equal(hf__mailbox_delay_call(count_call, &calls[0]), HF__DELAYED_BEFORE);
+        assert_int_equal(hf__mailbox_delay_call(count_call, &calls[4]), HF__NOT_DELAYED);
+        assert_int_equal(calls[0], 0);
+        hf__mailbox_wake_delayed();
+        for (size_t i = 0; i < 5; i++)
+                assert_int_equal(calls[i], i < 4 ? 1 : 0);
+        hf__mailbox_delay_wakes(); /* the calls are forgotten */
+        hf__mailbox_wake_delayed();
+        assert_int_equal(calls[0], 1);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_message_wakes_the_owner_at_once),
@@ -116,6 +136,7 @@ int main(void) {
                 cmocka_unit_test(test_another_thread_wakes_the_owner_at_once),
                 cmocka_unit_test(test_many_messages_wake_the_owner_before_the_end),
                 cmocka_unit_test(test_an_owner_that_is_awake_takes_messages_early),
+                cmocka_unit_test(test_a_delayed_call_is_made_once_at_the_end),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
