@@ -47,6 +47,7 @@ static const struct hfd_resource table[] = {
                             {"Data", "integer", "", "@count:data"},
                             {"Age", "string", "", "@age"}},
                 .schema = &hfd_configmap_schema,
+                .prepare = hfd_configmap_prepare,
                 .validate = hfd_configmap_validate,
         },
         {
