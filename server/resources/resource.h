@@ -117,6 +117,9 @@ struct hfd_resource {
         /* Clients create objects of this kind to ask a question, and nothing is stored
          * (reviews/review.h). The row has no storage, no columns and no strategy. */
         bool is_review;
+        /* With is_review: clients get and list objects in place of creating them, and each read
+         * makes them anew (ComponentStatuses, reviews/component_status.h). It has columns. */
+        bool is_report;
         bool no_delete_collection; /* objects can only be deleted one by one (Namespaces) */
         /*
          * A set of enum hfd_subresource. STATUS: clients write status by .../status only. FINALIZE:

@@ -378,3 +378,32 @@ def test_failures_and_annotations_are_in_the_audit_log(tmp_path):
         assert found["audited/who"] == "name is seen" and "audited/none" not in found
         assert json.loads(found["validation.policy.admission.k8s.io/validation_failure"]) == [
             {"message": "failed expression: 'ok' in object.data", "policy": "audited", "binding": "audited", "expressionIndex": 1, "validationActions": ["Audit"]}]
+
+
+def test_policies_see_the_scale_that_is_applied_and_no_empty_data():
+    with MemoryServer("--runtime-config=api/workloads=true") as server:
+        scale = {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["deployments/scale"]}
+        for spec in ({"rules": [scale], "said": ["object.kind == 'Scale' && object.spec.replicas <= 5 && oldObject.kind == 'Scale'"]},
+                     {"rules": [RULE], "said": ["!has(object.data)"]}):
+            name = "p" + str(len(spec["said"][0]))
+            body = {"failurePolicy": "Fail", "matchConstraints": {"resourceRules": spec["rules"]}, "validations": [{"expression": e} for e in spec["said"]]}
+            for kind, content in (("ValidatingAdmissionPolicy", body), ("ValidatingAdmissionPolicyBinding", {"policyName": name, "validationActions": ["Deny"]})):
+                made = server.ask("POST", f"{API}/{PLURALS[kind]}", {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind,
+                                                                    "metadata": {"name": name}, "spec": content})
+                assert made.code == 201, made.text
+        full = {"metadata": {"name": "full"}, "data": {"a": "b"}}
+        wait_until("the policies", lambda: server.ask("POST", CONFIGMAPS + "?dryRun=All", full).code == 422)
+        empty = server.ask("POST", CONFIGMAPS, {"metadata": {"name": "empty"}, "data": {}, "binaryData": {}})
+        assert empty.code == 201 and not {"data", "binaryData"} & empty.json.keys()
+        deployments = "/apis/apps/v1/namespaces/default/deployments"
+        made = server.ask("POST", deployments, {"metadata": {"name": "d"}, "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": {
+            "metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}})
+        assert made.code == 201, made.text
+        for replicas, code in ((6, 422), (4, 200), (-1, 422)):
+            done = server.ask("PATCH", f"{deployments}/d/scale?fieldManager=m&force=true", content_type="application/apply-patch+yaml",
+                              body={"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "d"}, "spec": {"replicas": replicas}})
+            assert done.code == code, done.text
+        assert server.ask("GET", f"{deployments}/d").json["spec"]["replicas"] == 4
+        missing = server.ask("PATCH", f"{deployments}/none/scale?fieldManager=m", content_type="application/apply-patch+yaml",
+                             body={"apiVersion": "autoscaling/v1", "kind": "Scale", "spec": {"replicas": 1}})
+        assert missing.code == 404 and missing.json["message"] == 'deployments.apps "none" not found'

@@ -10,7 +10,7 @@ KINDS = ["configmaps", "events", "namespaces", "secrets", "serviceaccounts", "le
          "certificatesigningrequests", "customresourcedefinitions", "validatingadmissionpolicies", "validatingadmissionpolicybindings",
          "mutatingadmissionpolicies", "mutatingadmissionpolicybindings", "events --api-version=events.k8s.io/v1",
          "selfsubjectreviews", "tokenreviews", "subjectaccessreviews", "localsubjectaccessreviews", "selfsubjectaccessreviews",
-         "selfsubjectrulesreviews"]
+         "selfsubjectrulesreviews", "componentstatuses"]
 
 
 def as_json(body):

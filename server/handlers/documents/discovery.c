@@ -23,6 +23,8 @@
 #include "server/resources/resource.h"
 
 const char *hfd_discovery_verbs(const struct hfd_resource *row) {
+        if (row->is_report)
+                return "[\"get\",\"list\"]";
         if (row->is_review)
                 return "[\"create\"]";
         return row->no_delete_collection

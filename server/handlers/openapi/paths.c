@@ -32,6 +32,8 @@ bool hfd_openapi_has_operation(const struct hfd_resource *resource,
                                const struct hfd_openapi_operation *operation) {
         bool deletes = operation->method[0] == 'd';
 
+        if (resource->is_report)
+                return strcmp(operation->method, "get") == 0;
         if (resource->is_review)
                 return strcmp(operation->method, "post") == 0;
 

@@ -34,6 +34,7 @@
 #include "server/handlers/rest/rest_body.h"
 #include "server/handlers/rest/rest_list.h"
 #include "server/handlers/rest/rest_watch.h"
+#include "server/handlers/reviews/component_status.h"
 #include "server/handlers/reviews/review.h"
 #include "server/handlers/reviews/token_request.h"
 #include "server/pool/work_pool.h"
@@ -131,8 +132,8 @@ static bool set_verb(struct hfd_request *request, const char *verb) {
 
 /* Whether the path allows the verb: only a list or a watch may span namespaces; a create has no
  * name, unless its body is of another kind (a token, a binding, an eviction); an update or patch of
- * an object needs one; another subresource can only be read, updated or patched; and a review can
- * only be created. */
+ * an object needs one; another subresource can only be read, updated or patched; a review can only
+ * be created, and a report only be read. */
 static bool is_verb_allowed(const struct hfd_request *request,
                             const struct hfd_request_info *info) {
         if (request->subresource == HFD_SUB_TOKEN || request->subresource == HFD_SUB_BINDING ||
@@ -140,6 +141,8 @@ static bool is_verb_allowed(const struct hfd_request *request,
                 return request->verb == HFD_CREATE && *info->ns;
         bool may_span_namespaces = request->verb == HFD_LIST || request->verb == HFD_WATCH;
 
+        if (request->resource->is_report)
+                return request->verb == HFD_GET || request->verb == HFD_LIST;
         if (request->resource->is_review && (request->verb != HFD_CREATE || *info->name))
                 return false;
         if (request->resource->namespaced && !*info->ns && !may_span_namespaces)
@@ -292,6 +295,16 @@ static void serve_review(struct hfd_rest_request *rest) {
         hfd_rest_free(rest);
 }
 
+/* Takes ownership of rest. */
+static void serve_report(struct hfd_rest_request *rest) {
+        struct hfd_response response = {0};
+
+        hfd_component_status(rest->registry, &rest->request, &response);
+        hfd_rest_respond(rest->http_request, &rest->request, &response, NULL);
+        hfd_response_done(&response);
+        hfd_rest_free(rest);
+}
+
 static void on_token(void *ctx, const struct hfd_response *response) {
         struct hfd_rest_request *rest = ctx;
 
@@ -384,7 +397,8 @@ static void serve_resource(struct hfd_rest_request *rest) {
         struct hfd_response response = {0};
 
         bool filled = fill_request(rest, hfd_request_info(rest->http_request), &response);
-        if (filled && rest->request.verb == HFD_LIST && !hfd_rest_list_prepare(rest)) {
+        if (filled && rest->request.verb == HFD_LIST && !rest->request.resource->is_report &&
+            !hfd_rest_list_prepare(rest)) {
                 hfd_response_no_memory(&response);
                 filled = false;
         }
@@ -396,7 +410,9 @@ static void serve_resource(struct hfd_rest_request *rest) {
         }
         if (hfd_request_info(rest->http_request)->mutating && rest->request.n_body > 0)
                 hfd_audited_request(rest->http_request, rest->request.body, rest->request.n_body);
-        if (rest->request.subresource == HFD_SUB_TOKEN || rest->request.resource->is_review)
+        if (rest->request.resource->is_report)
+                serve_report(rest);
+        else if (rest->request.subresource == HFD_SUB_TOKEN || rest->request.resource->is_review)
                 admit_unstored(rest);
         else if (rest->request.verb == HFD_WATCH)
                 hfd_rest_watch(rest);

@@ -90,6 +90,8 @@ const char *hfd_rest_deprecation(const struct hfd_request *request) {
         const struct hfd_custom_version *custom =
                 request && request->resource ? request->resource->custom : NULL;
 
+        if (request && request->resource && request->resource->is_report)
+                return "v1 ComponentStatus is deprecated in v1.19+"; /* the only kind of them */
         return custom ? custom->warning : NULL;
 }
 

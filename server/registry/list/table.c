@@ -20,6 +20,7 @@
 #include "base/json_index.h"
 #include "base/strbuf.h"
 #include "base/time_format.h"
+#include "server/registry/list/cells/component_cells.h"
 #include "server/registry/list/cells/custom_cells.h"
 #include "server/registry/list/cells/event_cells.h"
 #include "server/registry/list/cells/policy_cells.h"
@@ -229,6 +230,7 @@ static void put_quota(struct hf__strbuf *s, const struct hf__json *object, bool 
  *      @age                the time since the creation
  *      @available          whether an APIService is available
  *      @boolean:<path>     false if it is absent
+ *      @component:<what>   see component_cells.h
  *      @containers:<key>   a member of each container of a template
  *      @count:<path>       the number of members
  *      @event:<what>       see event_cells.h
@@ -255,6 +257,8 @@ static void put_cell(struct hf__strbuf *s, const struct hf__json *object, const 
                 put_age(s, object, now_s);
         } else if (strncmp(path, "@event:", 7) == 0) {
                 hfd_event_put_cell(s, object, path + 7, now_s);
+        } else if (strncmp(path, "@component:", 11) == 0) {
+                hfd_component_put_cell(s, object, path + 11);
         } else if (strncmp(path, "@count:", 7) == 0) {
                 hf__strbuf_u64(s, hf__json_count(hf__json_path(object, path + 7)));
         } else if (strncmp(path, "@containers:", 12) == 0) {

@@ -224,6 +224,59 @@ static bool patch_scale(struct hfd_part *part, struct hf__json **scale) {
         return false;
 }
 
+/* ---- apply ---- */
+
+/* Turns an applied Scale into a configuration that is applied to the object. NULL = out of memory.
+ * The number of replicas is in it if the client, or a plug-in of admission, has set it. */
+static struct hf__json *make_config(const struct hfd_part *part) {
+        const struct hfd_resource *of = part->outer->part_of;
+        struct hf__json *config = hf__json_object();
+        char version[HFD_API_VERSION_MAX];
+        int64_t replicas = number_at(part->scale, "spec.replicas");
+        bool is_set = hf__json_path(part->body, "spec.replicas") != NULL ||
+                      replicas != number_at(part->old_scale, "spec.replicas");
+
+        hfd_resource_api_version(of, version);
+        int r = hf__json_add_string(config, "apiVersion", version);
+        if (r == 0)
+                r = hf__json_add_string(config, "kind", of->kind);
+        if (r == 0)
+                r = hf__json_set_string(config, "metadata.name", part->outer->name);
+        if (r == 0 && is_set)
+                r = hf__json_set_i64(config, of->scale->replicas, replicas);
+        if (r == 0)
+                return config;
+        hf__json_free(config);
+        return NULL;
+}
+
+/* Applies to the object in whatever version it is: who owns which field decides, not the version
+ * that admission has seen. */
+static void send_apply(struct hfd_part *part) {
+        if (!check_replicas(part, number_at(part->scale, "spec.replicas")))
+                return;
+        struct hf__json *config = make_config(part);
+        part->inner.subresource = HFD_SUB_SCALE;
+        if (config)
+                hfd_part_send(part, HFD_PATCH, config, on_object);
+        else
+                hfd_part_finish_no_memory(part);
+        hf__json_free(config);
+}
+
+/* Sets what the client applies in *scale. False: the part has ended. */
+static bool apply_scale(struct hfd_part *part, struct hf__json **scale) {
+        int64_t replicas;
+
+        if (!hf__json_i64(part->body, "spec.replicas", &replicas) ||
+            hf__json_set_i64(*scale, "spec.replicas", replicas) == 0)
+                return true;
+        hfd_part_finish_no_memory(part);
+        return false;
+}
+
+/* ---- the new Scale ---- */
+
 /* The current object has arrived: makes the new Scale from it. */
 static void on_current(struct hfd_request *inner, const struct hfd_response *response) {
         struct hfd_part *part = (struct hfd_part *)inner;
@@ -239,10 +292,13 @@ static void on_current(struct hfd_request *inner, const struct hfd_response *res
         part->old_scale = make_scale(part->outer->part_of->scale, object);
         part->scale = hf__json_dup(is_update ? part->body : part->old_scale);
         hf__json_free(object);
+        bool applies = !is_update && part->outer->patch == HFD_PATCH_APPLY;
         if (!part->scale || !part->old_scale)
                 hfd_part_finish_no_memory(part);
-        else if (is_update || patch_scale(part, &part->scale))
-                hfd_part_admit(part, &part->scale, part->old_scale, send_patch);
+        else if (applies ? apply_scale(part, &part->scale)
+                         : is_update || patch_scale(part, &part->scale))
+                hfd_part_admit(part, &part->scale, part->old_scale,
+                               applies ? send_apply : send_patch);
 }
 
 static void get_object(struct hfd_part *part) {
@@ -250,53 +306,7 @@ static void get_object(struct hfd_part *part) {
         hfd_part_send(part, HFD_GET, NULL, on_current);
 }
 
-/* ---- apply ----
- * The object is applied, so admission sees the object and not its Scale. */
-
-/* Turns an applied Scale into a configuration that is applied to the object. NULL = out of memory.
- */
-static struct hf__json *make_config(const struct hfd_part *part) {
-        const struct hfd_resource *of = part->outer->part_of;
-        struct hf__json *config = hf__json_object();
-        char version[HFD_API_VERSION_MAX];
-        int r;
-
-        hfd_resource_api_version(of, version);
-        r = hf__json_add_string(config, "apiVersion", version);
-        if (r == 0)
-                r = hf__json_add_string(config, "kind", of->kind);
-        if (r == 0)
-                r = hf__json_set_string(config, "metadata.name", part->outer->name);
-        if (r == 0)
-                r = hf__json_set_i64(config, of->scale->replicas,
-                                     number_at(part->body, "spec.replicas"));
-        if (r == 0)
-                return config;
-        hf__json_free(config);
-        return NULL;
-}
-
-static void send_apply(struct hfd_part *part) {
-        if (!check_replicas(part, number_at(part->body, "spec.replicas")))
-                return;
-        struct hf__json *config = make_config(part);
-        part->inner.subresource = HFD_SUB_SCALE;
-        part->inner.skips_admission = part->outer->skips_admission;
-        if (config)
-                hfd_part_send(part, HFD_PATCH, config, on_object);
-        else
-                hfd_part_finish_no_memory(part);
-        hf__json_free(config);
-}
-
 /* ---- all verbs ---- */
-
-static void serve_patch(struct hfd_part *part) {
-        if (part->outer->patch == HFD_PATCH_APPLY)
-                send_apply(part);
-        else
-                get_object(part);
-}
 
 /* Parses the body of a patch. False: the part has ended. */
 static bool read_patch(struct hfd_part *part) {
@@ -327,5 +337,5 @@ void hfd_scale_serve(struct hfd_part *part) {
         else if (outer->verb == HFD_UPDATE)
                 get_object(part);
         else if (read_patch(part))
-                serve_patch(part);
+                get_object(part);
 }

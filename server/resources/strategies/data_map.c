@@ -11,6 +11,13 @@
 #include "server/resources/causes.h"
 #include "server/resources/validation/names.h"
 
+void hfd_data_map_drop_empty(struct hf__json *object, const char *part) {
+        const struct hf__json *map = hf__json_get(object, part);
+
+        if (hf__json_is_object(map) && !hf__json_first(map))
+                hf__json_drop(object, part);
+}
+
 void hfd_data_map_validate_keys(const struct hf__json *object, const char *part,
                                 struct hfd_causes *causes) {
         for (struct hf__json *m = hf__json_first(hf__json_get(object, part)); m;
@@ -34,7 +41,9 @@ void hfd_data_map_validate_immutable(const struct hf__json *object, const struct
         for (size_t i = 0; i < n_parts; i++) {
                 const struct hf__json *new_part = hf__json_get(object, parts[i]),
                                       *old_part = hf__json_get(old, parts[i]);
-                if (!hf__json_equal(new_part, old_part))
+                /* An older version has stored empty maps. */
+                bool both_empty = !hf__json_first(new_part) && !hf__json_first(old_part);
+                if (!both_empty && !hf__json_equal(new_part, old_part))
                         hfd_cause_forbidden(causes, parts[i],
                                             "field is immutable when `immutable` is set");
         }
