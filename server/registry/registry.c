@@ -44,6 +44,12 @@ int hfd_registry_new(const struct hf_host *host, struct hfd_cacher *cacher,
                 free(registry);
                 return r;
         }
+        r = hfd_shared_table_init(&registry->shared);
+        if (r != 0) {
+                hfd_convert_turns_done(&registry->convert_turns);
+                free(registry);
+                return r;
+        }
         hfd_quota_turns_init(&registry->turns);
         r = hfd_renderings_new(registry, &registry->renderings);
         if (r == 0)
@@ -68,6 +74,7 @@ struct hfd_registry *hfd_registry_free(struct hfd_registry *registry) {
         hfd_work_pool_free(registry->work);
         hfd_renderings_free(registry->renderings);
         hfd_quota_turns_done(&registry->turns);
+        hfd_shared_table_done(&registry->shared);
         hfd_convert_turns_done(&registry->convert_turns);
         free(registry);
         return NULL;

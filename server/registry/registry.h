@@ -26,6 +26,7 @@
 
 #include "server/cacher/cacher.h"
 #include "server/registry/convert/convert_turns.h"
+#include "server/registry/convert/shared_table.h"
 #include "server/registry/write/quota/quota_turns.h"
 
 /* Default time limits: of a request, and of a deletecollection. */
@@ -60,6 +61,7 @@ struct hfd_registry {
         atomic_uint
                 n_conversions; /* calls of conversion webhooks for requests that are under way */
         struct hfd_convert_turns convert_turns; /* and for watches */
+        struct hfd_shared_table shared;         /* conversions that watches share */
 };
 
 /* Starts the threads of the pool. host and cacher outlive the registry. 0 or -errno. */

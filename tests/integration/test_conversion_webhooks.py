@@ -282,16 +282,27 @@ def test_a_watch_gets_its_version_in_order(server):
         assert watch.next()["object"]["spec"] == {"name": "y", "port": 6, "replicas": 1}
 
 
-def test_many_watches_take_turns(server):
+def test_many_watches_share_a_conversion(server, hooks):
     good(server.ask("POST", path("v1"), gate("v1", port=0)), 201)
+    before = len(hooks.hook.calls)
     watches = [Watch(server, path("v2") + "?watch=1") for _ in range(80)]
     try:
         for watch in watches:
             assert watch.next()["object"]["spec"]["port"] == 0
-        good(server.ask("PATCH", path("v1", "a"), {"spec": {"host": "x:1"}}, content_type=MERGE))
+        assert len(hooks.hook.calls) == before + 1
+        for i in range(1, 6):
+            good(server.ask("PATCH", path("v1", "a"), {"spec": {"host": f"x:{i}"}}, content_type=MERGE))
+            for watch in watches:
+                assert watch.next()["object"]["spec"]["port"] == i
+            assert len(hooks.hook.calls) == before + 1 + i
+        # The first call fails, and all that wait for it are told; none tries again.
+        hooks.code = 500
+        good(server.ask("PATCH", path("v1", "a"), {"spec": {"host": "x:9"}}, content_type=MERGE))
         for watch in watches:
-            assert watch.next()["object"]["spec"]["port"] == 1
+            event = watch.next()
+            assert event["type"] == "ERROR" and event["object"]["message"].startswith("conversion webhook for example.com/v1, Kind=Gate failed: ")
     finally:
+        hooks.code = 200
         for watch in watches:
             watch.connection.close()
 
@@ -406,17 +417,21 @@ def test_a_service_is_found_by_the_flag(server, hooks):
 
 
 def test_watches_that_end_do_not_wait_for_a_hung_webhook(server, hooks):
-    good(server.ask("POST", path("v1"), gate("v1")), 201)
-    good(server.ask("GET", path("v2", "a")))  # before it, only a few connections are made
+    for i in range(18):  # each watch has an object of its own: what several watch is converted once
+        good(server.ask("POST", path("v1"), gate("v1", f"a{i}")), 201)
+    good(server.ask("GET", path("v2", "a1")))  # before it, only a few connections are made
+
+    def watch_of(i, more=""):
+        return Watch(server, path("v2") + f"?watch=1&fieldSelector=metadata.name%3Da{i}{more}")
     hooks.hang = True
     before, watches = len(hooks.hook.calls), []
     try:
-        for _ in range(16):
-            watches.append(Watch(server, path("v2") + "?watch=1"))
+        for i in range(16):
+            watches.append(watch_of(i))
         wait_until("the calls to hang", lambda: len(hooks.hook.calls) == before + 16)
-        for _ in range(8):
-            watches.append(Watch(server, path("v2") + "?watch=1&timeoutSeconds=1"))
-        last = Watch(server, path("v2") + "?watch=1")
+        for i in range(8):  # half of them wait for a turn, and half for the call of another watch
+            watches.append(watch_of(16 if i % 2 else 0, "&timeoutSeconds=1"))
+        last = watch_of(17)
         watches.append(last)
         for watch in watches[16:24]:
             assert watch.next() is None

@@ -3,6 +3,7 @@
 import copy
 import json
 import signal
+import time
 
 import pytest
 
@@ -381,6 +382,23 @@ def test_appliers_own_fields_by_the_schema(servers):
     del other["spec"]["parts"]
     assert [p["name"] for p in apply("y", other, 200)["spec"]["parts"]] == ["a"]
     assert ask(b, "GET", f"{GADGETS}/one")["spec"]["size"] == 1
+
+
+def test_a_repeated_patch_changes_nothing_below_defaults(servers):
+    """An atomic list or map is replaced as a whole, and then gets its defaults again: neither generation nor resourceVersion counts that."""
+    schema, item = copy.deepcopy(SCHEMA), {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string", "default": "B"}}}
+    schema["properties"]["spec"]["properties"] |= {"list": {"type": "array", "items": item}, "map": {**item, "x-kubernetes-map-type": "atomic"}}
+    define(servers, definition(versions=[version(schema={"openAPIV3Schema": schema})]))
+    body = gadget("one", list=[{"a": "x"}, {}], map={"a": "y"})
+    made = ask(servers[0], "PATCH", f"{GADGETS}/one?fieldManager=x", body, expect=201, Content_Type="application/apply-patch+yaml")
+    assert made["spec"]["list"] == [{"a": "x", "b": "B"}, {"b": "B"}] and made["spec"]["map"] == {"a": "y", "b": "B"}
+    written = time.time()  # an apply in another second leaves the times of managedFields
+    wait_until("the next second", lambda: int(time.time()) > int(written))
+    for content_type in ("apply-patch+yaml", "merge-patch+json"):
+        again = ask(servers[1], "PATCH", f"{GADGETS}/one?fieldManager=x", body, expect=200, Content_Type=f"application/{content_type}")
+        assert (again["spec"], again["metadata"]["generation"]) == (made["spec"], 1), content_type
+        if content_type.startswith("apply"):  # another patch has another owner
+            assert again["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
 
 
 def test_scale_reads_and_writes_the_replicas(servers):

@@ -17,6 +17,7 @@
 
 #include "base/thread.h"
 #include "server/registry/convert/convert.h"
+#include "server/registry/convert/shared_conversions.h"
 #include "server/resources/custom/custom_kind.h"
 
 #define BATCH 100 /* events of one call */
@@ -39,7 +40,7 @@ struct hfd_watch_conversion {
         bool ended, failed;
         bool wanted; /* hfd_watch_conversion_is_idle has returned false, so sink.idle is due */
 
-        struct hfd_convert_turn turn; /* of the conversion, see convert.h */
+        struct hfd_shared_turn turn; /* of the conversion, see shared_conversions.h */
 
         /* of the thread that runs the queue */
         struct hfd_watch_item batch[BATCH];
@@ -60,6 +61,7 @@ struct hfd_watch_conversion *hfd_watch_conversion_unref(struct hfd_watch_convers
                 return NULL;
         drop_items(c);
         free(c->items);
+        hfd_shared_table_leave(&c->registry->shared);
         hfd_resource_unref(c->row);
         pthread_mutex_destroy(&c->mu);
         free(c);
@@ -80,6 +82,7 @@ struct hfd_watch_conversion *hfd_watch_conversion_new(struct hfd_registry *regis
         }
         atomic_init(&c->refs, 1);
         c->registry = registry;
+        hfd_shared_table_join(&registry->shared);
         c->row = hfd_resource_ref(request->resource);
         c->owner = request->owner;
         c->sink = sink;
@@ -195,10 +198,9 @@ static void run(struct hfd_watch_conversion *c) {
                                                     .n = c->n_objects,
                                                     .deadline = HF_NSEC_NEVER,
                                                     .owner = c->owner,
-                                                    .turn = &c->turn,
                                                     .done = on_converted,
                                                     .ctx = c};
-                if (!hfd_convert_start(c->registry, &convert) || !deliver(c))
+                if (!hfd_shared_convert(c->registry, &convert, &c->turn) || !deliver(c))
                         return;
         }
 }
@@ -255,6 +257,6 @@ bool hfd_watch_conversion_end(struct hfd_watch_conversion *c) {
         pthread_mutex_unlock(&c->mu);
         /* While an event is delivered, no conversion waits, and none begins any more. */
         if (over)
-                hfd_convert_cancel(c->registry, &c->turn);
+                hfd_shared_cancel(c->registry, &c->turn);
         return over;
 }

@@ -54,18 +54,21 @@ static bool is_apply(const struct hfd_write *w) {
         return w->request->verb == HFD_PATCH && w->request->patch == HFD_PATCH_APPLY;
 }
 
-/* Fills in what the server sets, and defaults. False: the response was sent. */
+/* Fills in defaults, and what the server sets. The generation comes last: what a client leaves out
+ * and a default puts back has not changed. False: the response was sent. */
 static bool prepare_object(struct hfd_write *w) {
         const struct hfd_resource *resource = w->request->resource;
         const struct hf__json *old = w->old;
 
+        if (!hfd_write_custom_prepare(w))
+                return false;
         if (hfd_write_certificate_prepare(w, old) != 0 ||
             (resource->prepare && resource->prepare(w->object, old) != 0) ||
             (old && hfd_meta_set_generation(resource, w->object, old) != 0)) {
                 hfd_write_reply_no_memory(w);
                 return false;
         }
-        return hfd_write_custom_prepare(w);
+        return true;
 }
 
 /* The same, and records the owners of the fields that this write changes. Admission comes later, so

@@ -250,12 +250,53 @@ bool hfd_write_apply(struct hfd_write *w, const struct hf__json *old) {
         return false;
 }
 
+/* Whether two lists of managers differ in times only. */
+static bool same_managers(const struct hf__json *a, const struct hf__json *b) {
+        const struct hf__json *x = hf__json_first(a), *y = hf__json_first(b);
+        static const char *const keys[] = {"manager",     "operation",  "apiVersion",
+                                           "subresource", "fieldsType", "fieldsV1"};
+
+        for (; x && y; x = hf__json_next(x), y = hf__json_next(y))
+                for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+                        const struct hf__json *one = hf__json_get(x, keys[i]),
+                                              *other = hf__json_get(y, keys[i]);
+                        if (!one != !other || (one && !hf__json_equal(one, other)))
+                                return false;
+                }
+        return !x && !y;
+}
+
+/* An apply that turns out to change nothing, when its defaults are set, leaves the times of the
+ * managers as they are, so that nothing is written. 0 or -ENOMEM. */
+static int keep_times(struct hf__json *object, struct hf__json *old) {
+        static const char key[] = "managedFields";
+        struct hf__json *meta = hf__json_get(object, "metadata"),
+                        *old_meta = hf__json_get(old, "metadata"), *list = hf__json_get(meta, key),
+                        *old_list = hf__json_get(old_meta, key);
+
+        if (!list || !old_list || !same_managers(list, old_list))
+                return 0;
+        list = hf__json_detach(meta, list);
+        old_list = hf__json_detach(old_meta, old_list);
+        bool same = hf__json_equal(object, old);
+        int r = hf__json_put(old_meta, key, old_list);
+        if (r == 0 && same) {
+                hf__json_free(list);
+                list = hf__json_dup(hf__json_get(old_meta, key));
+        }
+        if (r != 0 || !list) {
+                hf__json_free(list);
+                return -ENOMEM;
+        }
+        return hf__json_put(meta, key, list);
+}
+
 int hfd_write_apply_track(struct hfd_write *w, struct hf__json *old) {
         struct writer writer;
 
         w->changed = false;
         if (w->request->verb == HFD_PATCH && w->request->patch == HFD_PATCH_APPLY)
-                return 0;
+                return old ? keep_times(w->object, old) : 0;
         /* An object that had no owners gets none before it is applied, as in Kubernetes. */
         if (old && !hf__json_path(old, "metadata.managedFields") &&
             !hf__json_path(w->object, "metadata.managedFields"))

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See shared_conversions.h. A job is the conversion of one batch of a watch:
+ *
+ *      claim -> call the webhook for what nobody has claimed -> publish -> wait for what others
+ *        ^                                                                  have claimed -> end
+ *        +--- (one of them has ended without an attempt) ---------------------+
+ *
+ * Invariant: a job first publishes what it has claimed and only then waits, so that no two jobs
+ * wait for each other.
+ */
+#include "server/registry/convert/shared_conversions.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/pool/work_pool.h"
+#include "server/registry/convert/convert.h"
+#include "server/registry/convert/shared_table.h"
+#include "server/resources/custom/custom_kind.h"
+#include "server/resources/forms/conversion.h"
+
+struct hfd_shared_job {
+        struct hfd_work_task task; /* first member; after it has waited */
+        struct hfd_registry *registry;
+        struct hfd_convert convert; /* the caller's; without a turn */
+        struct hfd_shared_turn *turn;
+        struct hfd_shared_job *next_waiter, **waiter_link; /* link: what points to it */
+        size_t n_mine;
+        struct hfd_object **mine; /* owned references; claimed by this job, to be converted */
+        struct place {
+                struct hfd_shared_conversion *conversion; /* a reference; NULL = none is needed */
+                bool is_mine;
+                bool is_pending; /* needs a conversion, and has no result yet */
+        } places[];
+};
+
+static struct hfd_shared_table *shared_of(const struct hfd_shared_job *job) {
+        return &job->registry->shared;
+}
+
+/* ---- the end of a job ---- */
+
+static void free_job(struct hfd_shared_job *job) {
+        struct hfd_shared_conversion *garbage = NULL;
+
+        pthread_mutex_lock(&shared_of(job)->mu);
+        for (size_t i = 0; i < job->convert.n; i++)
+                if (job->places[i].conversion)
+                        hfd_shared_unref_locked(job->places[i].conversion, &garbage);
+        pthread_mutex_unlock(&shared_of(job)->mu);
+        hfd_shared_free_garbage(garbage);
+        for (size_t i = 0; i < job->n_mine; i++)
+                hfd_object_unref(job->mine[i]);
+        free(job->mine);
+        hfd_resource_unref(job->convert.row);
+        free(job);
+}
+
+/* failure is copied. */
+static void end_job(struct hfd_shared_job *job, const struct hfd_response *failure) {
+        const struct hfd_convert convert = job->convert;
+        struct hfd_response copy = failure ? *failure : (struct hfd_response){0};
+
+        if (copy.body)
+                hf__buf_ref(copy.body);
+        for (size_t i = 0; !failure && i < convert.n; i++) {
+                struct hfd_shared_conversion *c = job->places[i].conversion;
+                if (!c)
+                        continue;
+                hfd_object_unref(convert.objects[i]);
+                convert.objects[i] = hfd_object_ref(c->result);
+        }
+        free_job(job);
+        convert.done(convert.ctx, failure ? &copy : NULL);
+        hfd_response_done(&copy);
+}
+
+/* As when the conversion of a watch that has ended is canceled: there is no response. */
+static void end_canceled(struct hfd_shared_job *job) {
+        const struct hfd_response none = {0};
+
+        end_job(job, &none);
+}
+
+static void end_no_memory(struct hfd_shared_job *job) {
+        struct hfd_response response = {0};
+
+        hfd_response_no_memory(&response);
+        end_job(job, &response);
+        hfd_response_done(&response);
+}
+
+/* ---- claiming ---- */
+
+/* Finds or claims the conversion of each object that needs one and has none. False: out of memory;
+ * what is claimed is published by the caller. */
+static bool claim(struct hfd_shared_job *job) {
+        struct hfd_shared_table *shared = shared_of(job);
+        bool good = true;
+
+        pthread_mutex_lock(&shared->mu);
+        for (size_t i = 0; good && i < job->convert.n; i++) {
+                struct place *place = &job->places[i];
+                struct hfd_object *source = job->convert.objects[i];
+                if (!place->is_pending || place->conversion)
+                        continue;
+                struct hfd_shared_conversion *c =
+                        hfd_shared_find_locked(shared, source, job->convert.row);
+                if (!c) {
+                        c = hfd_shared_add_locked(shared, source, job->convert.row);
+                        place->is_mine = c != NULL;
+                        if (c)
+                                job->mine[job->n_mine++] = hfd_object_ref(source);
+                }
+                good = c != NULL;
+                if (good)
+                        c->refs++;
+                place->conversion = c;
+        }
+        pthread_mutex_unlock(&shared->mu);
+        return good;
+}
+
+/* ---- publishing ---- */
+
+static struct hfd_response *copy_failure(const struct hfd_response *failure) {
+        struct hfd_response *copy = malloc(sizeof *copy);
+
+        if (copy) {
+                *copy = *failure;
+                if (copy->body)
+                        hf__buf_ref(copy->body);
+        }
+        return copy;
+}
+
+static void wait_locked(struct hfd_shared_job *job, struct hfd_shared_conversion *c) {
+        job->next_waiter = c->waiters;
+        job->waiter_link = &c->waiters;
+        if (c->waiters)
+                c->waiters->waiter_link = &job->next_waiter;
+        c->waiters = job;
+        job->turn->waiting = job;
+}
+
+static void stop_waiting_locked(struct hfd_shared_job *job) {
+        *job->waiter_link = job->next_waiter;
+        if (job->next_waiter)
+                job->next_waiter->waiter_link = job->waiter_link;
+        job->turn->waiting = NULL;
+}
+
+/* Ends one conversion, and adds the jobs that wait for it to the list. */
+static void end_conversion_locked(struct hfd_shared_table *shared, struct hfd_shared_conversion *c,
+                                  struct hfd_object *result, const struct hfd_response *failure,
+                                  struct hfd_shared_job **woken,
+                                  struct hfd_shared_conversion **garbage) {
+        c->done = true;
+        if (result) {
+                hfd_shared_keep_locked(shared, c, hfd_object_ref(result), garbage);
+        } else {
+                c->failure = failure->code != 0 ? copy_failure(failure) : NULL;
+                hfd_shared_drop_locked(shared, c, garbage);
+        }
+        while (c->waiters) {
+                struct hfd_shared_job *job = c->waiters;
+                stop_waiting_locked(job);
+                job->next_waiter = *woken;
+                *woken = job;
+        }
+}
+
+static void go_on(struct hfd_shared_job *job);
+
+static enum hfd_work_result run_woken(struct hfd_work_task *task) {
+        go_on((struct hfd_shared_job *)task);
+        return HFD_WORK_DONE;
+}
+
+/* On the pool: there may be as many as watches, and each delivers its events. */
+static void wake(struct hfd_shared_job *woken) {
+        while (woken) {
+                struct hfd_shared_job *job = woken;
+                woken = job->next_waiter;
+                job->task = (struct hfd_work_task){.step = run_woken, .owner = job->convert.owner};
+                if (!hfd_work_submit(job->registry->work, &job->task))
+                        go_on(job);
+        }
+}
+
+/* Ends the conversions that the job has claimed. failure NULL: job->mine are the results. */
+static void publish(struct hfd_shared_job *job, const struct hfd_response *failure) {
+        struct hfd_shared_table *shared = shared_of(job);
+        struct hfd_shared_conversion *garbage = NULL;
+        struct hfd_shared_job *woken = NULL;
+        size_t k = 0;
+
+        pthread_mutex_lock(&shared->mu);
+        for (size_t i = 0; i < job->convert.n; i++) {
+                struct place *place = &job->places[i];
+                if (!place->is_mine)
+                        continue;
+                place->is_mine = false;
+                end_conversion_locked(shared, place->conversion, failure ? NULL : job->mine[k],
+                                      failure, &woken, &garbage);
+                k++;
+        }
+        pthread_mutex_unlock(&shared->mu);
+        assert(k == job->n_mine);
+        for (size_t i = 0; i < k; i++)
+                hfd_object_unref(job->mine[i]);
+        job->n_mine = 0;
+        hfd_shared_free_garbage(garbage);
+        wake(woken);
+}
+
+static void on_mine(void *ctx, const struct hfd_response *failure) {
+        struct hfd_shared_job *job = ctx;
+
+        publish(job, failure);
+        if (failure)
+                end_job(job, failure);
+        else
+                go_on(job);
+}
+
+/* Calls the webhook for what the job has claimed. False: the job goes on or ends in on_mine. */
+static bool call_mine(struct hfd_shared_job *job) {
+        const struct hfd_convert convert = {.row = job->convert.row,
+                                            .objects = job->mine,
+                                            .n = job->n_mine,
+                                            .deadline = job->convert.deadline,
+                                            .owner = job->convert.owner,
+                                            .turn = &job->turn->turn,
+                                            .done = on_mine,
+                                            .ctx = job};
+
+        if (job->n_mine == 0)
+                return true;
+        if (!hfd_convert_start(job->registry, &convert))
+                return false;
+        publish(job, NULL);
+        return true;
+}
+
+/* ---- waiting ---- */
+
+enum outcome { DONE, WAITS, AGAIN, FAILED, CANCELED };
+
+/* What the job does after this conversion, which has no result. */
+static enum outcome look_at_locked(struct hfd_shared_job *job, struct place *place,
+                                   struct hfd_response **ret_failure,
+                                   struct hfd_shared_conversion **garbage) {
+        struct hfd_shared_conversion *c = place->conversion;
+
+        if (!c->done) {
+                wait_locked(job, c);
+                return WAITS;
+        }
+        if (c->failure) {
+                *ret_failure = copy_failure(c->failure);
+                return FAILED;
+        }
+        place->conversion = NULL; /* its watch has ended before it got a turn */
+        hfd_shared_unref_locked(c, garbage);
+        return AGAIN;
+}
+
+/* What the job does next. FAILED: *ret_failure is a copy of the failure; NULL = out of memory. */
+static enum outcome look(struct hfd_shared_job *job, struct hfd_response **ret_failure) {
+        struct hfd_shared_table *shared = shared_of(job);
+        struct hfd_shared_conversion *garbage = NULL;
+        enum outcome outcome = DONE;
+
+        pthread_mutex_lock(&shared->mu);
+        if (job->turn->canceled)
+                outcome = CANCELED;
+        for (size_t i = 0; i < job->convert.n && outcome == DONE; i++)
+                if (job->places[i].conversion && !job->places[i].conversion->result)
+                        outcome = look_at_locked(job, &job->places[i], ret_failure, &garbage);
+        pthread_mutex_unlock(&shared->mu);
+        hfd_shared_free_garbage(garbage);
+        return outcome;
+}
+
+static void end_failed(struct hfd_shared_job *job, struct hfd_response *failure) {
+        if (!failure) {
+                end_no_memory(job);
+                return;
+        }
+        end_job(job, failure);
+        hfd_response_done(failure);
+        free(failure);
+}
+
+/* One step after the other, until the job has ended or something else continues it. */
+static void go_on(struct hfd_shared_job *job) {
+        struct hfd_response *failure = NULL, no_memory = {0};
+        enum outcome outcome = AGAIN;
+
+        while (outcome == AGAIN) {
+                if (!claim(job)) {
+                        hfd_response_no_memory(&no_memory);
+                        publish(job, &no_memory);
+                        hfd_response_done(&no_memory);
+                        end_no_memory(job);
+                        return;
+                }
+                if (!call_mine(job))
+                        return;
+                outcome = look(job, &failure);
+        }
+        if (outcome == DONE)
+                end_job(job, NULL);
+        else if (outcome == FAILED)
+                end_failed(job, failure);
+        else if (outcome == CANCELED)
+                end_canceled(job);
+}
+
+/* ---- the watch's side ---- */
+
+bool hfd_shared_convert(struct hfd_registry *registry, const struct hfd_convert *convert,
+                        struct hfd_shared_turn *turn) {
+        struct hfd_shared_job *job;
+        struct hfd_response response = {0};
+        size_t n_pending = 0;
+
+        for (size_t i = 0; i < convert->n; i++)
+                n_pending += hfd_conversion_is_pending(convert->row, convert->objects[i]);
+        if (n_pending == 0)
+                return true;
+        job = calloc(1, sizeof *job + convert->n * sizeof job->places[0]);
+        if (job)
+                job->mine = calloc(n_pending, sizeof(struct hfd_object *));
+        if (!job || !job->mine) {
+                free(job);
+                hfd_response_no_memory(&response);
+                convert->done(convert->ctx, &response);
+                hfd_response_done(&response);
+                return false;
+        }
+        job->registry = registry;
+        job->convert = *convert;
+        job->turn = turn;
+        (void)hfd_resource_ref(convert->row);
+        for (size_t i = 0; i < convert->n; i++)
+                job->places[i].is_pending =
+                        hfd_conversion_is_pending(convert->row, convert->objects[i]);
+        go_on(job);
+        return false;
+}
+
+void hfd_shared_cancel(struct hfd_registry *registry, struct hfd_shared_turn *turn) {
+        struct hfd_shared_table *shared = &registry->shared;
+
+        pthread_mutex_lock(&shared->mu);
+        struct hfd_shared_job *job = turn->waiting;
+        turn->canceled = true;
+        if (job)
+                stop_waiting_locked(job);
+        pthread_mutex_unlock(&shared->mu);
+        if (job)
+                end_canceled(job);
+        else
+                hfd_convert_cancel(registry, &turn->turn);
+}

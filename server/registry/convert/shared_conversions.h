@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Conversions that watches share. An event concerns many watches at the same time, and each of them
+ * gets the same object: so it is converted once for each version, by the watch that comes first,
+ * and the others wait for that or find it later.
+ *
+ * Memory: shared_table.h. Requests do not share: what they show is converted when they ask.
+ *
+ * Lock: that of the table; it is not held while the webhook is called or a callback runs. Thread:
+ * any.
+ */
+#include <stdbool.h>
+
+#include "server/registry/convert/convert.h"
+#include "server/registry/convert/convert_turns.h"
+
+struct hfd_shared_job;
+
+/* A member of the watch's struct. Zero at first; lives as long as its conversions. */
+struct hfd_shared_turn {
+        struct hfd_convert_turn turn; /* for the webhook */
+        /* guarded by the mutex of the table */
+        struct hfd_shared_job *waiting; /* NULL = it does not wait for another watch */
+        bool canceled;
+};
+
+/* As hfd_convert_start, with a shared turn in place of convert->turn. */
+bool hfd_shared_convert(struct hfd_registry *registry, const struct hfd_convert *convert,
+                        struct hfd_shared_turn *turn);
+/* As hfd_convert_cancel. */
+void hfd_shared_cancel(struct hfd_registry *registry, struct hfd_shared_turn *turn);
