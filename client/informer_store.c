@@ -18,6 +18,7 @@
 
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/strbuf.h"
 #include "client/informer_handlers.h"
 #include "client/informer_private.h"
 #include "client/json_span.h"
@@ -225,10 +226,31 @@ static int store_changed_object(struct hf_informer *informer, struct hf__informe
         return r;
 }
 
-/* Stores a state of an object. If object is NULL it is created from `data`, but only when it is
- * needed, because most items of a later list are already stored. */
+/* Creates the object to store from an item of a list. type: what an item without a kind begins
+ * with (see read_item_type). */
+static int transform_item(struct hf_informer *informer, struct hf__span item,
+                          const struct hf__strbuf *type, struct hf__buf **ret_object) {
+        struct hf__strbuf typed = {0};
+        struct hf__span kind;
+
+        if (type->n == 0 || hf__span_member(item, "kind", &kind))
+                return hf__informer_store_transform(informer, item.data, item.n, ret_object);
+        const char *brace = memchr(item.data, '{', item.n);
+        assert(brace); /* its metadata was found */
+        hf__strbuf_add(&typed, type->data, type->n);
+        hf__strbuf_add(&typed, brace + 1, item.n - (size_t)(brace + 1 - item.data));
+        int r = typed.error != 0
+                        ? typed.error
+                        : hf__informer_store_transform(informer, typed.data, typed.n, ret_object);
+        hf__strbuf_done(&typed);
+        return r;
+}
+
+/* Stores a state of an object. If object is NULL it is created from the item of a list, but only
+ * when it is needed, because most items of a later list are already stored. */
 static int store_object(struct hf_informer *informer, const struct metadata *metadata,
-                        struct hf__buf *object, struct hf__span data) {
+                        struct hf__buf *object, struct hf__span item,
+                        const struct hf__strbuf *type) {
         struct hf__informer_entry *fresh = entry_new(metadata);
         struct hf__buf *created = NULL;
         bool trusts_versions = !informer->store.versions_reused;
@@ -240,7 +262,7 @@ static int store_object(struct hf_informer *informer, const struct metadata *met
         bool same_version =
                 entry && strcmp(entry->resource_version, metadata->resource_version) == 0;
         if (!object && !(same_version && trusts_versions)) {
-                r = hf__informer_store_transform(informer, data.data, data.n, &created);
+                r = transform_item(informer, item, type, &created);
                 object = created;
         }
         if (r == 0 && same_version && (trusts_versions || has_equal_content(entry, object))) {
@@ -280,7 +302,7 @@ int hf__informer_store_apply(struct hf_informer *informer, enum hf_event_type ty
         if (r != 0)
                 return r;
         r = type == HF_EVENT_DELETED ? apply_deleted(informer, &metadata, object)
-                                     : store_object(informer, &metadata, object, text);
+                                     : store_object(informer, &metadata, object, text, NULL);
         metadata_done(&metadata);
         return r;
 }
@@ -292,26 +314,61 @@ void hf__informer_store_replace_begin(struct hf_informer *informer) {
         informer->store.generation++;
 }
 
-int hf__informer_store_replace_page(struct hf_informer *informer, const char *body, size_t n_body) {
-        struct hf__span items, item;
+/*
+ * Kubernetes leaves kind and apiVersion out of the items of a list of a built-in kind, because the
+ * list names them: a ConfigMapList has ConfigMaps. Handlers get them in every object. Makes what
+ * such an item begins with, or nothing if the list does not name them.
+ */
+static int read_item_type(struct hf__span list, struct hf__strbuf *type) {
+        static const char suffix[] = "List\"";
+        const size_t n_suffix = sizeof suffix - 1;
+        struct hf__span kind, version;
+
+        if (!hf__span_member(list, "kind", &kind) ||
+            !hf__span_member(list, "apiVersion", &version) || !hf__span_is_plain(kind) ||
+            !hf__span_is_plain(version) || kind.n <= n_suffix + 1 ||
+            memcmp(kind.data + kind.n - n_suffix, suffix, n_suffix) != 0)
+                return 0;
+        hf__strbuf_puts(type, "{\"kind\":");
+        hf__strbuf_add(type, kind.data, kind.n - n_suffix);
+        hf__strbuf_puts(type, "\",\"apiVersion\":");
+        hf__strbuf_add(type, version.data, version.n);
+        hf__strbuf_putc(type, ',');
+        return type->error;
+}
+
+static int replace_items(struct hf_informer *informer, struct hf__span items,
+                         const struct hf__strbuf *type) {
+        struct hf__span item;
         size_t at = 0;
         int r;
 
-        assert(hf__reflector_on_thread(&informer->reflector));
-        if (!hf__span_member((struct hf__span){body, n_body}, "items", &items))
-                return -EPROTO;
-        if (items.n == 4 && memcmp(items.data, "null", 4) == 0)
-                return 0; /* Go's encoder writes an empty list this way */
         while ((r = hf__span_next(items, &at, &item)) > 0) {
                 struct metadata metadata;
                 r = parse_metadata(item, &metadata);
                 if (r != 0)
                         return r;
-                r = store_object(informer, &metadata, NULL, item);
+                r = store_object(informer, &metadata, NULL, item, type);
                 metadata_done(&metadata);
                 if (r != 0)
                         return r;
         }
+        return r;
+}
+
+int hf__informer_store_replace_page(struct hf_informer *informer, const char *body, size_t n_body) {
+        struct hf__span list = {body, n_body}, items;
+        struct hf__strbuf type = {0};
+
+        assert(hf__reflector_on_thread(&informer->reflector));
+        if (!hf__span_member(list, "items", &items))
+                return -EPROTO;
+        if (items.n == 4 && memcmp(items.data, "null", 4) == 0)
+                return 0; /* Go's encoder writes an empty list this way */
+        int r = read_item_type(list, &type);
+        if (r == 0)
+                r = replace_items(informer, items, &type);
+        hf__strbuf_done(&type);
         return r;
 }
 
