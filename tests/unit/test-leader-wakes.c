@@ -187,6 +187,48 @@ static void test_the_timer_of_a_leader_makes_it_renew(void **state) {
         finish();
 }
 
+static const struct hf_elector *next_to_renew(struct hf_elector *const *all, unsigned n) {
+        const struct hf_elector *next = all[0];
+
+        for (unsigned i = 1; i < n; i++)
+                if (until_phase(all[i]) < until_phase(next))
+                        next = all[i];
+        return next;
+}
+
+/*
+ * Several electors of a process renew one after the other, each at its own time. The clock first
+ * moves in small steps until all have come to their phases: a renewal that is much too late would
+ * leave its phase again.
+ */
+static void test_each_elector_has_its_own_time(void **state) {
+        static const struct clocked_options several = {.n_more = 4};
+        struct hf_leader_info info = {.size = sizeof info};
+        struct hf_elector *all[5];
+
+        clocked_elector_init();
+        clocked_elector_start(&several);
+        clocked_await_term();
+        all[0] = clocked.elector;
+        for (unsigned i = 0; i < several.n_more; i++) {
+                all[i + 1] = clocked.more[i];
+                do
+                        hf_elector_info(clocked.more[i], &info);
+                while (info.state != HF_LEADING);
+        }
+        for (int i = 0; i < 250; i++)
+                clocked_move(100 * MSEC);
+        clocked_move(until_phase(next_to_renew(all, 5)));
+        for (int round = 0; round < 10; round++) {
+                unsigned n = fake_api_n_requests(clocked.api);
+                move_to_due(until_phase(next_to_renew(all, 5)));
+                PATIENCE_AWAIT(fake_api_n_requests(clocked.api) > n);
+                clocked_settle();
+                assert_int_equal(fake_api_n_requests(clocked.api), n + 1);
+        }
+        finish();
+}
+
 /* The time at which a renewal without a response is given up takes the place of that of the next
  * renewal, and is replaced when the response comes. */
 static void test_a_response_sets_the_timer_anew(void **state) {
@@ -265,6 +307,7 @@ int main(void) {
                 cmocka_unit_test(test_electors_that_wait_for_their_turn_get_it),
                 cmocka_unit_test(test_the_timer_of_a_leader_makes_it_renew),
                 cmocka_unit_test(test_a_response_sets_the_timer_anew),
+                cmocka_unit_test(test_each_elector_has_its_own_time),
                 cmocka_unit_test(test_the_time_before_an_event_belongs_to_the_leader_before_it),
                 cmocka_unit_test(test_the_death_of_the_holder_is_noticed),
         };
