@@ -261,7 +261,8 @@ int fake_store_list(struct fake_store *store, const char *prefix, const struct f
         size_t to = store->n_snapshot;
         if (page->limit > 0 && page->limit < to - from)
                 to = from + page->limit;
-        hf__strbuf_puts(out, "{\"kind\":\"List\",\"metadata\":{\"resourceVersion\":\"");
+        hf__strbuf_puts(out, "{\"kind\":\"ThingList\",\"apiVersion\":\"v1\",\"metadata\":{"
+                             "\"resourceVersion\":\"");
         hf__strbuf_u64(out, store->snapshot_revision);
         hf__strbuf_puts(out, "\"");
         if (to < store->n_snapshot)

@@ -147,6 +147,31 @@ static void test_a_name_may_have_escapes(void **state) {
         teardown();
 }
 
+static void assert_begins_with(const char *name, const char *text) {
+        char *object = NULL;
+
+        assert_int_equal(hf_informer_get(f.informer, "a", name, &object, NULL), 0);
+        object[strlen(text)] = '\0';
+        assert_string_equal(object, text);
+        free(object);
+}
+
+/* Kubernetes leaves kind and apiVersion out of the items of lists of built-in kinds. Those that an
+ * item has stay. */
+static void test_an_item_has_the_kind_of_its_list(void **state) {
+        setup(false);
+        char *key = fake_store_key("things", "a", "bare");
+        fake_api_put(f.api, key,
+                     "{\"metadata\":{\"namespace\":\"a\",\"name\":\"bare\"},\"v\":\"1\"}");
+        free(key);
+        fake_api_put_thing(f.api, "a", "typed", "1");
+        assert_int_equal(hf_informer_start(f.informer), 0);
+        wait_for(0);
+        assert_begins_with("bare", "{\"kind\":\"Thing\",\"apiVersion\":\"v1\",\"metadata\":{");
+        assert_begins_with("typed", "{\"kind\":\"Thing\",\"metadata\":{");
+        teardown();
+}
+
 /* The watch begins at the list's revision, so nothing that happens between two pages is missed. */
 static void test_what_happens_between_pages_is_seen(void **state) {
         setup(false);
@@ -471,6 +496,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_list_comes_in_pages),
                 cmocka_unit_test(test_a_name_may_have_escapes),
+                cmocka_unit_test(test_an_item_has_the_kind_of_its_list),
                 cmocka_unit_test(test_what_happens_between_pages_is_seen),
                 cmocka_unit_test(test_a_list_that_fails_halfway_begins_again),
                 cmocka_unit_test(test_a_compacted_page_is_followed_by_a_whole_list),
