@@ -87,11 +87,13 @@ static hf_nsec now(const struct hf_candidate *candidate) {
         return hf_now(hf_host_clock(candidate->host));
 }
 
-/* Adds up to 20 %, so that candidates that were started together do not all renew at once. */
+/* Adds up to 20 %, so that candidates that were started together do not all renew at once. The
+ * upper 53 bits are a fraction: fewer would not reach a fifth of a long duration in ns. */
 static hf_nsec jittered(struct hf_candidate *candidate, hf_nsec duration) {
         candidate->rng =
                 candidate->rng * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-        return duration + (hf_nsec)((candidate->rng >> 33) % (uint64_t)(duration / 5 + 1));
+        double fraction = (double)(candidate->rng >> 11) * 0x1p-53;
+        return duration + (hf_nsec)(fraction * (double)(duration / 5));
 }
 
 /* ---- the watch ---- */
