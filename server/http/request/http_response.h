@@ -38,13 +38,15 @@ struct hfd_http_response {
         bool cut;       /* the worker cuts the response; http_response.c says why */
         bool gone;      /* the request is detached from its connection: everything is dropped */
         bool posted;    /* a message to the worker is not handled yet; it holds a reference */
-        /* The worker only. */
+        /* The queue, guarded by mu: a ring of owned references. space is a power of two. */
+        unsigned ring_space, ring_head, ring_n;
+        /* The worker only. Not beside the members above that mu guards: compilers read several of
+         * those at once, and these would be in the same word. */
         bool refused;     /* the connection or on_head has responded: the handler is not called */
         bool submitted;   /* HTTP/2: the head was given to nghttp2 */
         bool complete;    /* its last byte was given to the connection */
         bool close_after; /* of the head: the connection ends after this response */
-        /* The queue, guarded by mu: a ring of owned references. space is a power of two. */
-        unsigned ring_space, ring_head, ring_n;
+        /* Guarded by mu. */
         struct hf__buf **ring; /* first_ring, or else owned; NULL = empty */
         struct hf__buf *first_ring[2];
         /* Of all pieces, including bytes already read of the first one. Read also without mu. */
