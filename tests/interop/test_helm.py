@@ -8,8 +8,6 @@ import subprocess
 import pytest
 from memory_server import MemoryServer
 
-pytestmark = pytest.mark.skipif(not shutil.which("helm"), reason="no helm on PATH")
-
 DEFINITION = {
     "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "gadgets.demo.example"},
     "spec": {"group": "demo.example", "scope": "Namespaced", "names": {"plural": "gadgets", "kind": "Gadget"}, "versions": [
@@ -62,6 +60,30 @@ def _helm(tmp_path_factory):
         yield Helm(server, tmp_path_factory.mktemp("helm"))
 
 
+def test_releases_are_kept_as_secrets():
+    """Helm's own record of a release: a Secret for each revision, found by its labels. This needs no helm."""
+    secrets = "/api/v1/namespaces/default/secrets"
+
+    def revision(n, status):
+        labels = {"owner": "helm", "name": "demo", "status": status, "version": str(n)}
+        return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": f"sh.helm.release.v1.demo.v{n}", "labels": labels},
+                "type": "helm.sh/release.v1", "data": {"release": "SDRzSUFBQUFBQUFBLw=="}}
+
+    def deployed(server):
+        found = server.ask("GET", f"{secrets}?labelSelector=name%3Ddemo%2Cowner%3Dhelm%2Cstatus%3Ddeployed").json
+        return [item["metadata"]["labels"]["version"] for item in found["items"]]
+    with MemoryServer() as server:
+        assert server.ask("POST", secrets, revision(1, "deployed")).code == 201
+        assert server.ask("POST", secrets, revision(1, "deployed")).code == 409
+        assert server.ask("POST", secrets, revision(2, "pending-upgrade")).code == 201
+        assert deployed(server) == ["1"]
+        assert server.ask("PUT", f"{secrets}/sh.helm.release.v1.demo.v1", revision(1, "superseded")).code == 200
+        assert server.ask("PUT", f"{secrets}/sh.helm.release.v1.demo.v2", revision(2, "deployed")).code == 200
+        assert deployed(server) == ["2"]
+        assert server.ask("PUT", f"{secrets}/sh.helm.release.v1.demo.v2", {**revision(2, "deployed"), "type": "Opaque"}).code == 422
+
+
+@pytest.mark.skipif(not shutil.which("helm"), reason="no helm on PATH")
 def test_the_life_of_a_release(helm):
     helm("install", "r", str(helm.chart), "--create-namespace")
     assert helm.text() == "one"
