@@ -64,36 +64,53 @@ static size_t skip_value(struct hf__span s, size_t i) {
         return 0;
 }
 
-int hf__span_next_member(struct hf__span object, size_t *at, struct hf__span *ret_key,
-                         struct hf__span *ret_value) {
+int hf__span_next_key(struct hf__span object, size_t *at, struct hf__span *ret_key) {
         size_t i = skip_space(object, *at);
         bool first = *at == 0;
 
         if (i >= object.n || (first && object.data[i] != '{'))
                 return -EPROTO;
-        if (!first && object.data[i] == '}')
+        if (!first && object.data[i] == '}') {
+                *at = i + 1;
                 return 0;
+        }
         if (!first && object.data[i] != ',')
                 return -EPROTO;
         i = skip_space(object, i + 1);
-        if (first && i < object.n && object.data[i] == '}')
+        if (first && i < object.n && object.data[i] == '}') {
+                *at = i + 1;
                 return 0;
+        }
         if (i >= object.n || object.data[i] != '"')
                 return -EPROTO;
         size_t name = i + 1, end = skip_string(object, i);
         if (end == 0)
                 return -EPROTO;
         i = skip_space(object, end);
-        if (i >= object.n || object.data[i++] != ':')
-                return -EPROTO;
-        size_t value = skip_space(object, i);
-        i = skip_value(object, value);
-        if (i == 0)
+        if (i >= object.n || object.data[i] != ':')
                 return -EPROTO;
         *ret_key = (struct hf__span){object.data + name, end - 1 - name};
-        *ret_value = (struct hf__span){object.data + value, i - value};
-        *at = i;
+        *at = skip_space(object, i + 1);
         return 1;
+}
+
+int hf__span_value(struct hf__span object, size_t *at, struct hf__span *ret_value) {
+        size_t begin = *at, end = skip_value(object, begin);
+
+        if (end == 0)
+                return -EPROTO;
+        *ret_value = (struct hf__span){object.data + begin, end - begin};
+        *at = end;
+        return 0;
+}
+
+int hf__span_next_member(struct hf__span object, size_t *at, struct hf__span *ret_key,
+                         struct hf__span *ret_value) {
+        int r = hf__span_next_key(object, at, ret_key);
+
+        if (r <= 0)
+                return r;
+        return hf__span_value(object, at, ret_value) == 0 ? 1 : -EPROTO;
 }
 
 bool hf__span_is_plain(struct hf__span value) {

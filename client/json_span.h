@@ -32,6 +32,15 @@ bool hf__span_is_plain(struct hf__span value);
 int hf__span_next_member(struct hf__span object, size_t *at, struct hf__span *ret_key,
                          struct hf__span *ret_value);
 
+/*
+ * The same in two steps, for a caller that looks into some values and skips the others. After a key
+ * (1), *at is where its value begins; the caller must move it to the end of the value, for example
+ * with hf__span_value. After the last member (0), *at is behind the closing brace.
+ */
+int hf__span_next_key(struct hf__span object, size_t *at, struct hf__span *ret_key);
+/* The value that begins at *at; moves *at to its end. 0, or -EPROTO: it is incomplete. */
+int hf__span_value(struct hf__span object, size_t *at, struct hf__span *ret_value);
+
 /* Iterates over the elements of an array; *at is 0 before the first call. 1: *ret_element is set.
  * 0: the end. -EPROTO: it is not an array. */
 int hf__span_next(struct hf__span array, size_t *at, struct hf__span *ret_element);

@@ -43,15 +43,16 @@ static void add_key(struct output *out, bool first, struct hf__span key) {
         add_bytes(out, ":", 1);
 }
 
-/* Copies all members except managedFields. 0 or -EPROTO. */
-static int add_metadata(struct output *out, struct hf__span metadata) {
-        struct hf__span key, value;
-        size_t at = 0;
+/* Copies all members except managedFields. *at: where the metadata begin, then their end. 0 or
+ * -EPROTO. */
+static int add_metadata(struct output *out, struct hf__span object, size_t *at) {
+        struct hf__span metadata = {object.data + *at, object.n - *at}, key, value;
+        size_t i = 0;
         bool first = true;
         int r;
 
         add_bytes(out, "{", 1);
-        while ((r = hf__span_next_member(metadata, &at, &key, &value)) > 0) {
+        while ((r = hf__span_next_member(metadata, &i, &key, &value)) > 0) {
                 if (key_equals(key, "managedFields"))
                         continue;
                 add_key(out, first, key);
@@ -59,6 +60,19 @@ static int add_metadata(struct output *out, struct hf__span metadata) {
                 first = false;
         }
         add_bytes(out, "}", 1);
+        *at += i;
+        return r;
+}
+
+/* Copies the value at *at, or of metadata what is kept of them. 0 or -EPROTO. */
+static int add_value(struct output *out, struct hf__span object, size_t *at, bool is_metadata) {
+        struct hf__span value;
+
+        if (is_metadata)
+                return add_metadata(out, object, at);
+        int r = hf__span_value(object, at, &value);
+        if (r == 0)
+                add_bytes(out, value.data, value.n);
         return r;
 }
 
@@ -69,17 +83,15 @@ static int add_object(struct output *out, struct hf__span object) {
         int r;
 
         add_bytes(out, "{", 1);
-        while ((r = hf__span_next_member(object, &at, &key, &value)) > 0) {
+        while ((r = hf__span_next_key(object, &at, &key)) > 0) {
                 bool is_metadata = key_equals(key, "metadata");
-                if (!is_metadata && !key_equals(key, "apiVersion") && !key_equals(key, "kind"))
-                        continue;
-                add_key(out, first, key);
-                first = false;
-                if (!is_metadata) {
-                        add_bytes(out, value.data, value.n);
-                        continue;
+                if (is_metadata || key_equals(key, "apiVersion") || key_equals(key, "kind")) {
+                        add_key(out, first, key);
+                        first = false;
+                        r = add_value(out, object, &at, is_metadata);
+                } else {
+                        r = hf__span_value(object, &at, &value);
                 }
-                r = add_metadata(out, value);
                 if (r < 0)
                         break;
         }
