@@ -70,6 +70,33 @@ bool hfd_object_key_custom(const char *prefix, const char *key, struct hfd_custo
         return true;
 }
 
+/* The rest of the key after the row's own part; NULL: the key is not one of this row. If a kind has
+ * several versions, only one of their rows stores the objects. */
+static const char *path_in_row(const struct hfd_resource *row, const char *key) {
+        if (!row->storage || row->conversion)
+                return NULL;
+        size_t n = strlen(row->storage);
+        return strncmp(key, row->storage, n) == 0 && key[n] == '/' ? key + n + 1 : NULL;
+}
+
+/* Finds the row of the table that stores the key, and the rest of it. NULL: there is none. */
+static const struct hfd_resource *find_row(const char *key, const char **ret_path) {
+        /* Often the next key is of the same kind. A row of the table stays where it is. */
+        static _Thread_local const struct hfd_resource *last;
+
+        *ret_path = last ? path_in_row(last, key) : NULL;
+        if (*ret_path)
+                return last;
+        for (size_t i = 0; i < hfd_resources_count(); i++) {
+                *ret_path = path_in_row(hfd_resource_at(i), key);
+                if (!*ret_path)
+                        continue;
+                last = hfd_resource_at(i);
+                return last;
+        }
+        return NULL;
+}
+
 const struct hfd_resource *hfd_object_key_parse(const char *prefix, struct hfd_custom_table *table,
                                                 const char *key, const char **ret_path) {
         size_t n_prefix = strlen(prefix);
@@ -79,19 +106,12 @@ const struct hfd_resource *hfd_object_key_parse(const char *prefix, struct hfd_c
         *ret_path = key;
         if (strncmp(key, prefix, n_prefix) != 0 || key[n_prefix] != '/')
                 return NULL;
-        const char *below = key + n_prefix + 1;
-        for (size_t i = 0; i < hfd_resources_count(); i++) {
-                const struct hfd_resource *row = hfd_resource_at(i);
-                /* If a kind has several versions, only one of their rows stores the objects. */
-                bool stores = row->storage && !row->conversion;
-                size_t n_storage = stores ? strlen(row->storage) : 0;
-                if (n_storage == 0 || strncmp(below, row->storage, n_storage) != 0 ||
-                    below[n_storage] != '/')
-                        continue;
-                *ret_path = below + n_storage + 1;
+        const struct hfd_resource *row = find_row(key + n_prefix + 1, ret_path);
+        if (row) {
                 bool has_ns = strchr(*ret_path, '/') != NULL;
                 return **ret_path && has_ns == row->namespaced ? row : NULL;
         }
+        *ret_path = key;
         if (!table || !hfd_object_key_custom(prefix, key, &custom))
                 return NULL;
         int r = hfd_custom_table_slot(table, custom.group, custom.plural, &slot);

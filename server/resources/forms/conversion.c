@@ -174,12 +174,7 @@ static int translate_owners(const struct hfd_resource *row, const struct hf__jso
         return r;
 }
 
-/* Whether the kind has more than one version; most kinds have not. */
-static bool has_versions(const struct hfd_resource *row) {
-        if (row->conversion)
-                return true;
-        if (row->slot != 0)
-                return false;
+static bool find_versions(const struct hfd_resource *row) {
         for (size_t i = 0; i < hfd_resources_count(); i++) {
                 const struct hfd_resource *other = hfd_resource_at(i);
 
@@ -188,6 +183,24 @@ static bool has_versions(const struct hfd_resource *row) {
                         return true;
         }
         return false;
+}
+
+/* Whether the kind has more than one version; most kinds have not. */
+static bool has_versions(const struct hfd_resource *row) {
+        /* Each write asks twice, and often a thread's next write is of the same kind. A row of the
+         * table stays as it is. */
+        static _Thread_local const struct hfd_resource *last;
+        static _Thread_local bool last_has;
+
+        if (row->conversion)
+                return true;
+        if (row->slot != 0)
+                return false;
+        if (row != last) {
+                last_has = find_versions(row);
+                last = row;
+        }
+        return last_has;
 }
 
 /* ---- objects ---- */
