@@ -36,8 +36,7 @@ static size_t count_plain(const char *p) {
         return found == 0 ? 8 : (size_t)(ffsll((long long)found) - 1) / 8;
 }
 
-/* p: after the quote that begins a string. Returns the quote that ends it; NULL: not plain. */
-static const char *skip_string(const char *p, const char *end) {
+const char *hf__json_skip_plain(const char *p, const char *end) {
         size_t n = 8;
 
         while (n == 8 && end - p >= 8) {
@@ -46,6 +45,12 @@ static const char *skip_string(const char *p, const char *end) {
         }
         while (p < end && is_plain_in_string(*p))
                 p++;
+        return p;
+}
+
+/* p: after the quote that begins a string. Returns the quote that ends it; NULL: not plain. */
+static const char *skip_string(const char *p, const char *end) {
+        p = hf__json_skip_plain(p, end);
         return p < end && *p == '"' ? p : NULL;
 }
 

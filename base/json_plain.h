@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Recognizes texts that need none of the parser's careful checks. For base/json*.c only. Pure. */
+/* Recognizes texts that need none of the parser's careful checks, and parts of them. Pure. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -10,3 +10,6 @@
  * plain text may still be invalid JSON; but if cJSON accepts it, cJSON reads it correctly.
  */
 bool hf__json_is_plain(const char *data, size_t n, size_t depth_max);
+/* The first character from p on, before end, that is none of a string that stands for itself: a
+ * quote, a backslash or a control character. Returns end if there is none. */
+const char *hf__json_skip_plain(const char *p, const char *end);

@@ -23,6 +23,7 @@
 #include "server/leadership.h"
 #include "server/manifests/manifests.h"
 #include "server/process/flag_files.h"
+#include "server/resources/custom/custom_table.h"
 #include "server/resources/group_priority.h"
 #include "server/resources/resource.h"
 #include "server/resources/strategies/flow/flow_objects.h"
@@ -92,6 +93,17 @@ static int check_policy(void *ctx, const struct hf__json *policy, struct hf__jso
         return hfd_policy_type_check(policy, ctx, ret_checking);
 }
 
+/* Also versions in which objects are only stored: requests of the server itself reach them. */
+static bool serves_kind(void *ctx, const struct hf_resource *resource) {
+        const struct hfd_resource *row =
+                hfd_custom_table_find_stored(ctx, resource->group, resource->version,
+                                             resource->plural);
+
+        bool serves = row != NULL;
+        hfd_resource_unref(row);
+        return serves;
+}
+
 /* The controllers get a copy of the resource table in a type of their own, because they are clients
  * of the API and must not depend on the server's types. */
 static int make_controllers(struct hfd_server *server, struct hf_status *reterr_status) {
@@ -111,6 +123,7 @@ static int make_controllers(struct hfd_server *server, struct hf_status *reterr_
                                                         server->service_accounts),
                                                 .policy_checks = {check_policy,
                                                                   server->custom_table},
+                                                .serving = {serves_kind, server->custom_table},
                                                 .event_ttl = server->config->event_ttl,
                                                 .runs = is_selected,
                                                 .ctx = server};

@@ -163,6 +163,7 @@ void hfd_admission_done(struct hfd_admission *a) {
         a->options = hf__json_free(a->options);
         a->of.options = NULL;
         a->forms = hfd_forms_free(a->forms);
+        a->object_forms = hfd_object_forms_free(a->object_forms);
         a->new_namespace = hfd_object_unref(a->new_namespace);
         a->of.new_namespace = NULL;
 }
@@ -182,7 +183,14 @@ int hfd_admission_form(struct hfd_admission *a, const struct hfd_resource *from,
 }
 
 void hfd_admission_fetch_form(struct hfd_admission *a, void (*resume)(void *ctx), void *ctx) {
-        hfd_forms_fetch(a->forms, a->convert, a->ctx, resume, ctx);
+        if (hfd_object_forms_is_wanted(a->object_forms))
+                hfd_object_forms_fetch(a->object_forms, a->convert_objects, a->ctx, resume, ctx);
+        else
+                hfd_forms_fetch(a->forms, a->convert, a->ctx, resume, ctx);
+}
+
+bool hfd_admission_wants_form(const struct hfd_admission *a) {
+        return hfd_forms_is_wanted(a->forms) || hfd_object_forms_is_wanted(a->object_forms);
 }
 
 void hfd_admission_reinvoke(struct hfd_admission *a) {

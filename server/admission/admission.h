@@ -33,6 +33,7 @@
 
 #include "server/admission/forms.h"
 #include "server/admission/notes.h"
+#include "server/admission/object_forms.h"
 #include "server/resources/resource.h"
 #include "server/resources/response.h"
 
@@ -132,11 +133,12 @@ struct hfd_admission {
         bool (*settle)(struct hfd_admission *a, struct hfd_response *response);
         /* Converts an object by the webhook of its kind (forms.h). NULL = there are none. */
         hfd_forms_convert *convert;
+        hfd_objects_convert *convert_objects; /* the same for stored objects (object_forms.h) */
         /* Makes of.options; NULL: out of memory. The caller owns the result. */
         struct hf__json *(*make_options)(const struct hfd_admission *a);
         /* Ends the phase. refusal NULL = allowed; it is borrowed for the call. */
         void (*done)(struct hfd_admission *a, const struct hfd_response *refusal);
-        void *ctx; /* of the four functions above */
+        void *ctx; /* of the functions above */
 
         /* Written by the chain and read by plug-ins. */
         bool validating;
@@ -145,8 +147,10 @@ struct hfd_admission {
         bool must_reinvoke; /* hfd_admission_reinvoke was called in this round */
         size_t at;          /* the current plug-in */
         const struct hfd_admission_chain *chain;
-        struct hf__json *options;          /* owned; of.options, if they were made here */
-        struct hfd_admission_forms *forms; /* owned; NULL = nothing was converted by a webhook */
+        struct hf__json *options; /* owned; of.options, if they were made here */
+        /* Owned; NULL = nothing was converted by a webhook. */
+        struct hfd_admission_forms *forms;
+        struct hfd_object_forms *object_forms;
         bool asked_for_namespace;
         struct hfd_object *new_namespace; /* owned reference; as in `of` */
         struct hfd_admission_state states[HFD_ADMISSION_PLUGINS_MAX];
@@ -189,6 +193,8 @@ int hfd_admission_form(struct hfd_admission *a, const struct hfd_resource *from,
                        const struct hfd_resource *to, const struct hf__json *object,
                        struct hf__json **ret_object);
 void hfd_admission_fetch_form(struct hfd_admission *a, void (*resume)(void *ctx), void *ctx);
+/* Whether something that was asked for must be fetched: also stored objects (object_forms.h). */
+bool hfd_admission_wants_form(const struct hfd_admission *a);
 /* Asks for a second round of mutate, in which a->reinvoked is true. */
 void hfd_admission_reinvoke(struct hfd_admission *a);
 /* The state that the current plug-in keeps until the admission ends. Zero at first. */

@@ -46,7 +46,7 @@ static const char *default_of(const struct hfd_schema *list, const char *key) {
         const struct hfd_schema_field *field =
                 list->items->type == HFD_SCHEMA_STRUCT ? hfd_schema_field(list->items, key) : NULL;
 
-        return field ? field->key_default : NULL;
+        return field && (field->flags & HFD_FIELD_MERGE) == 0 ? field->key_default : NULL;
 }
 
 /* Writes why the element at a position has no step. */

@@ -201,7 +201,8 @@ static int make_kinds(struct hfd_controller_context *context,
                 }
         const struct hfd_kinds_config kinds = {.sources = {.host = context->host,
                                                            .client = config->client,
-                                                           .thread = context->informer_thread},
+                                                           .thread = context->informer_thread,
+                                                           .serving = config->serving},
                                                .rows = needed,
                                                .n_rows = n,
                                                .custom = needs & NEEDS_ALL};

@@ -48,6 +48,7 @@
 #include "server/controllers/api_services/api_service_core.h"
 #include "server/controllers/cluster_ca.h"
 #include "server/controllers/flow/flow_defaults.h"
+#include "server/controllers/kinds/kind_informer.h"
 #include "server/controllers/policies/policy_checks.h"
 #include "server/controllers/roles/role_defaults.h"
 
@@ -55,7 +56,6 @@
 
 struct hfd_controllers;
 struct hfd_identity;
-struct hfd_kind_row;
 struct hfd_peers;
 
 struct hfd_controllers_config {
@@ -72,6 +72,7 @@ struct hfd_controllers_config {
         struct hfd_cluster_ca_functions ca;
         struct hfd_account_token_functions tokens;
         struct hfd_policy_check_functions policy_checks;
+        struct hfd_kind_serving_functions serving;
         hf_nsec event_ttl; /* how long an Event is kept after it was last reported */
         /* Whether the controller of that name is selected; NULL = all are. Not used after
          * hfd_controllers_new has returned. */

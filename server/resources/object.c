@@ -56,6 +56,13 @@ static size_t write_head(const struct hfd_resource *resource, char head[HEAD_MAX
         return n;
 }
 
+bool hfd_object_has_head(const struct hfd_resource *resource, const struct hf__buf *bytes) {
+        char head[HEAD_MAX];
+        size_t n = write_head(resource, head);
+
+        return bytes->n >= n && memcmp(bytes->data, head, n) == 0;
+}
+
 /* The head of bytes that begin with one, of whatever kind. Returns its length; 0 = they do not. */
 static size_t find_head(const struct hf__buf *bytes) {
         static const char *const parts[] = {"{\"kind\":\"", "\",\"apiVersion\":\"",

@@ -57,6 +57,9 @@ static inline const char *hfd_object_name(const struct hfd_object *object) {
         return object->path + (object->n_ns ? object->n_ns + 1u : 0u);
 }
 
+/* Whether the bytes begin with the head of the resource, which is not the permanent row of a
+ * slot. */
+bool hfd_object_has_head(const struct hfd_resource *resource, const struct hf__buf *bytes);
 /* How many bytes precede the member `metadata`: the brace, kind and apiVersion. The object is no
  * placeholder. */
 static inline size_t hfd_object_typed_bytes(const struct hfd_object *object) {

@@ -61,8 +61,16 @@ struct hfd_schema;
 struct hfd_schema_field {
         const char *name;
         const struct hfd_schema *schema;
-        const char *description;     /* for `kubectl explain`; NULL = none */
-        const char *merge_key;       /* with HFD_FIELD_MERGE; NULL = a list of scalars */
+        const char *description; /* for `kubectl explain`; NULL = none */
+        union {
+                const char *merge_key; /* with HFD_FIELD_MERGE; NULL = a list of scalars */
+                /*
+                 * Without it, if the field is a key of a list (HFD_LIST_MAP): the value that the
+                 * key has in an element that omits it; NULL = none. A container's port without a
+                 * protocol has "TCP".
+                 */
+                const char *key_default;
+        };
         unsigned short protobuf_tag; /* the field's number in protobuf; 0 = not in protobuf */
         unsigned char flags;
         /*
@@ -71,9 +79,6 @@ struct hfd_schema_field {
          * for an inner message of an inner message.
          */
         unsigned char embedded_tag;
-        /* If the field is a key of a list (HFD_LIST_MAP): the value that the key has in an element
-         * that omits it; NULL = none. A container's port without a protocol has "TCP". */
-        const char *key_default;
 };
 
 struct hfd_schema {

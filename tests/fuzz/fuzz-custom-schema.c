@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Fuzzes the schemas of custom kinds: the first line is an openAPIV3Schema, the rest an object. A
- * schema that no rule refuses can be compiled. Pruning and defaulting twice is the same as once. An
- * object is valid as its own replacement, except for the parts that do not ratchet.
+ * schema that no rule refuses can be compiled. Pruning and defaulting twice is the same as once,
+ * and changes nothing of a text that is said to have the form. An object is valid as its own
+ * replacement, except for the parts that do not ratchet.
  */
 #undef NDEBUG
 #include <assert.h>
@@ -18,6 +19,7 @@
 #include "server/resources/causes.h"
 #include "server/resources/custom/schema/custom_schema.h"
 #include "server/resources/custom/schema/structural.h"
+#include "server/resources/object.h"
 #include "server/schema/schema.h"
 #include "server/schema/strict.h"
 
@@ -84,6 +86,31 @@ static void check_object(const struct hfd_custom_schema *schema, struct hf__json
         hf__json_free(copy);
 }
 
+static const struct hfd_resource row = {.group = "g", .version = "v", .kind = "K"};
+
+/* The printed object, as it is stored. */
+static struct hf__buf *print(const struct hf__json *object) {
+        struct hf__buf *bytes = hfd_object_encode(&row, object);
+
+        assert(bytes);
+        return bytes;
+}
+
+static void check_form(const struct hfd_custom_schema *schema, const struct hf__buf *text) {
+        struct hf__json *object = NULL;
+
+        if (!hfd_object_has_head(&row, text) ||
+            !hfd_custom_schema_is_formed(schema, text->data, text->n))
+                return;
+        assert(hf__json_parse(text->data, text->n, &object, NULL) == 0);
+        assert(prune(schema, object) == 0);
+        assert(hfd_custom_schema_default(schema, object) == 0);
+        struct hf__buf *formed = print(object);
+        hf__json_free(object);
+        assert(formed->n == text->n && memcmp(formed->data, text->data, text->n) == 0);
+        hf__buf_unref(formed);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
         static struct hfd_causes causes;
         const char *text = (const char *)data, *end = n > 0 ? memchr(text, '\n', n) : NULL;
@@ -106,10 +133,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
                 check_fields(hfd_custom_schema_fields(schema));
                 assert(hfd_custom_schema_memory(schema) > 0);
         }
-        if (schema && hf__json_is_object(object))
+        if (schema && hf__json_is_object(object)) {
+                struct hf__buf *written = hf__buf_copy(end + 1, n - n_props - 1),
+                               *printed = print(object);
+                assert(written);
+                check_form(schema, written);
+                check_form(schema, printed);
+                hf__buf_unref(written);
+                hf__buf_unref(printed);
                 check_object(schema, object,
                              !memmem(text, n_props, "embedded-resource",
                                      strlen("embedded-resource")));
+                printed = print(object);
+                check_form(schema, printed);
+                hf__buf_unref(printed);
+        }
         hfd_custom_schema_free(schema);
         hf__json_free(props);
         hf__json_free(object);

@@ -162,7 +162,7 @@ def test_a_binding_that_selects_too_many_params_has_failed(servers):
     ask(a, "DELETE", f"{CONFIGMAPS}?labelSelector=use%3Dmany", expect=200)
 
 
-def test_params_that_a_webhook_would_convert_are_named(servers):
+def test_params_that_a_webhook_cannot_convert_are_a_failure(servers):
     a, _ = servers
     versions = [{"name": v, "served": True, "storage": v == "v1", "schema": {"openAPIV3Schema": {
         "type": "object", "x-kubernetes-preserve-unknown-fields": True}}} for v in ("v1", "v2")]
@@ -178,8 +178,8 @@ def test_params_that_a_webhook_would_convert_are_named(servers):
         bind(a, f"bound-{version}", paramRef={"name": "one", "parameterNotFoundAction": "Deny"})
     texts = [wait_refused(a, configmap("large", {"a": "1"}, labels={"test": f"bound-{v}"}))["message"] for v in ("v1", "v2")]
     assert texts[0].endswith("denied request: failed expression: object.data.size() <= params.size")
-    assert texts[1].endswith("denied request: failed to configure binding: the params are stored as policies.example.com/v1, which only a webhook "
-                             "converts to policies.example.com/v2")
+    assert ("denied request: failed to configure binding: failed to convert the params to policies.example.com/v2: conversion webhook for "
+            "policies.example.com/v1, Kind=Bound failed: Post ") in texts[1]
 
 
 def test_who_writes_a_policy_must_be_able_to_read_its_params(servers):

@@ -593,6 +593,62 @@ def test_policies_get_the_version_that_their_rules_name(server, hooks):
             good(server.ask("DELETE", each))
 
 
+def test_params_get_the_version_that_the_policy_names(server, hooks):
+    base = "/apis/admissionregistration.k8s.io/v1"
+    rules = {"resourceRules": [{"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}],
+             "objectSelector": {"matchLabels": {"params": "gates"}}}
+    kind = {"apiVersion": "example.com/v2", "kind": "Gate"}
+    one, many = ({"parameterNotFoundAction": "Deny", "namespace": "default", **ref}
+                 for ref in ({"name": "p0"}, {"selector": {"matchLabels": {"use": "params"}}}))
+    policies = {
+        "validatingadmissionpolic": (many, {"validations": [{"expression": "int(object.data.port) <= params.spec.port"}]}),
+        "mutatingadmissionpolic": (one, {"reinvocationPolicy": "Never", "mutations": [
+            {"patchType": "JSONPatch", "jsonPatch": {"expression": "[JSONPatch{op: 'add', path: '/data/name', value: params.spec.name}]"}}]})}
+    configmaps, made, asked = "/api/v1/namespaces/default/configmaps?dryRun=All", [], []
+
+    def configmap(port):
+        return server.ask("POST", configmaps, {"metadata": {"name": "c", "labels": {"params": "gates"}}, "data": {"port": str(port)}})
+
+    def name_with(port):
+        reply = configmap(port)
+        return reply.code == 201 and reply.json["data"].get("name")
+
+    def change(answer):
+        asked.append(len(answer["response"]["convertedObjects"]))
+        return answer
+    try:
+        for i, port in enumerate((5, 6, 7)):
+            good(server.ask("POST", path("v1"), gate("v1", f"p{i}", f"host{i}", port, labels={"use": "params"})), 201)
+        for plural, (ref, spec) in policies.items():
+            good(server.ask("POST", f"{base}/{plural}ies", {"metadata": {"name": "params"},
+                                                            "spec": {"paramKind": kind, "matchConstraints": rules, **spec}}), 201)
+            binding = {"policyName": "params", "paramRef": ref} | ({"validationActions": ["Deny"]} if plural.startswith("v") else {})
+            good(server.ask("POST", f"{base}/{plural}ybindings", {"metadata": {"name": "params"}, "spec": binding}), 201)
+            made += [f"{base}/{plural}ybindings/params", f"{base}/{plural}ies/params"]
+        wait_until("the validating policy to count", lambda: configmap(6).code == 422)
+        wait_until("the mutating policy to count", lambda: name_with(5) == "host0")
+        # one call for all that have changed, and none for what is known
+        for name in ("p0", "p2"):
+            good(server.ask("PATCH", path("v1", name), {"spec": {"host": "other:9"}}, content_type=MERGE))
+        hooks.change = change
+        wait_until("the changed params to count", lambda: name_with(6) == "other")
+        assert sorted(asked) == [1, 1] and configmap(7).code == 422 and len(asked) == 2
+        good(server.ask("PATCH", path("v1", "p1"), {"spec": {"host": "other:3"}}, content_type=MERGE))
+        hooks.code = 500
+        wait_until("the changed param to count", lambda: configmap(5).code != 201)
+        failed = configmap(5)
+        assert failed.code == 422 and failed.json["message"].endswith(
+            "ValidatingAdmissionPolicy 'params' with binding 'params' denied request: failed to configure binding: failed to convert the params to "
+            "example.com/v2: " + PREFIX + 'failed: an error on the server ("out of order") has prevented the request from succeeding'), failed.text
+        hooks.code = 200
+        assert configmap(5).code == 422
+        good(configmap(3), 201)
+    finally:
+        hooks.code = 200
+        for each in made:
+            good(server.ask("DELETE", each))
+
+
 # ---- storage versions ----
 
 def test_objects_move_to_a_new_storage_version(server, hooks):

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -157,13 +158,30 @@ static const char *establish(struct api_fixture *f) {
         return api_fixture_text_at(f, "metadata.resourceVersion");
 }
 
+/* The server serves a kind later than the definition is seen. */
+struct serving {
+        atomic_bool serves;
+        atomic_uint n_asked;
+};
+
+static bool serves(void *ctx, const struct hf_resource *resource) {
+        struct serving *serving = ctx;
+
+        assert_string_equal(resource->plural, "as");
+        atomic_fetch_add(&serving->n_asked, 1);
+        return atomic_load(&serving->serves);
+}
+
 static void test_sets_follow_the_definitions(void **state) {
+        struct serving serving = {false, 0};
         static const struct hfd_kind_row row = {{"apiextensions.k8s.io", "v1",
                                                  "customresourcedefinitions"},
                                                 "CustomResourceDefinition",
                                                 false};
         struct api_fixture *f = *state;
-        const struct hfd_kinds_config config = {.sources = {.host = &f->host, .client = f->client},
+        const struct hfd_kinds_config config = {.sources = {.host = &f->host,
+                                                            .client = f->client,
+                                                            .serving = {serves, &serving}},
                                                 .rows = &row,
                                                 .n_rows = 1,
                                                 .custom = true};
@@ -176,6 +194,9 @@ static void test_sets_follow_the_definitions(void **state) {
         assert_int_equal(hf_informer_wait(kinds.kinds[0].informer, establish(f), hf_cancel_never()),
                          0);
         assert_false(hfd_kinds_is_complete(&kinds, first));
+        PATIENCE_AWAIT(atomic_load(&serving.n_asked) > 2);
+        assert_false(has_kind(&kinds));
+        atomic_store(&serving.serves, true);
         PATIENCE_AWAIT(has_kind(&kinds));
         PATIENCE_AWAIT(is_complete(&kinds));
         struct hfd_kind_set *second = hfd_kinds_get(&kinds);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Unknown fields of custom resources are removed and reported, and defaults are added. */
+/* Unknown fields of custom resources are removed and reported, defaults are added, and objects that
+ * need neither are recognized. */
 #undef NDEBUG
 #include <assert.h>
 #include <setjmp.h>
@@ -14,6 +15,7 @@
 
 #include "base/strbuf.h"
 #include "custom_schema_fixture.h"
+#include "server/resources/object.h"
 #include "server/schema/strict.h"
 
 struct row {
@@ -140,11 +142,119 @@ static void test_defaults_cannot_grow_an_object_without_limit(void **state) {
         hfd_custom_schema_free(schema);
 }
 
+/* ---- objects that have the form already ---- */
+
+/* The stored form of the object; what clients may leave out is added. */
+static struct hf__buf *stored_form(const struct hf__json *object) {
+        static const struct hfd_resource row = {.group = "example.com",
+                                                .version = "v1",
+                                                .kind = "Gadget"};
+        struct hf__buf *bytes = hfd_object_encode(&row, object);
+
+        assert_non_null(bytes);
+        return bytes;
+}
+
+static bool is_formed(const struct hfd_custom_schema *schema, const struct hf__buf *bytes) {
+        return hfd_custom_schema_is_formed(schema, bytes->data, bytes->n);
+}
+
+/* An object is said to have the form only if pruning and defaulting leave it as it is; and then it
+ * is, if it has nothing that is left to the parser. */
+static void check_form(const char *schema_text, const char *object_text, bool expects_formed) {
+        struct hfd_custom_schema *schema = schema_of_spec(schema_text);
+        struct hf__json *object = json_of(object_text);
+        struct hf__buf *before = stored_form(object);
+
+        assert_int_equal(hfd_custom_schema_prune(schema, object, NULL), 0);
+        assert_int_equal(hfd_custom_schema_default(schema, object), 0);
+        struct hf__buf *after = stored_form(object);
+        bool changed = before->n != after->n || memcmp(before->data, after->data, after->n) != 0;
+        if (changed)
+                assert_false(is_formed(schema, before));
+        if (expects_formed && !is_formed(schema, after))
+                fail_msg("not recognized: %s", after->data);
+        hf__buf_unref(before);
+        hf__buf_unref(after);
+        hf__json_free(object);
+        hfd_custom_schema_free(schema);
+}
+
+static void test_the_form_of_a_schema_is_recognized(void **state) {
+        (void)state;
+        for (size_t i = 0; i < sizeof pruned / sizeof pruned[0]; i++)
+                check_form(pruned[i].schema, pruned[i].object,
+                           !strstr(pruned[i].schema, "embedded"));
+        for (size_t i = 0; i < sizeof defaulted / sizeof defaulted[0]; i++)
+                check_form(defaulted[i].schema, defaulted[i].object, true);
+}
+
+#define HEAD "{\"kind\":\"K\",\"apiVersion\":\"v\",\"metadata\":{\"name\":\"n\"}"
+
+static void test_other_texts_are_left_to_the_parser(void **state) {
+        static const struct {
+                const char *text;
+                bool formed;
+        } rows[] = {
+                {HEAD "}", true},
+                {HEAD ",\"spec\":{\"a\":\"\\n\\\"\\\\\",\"d\":-7}}", true},
+                {HEAD ",\"spec\":{\"a\":\"\xc3\xa4\",\"d\":123456789012345}}", true},
+                {HEAD ",\"spec\":{\"p\":{\"k\":{\"\\n\":[{},[],null,true,{\"x\":0}]}},\"d\":0}}",
+                 true},
+                {HEAD ",\"spec\":{\"p\":{},\"d\":0}} ", false},
+                {HEAD ",\"spec\":{\"d\":0,\"a\": \"\"}}", false},
+                {HEAD ",\"spec\":{\"d\":0,\"a\":\"\\u0041\"}}", false},
+                {HEAD ",\"spec\":{\"d\":0,\"a\":\"\\/\"}}", false},
+                {HEAD ",\"spec\":{\"d\":0,\"a\":\"\xff\"}}", false},
+                {HEAD ",\"spec\":{\"d\":0,\"a\":\"\x01\"}}", false},
+                {HEAD ",\"spec\":{\"\\n\":0,\"d\":0}}", false},
+                {HEAD ",\"spec\":{\"a\":\"d\"}}", false},
+                {HEAD ",\"spec\":{\"d\":1.5}}", false},
+                {HEAD ",\"spec\":{\"d\":-0}}", false},
+                {HEAD ",\"spec\":{\"d\":01}}", false},
+                {HEAD ",\"spec\":{\"d\":1e2}}", false},
+                {HEAD ",\"spec\":{\"d\":1234567890123456}}", false},
+                {HEAD ",\"spec\":{\"d\":nul}}", false},
+                {HEAD ",\"spec\":{\"d\":0,}}", false},
+                {HEAD ",\"spec\":{\"d\":0}", false},
+                {HEAD ",\"spec\":{\"d\":0", false},
+                {HEAD ",\"spec\":{\"d\":", false},
+                {HEAD ",\"spec\":{\"d", false},
+                {HEAD ",\"kind\":\"K\"}", false},
+                {HEAD ",\"metadata\":{}}", false},
+                {HEAD "]", false},
+                {"{\"apiVersion\":\"v\",\"kind\":\"K\",\"metadata\":{}}", false},
+                {"{\"kind\":\"K\",\"apiVersion\":\"v\",\"metadata\":{\"resourceVersion\":\"1\"}}",
+                 false},
+                {"{\"kind\":\"K\",\"apiVersion\":\"v\",\"metadata\":{\"labels\":null}}", false},
+                {"", false},
+                {"[]", false},
+        };
+        struct hfd_custom_schema *schema = schema_of_spec(
+                "{'type':'object','properties':{'a':{'type':'string'},'d':{'type':'integer',"
+                "'default':7},'p':{'type':'object','x-kubernetes-preserve-unknown-fields':true}}}");
+
+        (void)state;
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+                /* without the NUL, so that a read behind the text is found */
+                size_t n = strlen(rows[i].text);
+                char *text = malloc(n > 0 ? n : 1);
+                assert_non_null(text);
+                memcpy(text, rows[i].text, n);
+                if (hfd_custom_schema_is_formed(schema, text, n) != rows[i].formed)
+                        fail_msg("%s", rows[i].text);
+                free(text);
+        }
+        hfd_custom_schema_free(schema);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_unknown_fields_are_removed_and_reported),
                 cmocka_unit_test(test_defaults_are_added),
                 cmocka_unit_test(test_defaults_cannot_grow_an_object_without_limit),
+                cmocka_unit_test(test_the_form_of_a_schema_is_recognized),
+                cmocka_unit_test(test_other_texts_are_left_to_the_parser),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,8 +2,9 @@
 /*
  * Finds params.
  *
- * Invariant: params have the version that the policy names. Nothing is remembered between requests,
- * because params that do not exist yet may be created at any time.
+ * Invariants: params have the version that the policy names. Nothing is remembered between
+ * requests, because params that do not exist yet may be created at any time. Nothing waits: if a
+ * webhook converts the kind of the params, the search begins again when it has answered.
  */
 #include "server/admission/policy/params.h"
 
@@ -15,11 +16,11 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
-#include "server/admission/matching/form.h"
 #include "server/admission/policy/param_kind.h"
 #include "server/cacher/cacher.h"
 #include "server/cacher/snapshot.h"
 #include "server/resources/custom/custom_kind.h"
+#include "server/resources/forms/conversion.h"
 #include "server/resources/forms/label_selector.h"
 #include "server/resources/object.h"
 #include "server/resources/object_key.h"
@@ -61,7 +62,10 @@ struct search {
         struct hfd_expression_allowance *allowance; /* NULL: there is no limit */
         const char *ns;                             /* "" of cluster-scoped objects */
         struct hf__strbuf *message;
-        struct hfd_policy_params *params;
+        /* Owned references, HFD_POLICY_PARAMS_MAX at most. */
+        struct hfd_object *found[HFD_POLICY_PARAMS_MAX];
+        size_t n_found;
+        bool needs_webhook; /* one of them has another version, and only it can convert it */
 };
 
 /* 0, or HF_E_TOO_LARGE: the allowance is spent. */
@@ -78,15 +82,11 @@ static int pay(const struct search *search, uint64_t cost) {
         return 0;
 }
 
-/* Appends an object in the version of the row. 0, or an error of hfd_policy_params_find. */
-static int add(struct search *search, const struct hfd_object *object) {
-        struct hfd_policy_params *params = search->params;
-        struct hf__json *json;
-        struct hf__json *converted = NULL;
-        struct hf__json **items;
+/* Notes an object that was found. 0, or an error of hfd_policy_params_find. */
+static int add(struct search *search, struct hfd_object *object) {
         int r;
 
-        if (params->n == HFD_POLICY_PARAMS_MAX) {
+        if (search->n_found == HFD_POLICY_PARAMS_MAX) {
                 hf__strbuf_printf(search->message, "paramRef selects more than %d objects",
                                   HFD_POLICY_PARAMS_MAX);
                 return HF_E_INVALID;
@@ -94,38 +94,14 @@ static int add(struct search *search, const struct hfd_object *object) {
         r = pay(search, object->bytes->n / BYTES_PER_COST);
         if (r != 0)
                 return r;
-        json = hfd_object_parse(object);
-        if (!json)
-                return -ENOMEM;
-        if (object->resource == search->row) {
-                converted = json;
-                r = 0;
-        } else {
-                r = hfd_form_convert(object->resource, search->row, json, &converted);
-                hf__json_free(json);
-        }
-        if (r == HF_E_INVALID)
-                hf__strbuf_printf(search->message,
-                                  "the params are stored as %s/%s, which only a webhook converts "
-                                  "to "
-                                  "%s/%s",
-                                  object->resource->group, object->resource->version,
-                                  search->row->group, search->row->version);
-        if (r != 0)
-                return r;
-        items = reallocarray(params->items, params->n + 1, sizeof *items);
-        if (!items) {
-                hf__json_free(converted);
-                return -ENOMEM;
-        }
-        params->items = items;
-        items[params->n++] = converted;
+        search->needs_webhook |= hfd_conversion_is_pending(search->row, object);
+        search->found[search->n_found++] = hfd_object_ref(object);
         return 0;
 }
 
 /* The cache is being filled again: a param that is not in it may be in the store, so the binding
  * fails. */
-static int fail_unfilled(struct search *search) {
+static int fail_unfilled(const struct search *search) {
         hf__strbuf_puts(search->message, "the params cannot be read at the moment");
         return HF_E_INVALID;
 }
@@ -197,8 +173,7 @@ static const char *namespace_of(const struct hfd_policy_binding *binding,
         return NULL;
 }
 
-static int find(struct search *search, const struct hfd_policy_binding *binding,
-                struct hf__strbuf *reterr_message) {
+static int find(struct search *search, const struct hfd_policy_binding *binding) {
         const char *name = hf__json_string(binding->param_ref, "name");
         int r;
 
@@ -206,22 +181,58 @@ static int find(struct search *search, const struct hfd_policy_binding *binding,
                 r = find_by_name(search, name);
         else
                 r = find_by_labels(search, hf__json_get(binding->param_ref, "selector"));
-        if (r != 0 || search->params->n > 0 ||
+        if (r != 0 || search->n_found > 0 ||
             !hf__json_has_text(binding->param_ref, "parameterNotFoundAction", "Deny"))
                 return r;
-        hf__strbuf_puts(reterr_message, "no params found for policy binding with `Deny` "
-                                        "parameterNotFoundAction");
+        hf__strbuf_puts(search->message, "no params found for policy binding with `Deny` "
+                                         "parameterNotFoundAction");
         return HF_E_INVALID;
+}
+
+/* ---- versions ---- */
+
+/* What was found in the version of the row, as far as the webhook of the kind must convert it.
+ * *ret_objects is borrowed. 0, or an error of hfd_policy_params_find. */
+static int convert(struct search *search, struct hfd_admission *a,
+                   struct hfd_object *const **ret_objects) {
+        const struct hfd_response *failure = NULL;
+
+        *ret_objects = search->found;
+        if (!search->needs_webhook)
+                return 0;
+        int r = hfd_object_forms_find(&a->object_forms, search->row, search->found, search->n_found,
+                                      ret_objects, &failure);
+        if (r == HF_E_INVALID)
+                hf__strbuf_printf(search->message, "failed to convert the params to %s/%s: %s",
+                                  search->row->group, search->row->version,
+                                  failure ? failure->status.message : "too many conversions");
+        return r;
+}
+
+/* Parses the objects, in the version of the row. 0 or -ENOMEM. */
+static int read_objects(const struct search *search, struct hfd_object *const *objects,
+                        struct hfd_policy_params *params) {
+        int r = 0;
+
+        if (search->n_found == 0)
+                return 0;
+        params->items = calloc(search->n_found, sizeof *params->items);
+        if (!params->items)
+                return -ENOMEM;
+        for (size_t i = 0; i < search->n_found && r == 0; i++) {
+                params->items[i] = hfd_conversion_parse(search->row, objects[i]);
+                params->n += params->items[i] != NULL;
+                r = params->items[i] ? 0 : -ENOMEM;
+        }
+        return r;
 }
 
 int hfd_policy_params_find(const struct hfd_policy_case *c, const struct hfd_policy *policy,
                            const struct hfd_policy_binding *binding,
                            struct hfd_policy_params *params, struct hf__strbuf *reterr_message) {
         struct hfd_cacher *cacher = c->cacher;
-        struct search search = {.cacher = cacher,
-                                .allowance = c->allowance,
-                                .params = params,
-                                .message = reterr_message};
+        struct search search;
+        struct hfd_object *const *objects;
         int r;
 
         *params = (struct hfd_policy_params){0};
@@ -233,8 +244,19 @@ int hfd_policy_params_find(const struct hfd_policy_case *c, const struct hfd_pol
         search.row = hfd_policy_params_kind(cacher, policy->param_api_version, policy->param_kind);
         if (!search.row)
                 return hfd_policy_params_check(policy, cacher, reterr_message);
+        search.cacher = cacher;
+        search.allowance = c->allowance;
+        search.message = reterr_message;
+        search.n_found = 0;
+        search.needs_webhook = false;
         search.ns = namespace_of(binding, search.row, c->a->of.ns, reterr_message);
-        r = search.ns ? find(&search, binding, reterr_message) : HF_E_INVALID;
+        r = search.ns ? find(&search, binding) : HF_E_INVALID;
+        if (r == 0)
+                r = convert(&search, c->a, &objects);
+        if (r == 0)
+                r = read_objects(&search, objects, params);
+        for (size_t i = 0; i < search.n_found; i++)
+                hfd_object_unref(search.found[i]);
         hfd_resource_unref(search.row);
         return r;
 }

@@ -109,7 +109,7 @@ static enum attempt attempt(struct hfd_policy_plugin *plugin, const struct hfd_p
                 r = hfd_policies_mutate(&c, index, response);
         else
                 r = hfd_policies_validate(&c, index, &notes, response);
-        if (hfd_forms_is_wanted(a->forms))
+        if (hfd_admission_wants_form(a))
                 result = NEEDS_FORM;
         else if (allowance.spent)
                 result = NEEDS_TURN;

@@ -2,7 +2,8 @@
 /*
  * The kinds of definitions, while controllers use them.
  *
- * A kind that comes gets an informer. When that has its first list, the kind becomes part of a new
+ * A kind that comes gets an informer, which starts when the server serves the kind. When it has its
+ * first list, the kind becomes part of a new
  * set, which takes the place of the current one. The controllers with a set (garbage collection,
  * deletion of namespaces, quotas) then end their loops, and begin again with the new set, as a new
  * leader does: they get the keys of all objects. That costs more than to add one informer to a
@@ -58,6 +59,7 @@ struct entry {
         size_t n_text;
         struct hfd_kind *kind; /* a reference; NULL = it is not served */
         hf_nsec since;         /* boot time at which the kind was made */
+        bool started;          /* the informer of the kind is */
 };
 
 struct hfd_custom_kinds {
@@ -193,8 +195,6 @@ static int new_kind(struct hfd_custom_kinds *custom, const struct hfd_kind_row *
         int r = copy_row(kind, row);
         if (r == 0)
                 r = hfd_kind_new_informer(&custom->sources, &kind->row, &kind->informer);
-        if (r == 0)
-                r = hf_informer_start(kind->informer);
         if (r != 0) {
                 hfd_kind_unref(kind);
                 return r;
@@ -245,7 +245,21 @@ static int update_entry(struct hfd_custom_kinds *custom, struct entry *entry) {
         hfd_kind_unref(entry->kind);
         entry->kind = kind;
         entry->since = hf_now(custom->clock);
+        entry->started = false;
         return 0;
+}
+
+/* Starts the informer, if it is not started and its first list would not fail. 0 or -errno: try
+ * again. */
+static int start_entry(const struct hfd_custom_kinds *custom, struct entry *entry) {
+        const struct hfd_kind_serving_functions *serving = &custom->sources.serving;
+
+        if (!entry->kind || entry->started ||
+            (serving->serves && !serving->serves(serving->ctx, &entry->kind->row.resource)))
+                return 0;
+        int r = hf_informer_start(entry->kind->informer);
+        entry->started = r == 0;
+        return r;
 }
 
 /* Brings the entries up to date with the informer. 0 or -errno: try again. */
@@ -358,6 +372,9 @@ static int take_turn(struct hfd_custom_kinds *custom, bool rescan, bool *ret_set
         struct outlook outlook;
         int r = rescan ? scan(custom) : 0;
 
+        for (struct entry *entry = first_entry(custom); entry && r == 0;
+             entry = next_entry(custom, entry->name))
+                r = start_entry(custom, entry);
         if (r == 0)
                 r = look(custom, &outlook);
         if (r != 0)

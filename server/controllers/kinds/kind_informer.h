@@ -14,11 +14,19 @@
 #define HFD_OWNER_INDEX     "owner"
 #define HFD_FINALIZER_INDEX "finalizer"
 
+/* Whether the server of the informers serves a kind that a definition has made. It does so a little
+ * later than the definition is seen here. Never blocks. NULL = it always does. Thread: any. */
+struct hfd_kind_serving_functions {
+        bool (*serves)(void *ctx, const struct hf_resource *resource);
+        void *ctx;
+};
+
 /* What informers need; all borrowed. */
 struct hfd_kind_sources {
         const struct hf_host *host;
         struct hf_client *client;
         struct hf_informer_thread *thread; /* NULL = each informer has one of its own */
+        struct hfd_kind_serving_functions serving;
 };
 
 bool hfd_kind_is_definitions(const struct hf_resource *resource);

@@ -426,26 +426,30 @@ static int list_sources(struct job *job) {
         return 0;
 }
 
-static bool is_any_pending(const struct hfd_convert *convert) {
+size_t hfd_convert_count_pending(const struct hfd_convert *convert) {
+        size_t n = 0;
+
         for (size_t i = 0; i < convert->n; i++)
-                if (hfd_conversion_is_pending(convert->row, convert->objects[i]))
-                        return true;
+                n += hfd_conversion_is_pending(convert->row, convert->objects[i]);
+        return n;
+}
+
+bool hfd_convert_fail_no_memory(const struct hfd_convert *convert) {
+        struct hfd_response response = {0};
+
+        hfd_response_no_memory(&response);
+        convert->done(convert->ctx, &response);
+        hfd_response_done(&response);
         return false;
 }
 
 bool hfd_convert_start(struct hfd_registry *registry, const struct hfd_convert *convert) {
-        struct hfd_response response = {0};
-
         assert(convert->done);
-        if (!is_any_pending(convert))
+        if (hfd_convert_count_pending(convert) == 0)
                 return true;
         struct job *job = calloc(1, sizeof *job);
-        if (!job) {
-                hfd_response_no_memory(&response);
-                convert->done(convert->ctx, &response);
-                hfd_response_done(&response);
-                return false;
-        }
+        if (!job)
+                return hfd_convert_fail_no_memory(convert);
         job->registry = registry;
         job->convert = *convert;
         (void)hfd_resource_ref(convert->row);

@@ -45,6 +45,10 @@ struct hfd_convert {
         void *ctx;
 };
 
+/* How many of the objects are not known to have the version. */
+size_t hfd_convert_count_pending(const struct hfd_convert *convert);
+/* Calls done because memory is exhausted. Returns false. */
+bool hfd_convert_fail_no_memory(const struct hfd_convert *convert);
 /*
  * True: no webhook is needed. The objects have the version, and done is not called. False: done is
  * called once, perhaps before this returns.

@@ -324,12 +324,9 @@ static void go_on(struct hfd_shared_job *job) {
 
 bool hfd_shared_convert(struct hfd_registry *registry, const struct hfd_convert *convert,
                         struct hfd_shared_turn *turn) {
+        size_t n_pending = hfd_convert_count_pending(convert);
         struct hfd_shared_job *job;
-        struct hfd_response response = {0};
-        size_t n_pending = 0;
 
-        for (size_t i = 0; i < convert->n; i++)
-                n_pending += hfd_conversion_is_pending(convert->row, convert->objects[i]);
         if (n_pending == 0)
                 return true;
         job = calloc(1, sizeof *job + convert->n * sizeof job->places[0]);
@@ -337,10 +334,7 @@ bool hfd_shared_convert(struct hfd_registry *registry, const struct hfd_convert 
                 job->mine = calloc(n_pending, sizeof(struct hfd_object *));
         if (!job || !job->mine) {
                 free(job);
-                hfd_response_no_memory(&response);
-                convert->done(convert->ctx, &response);
-                hfd_response_done(&response);
-                return false;
+                return hfd_convert_fail_no_memory(convert);
         }
         job->registry = registry;
         job->convert = *convert;

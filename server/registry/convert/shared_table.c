@@ -79,19 +79,30 @@ void hfd_shared_table_join(struct hfd_shared_table *table) {
         pthread_mutex_unlock(&table->mu);
 }
 
+static void drop_all_locked(struct hfd_shared_table *table,
+                            struct hfd_shared_conversion **garbage) {
+        while (table->oldest)
+                hfd_shared_drop_locked(table, table->oldest, garbage);
+}
+
 void hfd_shared_table_leave(struct hfd_shared_table *table) {
         struct hfd_shared_conversion *garbage = NULL;
 
         pthread_mutex_lock(&table->mu);
         if (--table->n_watches == 0)
-                while (table->oldest)
-                        hfd_shared_drop_locked(table, table->oldest, &garbage);
+                drop_all_locked(table, &garbage);
         pthread_mutex_unlock(&table->mu);
         hfd_shared_free_garbage(garbage);
 }
 
 void hfd_shared_table_done(struct hfd_shared_table *table) {
-        assert(table->n_watches == 0 && table->n == 0);
+        struct hfd_shared_conversion *garbage = NULL;
+
+        assert(table->n_watches == 0);
+        pthread_mutex_lock(&table->mu);
+        drop_all_locked(table, &garbage);
+        pthread_mutex_unlock(&table->mu);
+        hfd_shared_free_garbage(garbage);
         pthread_mutex_destroy(&table->mu);
 }
 
@@ -119,4 +130,30 @@ struct hfd_shared_conversion *hfd_shared_add_locked(struct hfd_shared_table *tab
         c->next = *bucket;
         *bucket = c;
         return c;
+}
+
+struct hfd_object *hfd_shared_recall(struct hfd_shared_table *table,
+                                     const struct hfd_object *source,
+                                     const struct hfd_resource *row) {
+        pthread_mutex_lock(&table->mu);
+        const struct hfd_shared_conversion *c = hfd_shared_find_locked(table, source, row);
+        struct hfd_object *result = c ? hfd_object_ref(c->result) : NULL;
+        pthread_mutex_unlock(&table->mu);
+        return result;
+}
+
+/* Without memory the next one who needs it converts it again. */
+void hfd_shared_remember(struct hfd_shared_table *table, struct hfd_object *source,
+                         const struct hfd_resource *row, struct hfd_object *result) {
+        struct hfd_shared_conversion *garbage = NULL, *c = NULL;
+
+        pthread_mutex_lock(&table->mu);
+        if (!hfd_shared_find_locked(table, source, row))
+                c = hfd_shared_add_locked(table, source, row);
+        if (c) {
+                c->done = true;
+                hfd_shared_keep_locked(table, c, hfd_object_ref(result), &garbage);
+        }
+        pthread_mutex_unlock(&table->mu);
+        hfd_shared_free_garbage(garbage);
 }

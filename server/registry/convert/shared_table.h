@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The conversions that watches share (shared_conversions.h), as a table by source and version.
+ * The conversions that watches share (shared_conversions.h), and with them the params of policies
+ * (convert_params.h), as a table by source and version.
  *
  * Memory: a conversion is kept while somebody waits for it; after that at most HFD_SHARED_OBJECTS
- * and HFD_SHARED_BYTES are, the newest ones, and none when no watch of a kind with a webhook is
- * left.
+ * and HFD_SHARED_BYTES are, the newest ones. When the last watch of a kind with a webhook ends, all
+ * are dropped; params come back with the next request.
  *
  * Invariants: a conversion belongs to the table until it has failed or is forgotten; jobs that use
  * it have references. An object of the table is alive, so its address is its identity.
@@ -50,11 +51,19 @@ struct hfd_shared_table {
 };
 
 int hfd_shared_table_init(struct hfd_shared_table *table); /* 0 or -errno */
-/* No watch is left. */
+/* No watch and no request is left. */
 void hfd_shared_table_done(struct hfd_shared_table *table);
 /* A watch begins, and ends. */
 void hfd_shared_table_join(struct hfd_shared_table *table);
 void hfd_shared_table_leave(struct hfd_shared_table *table);
+
+/* For those who do not wait for each other: a new reference to what the source became in the
+ * version of row, NULL = it is not known; and a result that others may use. */
+struct hfd_object *hfd_shared_recall(struct hfd_shared_table *table,
+                                     const struct hfd_object *source,
+                                     const struct hfd_resource *row);
+void hfd_shared_remember(struct hfd_shared_table *table, struct hfd_object *source,
+                         const struct hfd_resource *row, struct hfd_object *result);
 
 /* The conversion of a source to the version of row, borrowed; NULL = there is none. */
 struct hfd_shared_conversion *hfd_shared_find_locked(struct hfd_shared_table *table,

@@ -19,6 +19,7 @@
 #include "base/strbuf.h"
 #include "server/registry/admit.h"
 #include "server/registry/convert/convert_json.h"
+#include "server/registry/convert/convert_params.h"
 #include "server/registry/write/body.h"
 #include "server/registry/write/reply.h"
 
@@ -207,6 +208,23 @@ static void convert_form(void *ctx, const struct hfd_resource *from, const struc
         hfd_convert_json(w->registry, &convert);
 }
 
+/* The same for the params of a policy. */
+static void convert_params(void *ctx, const struct hfd_resource *to,
+                           struct hfd_object *const *sources, size_t n, hfd_objects_converted *done,
+                           void *done_ctx) {
+        const struct hfd_write_admission *admission = ctx;
+        const struct hfd_write *w = admission->w;
+        const struct hfd_convert_params convert = {.to = to,
+                                                   .sources = sources,
+                                                   .n = n,
+                                                   .deadline = w->request->deadline,
+                                                   .owner = w->request->owner,
+                                                   .done = done,
+                                                   .ctx = done_ctx};
+
+        hfd_convert_params(w->registry, &convert);
+}
+
 static struct hf__json *make_options(const struct hfd_admission *a) {
         struct hfd_write_admission *admission = a->ctx;
         const struct hfd_write *w = admission->w;
@@ -284,6 +302,7 @@ static bool make_admission(struct hfd_write *w, struct hfd_admission_attributes 
         admission->a.notes = &w->request->notes;
         admission->a.settle = settle;
         admission->a.convert = convert_form;
+        admission->a.convert_objects = convert_params;
         admission->a.make_options = make_options;
         admission->a.done = on_admitted;
         admission->a.ctx = admission;

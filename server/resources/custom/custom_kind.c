@@ -137,6 +137,7 @@ static void put_definition_name(struct hf__strbuf *s, const struct hfd_resource 
         hf__strbuf_printf(s, "%s.%s", row->version, row->kind);
 }
 
+/* json: the version in the definition. */
 static int make_schema(struct hfd_custom_version *version, const struct hf__json *json,
                        bool preserve) {
         const struct hf__json *props = hf__json_path(json, "schema.openAPIV3Schema");
@@ -196,8 +197,14 @@ static void set_subresources(struct hfd_custom_version *version, const struct hf
         version->row.scale = &version->scale;
 }
 
+/* A version in the definition, and in the kind's copy, which has no schema. */
+struct version {
+        const struct hf__json *whole, *copy;
+};
+
 static int make_version(struct hfd_custom_kind *kind, const struct hfd_resource *slot,
-                        const struct hf__json *json) {
+                        const struct version *of) {
+        const struct hf__json *json = of->copy;
         struct hfd_custom_version *version = &kind->versions[kind->n_versions];
         const char *name = hf__json_string(json, "name"),
                    *scope = hf__json_string(kind->spec, "scope"),
@@ -227,7 +234,7 @@ static int make_version(struct hfd_custom_kind *kind, const struct hfd_resource 
                 kind->storage = version;
         int r = make_columns(version, json);
         if (r == 0)
-                r = make_schema(version, json,
+                r = make_schema(version, of->whole,
                                 hf__json_bool(kind->spec, "preserveUnknownFields", false));
         if (r == 0)
                 r = make_warning(version, json);
@@ -240,40 +247,47 @@ static int make_version(struct hfd_custom_kind *kind, const struct hfd_resource 
 
 /* By priority: the first one is what clients prefer. */
 static int compare_versions(const void *a, const void *b) {
-        const struct hf__json *const *x = a, *const *y = b;
-        const char *one = hf__json_string(*x, "name"), *other = hf__json_string(*y, "name");
+        const struct version *x = a, *y = b;
+        const char *one = hf__json_string(x->copy, "name"),
+                   *other = hf__json_string(y->copy, "name");
 
         return hfd_version_order(one ? one : "", other ? other : "");
 }
 
-static int make_versions(struct hfd_custom_kind *kind, const struct hfd_resource *slot, size_t n) {
-        const struct hf__json **sorted = malloc(n * sizeof *sorted);
-        size_t i = 0;
+/* spec: of the definition, with n versions. */
+static int make_versions(struct hfd_custom_kind *kind, const struct hf__json *spec,
+                         const struct hfd_resource *slot, size_t n) {
+        struct version *sorted = malloc(n * sizeof *sorted);
+        const struct hf__json *whole = hf__json_first(hf__json_get(spec, "versions")),
+                              *copy = hf__json_first(hf__json_get(kind->spec, "versions"));
         int r = 0;
 
         if (!sorted)
                 return -ENOMEM;
-        for (const struct hf__json *v = hf__json_first(hf__json_get(kind->spec, "versions")); v;
-             v = hf__json_next(v))
-                sorted[i++] = v;
+        for (size_t i = 0; i < n; i++) {
+                sorted[i] = (struct version){whole, copy};
+                whole = hf__json_next(whole);
+                copy = hf__json_next(copy);
+        }
         qsort(sorted, n, sizeof *sorted, compare_versions);
-        for (i = 0; i < n && r == 0; i++)
-                if (kind->is_converted_elsewhere || hf__json_bool(sorted[i], "served", false) ||
-                    hf__json_bool(sorted[i], "storage", false))
-                        r = make_version(kind, slot, sorted[i]);
+        for (size_t i = 0; i < n && r == 0; i++)
+                if (kind->is_converted_elsewhere ||
+                    hf__json_bool(sorted[i].copy, "served", false) ||
+                    hf__json_bool(sorted[i].copy, "storage", false))
+                        r = make_version(kind, slot, &sorted[i]);
         free(sorted);
         return r == 0 && !kind->storage ? HF_E_INVALID : r;
 }
 
 /* Hashes the parts of the definition that objects in memory depend on: their bytes, and the fields
  * that selectors can read. */
-static int hash_form(struct hfd_custom_kind *kind) {
+static int hash_form(struct hfd_custom_kind *kind, const struct hf__json *spec) {
         const struct hfd_custom_version *stored = kind->storage;
         struct hf__strbuf s = {0};
 
         hf__strbuf_printf(&s, "%s\n%s\n%d\n", stored->row.kind, stored->row.version,
                           kind->is_converted_elsewhere);
-        for (const struct hf__json *v = hf__json_first(hf__json_get(kind->spec, "versions")); v;
+        for (const struct hf__json *v = hf__json_first(hf__json_get(spec, "versions")); v;
              v = hf__json_next(v)) {
                 if (kind->is_converted_elsewhere)
                         put_part(&s, v, "name");
@@ -287,11 +301,35 @@ static int hash_form(struct hfd_custom_kind *kind) {
         return r;
 }
 
-/* They were compiled, and the definition has them. */
-static void drop_schemas(struct hfd_custom_kind *kind) {
-        for (struct hf__json *v = hf__json_first(hf__json_get(kind->spec, "versions")); v;
+/* A copy of the object without that member. NULL = out of memory. */
+static struct hf__json *copy_without(const struct hf__json *object, const char *left_out) {
+        struct hf__json *copy = hf__json_object();
+        int r = copy ? 0 : -ENOMEM;
+
+        for (const struct hf__json *m = hf__json_first(object); m && r == 0; m = hf__json_next(m))
+                if (strcmp(hf__json_key(m), left_out) != 0)
+                        r = hf__json_add(copy, hf__json_key(m), hf__json_dup(m));
+        return r == 0 ? copy : hf__json_free(copy);
+}
+
+/*
+ * A copy of the spec without the schemas, which are compiled, and which the definition has. They
+ * are left out at once: what stays of a large copy would keep its pages from being given back. NULL
+ * = out of memory.
+ */
+static struct hf__json *copy_spec(const struct hf__json *spec) {
+        struct hf__json *copy = copy_without(spec, "versions"), *versions = hf__json_array();
+        int r = copy && versions ? 0 : -ENOMEM;
+
+        for (const struct hf__json *v = hf__json_first(hf__json_get(spec, "versions")); v && r == 0;
              v = hf__json_next(v))
-                hf__json_drop(v, "schema");
+                r = hf__json_append(versions, copy_without(v, "schema"));
+        if (r == 0) {
+                r = hf__json_add(copy, "versions", versions);
+                versions = NULL;
+        }
+        hf__json_free(versions);
+        return r == 0 ? copy : hf__json_free(copy);
 }
 
 int hfd_custom_kind_new(const struct hf__json *definition, struct hf__buf *bytes,
@@ -315,18 +353,17 @@ int hfd_custom_kind_new(const struct hf__json *definition, struct hf__buf *bytes
         kind->is_converted_elsewhere = hf__json_has_text(spec, "conversion.strategy", "Webhook");
         atomic_init(&kind->terminating, is_terminating(definition));
         atomic_init(&kind->revision, revision);
-        kind->spec = hf__json_dup(spec);
+        kind->spec = copy_spec(spec);
         kind->names = hf__json_dup(names);
-        int r = kind->spec && kind->names ? make_versions(kind, slot, n) : -ENOMEM;
+        int r = kind->spec && kind->names ? make_versions(kind, spec, slot, n) : -ENOMEM;
         if (r == 0)
-                r = hash_form(kind);
+                r = hash_form(kind, spec);
         if (r == 0)
                 r = hfd_custom_kind_hash(definition, kind->hash);
         if (r != 0) {
                 hfd_custom_kind_unref(kind);
                 return r;
         }
-        drop_schemas(kind);
         *ret_kind = kind;
         return 0;
 }

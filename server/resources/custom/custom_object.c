@@ -32,12 +32,34 @@ static const struct hfd_resource *row_of(const struct hfd_resource *row,
         return found ? &found->row : row;
 }
 
-/* As hfd_custom_object_bytes. *row: a storage row; becomes the row of the bytes. */
-static struct hf__buf *form_bytes(const struct hfd_resource **row, const struct hf__buf *bytes) {
+static bool is_formed(const struct hfd_resource *row, const struct hf__buf *bytes) {
+        return hfd_object_has_head(row, bytes) &&
+               hfd_custom_schema_is_formed(row->custom->schema, bytes->data, bytes->n);
+}
+
+/* Whether the bytes have the form of the row, which becomes that of the bytes; see row_of. */
+static bool find_form(const struct hfd_resource **row, const struct hf__buf *bytes) {
+        const struct hfd_custom_kind *kind = (*row)->custom->kind;
+
+        if (!kind->is_converted_elsewhere)
+                return is_formed(*row, bytes);
+        for (size_t i = 0; i < kind->n_versions; i++)
+                if (is_formed(&kind->versions[i].row, bytes)) {
+                        *row = &kind->versions[i].row;
+                        return true;
+                }
+        return false;
+}
+
+/* As hfd_custom_object_bytes, which get a reference. *row: a storage row; becomes the row of the
+ * bytes. */
+static struct hf__buf *form_bytes(const struct hfd_resource **row, struct hf__buf *bytes) {
         struct hf__json *json = NULL;
         struct hf__buf *formed = NULL;
 
         assert((*row)->custom);
+        if (find_form(row, bytes))
+                return hf__buf_ref(bytes);
         int r = hf__json_parse(bytes->data, bytes->n, &json, NULL);
         if (r == 0 && hf__json_is_object(json)) {
                 *row = row_of(*row, json);
@@ -52,8 +74,7 @@ static struct hf__buf *form_bytes(const struct hfd_resource **row, const struct 
         return formed;
 }
 
-struct hf__buf *hfd_custom_object_bytes(const struct hfd_resource *row,
-                                        const struct hf__buf *bytes) {
+struct hf__buf *hfd_custom_object_bytes(const struct hfd_resource *row, struct hf__buf *bytes) {
         return form_bytes(&row, bytes);
 }
 

@@ -17,10 +17,9 @@ extern const struct hfd_schema hfd_custom_meta_schema;
 /*
  * Brings stored bytes, or the served bytes of an object, into the form of row, which is a storage
  * row (see above for webhooks). NULL = out of memory, or bytes are not a valid object
- * (hfd_object_check).
+ * (hfd_object_check). A new reference to bytes, if they have the form already.
  */
-struct hf__buf *hfd_custom_object_bytes(const struct hfd_resource *row,
-                                        const struct hf__buf *bytes);
+struct hf__buf *hfd_custom_object_bytes(const struct hfd_resource *row, struct hf__buf *bytes);
 /* An object from stored bytes, in the form of row. NULL as above. */
 struct hfd_object *hfd_custom_object_new(const struct hfd_resource *row, const char *path,
                                          uint64_t revision, struct hf__buf *stored);

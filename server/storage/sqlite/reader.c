@@ -4,6 +4,9 @@
  *
  * Invariant: an operation begins its read transaction after it was started. SQLite then shows it
  * each commit that was completed before, by any process, so reads are linearizable.
+ *
+ * A list reads each page of the file once, and most lists are those of a start. So when no other
+ * list waits, the pages are freed: they would fill SQLite's cache for good.
  */
 #include <assert.h>
 
@@ -85,6 +88,7 @@ static void run_read(struct hfd_sqlite *sqlite, struct hfd_sqlite_db *db,
 static void *read_all(struct hfd_sqlite *sqlite, struct hfd_sqlite_db *db,
                       enum hfd_sqlite_queue_kind queue) {
         const struct hf_clock *clock = hf_host_clock(sqlite->store.host);
+        bool has_pages = false;
 
         pthread_mutex_lock(&sqlite->mu);
         for (;;) {
@@ -94,7 +98,13 @@ static void *read_all(struct hfd_sqlite *sqlite, struct hfd_sqlite_db *db,
                         pthread_mutex_unlock(&sqlite->mu);
                         hfd_sqlite_set_busy(sqlite, queue, true);
                         run_read(sqlite, db, op);
+                        has_pages = queue == HFD_SQLITE_LISTS;
                         hfd_sqlite_set_busy(sqlite, queue, false);
+                        pthread_mutex_lock(&sqlite->mu);
+                } else if (has_pages && !sqlite->closing) {
+                        has_pages = false;
+                        pthread_mutex_unlock(&sqlite->mu);
+                        (void)hfd_sqlite.db_release_memory(db->handle);
                         pthread_mutex_lock(&sqlite->mu);
                 } else if (sqlite->closing) {
                         break;

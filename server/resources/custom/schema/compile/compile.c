@@ -253,14 +253,22 @@ static int compare_properties(const void *a, const void *b) {
         return strcmp(x->name, y->name);
 }
 
+/* Each member of each object is looked up here several times, so it does not call bsearch. */
 const struct hfd_custom_property *hfd_custom_property(const struct hfd_custom_node *node,
                                                       const char *name) {
-        const struct hfd_custom_property wanted = {.name = name};
+        size_t begin = 0, end = node ? node->n_properties : 0;
 
-        if (!node || node->n_properties == 0)
-                return NULL;
-        return bsearch(&wanted, node->properties, node->n_properties, sizeof wanted,
-                       compare_properties);
+        while (begin < end) {
+                const size_t middle = begin + (end - begin) / 2;
+                const int order = strcmp(name, node->properties[middle].name);
+                if (order == 0)
+                        return &node->properties[middle];
+                if (order < 0)
+                        end = middle;
+                else
+                        begin = middle + 1;
+        }
+        return NULL;
 }
 
 /* Lists the properties that have a default, so that an object costs nothing for the others. */

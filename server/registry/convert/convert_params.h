@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Converts the params of a policy by the webhook of their kind, for admission. A conversion that
+ * watches or other requests have made is used again (shared_table.h): params are read by each
+ * request that the policy concerns, and seldom change. Limits, deadline and threads are those of
+ * convert.h.
+ */
+#include "server/admission/object_forms.h"
+#include "server/registry/convert/convert.h"
+
+struct hfd_convert_params {
+        const struct hfd_resource *to;
+        struct hfd_object *const *sources; /* borrowed until done */
+        size_t n;
+        hf_nsec deadline; /* boot time */
+        uint64_t owner;
+        hfd_objects_converted *done;
+        void *ctx;
+};
+
+/* Calls done once, perhaps before this returns. */
+void hfd_convert_params(struct hfd_registry *registry, const struct hfd_convert_params *convert);
