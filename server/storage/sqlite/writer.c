@@ -113,8 +113,9 @@ static bool is_shared(const struct hfd_sqlite_op *ops) {
 
 /* What the file is after the batch, if it is committed. */
 struct outcome {
-        uint64_t history, revision;
-        bool wrote;
+        uint64_t history, before, revision;
+        struct hfd_sqlite_kvs written; /* owned */
+        bool wrote, all_noted;         /* `written` has everything */
 };
 
 static int run_ops(struct writer *writer, struct hfd_sqlite_op *ops, struct outcome *ret_outcome,
@@ -123,6 +124,7 @@ static int run_ops(struct writer *writer, struct hfd_sqlite_op *ops, struct outc
         uint64_t revision = 0, before, history = 0;
         int r = hfd_sqlite_db_meta(db, "history", &history, reterr_status);
 
+        db->written = &ret_outcome->written;
         if (r == 0)
                 r = hfd_sqlite_revision(db, &revision, reterr_status);
         before = revision;
@@ -134,8 +136,28 @@ static int run_ops(struct writer *writer, struct hfd_sqlite_op *ops, struct outc
                             ? run_txn(db, op, &revision, reterr_status)
                             : run_compact(writer, db, op, revision, reterr_status);
         }
-        *ret_outcome = (struct outcome){history, revision, r == 0 && revision != before};
+        ret_outcome->history = history;
+        ret_outcome->before = before;
+        ret_outcome->revision = revision;
+        ret_outcome->wrote = r == 0 && revision != before;
+        ret_outcome->all_noted = db->written != NULL;
+        db->written = NULL;
         return r;
+}
+
+/* Leaves what was committed to the watcher. Without all of it the watcher reads the file. */
+static void leave_to_watcher(struct hfd_sqlite *sqlite, struct outcome *outcome) {
+        struct hfd_sqlite_commits commits = {.history = outcome->history,
+                                             .first = outcome->before + 1,
+                                             .next = outcome->revision + 1,
+                                             .writes = outcome->written};
+
+        outcome->written = (struct hfd_sqlite_kvs){0};
+        pthread_mutex_lock(&sqlite->mu);
+        if (sqlite->watches && outcome->all_noted)
+                hfd_sqlite_commits_add(&sqlite->commits, &commits);
+        pthread_mutex_unlock(&sqlite->mu);
+        hfd_sqlite_commits_deinit(&commits);
 }
 
 /* Tells the watchers of this and of the other processes that there are new rows. */
@@ -184,8 +206,11 @@ static void run_batch(struct writer *writer, struct hfd_sqlite_op *ops) {
          * look like a failure that passes. */
         if (r != 0 && r != -ENOSPC && (committing || r != -EBADMSG))
                 r = committing && r != HF_E_UNAVAILABLE ? HF_E_TIMEOUT : HF_E_UNAVAILABLE;
-        if (outcome.wrote && r == 0)
+        if (outcome.wrote && r == 0) {
+                leave_to_watcher(writer->sqlite, &outcome);
                 notify(writer->sqlite);
+        }
+        hfd_sqlite_kvs_deinit(&outcome.written);
         hf__mailbox_delay_wakes(); /* of the threads that pass the replies on */
         while (ops) {
                 struct hfd_sqlite_op *op = ops;
