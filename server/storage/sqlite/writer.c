@@ -19,6 +19,7 @@
 #include "base/mailbox.h"
 #include "server/storage/sqlite/sqlite.h"
 #include "server/storage/sqlite/versions.h"
+#include "server/storage/sqlite/wal_file.h"
 
 #define BATCH_MAX 256
 /* A larger batch would delay the next write, of a Lease for example, which has to wait until the
@@ -179,6 +180,7 @@ static int begin(struct hfd_sqlite *sqlite, struct hf_status *reterr_status) {
 static void end(struct hfd_sqlite *sqlite) {
         struct hf_status ignored = {0};
 
+        hfd_sqlite_wal_drop(sqlite->write_db.handle, false);
         if (hfd_sqlite.get_autocommit(sqlite->write_db.handle) == 0)
                 (void)hfd_sqlite_db_run(&sqlite->write_db, HFD_SQL_ROLLBACK, &ignored);
         hfd_sqlite_file_lock_release(&sqlite->file_lock);
@@ -318,6 +320,7 @@ static bool is_release_due(const struct writer *writer) {
 /* Frees what is kept for the next writes. */
 static void release_pages(struct writer *writer) {
         hfd_heads_clear(&writer->sqlite->write_db.heads);
+        hfd_sqlite_wal_drop(writer->sqlite->write_db.handle, true);
         (void)hfd_sqlite.db_release_memory(writer->sqlite->write_db.handle);
         writer->n_batches = 0;
 }
