@@ -43,6 +43,7 @@ struct hfd_sqlite_queue {
         /* Guarded by mu. */
         struct hfd_sqlite_op *first, **last;               /* owned */
         struct hfd_sqlite_op *first_urgent, **last_urgent; /* owned; taken before the others */
+        size_t n, wakes_at; /* operations; and how many there must be to wake the thread */
 };
 
 struct hfd_sqlite {

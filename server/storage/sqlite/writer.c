@@ -35,6 +35,12 @@
  * time; but not for a few renewals of Leases, which need the same pages again. */
 #define IDLE_AFTER   (500 * HF_NSEC_PER_MSEC)
 #define IDLE_BATCHES 64
+/* Clients that write all the time send the next write when they have the reply to the last one. If
+ * a batch took the first of these writes alone, the others would need a commit of their own. So
+ * after a batch with so many writes the next one waits for more, but at most as long as that batch
+ * took, and not longer than this. */
+#define GATHERS_AFTER 16
+#define GATHER_MAX    HF_NSEC_PER_MSEC
 /* Batches with fewer writes are not worth the memory in which the newest rows are remembered. */
 #define SHARED_BATCH 4
 
@@ -46,6 +52,8 @@ struct writer {
         hf_nsec pause;      /* after a step; longer after failures */
         unsigned n_batches; /* since the pages were released */
         hf_nsec release_at; /* if no further batch comes */
+        size_t gathers;     /* how many writes the next batch waits for */
+        hf_nsec gathers_until;
 };
 
 /* ---- one operation ---- */
@@ -300,13 +308,48 @@ static bool is_sweep_due(const struct writer *writer) {
                hf_now(hf_host_clock(writer->sqlite->store.host)) >= writer->sweep_at;
 }
 
+static size_t count(const struct hfd_sqlite_op *ops) {
+        size_t n = 0;
+
+        for (; ops; ops = ops->next)
+                n++;
+        return n;
+}
+
+/* Most of those who wrote with the last batch, or have sent a write meanwhile. */
+static size_t expect_more(struct hfd_sqlite *sqlite, size_t n) {
+        pthread_mutex_lock(&sqlite->mu);
+        n += sqlite->queues[HFD_SQLITE_WRITES].n;
+        pthread_mutex_unlock(&sqlite->mu);
+        return n * 3 / 4 < BATCH_MAX ? n * 3 / 4 : BATCH_MAX;
+}
+
+static void write_batch(struct writer *writer, struct hfd_sqlite_op *ops) {
+        const struct hf_clock *clock = hf_host_clock(writer->sqlite->store.host);
+        size_t n = count(ops);
+        hf_nsec begin = hf_now(clock);
+
+        run_batch(writer, ops);
+        hf_nsec end = hf_now(clock), took = end - begin;
+        writer->n_batches++;
+        writer->release_at = end + IDLE_AFTER;
+        writer->gathers = n < GATHERS_AFTER ? 0 : expect_more(writer->sqlite, n);
+        writer->gathers_until = end + (took < GATHER_MAX ? took : GATHER_MAX);
+}
+
+/* Whether to wait for more writes before the next batch begins. */
+static bool gathers_locked(const struct writer *writer) {
+        const struct hfd_sqlite *sqlite = writer->sqlite;
+        size_t n = sqlite->queues[HFD_SQLITE_WRITES].n;
+
+        return n > 0 && n < writer->gathers && !sqlite->closing &&
+               hf_now(hf_host_clock(sqlite->store.host)) < writer->gathers_until;
+}
+
 static void work(struct writer *writer, struct hfd_sqlite_op *ops) {
         hfd_sqlite_set_busy(writer->sqlite, HFD_SQLITE_WRITES, true);
-        if (ops) {
-                run_batch(writer, ops);
-                writer->n_batches++;
-                writer->release_at = hf_now(hf_host_clock(writer->sqlite->store.host)) + IDLE_AFTER;
-        }
+        if (ops)
+                write_batch(writer, ops);
         if (is_sweep_due(writer))
                 sweep_step(writer);
         hfd_sqlite_set_busy(writer->sqlite, HFD_SQLITE_WRITES, false);
@@ -338,10 +381,17 @@ void *hfd_sqlite_writer_main(void *ctx) {
         /* A compaction that a previous process has not finished goes on. */
         struct writer writer = {.sqlite = sqlite, .sweeping = true, .pause = SWEEP_PAUSE};
         const struct hf_clock *clock = hf_host_clock(sqlite->store.host);
-        pthread_cond_t *wake = &sqlite->queues[HFD_SQLITE_WRITES].wake;
+        struct hfd_sqlite_queue *queue = &sqlite->queues[HFD_SQLITE_WRITES];
+        pthread_cond_t *wake = &queue->wake;
 
         pthread_mutex_lock(&sqlite->mu);
         for (;;) {
+                if (gathers_locked(&writer)) {
+                        queue->wakes_at = writer.gathers;
+                        (void)clock->wait(clock->ctx, wake, &sqlite->mu, writer.gathers_until);
+                        queue->wakes_at = 0;
+                        continue;
+                }
                 struct hfd_sqlite_op *ops =
                         hfd_sqlite_take_locked(sqlite, HFD_SQLITE_WRITES, BATCH_MAX, BATCH_BYTES);
 
