@@ -33,8 +33,8 @@
 #define LAST_RETRY  (60 * HF_NSEC_PER_SEC)
 /* SQLite keeps the pages of its last writes, up to 1 MiB. They are freed if no batch comes for this
  * time; but not for a few renewals of Leases, which need the same pages again. */
-#define IDLE_AFTER   (500 * HF_NSEC_PER_MSEC)
-#define IDLE_BATCHES 64
+#define IDLE_AFTER  (500 * HF_NSEC_PER_MSEC)
+#define IDLE_WRITES 64
 /* Clients that write all the time send the next write when they have the reply to the last one. If
  * a batch took the first of these writes alone, the others would need a commit of their own. So
  * after a batch with so many writes the next one waits for more, but at most as long as that batch
@@ -50,7 +50,7 @@ struct writer {
         bool sweeping;      /* compacted versions, or their pages, may be left to remove */
         hf_nsec sweep_at;   /* when the next step may begin */
         hf_nsec pause;      /* after a step; longer after failures */
-        unsigned n_batches; /* since the pages were released */
+        size_t n_writes;    /* since the pages were released */
         hf_nsec release_at; /* if no further batch comes */
         size_t gathers;     /* how many writes the next batch waits for */
         hf_nsec gathers_until;
@@ -331,7 +331,7 @@ static void write_batch(struct writer *writer, struct hfd_sqlite_op *ops) {
 
         run_batch(writer, ops);
         hf_nsec end = hf_now(clock), took = end - begin;
-        writer->n_batches++;
+        writer->n_writes += n;
         writer->release_at = end + IDLE_AFTER;
         writer->gathers = n < GATHERS_AFTER ? 0 : expect_more(writer->sqlite, n);
         writer->gathers_until = end + (took < GATHER_MAX ? took : GATHER_MAX);
@@ -356,7 +356,7 @@ static void work(struct writer *writer, struct hfd_sqlite_op *ops) {
 }
 
 static bool is_release_due(const struct writer *writer) {
-        return writer->n_batches >= IDLE_BATCHES &&
+        return writer->n_writes >= IDLE_WRITES &&
                hf_now(hf_host_clock(writer->sqlite->store.host)) >= writer->release_at;
 }
 
@@ -365,13 +365,13 @@ static void release_pages(struct writer *writer) {
         hfd_heads_clear(&writer->sqlite->write_db.heads);
         hfd_sqlite_wal_drop(writer->sqlite->write_db.handle, true);
         (void)hfd_sqlite.db_release_memory(writer->sqlite->write_db.handle);
-        writer->n_batches = 0;
+        writer->n_writes = 0;
 }
 
 /* When the writer has something to do if no transaction comes. */
 static hf_nsec next_due(const struct writer *writer) {
         hf_nsec sweep = writer->sweeping ? writer->sweep_at : HF_NSEC_NEVER;
-        hf_nsec release = writer->n_batches >= IDLE_BATCHES ? writer->release_at : HF_NSEC_NEVER;
+        hf_nsec release = writer->n_writes >= IDLE_WRITES ? writer->release_at : HF_NSEC_NEVER;
 
         return sweep < release ? sweep : release;
 }
