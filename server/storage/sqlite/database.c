@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "server/storage/sqlite/file_lock.h"
+#include "server/storage/sqlite/wal_file.h"
 
 #define BUSY_TIMEOUT_MSEC 2000
 
@@ -301,7 +302,7 @@ int hfd_sqlite_db_fill(struct hfd_sqlite_db *db, const char *path,
         return r;
 }
 
-int hfd_sqlite_open_file(const char *path, int flags, sqlite3 **ret_db) {
+static int open_with(const char *path, int flags, const char *vfs, sqlite3 **ret_db) {
         char own[PATH_MAX + 2];
 
         if (path[0] != '/') {
@@ -309,7 +310,11 @@ int hfd_sqlite_open_file(const char *path, int flags, sqlite3 **ret_db) {
                         return SQLITE_CANTOPEN;
                 path = own;
         }
-        return hfd_sqlite.open_v2(path, ret_db, flags, NULL);
+        return hfd_sqlite.open_v2(path, ret_db, flags, vfs);
+}
+
+int hfd_sqlite_open_file(const char *path, int flags, sqlite3 **ret_db) {
+        return open_with(path, flags, NULL, ret_db);
 }
 
 int hfd_sqlite_db_open(struct hfd_sqlite_db *db, const char *path, bool create,
@@ -324,8 +329,8 @@ int hfd_sqlite_db_open(struct hfd_sqlite_db *db, const char *path, bool create,
         r = create ? create_file(path, reterr_status) : 0;
         if (r != 0)
                 return r;
-        if (hfd_sqlite_open_file(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, &db->handle) !=
-            SQLITE_OK)
+        if (open_with(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, HFD_SQLITE_VFS,
+                      &db->handle) != SQLITE_OK)
                 r = fail_open(db, path, reterr_status);
         else
                 r = configure(db, path, create, reterr_status);

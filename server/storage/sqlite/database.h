@@ -26,6 +26,8 @@
 #include "server/storage/heads.h"
 #include "server/storage/sqlite/library.h"
 
+struct hfd_sqlite_kvs;
+
 enum hfd_sqlite_statement {
         HFD_SQL_BEGIN_READ,
         HFD_SQL_BEGIN_WRITE,
@@ -55,6 +57,9 @@ struct hfd_sqlite_db {
         sqlite3 *handle;
         sqlite3_stmt *statements[HFD_SQL_N]; /* prepared when first used */
         struct hfd_heads heads;              /* only the writer's connection has some */
+        /* Borrowed: where writes are noted for the watcher. NULL: nowhere, or there was no memory
+         * for one of them. */
+        struct hfd_sqlite_kvs *written;
 };
 
 /* As sqlite3_open_v2, but path is always that of a file: SQLite has a meaning of its own for names

@@ -14,6 +14,8 @@
 
 #include <holdfast/error.h>
 
+#include "server/storage/sqlite/wal_file.h"
+
 struct hfd_sqlite_library hfd_sqlite;
 
 /* sizeof evaluates nothing, so no function of SQLite is linked, but the compiler compares the types
@@ -48,6 +50,7 @@ static const struct {
         FUNCTION(errmsg),
         FUNCTION(exec),
         FUNCTION(extended_result_codes),
+        FUNCTION(file_control),
         FUNCTION(finalize),
         FUNCTION(get_autocommit),
         FUNCTION(open_v2),
@@ -57,6 +60,8 @@ static const struct {
         FUNCTION(step),
         FUNCTION(system_errno),
         FUNCTION(total_changes64),
+        FUNCTION(vfs_find),
+        FUNCTION(vfs_register),
 };
 
 static bool is_loaded;
@@ -79,9 +84,11 @@ static void load(void) {
                 *functions[i].place = dlsym(handle, functions[i].name);
                 is_loaded = *functions[i].place != NULL;
         }
-        if (is_loaded)
+        if (is_loaded) {
                 configure();
-        else if (handle)
+                is_loaded = hfd_sqlite_wal_register() == SQLITE_OK;
+        }
+        if (!is_loaded && handle)
                 (void)dlclose(handle);
 }
 

@@ -36,6 +36,7 @@ struct hfd_sqlite_library {
         int (*exec)(sqlite3 *db, const char *text, int (*row)(void *, int, char **, char **),
                     void *ctx, char **reterr_message);
         int (*extended_result_codes)(sqlite3 *db, int on);
+        int (*file_control)(sqlite3 *db, const char *name, int op, void *arg);
         int (*finalize)(sqlite3_stmt *statement);
         int (*get_autocommit)(sqlite3 *db);
         int (*open_v2)(const char *path, sqlite3 **ret_db, int flags, const char *vfs);
@@ -47,6 +48,8 @@ struct hfd_sqlite_library {
         int (*step)(sqlite3_stmt *statement);
         int (*system_errno)(sqlite3 *db);
         sqlite3_int64 (*total_changes64)(sqlite3 *db);
+        sqlite3_vfs *(*vfs_find)(const char *name);
+        int (*vfs_register)(sqlite3_vfs *vfs, int make_default);
 };
 
 /* Usable after hfd_sqlite_load has returned 0. Does not change then. */

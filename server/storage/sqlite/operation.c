@@ -58,7 +58,8 @@ static int start(struct hfd_store *store, struct hfd_sqlite_op *op,
                 struct hfd_sqlite_op ***last = op->urgent ? &queue->last_urgent : &queue->last;
                 **last = op;
                 *last = &op->next;
-                pthread_cond_signal(&queue->wake);
+                if (++queue->n >= queue->wakes_at)
+                        pthread_cond_signal(&queue->wake);
         }
         pthread_mutex_unlock(&sqlite->mu);
         if (r != 0)
@@ -216,6 +217,7 @@ struct hfd_sqlite_op *hfd_sqlite_take_locked(struct hfd_sqlite *sqlite, int whic
                         op = take_first(&queue->first, &queue->last);
                 if (!op)
                         break;
+                queue->n--;
                 if (atomic_load(&op->answered)) {
                         free_op(op);
                         continue;

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "base/timer_heap.h"
+#include "server/storage/sqlite/commits.h"
 #include "server/storage/sqlite/file_lock.h"
 #include "server/storage/sqlite/operation.h"
 #include "server/storage/store.h"
@@ -42,6 +43,7 @@ struct hfd_sqlite_queue {
         /* Guarded by mu. */
         struct hfd_sqlite_op *first, **last;               /* owned */
         struct hfd_sqlite_op *first_urgent, **last_urgent; /* owned; taken before the others */
+        size_t n, wakes_at; /* operations; and how many there must be to wake the thread */
 };
 
 struct hfd_sqlite {
@@ -59,8 +61,9 @@ struct hfd_sqlite {
         pthread_mutex_t mu;
         /* Guarded by mu. */
         struct hfd_sqlite_queue queues[HFD_SQLITE_QUEUES];
-        struct hf__timer_heap deadlines;  /* of all operations that are not answered */
-        struct hfd_sqlite_watch *watches; /* owned */
+        struct hf__timer_heap deadlines;   /* of all operations that are not answered */
+        struct hfd_sqlite_watch *watches;  /* owned */
+        struct hfd_sqlite_commits commits; /* for the watcher */
         uint64_t last_watch_id;
         uint64_t iterations;
         bool closing;         /* no operation or watch starts any more */

@@ -208,6 +208,7 @@ static void sqlite_free(struct hfd_store *store) {
 
         join_threads(sqlite, N_THREADS);
         assert(!sqlite->watches && !sqlite->deadlines.first);
+        hfd_sqlite_commits_deinit(&sqlite->commits);
         destroy_locks(sqlite);
         close_all(sqlite);
 }

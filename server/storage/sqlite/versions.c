@@ -36,9 +36,8 @@ void hfd_sqlite_kvs_deinit(struct hfd_sqlite_kvs *kvs) {
         *kvs = (struct hfd_sqlite_kvs){0};
 }
 
-/* Takes key and value, which are freed if there is no memory. */
-static int add_kv(struct hfd_sqlite_kvs *kvs, char *key, struct hf__buf *value, int64_t id,
-                  uint64_t created) {
+int hfd_sqlite_kvs_add(struct hfd_sqlite_kvs *kvs, char *key, struct hf__buf *value,
+                       uint64_t revision, uint64_t created) {
         if (kvs->n == kvs->space) {
                 size_t space = kvs->space > 0 ? 2 * kvs->space : 4;
                 struct hfd_kv *bigger = realloc(kvs->kvs, space * sizeof *bigger);
@@ -52,13 +51,18 @@ static int add_kv(struct hfd_sqlite_kvs *kvs, char *key, struct hf__buf *value, 
                 goto no_memory;
         kvs->kvs[kvs->n++] = (struct hfd_kv){.key = key,
                                              .value = value,
-                                             .mod_revision = revision_of(id),
+                                             .mod_revision = revision,
                                              .create_revision = created};
         return 0;
 no_memory:
         free(key);
         hf__buf_unref(value);
         return -ENOMEM;
+}
+
+static int add_kv(struct hfd_sqlite_kvs *kvs, char *key, struct hf__buf *value, int64_t id,
+                  uint64_t created) {
+        return hfd_sqlite_kvs_add(kvs, key, value, revision_of(id), created);
 }
 
 /* A copy of a column's bytes. NULL: out of memory. */
@@ -311,6 +315,15 @@ int hfd_sqlite_compare(struct hfd_sqlite_db *db, const struct hfd_txn *txn, bool
         return r;
 }
 
+static void note_written(struct hfd_sqlite_db *db, int64_t id, uint64_t created,
+                         const struct hfd_op *op) {
+        bool put = op->kind == HFD_PUT;
+
+        if (db->written && add_kv(db->written, strdup(op->key), put ? hf__buf_ref(op->value) : NULL,
+                                  id, put ? created : 0) != 0)
+                db->written = NULL;
+}
+
 static int insert(struct hfd_sqlite_db *db, int64_t id, const struct hfd_sqlite_current *current,
                   const struct hfd_op *op, struct hf_status *reterr_status) {
         sqlite3_stmt *statement = hfd_sqlite_db_statement(db, HFD_SQL_INSERT);
@@ -329,9 +342,11 @@ static int insert(struct hfd_sqlite_db *db, int64_t id, const struct hfd_sqlite_
         else
                 (void)hfd_sqlite.bind_null(statement, 5);
         int r = hfd_sqlite_db_finish(db, statement, reterr_status);
-        if (r == 0)
-                hfd_heads_set(&db->heads, op->key, put ? &(struct hfd_head){id, created} : NULL);
-        return r;
+        if (r != 0)
+                return r;
+        hfd_heads_set(&db->heads, op->key, put ? &(struct hfd_head){id, created} : NULL);
+        note_written(db, id, created, op);
+        return 0;
 }
 
 int hfd_sqlite_write(struct hfd_sqlite_db *db, const struct hfd_txn *txn,

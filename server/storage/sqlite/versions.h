@@ -20,6 +20,10 @@ struct hfd_sqlite_kvs {
         size_t n, space;
 };
 void hfd_sqlite_kvs_deinit(struct hfd_sqlite_kvs *kvs);
+/* Takes key and value, which are freed if there is no memory. key NULL: there was none. value NULL:
+ * a deletion. 0 or -ENOMEM. */
+int hfd_sqlite_kvs_add(struct hfd_sqlite_kvs *kvs, char *key, struct hf__buf *value,
+                       uint64_t revision, uint64_t created);
 
 /* The revision of the newest write; 1 = nothing was written yet. */
 int hfd_sqlite_revision(struct hfd_sqlite_db *db, uint64_t *ret_revision,
@@ -53,7 +57,8 @@ struct hfd_sqlite_current {
 int hfd_sqlite_compare(struct hfd_sqlite_db *db, const struct hfd_txn *txn, bool *ret_holds,
                        struct hfd_sqlite_current *ret_first, struct hf_status *reterr_status);
 /* Does all ops as revision *revision + 1, and increments *revision if one of them wrote. first: of
- * hfd_sqlite_compare; nothing was written since. */
+ * hfd_sqlite_compare; nothing was written since. Adds to db->written what hfd_sqlite_log would
+ * read. */
 int hfd_sqlite_write(struct hfd_sqlite_db *db, const struct hfd_txn *txn,
                      const struct hfd_sqlite_current *first, uint64_t *revision,
                      struct hf_status *reterr_status);

@@ -8,6 +8,10 @@
  * killed between the commit and the notice. It reads rows only if SQLite says that there was a
  * commit since the last look. It also ends operations whose deadline has passed.
  *
+ * What this process wrote itself the writer has left in memory (commits.h). Such a look does not
+ * need the file, apart from one every LOOK_AFTER: a notice of another process may have come with
+ * that of this one.
+ *
  * Invariants:
  *  - a watch receives whole revisions, in order, because hfd_sqlite_log returns whole revisions;
  *  - its position and the check against the compacted revision belong to one snapshot of the file,
@@ -27,7 +31,10 @@
 #include "server/storage/sqlite/sqlite.h"
 #include "server/storage/sqlite/versions.h"
 
-#define EVENTS_MAX 256 /* rows that are read at once; exceeded only to complete a revision */
+/* Rows that are read at once; exceeded only to complete a revision. */
+#define EVENTS_MAX HFD_SQLITE_COMMITS_MAX
+/* While this process writes, how soon another one's commit is seen at the latest. */
+#define LOOK_AFTER (10 * HF_NSEC_PER_MSEC)
 /* Without inotify: how soon another process's commit is seen. */
 #define LOOK_INTERVAL_WITHOUT_NOTICE (20 * HF_NSEC_PER_MSEC)
 
@@ -129,7 +136,9 @@ static bool is_in_range(const struct hfd_sqlite_watch *watch, const char *key) {
         return strcmp(key, watch->begin) >= 0 && (!*watch->end || strcmp(key, watch->end) < 0);
 }
 
-static void deliver(struct hfd_sqlite_watch *watch, const struct hfd_sqlite_kvs *kvs) {
+/* The events from the revision `from` on. */
+static void deliver(struct hfd_sqlite_watch *watch, const struct hfd_sqlite_kvs *kvs,
+                    uint64_t from) {
         struct hfd_watch_event events[EVENTS_MAX + HFD_TXN_MAX];
         size_t n = 0;
 
@@ -137,7 +146,7 @@ static void deliver(struct hfd_sqlite_watch *watch, const struct hfd_sqlite_kvs 
         for (size_t i = 0; i < kvs->n; i++) {
                 const struct hfd_kv *kv = &kvs->kvs[i];
 
-                if (is_in_range(watch, kv->key))
+                if (kv->mod_revision >= from && is_in_range(watch, kv->key))
                         events[n++] = (struct hfd_watch_event){.type = kv->value ? HFD_WATCH_PUT
                                                                                  : HFD_WATCH_DELETE,
                                                                .kv = *kv,
@@ -174,7 +183,7 @@ static void serve_locked(struct hfd_sqlite *sqlite, struct hfd_sqlite_watch *wat
         pthread_mutex_unlock(&sqlite->mu);
         int r = read_log(&sqlite->watch_db, watch, &kvs, &more, &status);
         if (r == 0)
-                deliver(watch, &kvs);
+                deliver(watch, &kvs, 0);
         hfd_sqlite_kvs_deinit(&kvs);
         watch->behind = more;
         pthread_mutex_lock(&sqlite->mu);
@@ -215,6 +224,28 @@ static bool serve_all_locked(struct hfd_sqlite *sqlite, bool committed) {
                 watch = next;
         }
         return more;
+}
+
+/* Serves the watches that need only these commits. True: there are some, and no watch needs
+ * more. */
+static bool serve_commits_locked(struct hfd_sqlite *sqlite,
+                                 const struct hfd_sqlite_commits *commits) {
+        bool all = commits->writes.n > 0;
+
+        for (struct hfd_sqlite_watch *watch = sqlite->watches; watch; watch = watch->next) {
+                uint64_t from = watch->position;
+
+                if (from < commits->first)
+                        all = false;
+                /* A look at the file may have been ahead of the writer's notice. */
+                if (watch->error != 0 || from < commits->first || from >= commits->next)
+                        continue;
+                watch->position = commits->next;
+                pthread_mutex_unlock(&sqlite->mu);
+                deliver(watch, &commits->writes, from);
+                pthread_mutex_lock(&sqlite->mu);
+        }
+        return all;
 }
 
 /* Whether there was a commit since the last look, by this process or another. True also if SQLite
@@ -263,17 +294,42 @@ static int open_inotify(const char *path) {
         return fd;
 }
 
+/* The watcher's state between two looks. Used by its thread only. */
+struct looks {
+        int64_t seen;    /* the commits that a look has seen, as SQLite counts them */
+        hf_nsec last_at; /* when the last look at the file was */
+        hf_nsec due;     /* a look was left out, and is made then; or HF_NSEC_NEVER */
+};
+
+/* Whether the file has commits that no look has seen. False without a look if the watches have all
+ * that this process wrote, and the last look was not long ago. */
+static bool look(struct hfd_sqlite *sqlite, struct looks *looks, bool served) {
+        hf_nsec now = hf_now(hf_host_clock(sqlite->store.host));
+
+        looks->due = served && now < looks->last_at + LOOK_AFTER ? looks->last_at + LOOK_AFTER
+                                                                 : HF_NSEC_NEVER;
+        if (looks->due != HF_NSEC_NEVER)
+                return false;
+        looks->last_at = now;
+        return was_committed(sqlite, &looks->seen);
+}
+
 void *hfd_sqlite_watcher_main(void *ctx) {
         struct hfd_sqlite *sqlite = ctx;
         int inotify_fd = open_inotify(sqlite->file_lock.path);
-        int64_t seen = -1;
+        struct looks looks = {.seen = -1};
 
         atomic_store(&sqlite->without_notices, inotify_fd < 0);
         pthread_mutex_lock(&sqlite->mu);
         for (;;) {
+                struct hfd_sqlite_commits commits = sqlite->commits;
+
+                sqlite->commits = (struct hfd_sqlite_commits){0};
                 sqlite->iterations++;
+                bool served = serve_commits_locked(sqlite, &commits);
                 pthread_mutex_unlock(&sqlite->mu);
-                bool committed = was_committed(sqlite, &seen);
+                hfd_sqlite_commits_deinit(&commits);
+                bool committed = look(sqlite, &looks, served);
                 pthread_mutex_lock(&sqlite->mu);
                 bool more = serve_all_locked(sqlite, committed);
                 hf_nsec deadline = hfd_sqlite_expire_locked(sqlite);
@@ -283,7 +339,7 @@ void *hfd_sqlite_watcher_main(void *ctx) {
                 if (sqlite->drained && !sqlite->watches)
                         break;
                 pthread_mutex_unlock(&sqlite->mu);
-                sleep_until(sqlite, inotify_fd, deadline);
+                sleep_until(sqlite, inotify_fd, looks.due < deadline ? looks.due : deadline);
                 pthread_mutex_lock(&sqlite->mu);
         }
         pthread_mutex_unlock(&sqlite->mu);

@@ -19,6 +19,7 @@
 #include "base/mailbox.h"
 #include "server/storage/sqlite/sqlite.h"
 #include "server/storage/sqlite/versions.h"
+#include "server/storage/sqlite/wal_file.h"
 
 #define BATCH_MAX 256
 /* A larger batch would delay the next write, of a Lease for example, which has to wait until the
@@ -32,8 +33,14 @@
 #define LAST_RETRY  (60 * HF_NSEC_PER_SEC)
 /* SQLite keeps the pages of its last writes, up to 1 MiB. They are freed if no batch comes for this
  * time; but not for a few renewals of Leases, which need the same pages again. */
-#define IDLE_AFTER   (500 * HF_NSEC_PER_MSEC)
-#define IDLE_BATCHES 64
+#define IDLE_AFTER  (500 * HF_NSEC_PER_MSEC)
+#define IDLE_WRITES 64
+/* Clients that write all the time send the next write when they have the reply to the last one. If
+ * a batch took the first of these writes alone, the others would need a commit of their own. So
+ * after a batch with so many writes the next one waits for more, but at most as long as that batch
+ * took, and not longer than this. */
+#define GATHERS_AFTER 16
+#define GATHER_MAX    HF_NSEC_PER_MSEC
 /* Batches with fewer writes are not worth the memory in which the newest rows are remembered. */
 #define SHARED_BATCH 4
 
@@ -43,8 +50,10 @@ struct writer {
         bool sweeping;      /* compacted versions, or their pages, may be left to remove */
         hf_nsec sweep_at;   /* when the next step may begin */
         hf_nsec pause;      /* after a step; longer after failures */
-        unsigned n_batches; /* since the pages were released */
+        size_t n_writes;    /* since the pages were released */
         hf_nsec release_at; /* if no further batch comes */
+        size_t gathers;     /* how many writes the next batch waits for */
+        hf_nsec gathers_until;
 };
 
 /* ---- one operation ---- */
@@ -113,8 +122,9 @@ static bool is_shared(const struct hfd_sqlite_op *ops) {
 
 /* What the file is after the batch, if it is committed. */
 struct outcome {
-        uint64_t history, revision;
-        bool wrote;
+        uint64_t history, before, revision;
+        struct hfd_sqlite_kvs written; /* owned */
+        bool wrote, all_noted;         /* `written` has everything */
 };
 
 static int run_ops(struct writer *writer, struct hfd_sqlite_op *ops, struct outcome *ret_outcome,
@@ -123,6 +133,7 @@ static int run_ops(struct writer *writer, struct hfd_sqlite_op *ops, struct outc
         uint64_t revision = 0, before, history = 0;
         int r = hfd_sqlite_db_meta(db, "history", &history, reterr_status);
 
+        db->written = &ret_outcome->written;
         if (r == 0)
                 r = hfd_sqlite_revision(db, &revision, reterr_status);
         before = revision;
@@ -134,8 +145,28 @@ static int run_ops(struct writer *writer, struct hfd_sqlite_op *ops, struct outc
                             ? run_txn(db, op, &revision, reterr_status)
                             : run_compact(writer, db, op, revision, reterr_status);
         }
-        *ret_outcome = (struct outcome){history, revision, r == 0 && revision != before};
+        ret_outcome->history = history;
+        ret_outcome->before = before;
+        ret_outcome->revision = revision;
+        ret_outcome->wrote = r == 0 && revision != before;
+        ret_outcome->all_noted = db->written != NULL;
+        db->written = NULL;
         return r;
+}
+
+/* Leaves what was committed to the watcher. Without all of it the watcher reads the file. */
+static void leave_to_watcher(struct hfd_sqlite *sqlite, struct outcome *outcome) {
+        struct hfd_sqlite_commits commits = {.history = outcome->history,
+                                             .first = outcome->before + 1,
+                                             .next = outcome->revision + 1,
+                                             .writes = outcome->written};
+
+        outcome->written = (struct hfd_sqlite_kvs){0};
+        pthread_mutex_lock(&sqlite->mu);
+        if (sqlite->watches && outcome->all_noted)
+                hfd_sqlite_commits_add(&sqlite->commits, &commits);
+        pthread_mutex_unlock(&sqlite->mu);
+        hfd_sqlite_commits_deinit(&commits);
 }
 
 /* Tells the watchers of this and of the other processes that there are new rows. */
@@ -157,6 +188,7 @@ static int begin(struct hfd_sqlite *sqlite, struct hf_status *reterr_status) {
 static void end(struct hfd_sqlite *sqlite) {
         struct hf_status ignored = {0};
 
+        hfd_sqlite_wal_drop(sqlite->write_db.handle, false);
         if (hfd_sqlite.get_autocommit(sqlite->write_db.handle) == 0)
                 (void)hfd_sqlite_db_run(&sqlite->write_db, HFD_SQL_ROLLBACK, &ignored);
         hfd_sqlite_file_lock_release(&sqlite->file_lock);
@@ -184,8 +216,11 @@ static void run_batch(struct writer *writer, struct hfd_sqlite_op *ops) {
          * look like a failure that passes. */
         if (r != 0 && r != -ENOSPC && (committing || r != -EBADMSG))
                 r = committing && r != HF_E_UNAVAILABLE ? HF_E_TIMEOUT : HF_E_UNAVAILABLE;
-        if (outcome.wrote && r == 0)
+        if (outcome.wrote && r == 0) {
+                leave_to_watcher(writer->sqlite, &outcome);
                 notify(writer->sqlite);
+        }
+        hfd_sqlite_kvs_deinit(&outcome.written);
         hf__mailbox_delay_wakes(); /* of the threads that pass the replies on */
         while (ops) {
                 struct hfd_sqlite_op *op = ops;
@@ -273,34 +308,70 @@ static bool is_sweep_due(const struct writer *writer) {
                hf_now(hf_host_clock(writer->sqlite->store.host)) >= writer->sweep_at;
 }
 
+static size_t count(const struct hfd_sqlite_op *ops) {
+        size_t n = 0;
+
+        for (; ops; ops = ops->next)
+                n++;
+        return n;
+}
+
+/* Most of those who wrote with the last batch, or have sent a write meanwhile. */
+static size_t expect_more(struct hfd_sqlite *sqlite, size_t n) {
+        pthread_mutex_lock(&sqlite->mu);
+        n += sqlite->queues[HFD_SQLITE_WRITES].n;
+        pthread_mutex_unlock(&sqlite->mu);
+        return n * 3 / 4 < BATCH_MAX ? n * 3 / 4 : BATCH_MAX;
+}
+
+static void write_batch(struct writer *writer, struct hfd_sqlite_op *ops) {
+        const struct hf_clock *clock = hf_host_clock(writer->sqlite->store.host);
+        size_t n = count(ops);
+        hf_nsec begin = hf_now(clock);
+
+        run_batch(writer, ops);
+        hf_nsec end = hf_now(clock), took = end - begin;
+        writer->n_writes += n;
+        writer->release_at = end + IDLE_AFTER;
+        writer->gathers = n < GATHERS_AFTER ? 0 : expect_more(writer->sqlite, n);
+        writer->gathers_until = end + (took < GATHER_MAX ? took : GATHER_MAX);
+}
+
+/* Whether to wait for more writes before the next batch begins. */
+static bool gathers_locked(const struct writer *writer) {
+        const struct hfd_sqlite *sqlite = writer->sqlite;
+        size_t n = sqlite->queues[HFD_SQLITE_WRITES].n;
+
+        return n > 0 && n < writer->gathers && !sqlite->closing &&
+               hf_now(hf_host_clock(sqlite->store.host)) < writer->gathers_until;
+}
+
 static void work(struct writer *writer, struct hfd_sqlite_op *ops) {
         hfd_sqlite_set_busy(writer->sqlite, HFD_SQLITE_WRITES, true);
-        if (ops) {
-                run_batch(writer, ops);
-                writer->n_batches++;
-                writer->release_at = hf_now(hf_host_clock(writer->sqlite->store.host)) + IDLE_AFTER;
-        }
+        if (ops)
+                write_batch(writer, ops);
         if (is_sweep_due(writer))
                 sweep_step(writer);
         hfd_sqlite_set_busy(writer->sqlite, HFD_SQLITE_WRITES, false);
 }
 
 static bool is_release_due(const struct writer *writer) {
-        return writer->n_batches >= IDLE_BATCHES &&
+        return writer->n_writes >= IDLE_WRITES &&
                hf_now(hf_host_clock(writer->sqlite->store.host)) >= writer->release_at;
 }
 
 /* Frees what is kept for the next writes. */
 static void release_pages(struct writer *writer) {
         hfd_heads_clear(&writer->sqlite->write_db.heads);
+        hfd_sqlite_wal_drop(writer->sqlite->write_db.handle, true);
         (void)hfd_sqlite.db_release_memory(writer->sqlite->write_db.handle);
-        writer->n_batches = 0;
+        writer->n_writes = 0;
 }
 
 /* When the writer has something to do if no transaction comes. */
 static hf_nsec next_due(const struct writer *writer) {
         hf_nsec sweep = writer->sweeping ? writer->sweep_at : HF_NSEC_NEVER;
-        hf_nsec release = writer->n_batches >= IDLE_BATCHES ? writer->release_at : HF_NSEC_NEVER;
+        hf_nsec release = writer->n_writes >= IDLE_WRITES ? writer->release_at : HF_NSEC_NEVER;
 
         return sweep < release ? sweep : release;
 }
@@ -310,10 +381,17 @@ void *hfd_sqlite_writer_main(void *ctx) {
         /* A compaction that a previous process has not finished goes on. */
         struct writer writer = {.sqlite = sqlite, .sweeping = true, .pause = SWEEP_PAUSE};
         const struct hf_clock *clock = hf_host_clock(sqlite->store.host);
-        pthread_cond_t *wake = &sqlite->queues[HFD_SQLITE_WRITES].wake;
+        struct hfd_sqlite_queue *queue = &sqlite->queues[HFD_SQLITE_WRITES];
+        pthread_cond_t *wake = &queue->wake;
 
         pthread_mutex_lock(&sqlite->mu);
         for (;;) {
+                if (gathers_locked(&writer)) {
+                        queue->wakes_at = writer.gathers;
+                        (void)clock->wait(clock->ctx, wake, &sqlite->mu, writer.gathers_until);
+                        queue->wakes_at = 0;
+                        continue;
+                }
                 struct hfd_sqlite_op *ops =
                         hfd_sqlite_take_locked(sqlite, HFD_SQLITE_WRITES, BATCH_MAX, BATCH_BYTES);
 
