@@ -80,6 +80,14 @@ static void send_response(struct connection *c, uint32_t id, const void *message
         send_trailers(c, id);
 }
 
+/* Sends RST in place of FIN, and keeps the descriptor. */
+static void reset(struct connection *c) {
+        const struct sockaddr none = {.sa_family = AF_UNSPEC};
+
+        int r = connect(c->fd, &none, sizeof none);
+        assert(r == 0);
+}
+
 /* The first message of a call, prefix included. Returns false when the connection must be
  * closed. */
 static bool respond(struct connection *c, uint32_t id, const uint8_t *message, size_t n) {
@@ -125,6 +133,7 @@ static bool respond(struct connection *c, uint32_t id, const uint8_t *message, s
                 return true;
         case 'd': c->is_silent = true; return true;
         case 'c': return false;
+        case 'C': reset(c); return false;
         case 's':
         case 'S':
                 send_head(c, id);
@@ -186,6 +195,7 @@ static bool take_frame(struct connection *c, const uint8_t *frame, size_t n) {
                 return true;
         case H2_RST_STREAM: atomic_fetch_add(&c->server->n_resets, 1); return true;
         case H2_DATA:
+                atomic_fetch_add(&c->server->n_data, (int)n);
                 if (n > MAX_MESSAGE && !c->server->opens_no_window)
                         send_u32_frame(c, H2_WINDOW_UPDATE, (uint32_t)n);
                 return take_data(c, id, frame + H2_HEAD_SIZE, n);
@@ -244,6 +254,7 @@ void grpc_server_start(struct grpc_server *server) {
         atomic_init(&server->n_pings, 0);
         atomic_init(&server->n_messages, 0);
         atomic_init(&server->n_resets, 0);
+        atomic_init(&server->n_data, 0);
         loopback_server_start(&server->base, serve, server);
 }
 

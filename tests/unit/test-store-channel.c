@@ -284,6 +284,8 @@ static void test_lost_after_writing_is_unknown(void **state) {
         assert_string_equal(call.error_text, "the connection was closed");
         assert_int_equal(await(&other), HF_E_TIMEOUT);
         assert_int_equal(call_with(&call, "echo"), 0);
+        assert_int_equal(call_with(&call, "C: reset"), HF_E_TIMEOUT);
+        assert_string_equal(call.error_text, "Connection reset by peer");
         close_channel();
 }
 
@@ -322,6 +324,24 @@ static void test_a_server_of_another_protocol_is_left(void **state) {
         free_channel();
         scripted_server_stop(&server);
         f = (struct fixture){0};
+}
+
+/* More than fits into the channel's buffer, but not more than the windows: nothing that the server
+ * sends makes the channel go on. */
+static void test_a_large_request_is_written_at_once(void **state) {
+        enum { LARGE = 65000 };
+        struct call call, next;
+
+        f.server.opens_no_window = true;
+        open_channel(&host);
+        assert_int_equal(call_with(&next, "echo"), 0);
+        int before = atomic_load(&f.server.n_data);
+        start(&call, message_of("nothing", LARGE), HF_NSEC_NEVER);
+        PATIENCE_AWAIT(atomic_load(&f.server.n_data) - before > LARGE);
+        assert_int_equal(atomic_load(&f.server.n_pings), 0); /* which would write the rest */
+        hfd_grpc_channel_stop(f.channel);
+        assert_int_equal(await(&call), HF_E_CANCELED);
+        close_channel();
 }
 
 /* ---- dead peers ---- */
@@ -472,6 +492,7 @@ int main(void) {
                 cmocka_unit_test(test_incomplete_request_is_not_executed),
                 cmocka_unit_test(test_unreachable_is_not_executed),
                 cmocka_unit_test(test_a_server_of_another_protocol_is_left),
+                cmocka_unit_test(test_a_large_request_is_written_at_once),
                 cmocka_unit_test(test_calls_leave_a_silent_connection),
                 cmocka_unit_test(test_ping_finds_a_dead_peer),
                 cmocka_unit_test(test_probe_finds_a_dead_stream),
