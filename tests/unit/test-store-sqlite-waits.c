@@ -6,8 +6,10 @@
  */
 #undef NDEBUG
 #include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -31,6 +33,7 @@
 static const struct hf_host host = {.size = sizeof(struct hf_host)};
 static struct hfd_store *store;
 static sqlite3 *other; /* another program's connection */
+static atomic_bool waits_for_ever;
 
 static void open_store(const char *name) {
         struct hf_status status = {0};
@@ -154,7 +157,8 @@ static void use_everything(void) {
                                          .n_get_on_failure = 2};
         struct store_reply reply;
 
-        assert_int_equal(watch_recorder_start(&recorder, store, "/", "0", 0), 0);
+        uint64_t before = store_client_revision(store);
+        assert_int_equal(watch_recorder_start(&recorder, store, "/", "0", before + 1), 0);
         uint64_t first = store_client_put(store, "/a", "one");
         uint64_t last = store_client_put(store, "/b", "two");
         assert_int_equal(store_client_get(store, "/a", &reply), 0);
@@ -187,6 +191,49 @@ static void test_a_closed_store_leaves_no_memory(void **state) {
                 close_store();
                 assert_int_equal(failing_memory_n_live(), n_live);
         }
+}
+
+/* ---- the end ---- */
+
+int __real_poll(struct pollfd *fds, nfds_t n, int timeout);
+int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout);
+
+/* The watcher, which waits for two things, does not look by itself. */
+int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout) {
+        return __real_poll(fds, n, n == 2 && atomic_load(&waits_for_ever) ? -1 : timeout);
+}
+
+static void await_sleep(void) {
+        uint64_t before, now = store->ops->iterations(store);
+
+        do {
+                before = now;
+                (void)__real_poll(NULL, 0, 2);
+                now = store->ops->iterations(store);
+        } while (now != before);
+}
+
+/* Nothing that the watcher has to see waits for its look once a second. */
+static void test_the_watcher_is_woken(void **state) {
+        static struct watch_recorder recorder;
+
+        atomic_store(&waits_for_ever, true);
+        for (int i = 0; i < 10; i++) {
+                open_store("woken.db");
+                await_sleep();
+                uint64_t before = store_client_revision(store);
+                assert_int_equal(watch_recorder_start(&recorder, store, "/", "0", before + 1), 0);
+                await_sleep();
+                assert_true(store_client_put(store, "/a", "x") > 0);
+                watch_recorder_await(&recorder, 1);
+                await_sleep();
+                watch_recorder_stop(&recorder);
+                await_sleep();
+                store->ops->stop(store);
+                await_sleep();
+                close_store();
+        }
+        atomic_store(&waits_for_ever, false);
 }
 
 /* ---- a file that is used ---- */
@@ -256,6 +303,7 @@ int main(void) {
                 cmocka_unit_test(test_an_operation_whose_deadline_has_passed_is_not_begun),
                 cmocka_unit_test(test_a_compaction_replies_with_the_current_revision),
                 cmocka_unit_test(test_a_closed_store_leaves_no_memory),
+                cmocka_unit_test(test_the_watcher_is_woken),
                 cmocka_unit_test(test_a_used_file_names_its_process),
         };
         return cmocka_run_group_tests(tests, sqlite_fixture_setup, sqlite_fixture_teardown);
