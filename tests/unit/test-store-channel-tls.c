@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,7 +22,12 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
+#include "base/buf.h"
+#include "loopback_server.h"
+#include "patience.h"
 #include "pki_dir.h"
+#include "server/storage/grpc/channel.h"
+#include "server/storage/grpc/prefix.h"
 #include "server/storage/grpc/tls.h"
 
 #define NEW_KEY "openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes "
@@ -304,6 +310,87 @@ static void test_an_error_of_another_session_does_not_count(void **state) {
 
 /* ---- what cannot be used ---- */
 
+/* ---- a channel ---- */
+
+static struct loopback_server listener;
+
+static void serve_tls(void *ctx, int fd) {
+        SSL *ssl = SSL_new(ctx);
+
+        if (SSL_set_fd(ssl, fd) == 1 && SSL_accept(ssl) == 1)
+                loopback_server_wait_for_close(fd);
+        SSL_free(ssl);
+}
+
+struct call {
+        struct hfd_grpc_stream stream;
+        atomic_bool done;
+        int outcome;
+        char error_text[256];
+};
+
+static void on_done(void *ctx, const struct hfd_grpc_result *result) {
+        struct call *call = ctx;
+
+        call->outcome = result->outcome;
+        (void)snprintf(call->error_text, sizeof call->error_text, "%.255s", result->error_text);
+        atomic_store(&call->done, true);
+}
+
+static void call_server(const char *trusted, struct call *call) {
+        static const struct hf_host host = {.size = sizeof host};
+        struct hfd_grpc_endpoint endpoint;
+        struct hfd_grpc_channel *channel;
+        char url[64];
+
+        (void)snprintf(url, sizeof url, "https://127.0.0.1:%d", listener.port);
+        assert_int_equal(hfd_grpc_endpoint_parse(url, &endpoint, &f.status), 0);
+        assert_int_equal(hfd_grpc_tls_new(trusted, NULL, NULL, &f.tls, &f.status), 0);
+        const struct hfd_grpc_channel_config config = {.thread_name = "test-grpc",
+                                                       .host = &host,
+                                                       .endpoints = &endpoint,
+                                                       .n_endpoints = 1,
+                                                       .tls = f.tls};
+        assert_int_equal(hfd_grpc_channel_new(&config, &channel), 0);
+        struct hf__buf *body = hf__buf_new(HFD_GRPC_PREFIX);
+        hfd_grpc_prefix_write(body->data, 0);
+        const struct hfd_grpc_request request = {.path = "/test.Test/Test",
+                                                 .body = body,
+                                                 .deadline = in_msec(PATIENCE_MSEC),
+                                                 .max_message = 64,
+                                                 .on_done = on_done,
+                                                 .ctx = call};
+        *call = (struct call){.outcome = -1};
+        assert_int_equal(hfd_grpc_channel_start(channel, &call->stream, &request), 0);
+        PATIENCE_AWAIT(atomic_load(&call->done));
+        hfd_grpc_channel_stop(channel);
+        hfd_grpc_channel_join(channel);
+        hfd_grpc_channel_free(channel);
+        hf__buf_unref(body);
+        assert_null(hfd_grpc_tls_free(f.tls));
+}
+
+/* Nobody mends that by waiting, so the call does not end like one to a server that is away. */
+static void test_a_call_to_an_untrusted_server_is_unauthorized(void **state) {
+        struct call call;
+        char path[128];
+
+        SSL_CTX *server_ctx = SSL_CTX_new(TLS_server_method());
+        (void)snprintf(path, sizeof path, "%s/server.pem", pki_dir);
+        assert_int_equal(SSL_CTX_use_certificate_file(server_ctx, path, SSL_FILETYPE_PEM), 1);
+        (void)snprintf(path, sizeof path, "%s/server.key", pki_dir);
+        assert_int_equal(SSL_CTX_use_PrivateKey_file(server_ctx, path, SSL_FILETYPE_PEM), 1);
+        loopback_server_start(&listener, serve_tls, server_ctx);
+        call_server(other_ca, &call);
+        assert_int_equal(call.outcome, HF_E_UNAUTHORIZED);
+        assert_non_null(strstr(call.error_text, "the server's certificate: "));
+        call_server(ca, &call); /* it is trusted, and speaks no HTTP/2 */
+        assert_int_equal(call.outcome, HF_E_UNAVAILABLE);
+        assert_string_equal(call.error_text, "the server speaks no HTTP/2");
+        loopback_server_stop(&listener);
+        SSL_CTX_free(server_ctx);
+}
+
 static void test_unusable_texts_are_refused(void **state) {
         static const struct {
                 const char *ca, *cert, *key, *message;
@@ -342,6 +429,7 @@ int main(void) {
                 cmocka_unit_test(test_bytes_arrive_in_both_directions),
                 cmocka_unit_test(test_a_full_socket_takes_the_rest_later),
                 cmocka_unit_test(test_an_error_of_another_session_does_not_count),
+                cmocka_unit_test(test_a_call_to_an_untrusted_server_is_unauthorized),
                 cmocka_unit_test(test_unusable_texts_are_refused),
         };
 
