@@ -358,6 +358,27 @@ static void test_calls_leave_a_silent_connection(void **state) {
         close_channel();
 }
 
+/* A call that ends without a response says nothing about a peer that responds to others. */
+static void test_calls_stay_on_a_connection_that_receives(void **state) {
+        struct call alive, call;
+        int ms = 25, before;
+
+        open_channel(&host);
+        do { /* until the peer has responded to a probe in time */
+                ms *= 2;
+                start_stream(&alive, "stream", 5 * MSEC, 60 * SEC);
+                await_messages(&alive, 1);
+                before = n_connections();
+                start(&call, message_of("nothing", 0), in_msec(ms));
+                (void)await(&call);
+                assert_int_equal(call_with(&call, "echo"), 0);
+                hfd_grpc_channel_cancel(f.channel, &alive.stream);
+                assert_int_equal(await(&alive), HF_E_CANCELED);
+        } while (n_connections() > before && ms < PATIENCE_MSEC / 8);
+        assert_int_equal(n_connections(), before);
+        close_channel();
+}
+
 static void test_ping_finds_a_dead_peer(void **state) {
         struct call dead, alive;
 
@@ -494,6 +515,7 @@ int main(void) {
                 cmocka_unit_test(test_a_server_of_another_protocol_is_left),
                 cmocka_unit_test(test_a_large_request_is_written_at_once),
                 cmocka_unit_test(test_calls_leave_a_silent_connection),
+                cmocka_unit_test(test_calls_stay_on_a_connection_that_receives),
                 cmocka_unit_test(test_ping_finds_a_dead_peer),
                 cmocka_unit_test(test_probe_finds_a_dead_stream),
                 cmocka_unit_test(test_cancel_at_any_moment),

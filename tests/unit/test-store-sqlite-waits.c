@@ -2,9 +2,10 @@
 /*
  * Operations on a file that another program keeps locked: how they end at their deadlines, and what
  * is then known about them. The revisions in the replies to compactions. Whom a used file names.
- * And that a store which is closed leaves no memory behind.
+ * And that a store which is closed leaves no memory and no descriptor behind.
  */
 #undef NDEBUG
+#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -181,15 +182,28 @@ static void use_everything(void) {
         watch_recorder_stop(&late);
 }
 
-static void test_a_closed_store_leaves_no_memory(void **state) {
+static unsigned count_descriptors(void) {
+        DIR *dir = opendir("/proc/self/fd");
+        unsigned n = 0;
+
+        assert_non_null(dir);
+        while (readdir(dir))
+                n++;
+        closedir(dir);
+        return n;
+}
+
+static void test_a_closed_store_leaves_nothing(void **state) {
         open_store("memory.db"); /* the first store loads the library */
         close_store();
+        unsigned n_descriptors = count_descriptors();
         size_t n_live = failing_memory_n_live();
         for (int i = 0; i < 2; i++) {
                 open_store("memory.db");
                 use_everything();
                 close_store();
                 assert_int_equal(failing_memory_n_live(), n_live);
+                assert_int_equal(count_descriptors(), n_descriptors);
         }
 }
 
@@ -302,7 +316,7 @@ int main(void) {
                 cmocka_unit_test(test_a_write_ends_at_its_deadline),
                 cmocka_unit_test(test_an_operation_whose_deadline_has_passed_is_not_begun),
                 cmocka_unit_test(test_a_compaction_replies_with_the_current_revision),
-                cmocka_unit_test(test_a_closed_store_leaves_no_memory),
+                cmocka_unit_test(test_a_closed_store_leaves_nothing),
                 cmocka_unit_test(test_the_watcher_is_woken),
                 cmocka_unit_test(test_a_used_file_names_its_process),
         };
