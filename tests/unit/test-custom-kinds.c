@@ -24,12 +24,14 @@
 #include "server/storage/store.h"
 #include "store_client.h"
 
-#define CRD    "/registry/apiextensions.k8s.io/customresourcedefinitions/gadgets.example.com"
+#define CRDS   "/registry/apiextensions.k8s.io/customresourcedefinitions/"
+#define CRD    CRDS "gadgets.example.com"
 #define GADGET "/registry/example.com/gadgets/default/"
 #define STATUS                                                                                     \
         ",\"status\":{\"acceptedNames\":{\"plural\":\"gadgets\",\"kind\":\"Gadget\","              \
         "\"listKind\":\"GadgetList\"},\"conditions\":[{\"type\":\"Established\","                  \
         "\"status\":\"True\"}]}}"
+#define GROUP(text) "\"group\":\"" text "\""
 #define VERSION(name, storage, default_text)                                                       \
         "{\"name\":\"" name "\",\"served\":true,\"storage\":" storage ",\"schema\":{"              \
         "\"openAPIV3Schema\":{\"type\":\"object\",\"properties\":{\"spec\":{\"type\":\"object\","  \
@@ -266,6 +268,81 @@ static void test_many_objects_follow_their_definition(void **state) {
         PATIENCE_AWAIT(have_texts(f, 70, "first"));
         put_definition(f, DEFINITION(VERSION("v1", "true", "second")));
         PATIENCE_AWAIT(have_texts(f, 70, "second"));
+}
+
+static struct hfd_custom_kind *served(struct api_fixture *f) {
+        struct hfd_custom_set *set = hfd_custom_table_set(f->table);
+        struct hfd_custom_kind *kind = hfd_custom_set_find(set, "example.com", "gadgets");
+
+        kind = kind ? hfd_custom_kind_ref(kind) : NULL;
+        hfd_custom_set_unref(set);
+        return kind;
+}
+
+static size_t n_served(struct api_fixture *f) {
+        struct hfd_custom_set *set = hfd_custom_table_set(f->table);
+        size_t n = set ? set->n : 0;
+
+        hfd_custom_set_unref(set);
+        return n;
+}
+
+/* Puts a definition of gadgets in which a text is replaced, under another name. */
+static void put_other(struct api_fixture *f, const char *key, const char *from, const char *to) {
+        const char *text = DEFINITION(VERSION("v1", "true", "first")), *at = strstr(text, from);
+        char changed[2000];
+
+        assert_non_null(at);
+        (void)snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - text), text, to,
+                       at + strlen(from));
+        assert_true(store_client_put(f->store, key, changed) > 0);
+}
+
+/* Otherwise its watches would end whenever any definition changes. */
+static void test_a_kind_stays_while_its_definition_stays(void **state) {
+        struct api_fixture *f = *state;
+
+        put_definition(f, DEFINITION(VERSION("v1", "true", "first")));
+        PATIENCE_AWAIT(n_served(f) == 1);
+        struct hfd_custom_kind *first = served(f), *now;
+        assert_non_null(first);
+        put_other(f, CRDS "gadgets.example.org", GROUP("example.com"), GROUP("example.org"));
+        PATIENCE_AWAIT(n_served(f) == 2);
+        now = served(f);
+        assert_ptr_equal(now, first);
+        hfd_custom_kind_unref(now);
+        /* The same definition again, with another revision. */
+        put_definition(f, DEFINITION(VERSION("v1", "true", "first")));
+        put_other(f, CRDS "gadgets.example.net", GROUP("example.com"), GROUP("example.net"));
+        PATIENCE_AWAIT(n_served(f) == 3);
+        now = served(f);
+        assert_ptr_equal(now, first);
+        assert_false(atomic_load(&now->retired));
+        hfd_custom_kind_unref(now);
+        put_definition(f, DEFINITION(VERSION("v1", "true", "second")));
+        PATIENCE_AWAIT(atomic_load(&first->retired));
+        now = served(f);
+        assert_ptr_not_equal(now, first);
+        hfd_custom_kind_unref(now);
+        hfd_custom_kind_unref(first);
+}
+
+/* Whoever wrote them: the others are served all the same. */
+static void test_definitions_that_cannot_be_are_not_served(void **state) {
+        struct api_fixture *f = *state;
+
+        put_other(f, CRDS "a.example.com", GROUP("example.com") ",", "");
+        put_other(f, CRDS "b.example.com", "\"plural\":\"gadgets\",\"kind\":\"Gadget\"}",
+                  "\"kind\":\"Gadget\"}");
+        put_other(f, CRDS "c.example.com", GROUP("example.com"), GROUP("nodot"));
+        put_other(f, CRDS "d.example.com", "\"status\":\"True\"", "\"status\":\"False\"");
+        assert_true(store_client_put(f->store, CRDS "e.example.com", "{\"kind\":") > 0);
+        put_definition(f, DEFINITION(VERSION("v1", "true", "first")));
+        PATIENCE_AWAIT(n_served(f) > 0);
+        assert_int_equal(n_served(f), 1);
+        struct hfd_custom_kind *kind = served(f);
+        assert_non_null(kind);
+        hfd_custom_kind_unref(kind);
 }
 
 /* ---- the form of cached objects ---- */
@@ -570,6 +647,10 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_many_objects_follow_their_definition,
                                                 api_fixture_set_up_custom, api_fixture_tear_down),
                 cmocka_unit_test_setup_teardown(test_objects_follow_their_definition,
+                                                api_fixture_set_up_custom, api_fixture_tear_down),
+                cmocka_unit_test_setup_teardown(test_a_kind_stays_while_its_definition_stays,
+                                                api_fixture_set_up_custom, api_fixture_tear_down),
+                cmocka_unit_test_setup_teardown(test_definitions_that_cannot_be_are_not_served,
                                                 api_fixture_set_up_custom, api_fixture_tear_down),
                 cmocka_unit_test_setup_teardown(
                         test_cached_objects_have_the_form_of_the_kind_that_is_served,
