@@ -33,6 +33,8 @@ struct connection {
 
 static const char TRAILERS[] = "\x00\x0bgrpc-status\x01"
                                "0";
+static const char STATUS_103[] = "\x08\x03"
+                                 "103";
 static const char STATUS_502[] = "\x08\x03"
                                  "502";
 static const char STATUS_5_BLOCK[] = H2_STATUS_200 "\x00\x0bgrpc-status\x01"
@@ -116,6 +118,9 @@ static bool respond(struct connection *c, uint32_t id, const uint8_t *message, s
         case 'h': send_response(c, id, message, PREFIX + (n - PREFIX) / 2); return true;
         case 'z': send_response(c, id, "\0\0\0\0\0", PREFIX); return true;
         case 'x': send_response(c, id, "\1\0\0\0\1x", PREFIX + 1); return true;
+        case '1':
+                send_frame(c, H2_HEADERS, H2_END_HEADERS, id, STATUS_103, sizeof STATUS_103 - 1);
+                return true;
         case 'w':
                 send_frame(c, H2_HEADERS, H2_END_HEADERS, id, STATUS_502, sizeof STATUS_502 - 1);
                 send_frame(c, H2_DATA, H2_END_STREAM, id, "<html>Bad Gateway</html>", 24);

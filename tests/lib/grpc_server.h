@@ -13,6 +13,7 @@
  *      h  half of the message, and trailers
  *      z  an empty message, and trailers
  *      x  a message that says it is compressed, and trailers
+ *      1  an informational response (103), and then nothing
  *      w  a page of text with the HTTP status 502, as from a proxy
  *      l  the prefix of a message of 4 GB
  *      r  resets the stream: REFUSED_STREAM

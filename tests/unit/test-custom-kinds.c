@@ -327,10 +327,24 @@ static void test_a_kind_stays_while_its_definition_stays(void **state) {
         hfd_custom_kind_unref(first);
 }
 
+static atomic_uint n_too_many, n_invalid, n_valid_refused; /* lines of the log */
+
+static void note_line(void *ctx, enum hf_log_level level, const char *component,
+                      const char *message) {
+        if (strcmp(message, "gadgets.example.com is not served: there are more than 1024 custom "
+                            "resources") == 0)
+                atomic_fetch_add(&n_too_many, 1);
+        else if (strncmp(message, "gadgets.example.com is not served", 33) == 0)
+                atomic_fetch_add(&n_valid_refused, 1);
+        else if (strstr(message, " is not served: the stored definition is not valid"))
+                atomic_fetch_add(&n_invalid, 1);
+}
+
 /* Whoever wrote them: the others are served all the same. */
 static void test_definitions_that_cannot_be_are_not_served(void **state) {
         struct api_fixture *f = *state;
 
+        f->host.log.write = note_line;
         put_other(f, CRDS "a.example.com", GROUP("example.com") ",", "");
         put_other(f, CRDS "b.example.com", "\"plural\":\"gadgets\",\"kind\":\"Gadget\"}",
                   "\"kind\":\"Gadget\"}");
@@ -340,9 +354,28 @@ static void test_definitions_that_cannot_be_are_not_served(void **state) {
         put_definition(f, DEFINITION(VERSION("v1", "true", "first")));
         PATIENCE_AWAIT(n_served(f) > 0);
         assert_int_equal(n_served(f), 1);
+        assert_true(atomic_load(&n_invalid) >= 3);
+        assert_int_equal(atomic_load(&n_valid_refused), 0);
         struct hfd_custom_kind *kind = served(f);
         assert_non_null(kind);
         hfd_custom_kind_unref(kind);
+}
+
+static void test_a_kind_without_a_slot_is_not_served(void **state) {
+        struct api_fixture *f = *state;
+        const struct hfd_resource *slot;
+        char plural[40];
+
+        for (size_t i = 0; i < HFD_CUSTOM_SLOTS_MAX; i++) {
+                (void)snprintf(plural, sizeof plural, "things%zu", i);
+                assert_int_equal(hfd_custom_table_slot(f->table, "example.com", plural, &slot), 0);
+        }
+        f->host.log.write = note_line;
+        put_definition(f, DEFINITION(VERSION("v1", "true", "first")));
+        PATIENCE_AWAIT(atomic_load(&n_too_many) > 0);
+        hfd_kind_feed_stop(f->feed);
+        assert_int_equal(n_served(f), 0);
+        assert_int_equal(get(f, "a"), HF_E_NOT_FOUND);
 }
 
 /* ---- the form of cached objects ---- */
@@ -651,6 +684,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_a_kind_stays_while_its_definition_stays,
                                                 api_fixture_set_up_custom, api_fixture_tear_down),
                 cmocka_unit_test_setup_teardown(test_definitions_that_cannot_be_are_not_served,
+                                                api_fixture_set_up_custom, api_fixture_tear_down),
+                cmocka_unit_test_setup_teardown(test_a_kind_without_a_slot_is_not_served,
                                                 api_fixture_set_up_custom, api_fixture_tear_down),
                 cmocka_unit_test_setup_teardown(
                         test_cached_objects_have_the_form_of_the_kind_that_is_served,

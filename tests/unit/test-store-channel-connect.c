@@ -277,6 +277,10 @@ static void test_a_response_must_begin_in_time(void **state) {
         } while (call.outcome == HF_E_UNAVAILABLE && ms < PATIENCE_MSEC / 4);
         assert_int_equal(call.outcome, HF_E_TIMEOUT);
         assert_string_equal(call.error_text, "no response has begun in time");
+        start(&call, "1: an informational response is none", 3600 * SEC, ms * MSEC);
+        PATIENCE_AWAIT(atomic_load(&call.done));
+        hf__buf_unref(call.body);
+        assert_string_equal(call.error_text, "no response has begun in time");
         start(&call, "echo", 60 * SEC, 60 * SEC);
         expect(&call, 0, "");
         close_channel();

@@ -345,6 +345,21 @@ static void test_a_source_that_is_damaged_is_not_a_full_disk(void **state) {
         }
 }
 
+/* A backup is checked before it gets its name, and so is what is restored. */
+static void test_a_damaged_source_leaves_no_backup(void **state) {
+        struct hfd_store *store = make_store("sound-3.db");
+
+        store->ops->free(store);
+        ok(backup("sound-3.db", "unsound-3.db"));
+        (void)sqlite_fixture_sql("unsound-3.db", "UPDATE versions SET value = 'text' WHERE id = "
+                                                 "(SELECT max(id) FROM versions)");
+        refused(backup("unsound-3.db", "never-3.db"), HF_E_INVALID,
+                "1 faults were found, the first: ");
+        refused(restore("unsound-3.db", "never-3.db"), HF_E_INVALID,
+                "unsound-3.db is damaged: 1 faults, the first: ");
+        assert_int_equal(count_files("never-3.db"), 0);
+}
+
 static void test_a_restored_file_has_a_history_of_its_own(void **state) {
         struct hfd_store *store = make_store("before.db");
         struct store_reply reply;
@@ -490,6 +505,7 @@ int main(void) {
                 cmocka_unit_test(test_a_backup_replaces_nothing),
                 cmocka_unit_test(test_a_backup_that_cannot_be_written_names_the_target),
                 cmocka_unit_test(test_a_source_that_is_damaged_is_not_a_full_disk),
+                cmocka_unit_test(test_a_damaged_source_leaves_no_backup),
                 cmocka_unit_test(test_a_restored_file_has_a_history_of_its_own),
                 cmocka_unit_test(test_a_restore_needs_a_prefix_that_the_backup_has),
                 cmocka_unit_test(test_a_restore_needs_a_free_name),

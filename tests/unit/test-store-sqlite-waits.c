@@ -24,6 +24,8 @@
 
 #include "base/buf.h"
 #include "failing_memory.h"
+#include "hand_clock.h"
+#include "patience.h"
 #include "server/storage/sqlite/files/file_use.h"
 #include "server/storage/sqlite/store.h"
 #include "sqlite_fixture.h"
@@ -35,6 +37,7 @@ static const struct hf_host host = {.size = sizeof(struct hf_host)};
 static struct hfd_store *store;
 static sqlite3 *other; /* another program's connection */
 static atomic_bool waits_for_ever;
+static atomic_int shortest_wait; /* of the watcher */
 
 static void open_store(const char *name) {
         struct hf_status status = {0};
@@ -145,6 +148,32 @@ static void test_a_compaction_replies_with_the_current_revision(void **state) {
         close_store();
 }
 
+/* Otherwise the writes would wait for all of a large compaction. */
+static void test_compacted_versions_are_removed_in_steps(void **state) {
+        static const struct hf_host by_hand = {.size = sizeof by_hand, .clock = &hand_clock};
+        enum { N = 1000 };
+        struct hf_status status = {0};
+
+        hand_clock_reset();
+        assert_int_equal(hfd_sqlite_store_new(&by_hand, sqlite_fixture_path("steps.db"), true,
+                                              &store, &status),
+                         0);
+        for (int i = 0; i < N; i++)
+                assert_true(store_client_put(store, "/a", "x") > 0);
+        assert_int_equal(store_client_compact(store, store_client_revision(store)), 0);
+        for (int i = 0; i < 10; i++)
+                assert_true(store_client_put(store, "/b", "x") > 0);
+        int64_t n = sqlite_fixture_sql("steps.db", "SELECT count(*) FROM versions");
+        assert_true(n > N / 2); /* one step at most, because no time has passed */
+        for (int64_t last = n; n > 11; last = n) {
+                hand_clock_move(SEC);
+                PATIENCE_AWAIT((n = sqlite_fixture_sql("steps.db", "SELECT count(*) FROM "
+                                                                   "versions")) < last);
+                assert_true(n >= last - N / 2);
+        }
+        store->ops->free(store);
+}
+
 /* ---- memory ---- */
 
 /* Everything that a store can do, and each failure that a client can cause. */
@@ -214,6 +243,8 @@ int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout);
 
 /* The watcher, which waits for two things, does not look by itself. */
 int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout) {
+        if (n == 2 && timeout < atomic_load(&shortest_wait))
+                atomic_store(&shortest_wait, timeout);
         return __real_poll(fds, n, n == 2 && atomic_load(&waits_for_ever) ? -1 : timeout);
 }
 
@@ -225,6 +256,22 @@ static void await_sleep(void) {
                 (void)__real_poll(NULL, 0, 2);
                 now = store->ops->iterations(store);
         } while (now != before);
+}
+
+/* Not at its next look. */
+static void test_the_watcher_wakes_at_a_deadline(void **state) {
+        struct store_reply reply;
+
+        open_store("deadline.db");
+        run_in_other("BEGIN IMMEDIATE");
+        await_sleep();
+        atomic_store(&shortest_wait, INT32_MAX);
+        start_put("/a", in_msec(100), &reply);
+        assert_int_not_equal(store_reply_wait(&reply), 0);
+        assert_true(atomic_load(&shortest_wait) <= 101);
+        store_reply_deinit(&reply);
+        run_in_other("ROLLBACK");
+        close_store();
 }
 
 /* Nothing that the watcher has to see waits for its look once a second. */
@@ -316,7 +363,9 @@ int main(void) {
                 cmocka_unit_test(test_a_write_ends_at_its_deadline),
                 cmocka_unit_test(test_an_operation_whose_deadline_has_passed_is_not_begun),
                 cmocka_unit_test(test_a_compaction_replies_with_the_current_revision),
+                cmocka_unit_test(test_compacted_versions_are_removed_in_steps),
                 cmocka_unit_test(test_a_closed_store_leaves_nothing),
+                cmocka_unit_test(test_the_watcher_wakes_at_a_deadline),
                 cmocka_unit_test(test_the_watcher_is_woken),
                 cmocka_unit_test(test_a_used_file_names_its_process),
         };
