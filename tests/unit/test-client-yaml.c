@@ -160,6 +160,9 @@ static void test_errors_have_the_words_of_go_yaml(void **state) {
                        "line 2: mapping values are not allowed in this context");
         expect_refused("x: 1\na: @\n", HF_E_INVALID,
                        "line 2: found character that cannot start any token");
+        expect_refused("x:\n  - b\n  c: d\n", HF_E_INVALID,
+                       "line 2: did not find expected '-' indicator");
+        expect_refused("- [a\n", HF_E_INVALID, "line 1: did not find expected ',' or ']'");
         expect_refused("a: !!set {b}\n", HF_E_INVALID,
                        "line 1: the tag tag:yaml.org,2002:set is not accepted");
 }

@@ -236,6 +236,29 @@ static void test_a_closed_store_leaves_nothing(void **state) {
         }
 }
 
+/* Also each thread that cannot be started. */
+static void open_life(int n) {
+        struct hfd_store *opened = NULL;
+        struct hf_status status = {0};
+
+        failing_memory_arm(n);
+        int r = hfd_sqlite_store_new(&host, sqlite_fixture_path("memory.db"), true, &opened,
+                                     &status);
+        failing_memory_disarm();
+        assert_true(r == 0 || is_shortage(r));
+        assert_true((r == 0) == (opened != NULL));
+        assert_true((r == 0) == (status.message[0] == '\0'));
+        if (opened)
+                opened->ops->free(opened);
+}
+
+static void test_a_store_is_opened_whole_or_not_at_all(void **state) {
+        unsigned n_descriptors = count_descriptors();
+
+        failing_memory_try_all(open_life, 5);
+        assert_int_equal(count_descriptors(), n_descriptors);
+}
+
 /* ---- the end ---- */
 
 int __real_poll(struct pollfd *fds, nfds_t n, int timeout);
@@ -365,6 +388,7 @@ int main(void) {
                 cmocka_unit_test(test_a_compaction_replies_with_the_current_revision),
                 cmocka_unit_test(test_compacted_versions_are_removed_in_steps),
                 cmocka_unit_test(test_a_closed_store_leaves_nothing),
+                cmocka_unit_test(test_a_store_is_opened_whole_or_not_at_all),
                 cmocka_unit_test(test_the_watcher_wakes_at_a_deadline),
                 cmocka_unit_test(test_the_watcher_is_woken),
                 cmocka_unit_test(test_a_used_file_names_its_process),
