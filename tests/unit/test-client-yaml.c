@@ -32,6 +32,7 @@ static void expect_json(const char *yaml, const char *json) {
 
         assert_int_equal(convert(yaml, &out, &status), 0);
         assert_string_equal(out.data, json);
+        assert_string_equal(status.message, "");
         hf__strbuf_done(&out);
 }
 
