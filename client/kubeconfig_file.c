@@ -73,12 +73,7 @@ static char *absolute_dir_of(const char *path) {
         const char *slash = strrchr(path, '/');
         char *dir, *absolute = NULL;
 
-        if (!slash)
-                dir = strdup(".");
-        else if (slash == path)
-                dir = strdup("/");
-        else
-                dir = strndup(path, (size_t)(slash - path));
+        dir = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
         if (dir)
                 absolute = realpath(dir, NULL);
         free(dir);

@@ -33,6 +33,8 @@ struct connection {
 
 static const char TRAILERS[] = "\x00\x0bgrpc-status\x01"
                                "0";
+static const char STATUS_103[] = "\x08\x03"
+                                 "103";
 static const char STATUS_502[] = "\x08\x03"
                                  "502";
 static const char STATUS_5_BLOCK[] = H2_STATUS_200 "\x00\x0bgrpc-status\x01"
@@ -80,6 +82,14 @@ static void send_response(struct connection *c, uint32_t id, const void *message
         send_trailers(c, id);
 }
 
+/* Sends RST in place of FIN, and keeps the descriptor. */
+static void reset(struct connection *c) {
+        const struct sockaddr none = {.sa_family = AF_UNSPEC};
+
+        int r = connect(c->fd, &none, sizeof none);
+        assert(r == 0);
+}
+
 /* The first message of a call, prefix included. Returns false when the connection must be
  * closed. */
 static bool respond(struct connection *c, uint32_t id, const uint8_t *message, size_t n) {
@@ -108,6 +118,9 @@ static bool respond(struct connection *c, uint32_t id, const uint8_t *message, s
         case 'h': send_response(c, id, message, PREFIX + (n - PREFIX) / 2); return true;
         case 'z': send_response(c, id, "\0\0\0\0\0", PREFIX); return true;
         case 'x': send_response(c, id, "\1\0\0\0\1x", PREFIX + 1); return true;
+        case '1':
+                send_frame(c, H2_HEADERS, H2_END_HEADERS, id, STATUS_103, sizeof STATUS_103 - 1);
+                return true;
         case 'w':
                 send_frame(c, H2_HEADERS, H2_END_HEADERS, id, STATUS_502, sizeof STATUS_502 - 1);
                 send_frame(c, H2_DATA, H2_END_STREAM, id, "<html>Bad Gateway</html>", 24);
@@ -125,6 +138,7 @@ static bool respond(struct connection *c, uint32_t id, const uint8_t *message, s
                 return true;
         case 'd': c->is_silent = true; return true;
         case 'c': return false;
+        case 'C': reset(c); return false;
         case 's':
         case 'S':
                 send_head(c, id);
@@ -186,6 +200,7 @@ static bool take_frame(struct connection *c, const uint8_t *frame, size_t n) {
                 return true;
         case H2_RST_STREAM: atomic_fetch_add(&c->server->n_resets, 1); return true;
         case H2_DATA:
+                atomic_fetch_add(&c->server->n_data, (int)n);
                 if (n > MAX_MESSAGE && !c->server->opens_no_window)
                         send_u32_frame(c, H2_WINDOW_UPDATE, (uint32_t)n);
                 return take_data(c, id, frame + H2_HEAD_SIZE, n);
@@ -244,6 +259,7 @@ void grpc_server_start(struct grpc_server *server) {
         atomic_init(&server->n_pings, 0);
         atomic_init(&server->n_messages, 0);
         atomic_init(&server->n_resets, 0);
+        atomic_init(&server->n_data, 0);
         loopback_server_start(&server->base, serve, server);
 }
 

@@ -13,6 +13,7 @@
  *      h  half of the message, and trailers
  *      z  an empty message, and trailers
  *      x  a message that says it is compressed, and trailers
+ *      1  an informational response (103), and then nothing
  *      w  a page of text with the HTTP status 502, as from a proxy
  *      l  the prefix of a message of 4 GB
  *      r  resets the stream: REFUSED_STREAM
@@ -22,6 +23,7 @@
  *      n  nothing
  *      d  nothing from now on, on the whole connection, not even to a PING
  *      c  closes the connection
+ *      C  resets the connection
  *      s  the same message; the stream stays, and each later message is returned too
  *      S  the same message; the stream stays, and later messages are ignored
  *
@@ -36,6 +38,7 @@ struct grpc_server {
         struct loopback_server base;
         bool opens_no_window; /* set before the start: large requests do not get through */
         atomic_int n_pings, n_messages, n_resets; /* n_resets: of streams, by the client */
+        atomic_int n_data;                        /* bytes of all messages, in part or whole */
 };
 
 void grpc_server_start(struct grpc_server *server);

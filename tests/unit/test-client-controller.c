@@ -37,7 +37,7 @@ static void test_a_selector_is_written_and_escaped(void **state) {
                  {.key = "x.io/tier", .op = HF_SELECTOR_IN, .values = two, .n_values = 2},
                  {.key = "t", .op = HF_SELECTOR_NOT_IN, .values = one, .n_values = 1},
                  {.key = "u", .op = HF_SELECTOR_NOT_EQUALS, .values = one, .n_values = 1},
-                 {.key = "v", .op = HF_SELECTOR_EXISTS},
+                 {.key = "aZ-9_v.Y/A0z", .op = HF_SELECTOR_EXISTS},
                  {.key = "w", .op = HF_SELECTOR_NOT_EXISTS}};
         const struct hf_selector_term fields[] = {
                 {.key = "metadata.name", .values = odd, .n_values = 1}};
@@ -53,7 +53,7 @@ static void test_a_selector_is_written_and_escaped(void **state) {
 
         char *query = query_of(&both);
         assert_string_equal(query, "labelSelector=copy%3Dyes%2Cx.io%2Ftier%20in%20%28a%2Cb.c%29%2C"
-                                   "t%20notin%20%28yes%29%2Cu%21%3Dyes%2Cv%2C%21w"
+                                   "t%20notin%20%28yes%29%2Cu%21%3Dyes%2CaZ-9_v.Y%2FA0z%2C%21w"
                                    "&fieldSelector=metadata.name%3Dx%5C%2Cy%5C%3Dz%5C%5C");
         free(query);
         query = query_of(&fields_only);

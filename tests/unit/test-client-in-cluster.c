@@ -90,6 +90,7 @@ static void expect_server(const char *expected) {
         struct hf_status status = {0};
 
         assert_int_equal(make(), 0);
+        assert_string_equal(f.status.message, "");
         assert_int_not_equal(hf_client_do(f.client, &request, hf_cancel_never(), NULL, NULL,
                                           &status),
                              0);

@@ -142,6 +142,24 @@ static void test_repetitions_are_counted_in_one_object(void **state) {
         assert_int_equal(f.api->store.n_objects, 1);
 }
 
+/* The server deletes Events after an hour. Then each write is a PUT, which finds nothing, and a
+ * POST. */
+static void test_an_event_that_the_server_has_deleted_is_made_again(void **state) {
+        for (size_t i = 0; i < 5; i++) {
+                record(1);
+                await_commits(2 * i + 1);
+                await_idle();
+                pthread_mutex_lock(&f.api->mu);
+                const struct fake_commit *last = &f.api->store.commits[2 * i];
+                assert_int_equal(last->type, HF_EVENT_ADDED);
+                char *key = strdup(last->key);
+                pthread_mutex_unlock(&f.api->mu);
+                (void)fake_api_delete(f.api, key);
+                free(key);
+                offset += 10 * HF_NSEC_PER_SEC;
+        }
+}
+
 static void test_an_object_without_a_namespace_has_its_events_in_default(void **state) {
         static const char node[] = "{\"kind\":\"Node\",\"metadata\":{\"name\":\"n\"}}";
         hf_recorder_event(f.recorder, node, strlen(node), HF_RECORDER_NORMAL, "Up", "up");
@@ -249,6 +267,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(
                         test_an_object_without_a_namespace_has_its_events_in_default, setup,
                         teardown),
+                cmocka_unit_test_setup_teardown(
+                        test_an_event_that_the_server_has_deleted_is_made_again, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_different_events_are_different_objects, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(

@@ -195,6 +195,24 @@ static void test_a_watch_is_sent_again_once(void **state) {
         assert_int_equal(scripted_server_n_requests(&server), 1);
 }
 
+/* Otherwise all watches of a fleet that began together would end together. */
+static void test_the_times_of_watches_are_spread(void **state) {
+        int first = -1;
+        bool differ = false;
+
+        for (int i = 0; i < 8; i++) {
+                stream(A "\n");
+                expect("+7 ", 0, "");
+                const char *at = strstr(server.request, "timeoutSeconds=");
+                assert_non_null(at);
+                int seconds = atoi(at + strlen("timeoutSeconds="));
+                assert_in_range(seconds, 300, 600);
+                differ = differ || (first >= 0 && seconds != first);
+                first = seconds;
+        }
+        assert_true(differ);
+}
+
 /* ---- sizes ---- */
 
 /* Lists may be much larger than objects. */
@@ -233,6 +251,7 @@ int main(void) {
                 TEST(test_only_a_401_makes_the_client_read_its_token),
                 TEST(test_a_watch_is_sent_again_with_another_token),
                 TEST(test_a_watch_is_sent_again_once),
+                TEST(test_the_times_of_watches_are_spread),
                 TEST(test_only_lists_may_be_large),
         };
 

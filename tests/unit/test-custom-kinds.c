@@ -13,6 +13,8 @@
 #include "base/json.h"
 #include "patience.h"
 #include "server/cacher/slots/kind_feed.h"
+#include "server/cacher/slots/slot_forms.h"
+#include "server/cacher/snapshot.h"
 #include "server/resources/custom/custom_table.h"
 #include "server/resources/custom/custom_version_order.h"
 #include "server/resources/custom/json_path.h"
@@ -22,12 +24,14 @@
 #include "server/storage/store.h"
 #include "store_client.h"
 
-#define CRD    "/registry/apiextensions.k8s.io/customresourcedefinitions/gadgets.example.com"
+#define CRDS   "/registry/apiextensions.k8s.io/customresourcedefinitions/"
+#define CRD    CRDS "gadgets.example.com"
 #define GADGET "/registry/example.com/gadgets/default/"
 #define STATUS                                                                                     \
         ",\"status\":{\"acceptedNames\":{\"plural\":\"gadgets\",\"kind\":\"Gadget\","              \
         "\"listKind\":\"GadgetList\"},\"conditions\":[{\"type\":\"Established\","                  \
         "\"status\":\"True\"}]}}"
+#define GROUP(text) "\"group\":\"" text "\""
 #define VERSION(name, storage, default_text)                                                       \
         "{\"name\":\"" name "\",\"served\":true,\"storage\":" storage ",\"schema\":{"              \
         "\"openAPIV3Schema\":{\"type\":\"object\",\"properties\":{\"spec\":{\"type\":\"object\","  \
@@ -266,6 +270,224 @@ static void test_many_objects_follow_their_definition(void **state) {
         PATIENCE_AWAIT(have_texts(f, 70, "second"));
 }
 
+static struct hfd_custom_kind *served(struct api_fixture *f) {
+        struct hfd_custom_set *set = hfd_custom_table_set(f->table);
+        struct hfd_custom_kind *kind = hfd_custom_set_find(set, "example.com", "gadgets");
+
+        kind = kind ? hfd_custom_kind_ref(kind) : NULL;
+        hfd_custom_set_unref(set);
+        return kind;
+}
+
+static size_t n_served(struct api_fixture *f) {
+        struct hfd_custom_set *set = hfd_custom_table_set(f->table);
+        size_t n = set ? set->n : 0;
+
+        hfd_custom_set_unref(set);
+        return n;
+}
+
+/* Puts a definition of gadgets in which a text is replaced, under another name. */
+static void put_other(struct api_fixture *f, const char *key, const char *from, const char *to) {
+        const char *text = DEFINITION(VERSION("v1", "true", "first")), *at = strstr(text, from);
+        char changed[2000];
+
+        assert_non_null(at);
+        (void)snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - text), text, to,
+                       at + strlen(from));
+        assert_true(store_client_put(f->store, key, changed) > 0);
+}
+
+/* Otherwise its watches would end whenever any definition changes. */
+static void test_a_kind_stays_while_its_definition_stays(void **state) {
+        struct api_fixture *f = *state;
+
+        put_definition(f, DEFINITION(VERSION("v1", "true", "first")));
+        PATIENCE_AWAIT(n_served(f) == 1);
+        struct hfd_custom_kind *first = served(f), *now;
+        assert_non_null(first);
+        put_other(f, CRDS "gadgets.example.org", GROUP("example.com"), GROUP("example.org"));
+        PATIENCE_AWAIT(n_served(f) == 2);
+        now = served(f);
+        assert_ptr_equal(now, first);
+        hfd_custom_kind_unref(now);
+        /* The same definition again, with another revision. */
+        put_definition(f, DEFINITION(VERSION("v1", "true", "first")));
+        put_other(f, CRDS "gadgets.example.net", GROUP("example.com"), GROUP("example.net"));
+        PATIENCE_AWAIT(n_served(f) == 3);
+        now = served(f);
+        assert_ptr_equal(now, first);
+        assert_false(atomic_load(&now->retired));
+        hfd_custom_kind_unref(now);
+        put_definition(f, DEFINITION(VERSION("v1", "true", "second")));
+        PATIENCE_AWAIT(atomic_load(&first->retired));
+        now = served(f);
+        assert_ptr_not_equal(now, first);
+        hfd_custom_kind_unref(now);
+        hfd_custom_kind_unref(first);
+}
+
+static atomic_uint n_too_many, n_invalid, n_valid_refused; /* lines of the log */
+
+static void note_line(void *ctx, enum hf_log_level level, const char *component,
+                      const char *message) {
+        if (strcmp(message, "gadgets.example.com is not served: there are more than 1024 custom "
+                            "resources") == 0)
+                atomic_fetch_add(&n_too_many, 1);
+        else if (strncmp(message, "gadgets.example.com is not served", 33) == 0)
+                atomic_fetch_add(&n_valid_refused, 1);
+        else if (strstr(message, " is not served: the stored definition is not valid"))
+                atomic_fetch_add(&n_invalid, 1);
+}
+
+/* Whoever wrote them: the others are served all the same. */
+static void test_definitions_that_cannot_be_are_not_served(void **state) {
+        struct api_fixture *f = *state;
+
+        f->host.log.write = note_line;
+        put_other(f, CRDS "a.example.com", GROUP("example.com") ",", "");
+        put_other(f, CRDS "b.example.com", "\"plural\":\"gadgets\",\"kind\":\"Gadget\"}",
+                  "\"kind\":\"Gadget\"}");
+        put_other(f, CRDS "c.example.com", GROUP("example.com"), GROUP("nodot"));
+        put_other(f, CRDS "d.example.com", "\"status\":\"True\"", "\"status\":\"False\"");
+        assert_true(store_client_put(f->store, CRDS "e.example.com", "{\"kind\":") > 0);
+        put_definition(f, DEFINITION(VERSION("v1", "true", "first")));
+        PATIENCE_AWAIT(n_served(f) > 0);
+        assert_int_equal(n_served(f), 1);
+        assert_true(atomic_load(&n_invalid) >= 3);
+        assert_int_equal(atomic_load(&n_valid_refused), 0);
+        struct hfd_custom_kind *kind = served(f);
+        assert_non_null(kind);
+        hfd_custom_kind_unref(kind);
+}
+
+static void test_a_kind_without_a_slot_is_not_served(void **state) {
+        struct api_fixture *f = *state;
+        const struct hfd_resource *slot;
+        char plural[40];
+
+        put_other(f, CRDS "gadgets.example.org", GROUP("example.com"), GROUP("example.org"));
+        PATIENCE_AWAIT(n_served(f) == 1);
+        for (size_t i = 0; i < HFD_CUSTOM_SLOTS_MAX; i++) {
+                (void)snprintf(plural, sizeof plural, "things%zu", i);
+                assert_int_equal(hfd_custom_table_slot(f->table, "example.com", plural, &slot), 0);
+        }
+        f->host.log.write = note_line;
+        put_definition(f, DEFINITION(VERSION("v1", "true", "first")));
+        PATIENCE_AWAIT(atomic_load(&n_too_many) > 0);
+        assert_int_equal(n_served(f), 1);
+        assert_int_equal(get(f, "a"), HF_E_NOT_FOUND);
+        assert_true(store_client_delete(f->store, CRDS "gadgets.example.org") > 0);
+        PATIENCE_AWAIT(n_served(f) == 0); /* the others follow their definitions */
+}
+
+/* ---- the form of cached objects ---- */
+
+/* Parses a definition of gadgets and makes its kind. */
+static struct hfd_custom_kind *kind_of(struct hfd_custom_table *table, const char *text,
+                                       uint64_t revision) {
+        const struct hfd_resource *slot;
+        struct hfd_custom_kind *kind;
+        struct hf__json *json;
+
+        assert_int_equal(hf__json_parse(text, strlen(text), &json, NULL), 0);
+        assert_int_equal(hfd_custom_table_slot(table, "example.com", "gadgets", &slot), 0);
+        assert_int_equal(hfd_custom_kind_new(json, NULL, slot, revision, &kind), 0);
+        hf__json_free(json);
+        return kind;
+}
+
+/* The number of cached gadgets that have the form of their slot. Asserts that all hold its row, so
+ * that they keep no kind that is no more. */
+static size_t count_formed(struct api_fixture *f) {
+        static const struct hfd_scope all = {.prefix = ""};
+        struct hfd_object_iter iter;
+        struct hfd_snapshot snapshot;
+        const struct hfd_resource *slot;
+        struct hfd_object *object;
+        size_t n = 0;
+
+        assert_int_equal(hfd_custom_table_slot(f->table, "example.com", "gadgets", &slot), 0);
+        const struct hfd_resource *form = hfd_slot_form_get(f->cacher, slot);
+        assert_int_equal(hfd_cacher_snapshot_now(f->cacher, slot, &snapshot), 0);
+        hfd_object_iter_init(&iter, &snapshot.objects, &all, "");
+        for (; (object = hfd_object_iter_next(&iter)); n++)
+                assert_ptr_equal(object->resource, form);
+        hfd_snapshot_done(&snapshot);
+        hfd_resource_unref(form);
+        return n;
+}
+
+/* Whether the kind that is served is that of the slot's form. */
+static bool form_is_served(struct api_fixture *f) {
+        struct hfd_custom_set *set = hfd_custom_table_set(f->table);
+        struct hfd_custom_kind *kind = hfd_custom_set_find(set, "example.com", "gadgets");
+        const struct hfd_resource *form = hfd_slot_form_get(f->cacher, &kind->storage->row);
+        bool served = form == &kind->storage->row;
+
+        hfd_resource_unref(form);
+        hfd_custom_set_unref(set);
+        return served;
+}
+
+/* A kind is served after the objects have their form, so that a read converts none. */
+static void test_cached_objects_have_the_form_of_the_kind_that_is_served(void **state) {
+        static const char *const defaults[] = {DEFINITION(VERSION("v1", "true", "first")),
+                                               DEFINITION(VERSION("v1", "true", "second")),
+                                               DEFINITION(VERSION("v1", "true",
+                                                                  "x") "," VERSION("v2", "false",
+                                                                                   "y"))};
+        static const char *const texts[] = {"first", "second", "x"};
+        struct api_fixture *f = *state;
+        char key[128], text[200];
+
+        for (unsigned i = 0; i < 70; i++) {
+                (void)snprintf(key, sizeof key, GADGET "g%02u", i);
+                (void)snprintf(text, sizeof text,
+                               "{\"apiVersion\":\"example.com/v1\",\"kind\":\"Gadget\","
+                               "\"metadata\":{\"name\":\"g%02u\",\"namespace\":\"default\"}}",
+                               i);
+                assert_true(store_client_put(f->store, key, text) > 0);
+        }
+        for (size_t i = 0; i < 3; i++) {
+                put_definition(f, defaults[i]);
+                PATIENCE_AWAIT(has_text(f, "g69", texts[i]));
+                PATIENCE_AWAIT(form_is_served(f));
+                assert_int_equal(count_formed(f), 70);
+        }
+}
+
+/* The cached objects name one kind, not each that has written one of them. */
+static void test_an_object_takes_the_row_of_its_slot_if_the_form_is_the_same(void **state) {
+        static const char first[] = DEFINITION(VERSION("v1", "true", "first"));
+        struct api_fixture *f = *state;
+        const struct hfd_resource *form;
+
+        struct hfd_custom_kind *kind = kind_of(f->table, first, 1),
+                               *same = kind_of(f->table, first, 2),
+                               *other = kind_of(f->table,
+                                                DEFINITION(VERSION("v1", "true", "second")), 3);
+        assert_int_equal(hfd_cacher_form_slot(f->cacher, &kind->storage->row), 0);
+        form = hfd_slot_form_of(f->cacher, &same->storage->row);
+        assert_ptr_equal(form, &kind->storage->row);
+        hfd_resource_unref(form);
+        form = hfd_slot_form_of(f->cacher, &other->storage->row);
+        assert_ptr_equal(form, &other->storage->row);
+        hfd_resource_unref(form);
+        /* The first of two kinds with one form stays. */
+        assert_int_equal(hfd_cacher_form_slot(f->cacher, &same->storage->row), 0);
+        form = hfd_slot_form_get(f->cacher, &same->storage->row);
+        assert_ptr_equal(form, &kind->storage->row);
+        hfd_resource_unref(form);
+        hfd_cacher_unform_slot(f->cacher, &kind->storage->row);
+        form = hfd_slot_form_get(f->cacher, &same->storage->row);
+        assert_ptr_equal(form, &same->storage->row);
+        hfd_resource_unref(form);
+        hfd_custom_kind_unref(kind);
+        hfd_custom_kind_unref(same);
+        hfd_custom_kind_unref(other);
+}
+
 static int create(struct api_fixture *f, const char *name) {
         char body[200];
 
@@ -462,6 +684,18 @@ int main(void) {
                                                 api_fixture_set_up_custom, api_fixture_tear_down),
                 cmocka_unit_test_setup_teardown(test_objects_follow_their_definition,
                                                 api_fixture_set_up_custom, api_fixture_tear_down),
+                cmocka_unit_test_setup_teardown(test_a_kind_stays_while_its_definition_stays,
+                                                api_fixture_set_up_custom, api_fixture_tear_down),
+                cmocka_unit_test_setup_teardown(test_definitions_that_cannot_be_are_not_served,
+                                                api_fixture_set_up_custom, api_fixture_tear_down),
+                cmocka_unit_test_setup_teardown(test_a_kind_without_a_slot_is_not_served,
+                                                api_fixture_set_up_custom, api_fixture_tear_down),
+                cmocka_unit_test_setup_teardown(
+                        test_cached_objects_have_the_form_of_the_kind_that_is_served,
+                        api_fixture_set_up_custom, api_fixture_tear_down),
+                cmocka_unit_test_setup_teardown(
+                        test_an_object_takes_the_row_of_its_slot_if_the_form_is_the_same,
+                        api_fixture_set_up_custom, api_fixture_tear_down),
                 cmocka_unit_test_setup_teardown(
                         test_an_instance_that_lags_creates_no_object_of_a_deleted_definition,
                         api_fixture_set_up_custom, api_fixture_tear_down),

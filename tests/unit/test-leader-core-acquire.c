@@ -126,6 +126,27 @@ static void test_an_old_watch_event_is_ignored(void **state) {
         assert_null(core_fixture_find_action(&f, HF__ACT_WRITE));
 }
 
+/* Also if it was late and the Lease was deleted meanwhile, by whomever that was reported. */
+static void test_an_old_watch_event_does_not_bring_a_lease_back(void **state) {
+        struct core_fixture f;
+        struct hf__record record = core_fixture_start_behind(&f, "bing", 60), late, gone = {0};
+
+        core_fixture_watched(&f, &record);
+        core_fixture_step(&f, HF__EV_WATCH_LOST);
+        if (!core_fixture_find_action(&f, HF__ACT_READ))
+                assert_non_null(core_fixture_wait_for(&f, HF__ACT_READ, 3 * SEC));
+        core_fixture_read_done(&f, HF_E_NOT_FOUND, NULL);
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
+        core_fixture_watched(&f, &record);
+        assert_false(f.core.observed.exists);
+        late = record;
+        core_fixture_set_revision(&f, &late);
+        core_fixture_set_revision(&f, &gone);
+        core_fixture_watched(&f, &gone);
+        core_fixture_watched(&f, &late);
+        assert_false(f.core.observed.exists);
+}
+
 static void test_a_release_wakes_the_standby(void **state) {
         struct core_fixture f;
         struct hf__record record;
@@ -476,6 +497,7 @@ int main(void) {
                 cmocka_unit_test(test_a_standby_waits_for_the_recorded_duration),
                 cmocka_unit_test(test_a_renewal_restarts_the_wait),
                 cmocka_unit_test(test_an_old_watch_event_is_ignored),
+                cmocka_unit_test(test_an_old_watch_event_does_not_bring_a_lease_back),
                 cmocka_unit_test(test_a_release_wakes_the_standby),
                 cmocka_unit_test(test_a_last_read_sees_a_renewal_that_the_watch_missed),
                 cmocka_unit_test(test_a_last_read_does_not_delay_the_acquire),

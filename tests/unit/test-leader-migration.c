@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -47,6 +48,24 @@ static bool one_more_has_ended(void *ctx) {
         return pair->a->n_ended + pair->b->n_ended > pair->n_ended;
 }
 
+static void print_time(char *text, size_t n) {
+        time_t now = time(NULL);
+        struct tm parts;
+
+        assert_non_null(gmtime_r(&now, &parts));
+        assert_int_equal(strftime(text, n, "%Y-%m-%dT%H:%M:%S", &parts), 19);
+}
+
+static void expect_time_between(const char *text, const char *key, const char *from,
+                                const char *to) {
+        const char *value = strstr(text, key);
+
+        assert_non_null(value);
+        value += strlen(key);
+        if (strncmp(value, from, 19) < 0 || strncmp(value, to, 19) > 0)
+                fail_msg("%.30s is not between %s and %s", value, from, to);
+}
+
 /*
  * CR12: The real locks over two Leases: both are held, writes are fenced by both, the loss of
  * either ends the term, and a stop releases both.
@@ -74,10 +93,14 @@ static void test_two_leases_make_one_term(void **state) {
                 elector_fixture_await(api, one_more_has_ended, &pair, __LINE__);
                 elector_fixture_await(api, one_leads, &pair, __LINE__);
         }
+        char before[32], after[32];
+        print_time(before, sizeof before);
         elector_fixture_stop(first);
         elector_fixture_stop(second);
+        print_time(after, sizeof after);
         for (int i = 0; i < 2; i++) {
                 char *text = fake_api_get(api, i ? ELECTOR_FIXTURE_KEY : OLD_KEY);
+                expect_time_between(text, "\"renewTime\":\"", before, after);
                 assert_non_null(strstr(text, "\"holderIdentity\":\"\""));
                 free(text);
         }

@@ -24,6 +24,7 @@
 #include <holdfast/candidate.h>
 #include <holdfast/informer.h>
 #include <holdfast/leader.h>
+#include <holdfast/operator.h>
 #include <holdfast/reconciler.h>
 #include <holdfast/shards.h>
 #include <holdfast/workqueue.h>
@@ -31,6 +32,7 @@
 #include "base/thread.h"
 #include "failing_memory.h"
 #include "fake_api_client.h"
+#include "leader/electors.h"
 #include "leader/term.h"
 
 #define GUARD (20 * HF_NSEC_PER_SEC)
@@ -194,6 +196,68 @@ static void shards_life(int n) {
         fake_api_free(api);
 }
 
+static int reconcile_nothing(void *ctx, struct hf_operator_work *work, hf_nsec *ret_again) {
+        return 0;
+}
+
+static void operator_life(int n) {
+        static const struct hf_operator_owned owned = {.size = sizeof owned,
+                                                       .resource = {"", "v1", "parts"}};
+        struct fake_api *api = fake_api_new();
+        struct fake_api_client *client = fake_api_client_new(api);
+        const struct hf_operator_config config = {.size = sizeof config,
+                                                  .name = "things",
+                                                  .ns = "default",
+                                                  .identity = "one",
+                                                  .client = &client->base,
+                                                  .resource = {"", "v1", "things"},
+                                                  .kind = "Thing",
+                                                  .owned = &owned,
+                                                  .n_owned = 1,
+                                                  .reconcile = reconcile_nothing};
+        struct hf_operator *op = NULL;
+        struct hf_status status = {0};
+
+        failing_memory_arm(n);
+        int r = hf_operator_new(&api->host, &config, &op, &status);
+        assert_true((r == 0) == (op != NULL));
+        if (r == 0)
+                r = hf_operator_start(op, &status);
+        failing_memory_disarm();
+        if (r != 0 && !is_shortage(r))
+                fail_msg("allocation %d: %s", n, hf_strerror(r));
+        if (r == 0)
+                assert_int_equal(hf_operator_stop(op, &status), 0);
+        hf_operator_free(op);
+        hf_client_free(&client->base);
+        fake_api_free(api);
+}
+
+/* Two Leases that are led as one. */
+static void migration_life(int n) {
+        struct fake_api *api = fake_api_new();
+        struct fake_api_client *client = fake_api_client_new(api);
+        const struct hf_elector_config config = {.size = sizeof config,
+                                                 .ns = "kube-system",
+                                                 .name = "lead",
+                                                 .migrate_from = "lead-old",
+                                                 .identity = "a",
+                                                 .client = &client->base};
+        struct hf_electors *electors = NULL;
+        struct hf_status status = {0};
+
+        assert_int_equal(hf_electors_new(&api->host, &electors), 0);
+        failing_memory_arm(n);
+        int r = hf_electors_add(electors, &config, NULL, &status);
+        failing_memory_disarm();
+        if (r != 0 && !is_shortage(r))
+                fail_msg("allocation %d: %s", n, hf_strerror(r));
+        assert_int_equal(electors->n, r == 0 ? 1 : 0);
+        hf_electors_free(electors);
+        hf_client_free(&client->base);
+        fake_api_free(api);
+}
+
 /* Only the creation: later failures are retried after a time, and test-leader-candidate-times has
  * those. */
 static void candidate_life(int n) {
@@ -235,6 +299,13 @@ static void test_a_candidate_is_made_or_the_failure_is_reported(void **state) {
 
 static void test_shards_are_added_or_the_failure_is_reported(void **state) {
         failing_memory_try_all(shards_life, 20);
+}
+
+static void test_an_operator_is_made_or_the_failure_is_reported(void **state) {
+        failing_memory_try_all(operator_life, 10);
+}
+static void test_a_migration_is_added_or_the_failure_is_reported(void **state) {
+        failing_memory_try_all(migration_life, 5);
 }
 
 static void test_an_elector_leads_or_reports_the_failure(void **state) {
@@ -374,6 +445,8 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_candidate_is_made_or_the_failure_is_reported),
                 cmocka_unit_test(test_shards_are_added_or_the_failure_is_reported),
+                cmocka_unit_test(test_an_operator_is_made_or_the_failure_is_reported),
+                cmocka_unit_test(test_a_migration_is_added_or_the_failure_is_reported),
                 cmocka_unit_test(test_an_elector_leads_or_reports_the_failure),
                 cmocka_unit_test(test_a_reconciler_loses_no_key),
         };

@@ -16,6 +16,7 @@
 #include <holdfast/operator.h>
 
 #include "fake_api_client.h"
+#include "patience.h"
 
 #define THING "things/default/a"
 #define PART  "parts/default/a-part"
@@ -176,10 +177,39 @@ static void test_what_is_missing_is_named(void **state) {
         fake_api_free(api);
 }
 
+static atomic_uint n_returned;
+
+static void note_line(void *ctx, enum hf_log_level level, const char *component,
+                      const char *message) {
+        if (strstr(message, " failed ("))
+                atomic_fetch_add(&n_returned, 1);
+}
+
+/* A definition that cannot be is not a success of the controller. */
+static void test_a_definition_that_is_none_fails_the_term(void **state) {
+        struct fake_api *api = fake_api_new();
+        struct fake_api_client *client = fake_api_client_new(api);
+        struct hf_operator_config config = config_with(&client->base);
+        struct hf_host host = api->host;
+        struct hf_status status = {0};
+        struct hf_operator *op = NULL;
+
+        host.log.write = note_line;
+        config.definition = "{\"kind\":\"Other\"}";
+        assert_int_equal(hf_operator_new(&host, &config, &op, &status), 0);
+        assert_int_equal(hf_operator_start(op, &status), 0);
+        PATIENCE_AWAIT(atomic_load(&n_returned) > 0);
+        assert_int_equal(hf_operator_stop(op, &status), 0);
+        assert_null(hf_operator_free(op));
+        hf_client_free(&client->base);
+        fake_api_free(api);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_it_works_from_the_finalizer_to_the_end),
                 cmocka_unit_test(test_what_is_missing_is_named),
+                cmocka_unit_test(test_a_definition_that_is_none_fails_the_term),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,7 +28,17 @@
 
 #define N_CACHES 2
 
-static const struct hf_host host = {.size = sizeof host};
+static atomic_uint n_no_thread, n_no_memory; /* lines of the log */
+
+static void note_line(void *ctx, enum hf_log_level level, const char *component,
+                      const char *message) {
+        if (strstr(message, "no thread for another worker"))
+                atomic_fetch_add(&n_no_thread, 1);
+        if (strstr(message, "out of memory: the event of "))
+                atomic_fetch_add(&n_no_memory, 1);
+}
+
+static const struct hf_host host = {.size = sizeof host, .log = {.write = note_line}};
 
 /*
  * One controller over two collections of two fake API servers. reconcile appends its keys to a
@@ -125,6 +135,14 @@ static int map_to_namespace(void *ctx, struct hf_workqueue *queue, enum hf_event
         return hf_workqueue_add(queue, ns);
 }
 
+/* Memory is short at first. */
+static int map_at_the_third_time(void *ctx, struct hf_workqueue *queue, enum hf_event_type type,
+                                 const char *ns, const char *name, const char *object, size_t n) {
+        static atomic_uint n_calls;
+
+        return atomic_fetch_add(&n_calls, 1) < 2 ? -ENOMEM : hf_workqueue_add(queue, name);
+}
+
 static void setup(size_t n_informers) {
         memset(&f, 0, sizeof f);
         assert_int_equal(hf__mutex_cond_init(&f.mu, &f.changed), 0);
@@ -154,6 +172,7 @@ static void setup(size_t n_informers) {
 }
 
 static void teardown(void) {
+        assert_int_equal(atomic_load(&n_no_thread), 0);
         for (size_t i = 0; i < N_CACHES && f.informers[i]; i++) {
                 assert_int_equal(hf_informer_n_handlers(f.informers[i]), 0);
                 hf_informer_free(f.informers[i]);
@@ -518,6 +537,17 @@ static void test_a_part_of_a_term_ends_like_a_term(void **state) {
         teardown();
 }
 
+static void test_an_event_waits_for_memory_and_is_logged_once(void **state) {
+        setup(1);
+        f.sources[0].map = map_at_the_third_time;
+        begin_term(fake_api_put_thing(f.apis[0], "a", "one", "1"));
+        await_done(1);
+        assert_seen("one ");
+        assert_int_equal(atomic_load(&n_no_memory), 1);
+        end_term();
+        teardown();
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_each_term_gets_all_present_objects),
@@ -535,6 +565,7 @@ int main(void) {
                 cmocka_unit_test(test_abort_drops_what_is_queued),
                 cmocka_unit_test(test_a_term_can_end_while_it_waits_for_its_informers),
                 cmocka_unit_test(test_terms_do_not_accumulate),
+                cmocka_unit_test(test_an_event_waits_for_memory_and_is_logged_once),
                 cmocka_unit_test(test_a_part_of_a_term_ends_like_a_term),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

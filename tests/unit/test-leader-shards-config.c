@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which configurations of shards are accepted, up to which limits, and which electors they make. */
 #undef NDEBUG
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -14,6 +16,8 @@
 
 #include "fake_api_client.h"
 #include "leader/electors.h"
+#include "leader/shards_core.h"
+#include "patience.h"
 
 static int run_shard(struct hf_term *term, unsigned shard, void *ctx) { return 0; }
 static int run_controller(struct hf_term *term, void *ctx) { return 0; }
@@ -150,6 +154,26 @@ static void test_each_shard_has_all_controllers(void **state) {
         }
 }
 
+/* The label of the group is added to those of the configuration. */
+static void test_the_leases_have_all_labels(void **state) {
+        static const char *const labels[] = {"a=b", "c=d"};
+        struct hf_shards *shards = NULL;
+        char key[80], *text;
+
+        f.elector.labels = labels;
+        f.elector.n_labels = 2;
+        assert_int_equal(hf_shards_add(f.electors, &f.config, &shards, NULL), 0);
+        assert_int_equal(hf_electors_start(f.electors, NULL), 0);
+        (void)snprintf(key, sizeof key, "leases/kube-system/jobs-member-%016" PRIx64,
+                       hf__shards_key("a"));
+        PATIENCE_AWAIT((text = fake_api_get(f.api, key)) != NULL);
+        assert_non_null(strstr(text, "\"a\":\"b\""));
+        assert_non_null(strstr(text, "\"c\":\"d\""));
+        assert_non_null(strstr(text, "\"holdfast.dev/shards\":\"jobs\""));
+        free(text);
+        assert_int_equal(hf_electors_stop(f.electors, NULL), 0);
+}
+
 static void test_the_greatest_number_of_shards_is_accepted(void **state) {
         struct hf_shards *shards = NULL;
 
@@ -167,6 +191,7 @@ int main(void) {
                 TEST(test_names_may_be_as_long_as_they_may),
                 TEST(test_there_is_an_elector_for_each_shard_and_one_for_the_instance),
                 TEST(test_each_shard_has_all_controllers),
+                TEST(test_the_leases_have_all_labels),
                 TEST(test_the_greatest_number_of_shards_is_accepted),
 #undef TEST
         };

@@ -4,10 +4,12 @@
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -16,17 +18,26 @@
 #include "elector_fixture.h"
 #include "leader/shards_core.h"
 
+/* Other Leases of the namespace do not concern the group. */
+#define SELECTOR "labelSelector=holdfast.dev%2Fshards%3Djobs"
+
 /* A client that forwards everything except the first DELETE, which it refuses. */
 static struct fixture {
         struct hf_client base;
         struct fake_api *api;
         struct fake_api_client *inner;
         unsigned n_deletes; /* guarded by api->mu */
-        char key[80];       /* of the Lease of the instance that ended */
+        atomic_uint n_lists;
+        char key[80]; /* of the Lease of the instance that ended */
 } f;
 
 static int forward_request(struct hf_client *self, const struct hf_request *request,
                            hf_response_fn done, void *ctx, uint64_t *ret_id) {
+        if (request->verb == HF_VERB_LIST) {
+                assert_non_null(request->query);
+                assert_ptr_equal(strstr(request->query, SELECTOR), request->query);
+                atomic_fetch_add(&f.n_lists, 1);
+        }
         if (request->verb != HF_VERB_DELETE)
                 return hf_client_request(&f.inner->base, request, done, ctx, ret_id);
         pthread_mutex_lock(&f.api->mu);
@@ -107,6 +118,7 @@ static void test_a_delete_that_failed_is_tried_again(void **state) {
         assert_int_equal(hf_electors_start(electors, NULL), 0);
         elector_fixture_await(f.api, is_deleted, NULL, __LINE__);
         assert_true(f.n_deletes >= 2);
+        assert_true(atomic_load(&f.n_lists) >= 1);
         assert_int_equal(hf_electors_stop(electors, NULL), 0);
         hf_electors_free(electors);
         hf_client_free(&f.inner->base);

@@ -5,6 +5,7 @@
  * test-store-channel.c.
  */
 #undef NDEBUG
+#include <errno.h>
 #include <netdb.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -16,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 
 #include <cmocka.h>
 
@@ -26,14 +28,20 @@
 #include "server/storage/grpc/channel.h"
 #include "server/storage/grpc/prefix.h"
 
+#define FASTER 16
+
+static hf_nsec fast_boot(void *ctx) { return FASTER * hf_now(hf_clock_system()); }
+
+static const struct hf_clock fast_clock = {.size = sizeof fast_clock, .boot = fast_boot};
 static const struct hf_host host = {.size = sizeof(struct hf_host)};
+static const struct hf_host fast_host = {.size = sizeof(struct hf_host), .clock = &fast_clock};
 
 static struct {
         struct grpc_server server;
         struct hfd_grpc_endpoint endpoint;
         struct hfd_grpc_channel *channel;
         atomic_uint n_looked_up; /* names; without those that are addresses */
-        atomic_bool holds, is_held, had_null;
+        atomic_bool holds, is_held, had_null, epoll_is_full;
 } f;
 
 /* ---- look-ups ---- */
@@ -69,6 +77,18 @@ int __wrap_getaddrinfo(const char *node, const char *port, const struct addrinfo
         return __real_getaddrinfo(first, port, hints, &last->ai_next);
 }
 
+/* ---- epoll ---- */
+
+int __real_epoll_ctl(int epoll_fd, int op, int fd, struct epoll_event *event);
+int __wrap_epoll_ctl(int epoll_fd, int op, int fd, struct epoll_event *event);
+
+int __wrap_epoll_ctl(int epoll_fd, int op, int fd, struct epoll_event *event) {
+        if (op != EPOLL_CTL_ADD || !atomic_load(&f.epoll_is_full))
+                return __real_epoll_ctl(epoll_fd, op, fd, event);
+        errno = ENOSPC;
+        return -1;
+}
+
 /* ---- calls ---- */
 
 struct call {
@@ -95,7 +115,9 @@ static void start(struct call *call, const char *text, hf_nsec timeout, hf_nsec 
         memcpy(call->body->data + HFD_GRPC_PREFIX, text, n);
         const struct hfd_grpc_request request = {.path = "/test.Test/Test",
                                                  .body = call->body,
-                                                 .deadline = in_msec(0) + timeout,
+                                                 .deadline = timeout == HF_NSEC_NEVER
+                                                                     ? HF_NSEC_NEVER
+                                                                     : in_msec(0) + timeout,
                                                  .head_timeout = head_timeout,
                                                  .max_message = 4096,
                                                  .on_done = on_done,
@@ -110,9 +132,9 @@ static void expect(struct call *call, int outcome, const char *error_text) {
         assert_string_equal(call->error_text, error_text);
 }
 
-static void open_channel(const char *name) {
+static void open_channel_of(const struct hf_host *its_host, const char *name) {
         struct hfd_grpc_channel_config config = {.thread_name = "test-grpc",
-                                                 .host = &host,
+                                                 .host = its_host,
                                                  .endpoints = &f.endpoint,
                                                  .n_endpoints = 1};
         struct hf_status status;
@@ -122,6 +144,8 @@ static void open_channel(const char *name) {
         assert_int_equal(hfd_grpc_endpoint_parse(url, &f.endpoint, &status), 0);
         assert_int_equal(hfd_grpc_channel_new(&config, &f.channel), 0);
 }
+
+static void open_channel(const char *name) { open_channel_of(&host, name); }
 
 static void close_channel(void) {
         hfd_grpc_channel_stop(f.channel);
@@ -208,13 +232,55 @@ static void test_a_call_does_not_wait_for_a_look_up(void **state) {
         assert_int_equal(call.outcome, HF_E_CANCELED);
 }
 
-/* A server that begins no response, although the call itself may take long. */
-static void test_a_response_must_begin_in_time(void **state) {
+/* The look-up returns to a connection that is no more. */
+static void test_a_look_up_may_outlast_its_connection(void **state) {
+        struct call call;
+
+        atomic_store(&f.holds, true);
+        open_channel_of(&fast_host, "127.0.0.1-127.0.0.2.test");
+        start(&call, "echo", HF_NSEC_NEVER, 0);
+        expect(&call, HF_E_UNAVAILABLE, "no connection within 3 seconds");
+        atomic_store(&f.holds, false);
+        do { /* another connection, whose look-up may be held, too */
+                start(&call, "echo", HF_NSEC_NEVER, 0);
+                PATIENCE_AWAIT(atomic_load(&call.done));
+                hf__buf_unref(call.body);
+        } while (call.outcome == HF_E_UNAVAILABLE);
+        assert_int_equal(call.outcome, 0);
+        close_channel();
+}
+
+static void test_a_socket_that_nobody_can_watch_ends_its_calls(void **state) {
         struct call call;
 
         open_channel("127.0.0.1");
-        start(&call, "nothing", 3600 * SEC, 30 * MSEC);
-        expect(&call, HF_E_TIMEOUT, "no response has begun in time");
+        atomic_store(&f.epoll_is_full, true);
+        start(&call, "echo", 60 * SEC, 0);
+        expect(&call, HF_E_UNAVAILABLE, "epoll: No space left on device");
+        atomic_store(&f.epoll_is_full, false);
+        start(&call, "echo", 60 * SEC, 0);
+        expect(&call, 0, "");
+        close_channel();
+}
+
+/* A server that begins no response, although the call itself may take long. */
+static void test_a_response_must_begin_in_time(void **state) {
+        struct call call;
+        int ms = 15;
+
+        open_channel("127.0.0.1");
+        do { /* until the request was written in time */
+                ms *= 2;
+                start(&call, "nothing", 3600 * SEC, ms * MSEC);
+                PATIENCE_AWAIT(atomic_load(&call.done));
+                hf__buf_unref(call.body);
+        } while (call.outcome == HF_E_UNAVAILABLE && ms < PATIENCE_MSEC / 4);
+        assert_int_equal(call.outcome, HF_E_TIMEOUT);
+        assert_string_equal(call.error_text, "no response has begun in time");
+        start(&call, "1: an informational response is none", 3600 * SEC, ms * MSEC);
+        PATIENCE_AWAIT(atomic_load(&call.done));
+        hf__buf_unref(call.body);
+        assert_string_equal(call.error_text, "no response has begun in time");
         start(&call, "echo", 60 * SEC, 60 * SEC);
         expect(&call, 0, "");
         close_channel();
@@ -228,6 +294,8 @@ int main(void) {
                 TEST(test_the_addresses_of_a_name_are_tried_in_order),
                 TEST(test_localhost_is_the_loopback_address),
                 TEST(test_a_call_does_not_wait_for_a_look_up),
+                TEST(test_a_look_up_may_outlast_its_connection),
+                TEST(test_a_socket_that_nobody_can_watch_ends_its_calls),
                 TEST(test_a_response_must_begin_in_time),
         };
 

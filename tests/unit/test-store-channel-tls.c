@@ -4,10 +4,15 @@
  * when it only waits. The server is OpenSSL; the certificates are those of openssl(1).
  */
 #undef NDEBUG
+#include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,7 +26,12 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
+#include "base/buf.h"
+#include "grpc_server.h"
+#include "patience.h"
 #include "pki_dir.h"
+#include "server/storage/grpc/channel.h"
+#include "server/storage/grpc/prefix.h"
 #include "server/storage/grpc/tls.h"
 
 #define NEW_KEY "openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes "
@@ -304,6 +314,202 @@ static void test_an_error_of_another_session_does_not_count(void **state) {
 
 /* ---- what cannot be used ---- */
 
+/* ---- a channel ---- */
+
+static struct loopback_server listener; /* TLS, before `server` if the client wants HTTP/2 */
+static struct grpc_server server;
+static struct hfd_grpc_endpoint endpoint;
+static struct hfd_grpc_channel *channel;
+static SSL_CTX *listener_ctx;
+
+static bool send_all(SSL *ssl, int fd, const char *data, int n) {
+        int r = SSL_write(ssl, data, n);
+
+        while (r <= 0 && SSL_get_error(ssl, r) == SSL_ERROR_WANT_WRITE) {
+                struct pollfd room = {.fd = fd, .events = POLLOUT};
+                (void)poll(&room, 1, -1);
+                r = SSL_write(ssl, data, n);
+        }
+        return r == n;
+}
+
+/* Passes bytes on in both directions until one side ends. */
+static void relay(SSL *ssl, int fd, int inner) {
+        char data[16384];
+        bool open = true;
+
+        while (open) {
+                struct pollfd fds[] = {{.fd = fd, .events = POLLIN},
+                                       {.fd = inner, .events = POLLIN}};
+                if (SSL_pending(ssl) == 0)
+                        (void)poll(fds, 2, -1);
+                int n = SSL_read(ssl, data, sizeof data);
+                if (n > 0)
+                        open = loopback_server_send(inner, data, (size_t)n);
+                else
+                        open = SSL_get_error(ssl, n) == SSL_ERROR_WANT_READ;
+                ssize_t n_back = open ? recv(inner, data, sizeof data, MSG_DONTWAIT) : 0;
+                if (n_back > 0)
+                        open = send_all(ssl, fd, data, (int)n_back);
+                else if (n_back == 0 || errno != EAGAIN)
+                        open = false;
+        }
+}
+
+static void serve_tls(void *ctx, int fd) {
+        const struct sockaddr_in address = {.sin_family = AF_INET,
+                                            .sin_port = htons((uint16_t)server.base.port),
+                                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        const unsigned char *protocol = NULL;
+        unsigned n_protocol = 0;
+        SSL *ssl = SSL_new(ctx);
+
+        if (SSL_set_fd(ssl, fd) == 1 && SSL_accept(ssl) == 1) {
+                SSL_get0_alpn_selected(ssl, &protocol, &n_protocol);
+                int inner = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+                if (n_protocol == 2 &&
+                    connect(inner, (const struct sockaddr *)&address, sizeof address) == 0 &&
+                    fcntl(fd, F_SETFL, O_NONBLOCK) == 0)
+                        relay(ssl, fd, inner);
+                else
+                        loopback_server_wait_for_close(fd);
+                close(inner);
+        }
+        ERR_clear_error();
+        SSL_free(ssl);
+}
+
+struct call {
+        struct hfd_grpc_stream stream;
+        struct hf__buf *body;
+        atomic_bool done;
+        int outcome, status;
+        char error_text[256], message[64];
+};
+
+static void on_done(void *ctx, const struct hfd_grpc_result *result) {
+        struct call *call = ctx;
+
+        call->outcome = result->outcome;
+        call->status = result->status;
+        (void)snprintf(call->error_text, sizeof call->error_text, "%.255s", result->error_text);
+        if (result->message && result->n_message < sizeof call->message)
+                memcpy(call->message, result->message, result->n_message);
+        atomic_store(&call->done, true);
+}
+
+static void listen_with(bool has_h2) {
+        char path[128];
+
+        memset(&f, 0, sizeof f);
+        listener_ctx = SSL_CTX_new(TLS_server_method());
+        (void)snprintf(path, sizeof path, "%s/server.pem", pki_dir);
+        assert_int_equal(SSL_CTX_use_certificate_file(listener_ctx, path, SSL_FILETYPE_PEM), 1);
+        (void)snprintf(path, sizeof path, "%s/server.key", pki_dir);
+        assert_int_equal(SSL_CTX_use_PrivateKey_file(listener_ctx, path, SSL_FILETYPE_PEM), 1);
+        if (has_h2)
+                SSL_CTX_set_alpn_select_cb(listener_ctx, choose_h2, NULL);
+        grpc_server_start(&server);
+        loopback_server_start(&listener, serve_tls, listener_ctx);
+}
+
+static void end_listening(void) {
+        loopback_server_stop(&listener);
+        grpc_server_stop(&server);
+        SSL_CTX_free(listener_ctx);
+}
+
+static void open_channel(const char *trusted) {
+        static const struct hf_host host = {.size = sizeof host};
+        char url[64];
+
+        (void)snprintf(url, sizeof url, "https://127.0.0.1:%d", listener.port);
+        assert_int_equal(hfd_grpc_endpoint_parse(url, &endpoint, &f.status), 0);
+        assert_int_equal(hfd_grpc_tls_new(trusted, NULL, NULL, &f.tls, &f.status), 0);
+        const struct hfd_grpc_channel_config config = {.thread_name = "test-grpc",
+                                                       .host = &host,
+                                                       .endpoints = &endpoint,
+                                                       .n_endpoints = 1,
+                                                       .tls = f.tls};
+        assert_int_equal(hfd_grpc_channel_new(&config, &channel), 0);
+}
+
+static void close_channel(void) {
+        hfd_grpc_channel_stop(channel);
+        hfd_grpc_channel_join(channel);
+        hfd_grpc_channel_free(channel);
+        assert_null(hfd_grpc_tls_free(f.tls));
+}
+
+static void start(struct call *call, const char *text, size_t n_filler) {
+        size_t n = strlen(text) + n_filler;
+
+        *call = (struct call){.outcome = -1, .body = hf__buf_new(HFD_GRPC_PREFIX + n)};
+        hfd_grpc_prefix_write(call->body->data, (uint32_t)n);
+        memset(call->body->data + HFD_GRPC_PREFIX, '.', n);
+        memcpy(call->body->data + HFD_GRPC_PREFIX, text, strlen(text));
+        const struct hfd_grpc_request request = {.path = "/test.Test/Test",
+                                                 .body = call->body,
+                                                 .deadline = HF_NSEC_NEVER,
+                                                 .max_message = 4096,
+                                                 .on_done = on_done,
+                                                 .ctx = call};
+        assert_int_equal(hfd_grpc_channel_start(channel, &call->stream, &request), 0);
+}
+
+static int await(struct call *call) {
+        PATIENCE_AWAIT(atomic_load(&call->done));
+        hf__buf_unref(call->body);
+        return call->outcome;
+}
+
+static int call_with(struct call *call, const char *text) {
+        start(call, text, 0);
+        return await(call);
+}
+
+/* Nobody mends that by waiting, so the call does not end like one to a server that is away. */
+static void test_a_call_to_an_untrusted_server_is_unauthorized(void **state) {
+        struct call call;
+
+        listen_with(false);
+        open_channel(other_ca);
+        assert_int_equal(call_with(&call, "echo"), HF_E_UNAUTHORIZED);
+        assert_non_null(strstr(call.error_text, "the server's certificate: "));
+        close_channel();
+        open_channel(ca); /* it is trusted, and speaks no HTTP/2 */
+        assert_int_equal(call_with(&call, "echo"), HF_E_UNAVAILABLE);
+        assert_string_equal(call.error_text, "the server speaks no HTTP/2");
+        close_channel();
+        end_listening();
+}
+
+static void test_calls_work_over_tls(void **state) {
+        enum { LARGE = 60000, N = 10 };
+        struct call call, large[N];
+
+        listen_with(true);
+        open_channel(ca);
+        assert_int_equal(call_with(&call, "echo"), 0);
+        assert_int_equal(call.status, 0);
+        assert_string_equal(call.message, "echo");
+        assert_int_equal(call_with(&call, "piece by piece"), 0);
+        assert_string_equal(call.message, "piece by piece");
+        int before = atomic_load(&server.n_data);
+        for (int i = 0; i < N; i++)
+                start(&large[i], "nothing", LARGE);
+        PATIENCE_AWAIT(atomic_load(&server.n_data) - before > N * LARGE);
+        assert_int_equal(call_with(&call, "echo"), 0);
+        assert_int_equal(atomic_load(&listener.n_connections), 1);
+        assert_int_equal(call_with(&call, "close"), HF_E_TIMEOUT);
+        for (int i = 0; i < N; i++)
+                assert_int_equal(await(&large[i]), HF_E_TIMEOUT);
+        assert_int_equal(call_with(&call, "echo"), 0); /* on a new connection */
+        assert_int_equal(atomic_load(&listener.n_connections), 2);
+        close_channel();
+        end_listening();
+}
+
 static void test_unusable_texts_are_refused(void **state) {
         static const struct {
                 const char *ca, *cert, *key, *message;
@@ -342,6 +548,8 @@ int main(void) {
                 cmocka_unit_test(test_bytes_arrive_in_both_directions),
                 cmocka_unit_test(test_a_full_socket_takes_the_rest_later),
                 cmocka_unit_test(test_an_error_of_another_session_does_not_count),
+                cmocka_unit_test(test_a_call_to_an_untrusted_server_is_unauthorized),
+                cmocka_unit_test(test_calls_work_over_tls),
                 cmocka_unit_test(test_unusable_texts_are_refused),
         };
 

@@ -284,6 +284,8 @@ static void test_lost_after_writing_is_unknown(void **state) {
         assert_string_equal(call.error_text, "the connection was closed");
         assert_int_equal(await(&other), HF_E_TIMEOUT);
         assert_int_equal(call_with(&call, "echo"), 0);
+        assert_int_equal(call_with(&call, "C: reset"), HF_E_TIMEOUT);
+        assert_string_equal(call.error_text, "Connection reset by peer");
         close_channel();
 }
 
@@ -324,6 +326,24 @@ static void test_a_server_of_another_protocol_is_left(void **state) {
         f = (struct fixture){0};
 }
 
+/* More than fits into the channel's buffer, but not more than the windows: nothing that the server
+ * sends makes the channel go on. */
+static void test_a_large_request_is_written_at_once(void **state) {
+        enum { LARGE = 65000 };
+        struct call call, next;
+
+        f.server.opens_no_window = true;
+        open_channel(&host);
+        assert_int_equal(call_with(&next, "echo"), 0);
+        int before = atomic_load(&f.server.n_data);
+        start(&call, message_of("nothing", LARGE), HF_NSEC_NEVER);
+        PATIENCE_AWAIT(atomic_load(&f.server.n_data) - before > LARGE);
+        assert_int_equal(atomic_load(&f.server.n_pings), 0); /* which would write the rest */
+        hfd_grpc_channel_stop(f.channel);
+        assert_int_equal(await(&call), HF_E_CANCELED);
+        close_channel();
+}
+
 /* ---- dead peers ---- */
 
 static void test_calls_leave_a_silent_connection(void **state) {
@@ -335,6 +355,27 @@ static void test_calls_leave_a_silent_connection(void **state) {
         assert_int_equal(await(&waiting), HF_E_TIMEOUT);
         assert_int_equal(call_with(&call, "echo"), 0);
         assert_int_equal(n_connections(), 2);
+        close_channel();
+}
+
+/* A call that ends without a response says nothing about a peer that responds to others. */
+static void test_calls_stay_on_a_connection_that_receives(void **state) {
+        struct call alive, call;
+        int ms = 25, before;
+
+        open_channel(&host);
+        do { /* until the peer has responded to a probe in time */
+                ms *= 2;
+                start_stream(&alive, "stream", 5 * MSEC, 60 * SEC);
+                await_messages(&alive, 1);
+                before = n_connections();
+                start(&call, message_of("nothing", 0), in_msec(ms));
+                (void)await(&call);
+                assert_int_equal(call_with(&call, "echo"), 0);
+                hfd_grpc_channel_cancel(f.channel, &alive.stream);
+                assert_int_equal(await(&alive), HF_E_CANCELED);
+        } while (n_connections() > before && ms < PATIENCE_MSEC / 8);
+        assert_int_equal(n_connections(), before);
         close_channel();
 }
 
@@ -472,7 +513,9 @@ int main(void) {
                 cmocka_unit_test(test_incomplete_request_is_not_executed),
                 cmocka_unit_test(test_unreachable_is_not_executed),
                 cmocka_unit_test(test_a_server_of_another_protocol_is_left),
+                cmocka_unit_test(test_a_large_request_is_written_at_once),
                 cmocka_unit_test(test_calls_leave_a_silent_connection),
+                cmocka_unit_test(test_calls_stay_on_a_connection_that_receives),
                 cmocka_unit_test(test_ping_finds_a_dead_peer),
                 cmocka_unit_test(test_probe_finds_a_dead_stream),
                 cmocka_unit_test(test_cancel_at_any_moment),

@@ -37,8 +37,20 @@ struct bad_store {
         void *ctx;
 };
 
+/* A source of which one read of a value fails, or finds no key. */
+struct bad_source {
+        struct hfd_store base; /* first */
+        struct hfd_store *inner;
+        int fail_at; /* the number of the read; 0 = none */
+        int error;   /* 0: the key is lost */
+        int n_reads;
+};
+
 struct fixture {
         struct hfd_store *from, *to;
+        struct bad_source reads; /* around `from` */
+        size_t reported[128];    /* the calls of on_progress */
+        size_t n_reported;
         struct bad_store bad; /* around `to` */
         struct hfd_copy_source source;
         struct hfd_copy copy;
@@ -98,6 +110,30 @@ static int bad_txn(struct hfd_store *store, const struct hfd_txn *txn, hf_nsec d
 
 static const struct hfd_store_ops bad_ops = {.get = bad_get, .list = bad_list, .txn = bad_txn};
 
+static int read_get(struct hfd_store *store, const char *key, bool urgent, hf_nsec deadline,
+                    hfd_store_fn done, void *ctx) {
+        struct hfd_store *inner = ((struct bad_source *)store)->inner;
+
+        return inner->ops->get(inner, key, urgent, deadline, done, ctx);
+}
+
+static int read_list(struct hfd_store *store, const char *prefix, const char *start,
+                     uint64_t revision, size_t limit, bool keys_only, hf_nsec deadline,
+                     hfd_store_fn done, void *ctx) {
+        struct bad_source *reads = (struct bad_source *)store;
+        struct hfd_store_reply failed = {.error = reads->error};
+
+        if (limit != 1 || ++reads->n_reads != reads->fail_at)
+                return reads->inner->ops->list(reads->inner, prefix, start, revision, limit,
+                                               keys_only, deadline, done, ctx);
+        if (failed.error != 0)
+                (void)hf_fail(&failed.status, failed.error, "the test says so");
+        done(ctx, &failed);
+        return 0;
+}
+
+static const struct hfd_store_ops source_ops = {.get = read_get, .list = read_list};
+
 static int setup(void **state) {
         struct fixture *f = calloc(1, sizeof *f);
 
@@ -105,6 +141,7 @@ static int setup(void **state) {
         assert_int_equal(hfd_memory_store_new(&host, &f->from), 0);
         assert_int_equal(hfd_memory_store_new(&host, &f->to), 0);
         f->bad = (struct bad_store){.base = {.ops = &bad_ops, .host = &host}, .inner = f->to};
+        f->reads = (struct bad_source){.base = {.ops = &source_ops, .host = &host}};
         f->copy = (struct hfd_copy){.source = &f->source, .to = &f->bad.base};
         *state = f;
         return 0;
@@ -122,7 +159,8 @@ static int teardown(void **state) {
 static int run(struct fixture *f) {
         memset(&f->status, 0, sizeof f->status);
         memset(&f->result, 0, sizeof f->result);
-        int r = hfd_copy_source_read(&f->source, f->from, "/registry", &f->status);
+        f->reads.inner = f->from;
+        int r = hfd_copy_source_read(&f->source, &f->reads.base, "/registry", &f->status);
         f->n_keys = f->source.n_entries;
         if (r == 0)
                 r = hfd_copy_run(&f->copy, &f->result, &f->status);
@@ -397,6 +435,72 @@ static void test_an_instance_that_begins_before_the_mark_keeps_the_target(void *
         expect_failure(f, HF_E_EXISTS, true, "not empty");
 }
 
+static void test_a_read_is_repeated(void **state) {
+        struct fixture *f = *state;
+
+        put(f->from, "/registry/a/b", "x");
+        put(f->from, "/registry/a/c", "y");
+        put(f->from, "/registry/a/d", "z");
+        f->reads.fail_at = 2;
+        f->reads.error = HF_E_UNAVAILABLE;
+        assert_int_equal(run(f), 0);
+        assert_int_equal(f->reads.n_reads, 4);
+        assert_has(f->to, "/registry/a/b", "x");
+        assert_has(f->to, "/registry/a/c", "y");
+        assert_has(f->to, "/registry/a/d", "z");
+}
+
+/* The reads of a batch begin together. Those after the one that fails have their replies, too. */
+static void test_a_read_that_fails_ends_the_copy(void **state) {
+        struct fixture *f = *state;
+
+        put(f->from, "/registry/a/b", "x");
+        put(f->from, "/registry/a/c", "y");
+        put(f->from, "/registry/a/d", "z");
+        f->reads.fail_at = 1;
+        f->reads.error = -EIO;
+        expect_failure(f, -EIO, true, "the source: the test says so");
+        assert_int_equal(count(f->to, "/registry/"), 0);
+        assert_int_equal(f->reads.n_reads, 3);
+}
+
+static void test_a_key_that_the_source_has_lost_ends_the_copy(void **state) {
+        struct fixture *f = *state;
+
+        put(f->from, "/registry/a/b", "x");
+        put(f->from, "/registry/a/c", "y");
+        f->reads.fail_at = 2;
+        expect_failure(f, -EIO, true, "the source has lost the key /registry/a/c");
+        assert_int_equal(count(f->to, "/registry/"), 0);
+}
+
+static void note_progress(void *ctx, size_t n_copied, size_t n_keys) {
+        struct fixture *f = ctx;
+
+        assert_true(f->n_reported < sizeof f->reported / sizeof f->reported[0]);
+        assert_int_equal(n_keys, f->source.n_entries);
+        f->reported[f->n_reported++] = n_copied;
+}
+
+/* There are more batches than per cent. */
+static void test_each_per_cent_is_reported_once(void **state) {
+        enum { N = 150 * HFD_TXN_MAX };
+        struct fixture *f = *state;
+        char key[64];
+
+        for (int i = 0; i < N; i++) {
+                (void)snprintf(key, sizeof key, "/registry/configmaps/default/n%04d", i);
+                put(f->from, key, "x");
+        }
+        f->copy.on_progress = note_progress;
+        f->copy.ctx = f;
+        assert_int_equal(run(f), 0);
+        assert_int_equal(f->n_reported, 101);
+        assert_int_equal(f->reported[0], 0);
+        for (size_t i = 1; i <= 100; i++)
+                assert_int_equal(f->reported[i] * 100 / N, i);
+}
+
 /* Each write in turn is applied and its reply is lost, or is not applied at first. */
 static void test_writes_are_repeated(void **state) {
         static const struct {
@@ -450,6 +554,13 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(
                         test_an_instance_that_begins_before_the_mark_keeps_the_target, setup,
                         teardown),
+                cmocka_unit_test_setup_teardown(test_a_read_is_repeated, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_read_that_fails_ends_the_copy, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(test_a_key_that_the_source_has_lost_ends_the_copy,
+                                                setup, teardown),
+                cmocka_unit_test_setup_teardown(test_each_per_cent_is_reported_once, setup,
+                                                teardown),
                 cmocka_unit_test(test_writes_are_repeated),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,6 +26,7 @@
 #include "server/storage/sqlite/files/check.h"
 #include "server/storage/sqlite/files/file_use.h"
 #include "server/storage/sqlite/files/shrink.h"
+#include "server/storage/sqlite/library.h"
 #include "server/storage/sqlite/store.h"
 #include "sqlite_fixture.h"
 #include "store_client.h"
@@ -310,6 +311,55 @@ static void test_a_backup_that_cannot_be_written_names_the_target(void **state) 
         store->ops->free(store);
 }
 
+static int (*real_step)(sqlite3_stmt *statement);
+static int (*real_errcode)(sqlite3 *db);
+static bool is_full; /* the last step was of the copy */
+
+static int full_step(sqlite3_stmt *statement) {
+        is_full = strncmp(sqlite3_sql(statement), "VACUUM INTO", 11) == 0;
+        return is_full ? SQLITE_FULL : real_step(statement);
+}
+static int full_errcode(sqlite3 *db) { return is_full ? SQLITE_FULL : real_errcode(db); }
+
+/* SQLite also says so when a damaged source asks for a row with an impossible number. */
+static void test_a_source_that_is_damaged_is_not_a_full_disk(void **state) {
+        struct hfd_store *store = make_store("sound-2.db");
+
+        store->ops->free(store);
+        ok(backup("sound-2.db", "unsound-2.db"));
+        (void)sqlite_fixture_sql("unsound-2.db", "UPDATE versions SET value = 'text' WHERE id = "
+                                                 "(SELECT max(id) FROM versions)");
+        const struct hfd_sqlite_library real = hfd_sqlite;
+        real_step = real.step;
+        real_errcode = real.errcode;
+        for (int i = 0; i < 2; i++) {
+                hfd_sqlite.step = full_step;
+                hfd_sqlite.errcode = full_errcode;
+                int r = backup(i == 0 ? "sound-2.db" : "unsound-2.db", "never-2.db");
+                hfd_sqlite = real;
+                if (i == 0)
+                        refused(r, -ENOSPC, "never-2.db");
+                else
+                        refused(r, HF_E_INVALID, "unsound-2.db is damaged: 1 faults, the first: ");
+                assert_int_equal(count_files("never-2.db"), 0);
+        }
+}
+
+/* A backup is checked before it gets its name, and so is what is restored. */
+static void test_a_damaged_source_leaves_no_backup(void **state) {
+        struct hfd_store *store = make_store("sound-3.db");
+
+        store->ops->free(store);
+        ok(backup("sound-3.db", "unsound-3.db"));
+        (void)sqlite_fixture_sql("unsound-3.db", "UPDATE versions SET value = 'text' WHERE id = "
+                                                 "(SELECT max(id) FROM versions)");
+        refused(backup("unsound-3.db", "never-3.db"), HF_E_INVALID,
+                "1 faults were found, the first: ");
+        refused(restore("unsound-3.db", "never-3.db"), HF_E_INVALID,
+                "unsound-3.db is damaged: 1 faults, the first: ");
+        assert_int_equal(count_files("never-3.db"), 0);
+}
+
 static void test_a_restored_file_has_a_history_of_its_own(void **state) {
         struct hfd_store *store = make_store("before.db");
         struct store_reply reply;
@@ -454,6 +504,8 @@ int main(void) {
                 cmocka_unit_test(test_a_backup_has_the_state_of_its_time),
                 cmocka_unit_test(test_a_backup_replaces_nothing),
                 cmocka_unit_test(test_a_backup_that_cannot_be_written_names_the_target),
+                cmocka_unit_test(test_a_source_that_is_damaged_is_not_a_full_disk),
+                cmocka_unit_test(test_a_damaged_source_leaves_no_backup),
                 cmocka_unit_test(test_a_restored_file_has_a_history_of_its_own),
                 cmocka_unit_test(test_a_restore_needs_a_prefix_that_the_backup_has),
                 cmocka_unit_test(test_a_restore_needs_a_free_name),

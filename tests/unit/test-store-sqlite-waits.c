@@ -2,12 +2,15 @@
 /*
  * Operations on a file that another program keeps locked: how they end at their deadlines, and what
  * is then known about them. The revisions in the replies to compactions. Whom a used file names.
- * And that a store which is closed leaves no memory behind.
+ * And that a store which is closed leaves no memory and no descriptor behind.
  */
 #undef NDEBUG
+#include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,6 +24,8 @@
 
 #include "base/buf.h"
 #include "failing_memory.h"
+#include "hand_clock.h"
+#include "patience.h"
 #include "server/storage/sqlite/files/file_use.h"
 #include "server/storage/sqlite/store.h"
 #include "sqlite_fixture.h"
@@ -31,6 +36,8 @@
 static const struct hf_host host = {.size = sizeof(struct hf_host)};
 static struct hfd_store *store;
 static sqlite3 *other; /* another program's connection */
+static atomic_bool waits_for_ever;
+static atomic_int shortest_wait; /* of the watcher */
 
 static void open_store(const char *name) {
         struct hf_status status = {0};
@@ -141,6 +148,32 @@ static void test_a_compaction_replies_with_the_current_revision(void **state) {
         close_store();
 }
 
+/* Otherwise the writes would wait for all of a large compaction. */
+static void test_compacted_versions_are_removed_in_steps(void **state) {
+        static const struct hf_host by_hand = {.size = sizeof by_hand, .clock = &hand_clock};
+        enum { N = 1000 };
+        struct hf_status status = {0};
+
+        hand_clock_reset();
+        assert_int_equal(hfd_sqlite_store_new(&by_hand, sqlite_fixture_path("steps.db"), true,
+                                              &store, &status),
+                         0);
+        for (int i = 0; i < N; i++)
+                assert_true(store_client_put(store, "/a", "x") > 0);
+        assert_int_equal(store_client_compact(store, store_client_revision(store)), 0);
+        for (int i = 0; i < 10; i++)
+                assert_true(store_client_put(store, "/b", "x") > 0);
+        int64_t n = sqlite_fixture_sql("steps.db", "SELECT count(*) FROM versions");
+        assert_true(n > N / 2); /* one step at most, because no time has passed */
+        for (int64_t last = n; n > 11; last = n) {
+                hand_clock_move(SEC);
+                PATIENCE_AWAIT((n = sqlite_fixture_sql("steps.db", "SELECT count(*) FROM "
+                                                                   "versions")) < last);
+                assert_true(n >= last - N / 2);
+        }
+        store->ops->free(store);
+}
+
 /* ---- memory ---- */
 
 /* Everything that a store can do, and each failure that a client can cause. */
@@ -154,7 +187,8 @@ static void use_everything(void) {
                                          .n_get_on_failure = 2};
         struct store_reply reply;
 
-        assert_int_equal(watch_recorder_start(&recorder, store, "/", "0", 0), 0);
+        uint64_t before = store_client_revision(store);
+        assert_int_equal(watch_recorder_start(&recorder, store, "/", "0", before + 1), 0);
         uint64_t first = store_client_put(store, "/a", "one");
         uint64_t last = store_client_put(store, "/b", "two");
         assert_int_equal(store_client_get(store, "/a", &reply), 0);
@@ -177,16 +211,113 @@ static void use_everything(void) {
         watch_recorder_stop(&late);
 }
 
-static void test_a_closed_store_leaves_no_memory(void **state) {
+static unsigned count_descriptors(void) {
+        DIR *dir = opendir("/proc/self/fd");
+        unsigned n = 0;
+
+        assert_non_null(dir);
+        while (readdir(dir))
+                n++;
+        closedir(dir);
+        return n;
+}
+
+static void test_a_closed_store_leaves_nothing(void **state) {
         open_store("memory.db"); /* the first store loads the library */
         close_store();
+        unsigned n_descriptors = count_descriptors();
         size_t n_live = failing_memory_n_live();
         for (int i = 0; i < 2; i++) {
                 open_store("memory.db");
                 use_everything();
                 close_store();
                 assert_int_equal(failing_memory_n_live(), n_live);
+                assert_int_equal(count_descriptors(), n_descriptors);
         }
+}
+
+/* Also each thread that cannot be started. */
+static void open_life(int n) {
+        struct hfd_store *opened = NULL;
+        struct hf_status status = {0};
+
+        failing_memory_arm(n);
+        int r = hfd_sqlite_store_new(&host, sqlite_fixture_path("memory.db"), true, &opened,
+                                     &status);
+        failing_memory_disarm();
+        assert_true(r == 0 || is_shortage(r));
+        assert_true((r == 0) == (opened != NULL));
+        assert_true((r == 0) == (status.message[0] == '\0'));
+        if (opened)
+                opened->ops->free(opened);
+}
+
+static void test_a_store_is_opened_whole_or_not_at_all(void **state) {
+        unsigned n_descriptors = count_descriptors();
+
+        failing_memory_try_all(open_life, 5);
+        assert_int_equal(count_descriptors(), n_descriptors);
+}
+
+/* ---- the end ---- */
+
+int __real_poll(struct pollfd *fds, nfds_t n, int timeout);
+int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout);
+
+/* The watcher, which waits for two things, does not look by itself. */
+int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout) {
+        if (n == 2 && timeout < atomic_load(&shortest_wait))
+                atomic_store(&shortest_wait, timeout);
+        return __real_poll(fds, n, n == 2 && atomic_load(&waits_for_ever) ? -1 : timeout);
+}
+
+static void await_sleep(void) {
+        uint64_t before, now = store->ops->iterations(store);
+
+        do {
+                before = now;
+                (void)__real_poll(NULL, 0, 2);
+                now = store->ops->iterations(store);
+        } while (now != before);
+}
+
+/* Not at its next look. */
+static void test_the_watcher_wakes_at_a_deadline(void **state) {
+        struct store_reply reply;
+
+        open_store("deadline.db");
+        run_in_other("BEGIN IMMEDIATE");
+        await_sleep();
+        atomic_store(&shortest_wait, INT32_MAX);
+        start_put("/a", in_msec(100), &reply);
+        assert_int_not_equal(store_reply_wait(&reply), 0);
+        assert_true(atomic_load(&shortest_wait) <= 101);
+        store_reply_deinit(&reply);
+        run_in_other("ROLLBACK");
+        close_store();
+}
+
+/* Nothing that the watcher has to see waits for its look once a second. */
+static void test_the_watcher_is_woken(void **state) {
+        static struct watch_recorder recorder;
+
+        atomic_store(&waits_for_ever, true);
+        for (int i = 0; i < 10; i++) {
+                open_store("woken.db");
+                await_sleep();
+                uint64_t before = store_client_revision(store);
+                assert_int_equal(watch_recorder_start(&recorder, store, "/", "0", before + 1), 0);
+                await_sleep();
+                assert_true(store_client_put(store, "/a", "x") > 0);
+                watch_recorder_await(&recorder, 1);
+                await_sleep();
+                watch_recorder_stop(&recorder);
+                await_sleep();
+                store->ops->stop(store);
+                await_sleep();
+                close_store();
+        }
+        atomic_store(&waits_for_ever, false);
 }
 
 /* ---- a file that is used ---- */
@@ -255,7 +386,11 @@ int main(void) {
                 cmocka_unit_test(test_a_write_ends_at_its_deadline),
                 cmocka_unit_test(test_an_operation_whose_deadline_has_passed_is_not_begun),
                 cmocka_unit_test(test_a_compaction_replies_with_the_current_revision),
-                cmocka_unit_test(test_a_closed_store_leaves_no_memory),
+                cmocka_unit_test(test_compacted_versions_are_removed_in_steps),
+                cmocka_unit_test(test_a_closed_store_leaves_nothing),
+                cmocka_unit_test(test_a_store_is_opened_whole_or_not_at_all),
+                cmocka_unit_test(test_the_watcher_wakes_at_a_deadline),
+                cmocka_unit_test(test_the_watcher_is_woken),
                 cmocka_unit_test(test_a_used_file_names_its_process),
         };
         return cmocka_run_group_tests(tests, sqlite_fixture_setup, sqlite_fixture_teardown);

@@ -460,8 +460,7 @@ int hfd_sqlite_sweep(struct hfd_sqlite_db *db, size_t max, bool *ret_done,
         uint64_t compacted = 0, swept = 0;
         size_t n = 0;
 
-        assert(max > 0);
-        max = max < SWEEP_MAX ? max : SWEEP_MAX;
+        assert(max > 0 && max <= SWEEP_MAX);
         int r = hfd_sqlite_db_meta(db, "compacted", &compacted, reterr_status);
         if (r == 0)
                 r = hfd_sqlite_db_meta(db, "swept", &swept, reterr_status);

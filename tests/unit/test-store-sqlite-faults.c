@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each step of SQLite fails once, as it does when the disk fails: an operation is then refused, or
+ * its reply is true, and the store goes on. The test replaces functions of hfd_sqlite; binding is
+ * not among them, because nothing can fail in it.
+ */
+#undef NDEBUG
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "patience.h"
+#include "server/storage/sqlite/files/check.h"
+#include "server/storage/sqlite/library.h"
+#include "server/storage/sqlite/store.h"
+#include "sqlite_fixture.h"
+#include "store_client.h"
+#include "watch_recorder.h"
+
+static const struct hf_host host = {.size = sizeof(struct hf_host)};
+static struct hfd_store *store;
+
+/* ---- the calls ---- */
+
+static struct hfd_sqlite_library real;
+static atomic_int calls_left = INT32_MAX; /* before one fails */
+static atomic_int failure;                /* of SQLite: what that one returns */
+static atomic_bool has_failed;
+static _Thread_local bool failed_last; /* this thread's last call was the one */
+
+static bool fails(void) {
+        failed_last = atomic_fetch_sub(&calls_left, 1) == 0;
+        if (failed_last)
+                atomic_store(&has_failed, true);
+        return failed_last;
+}
+
+static int bad_step(sqlite3_stmt *statement) {
+        return fails() ? atomic_load(&failure) : real.step(statement);
+}
+static int bad_prepare(sqlite3 *db, const char *text, int n, unsigned flags, sqlite3_stmt **ret,
+                       const char **ret_tail) {
+        return fails() ? atomic_load(&failure) : real.prepare_v3(db, text, n, flags, ret, ret_tail);
+}
+static int bad_errcode(sqlite3 *db) {
+        return failed_last ? atomic_load(&failure) : real.errcode(db);
+}
+
+static void arm(int n, int error) {
+        atomic_store(&failure, error);
+        atomic_store(&has_failed, false);
+        atomic_store(&calls_left, n);
+}
+
+/* Whether a call has failed. */
+static bool disarm(void) {
+        atomic_store(&calls_left, INT32_MAX);
+        return atomic_load(&has_failed);
+}
+
+static int set_up(void **state) {
+        struct hf_status status = {0};
+
+        if (sqlite_fixture_setup(state) != 0 || hfd_sqlite_load(&status) != 0)
+                return 1;
+        real = hfd_sqlite;
+        hfd_sqlite.step = bad_step;
+        hfd_sqlite.prepare_v3 = bad_prepare;
+        hfd_sqlite.errcode = bad_errcode;
+        return 0;
+}
+
+static int tear_down(void **state) {
+        hfd_sqlite = real;
+        return sqlite_fixture_teardown(state);
+}
+
+/* ---- a store whose contents are known ---- */
+
+static int open_store(const char *name, struct hf_status *status) {
+        return hfd_sqlite_store_new(&host, sqlite_fixture_path(name), true, &store, status);
+}
+
+static int last_number, known, perhaps; /* the value of /a; `perhaps` if a write is in doubt */
+static uint64_t known_revision;         /* of the last write that was confirmed */
+
+static int put(const char *key, uint64_t *ret_revision) {
+        char text[16];
+        struct store_reply reply;
+
+        (void)snprintf(text, sizeof text, "%d", ++last_number);
+        struct hf__buf *value = hf__buf_copy(text, strlen(text));
+        const struct hfd_op op = {.kind = HFD_PUT, .key = key, .value = value};
+        const struct hfd_txn txn = {.ops = &op, .n_ops = 1};
+        int r = store_client_txn(store, &txn, &reply);
+        *ret_revision = reply.revision;
+        hf__buf_unref(value);
+        store_reply_deinit(&reply);
+        return r;
+}
+
+static void write_a(void) {
+        uint64_t revision;
+        int r = put("/a", &revision);
+
+        if (r == 0) {
+                assert_true(revision > known_revision);
+                known = perhaps = last_number;
+                known_revision = revision;
+        } else if (r == HF_E_TIMEOUT) {
+                perhaps = last_number;
+        } else {
+                assert_int_equal(r, HF_E_UNAVAILABLE);
+        }
+}
+
+static void check_value(const struct store_reply *reply, size_t i) {
+        int value = atoi(store_reply_value(reply, i));
+
+        assert_string_equal(reply->kvs[i].key, "/a");
+        assert_true(value == known || value == perhaps);
+}
+
+static void read_a(void) {
+        struct store_reply reply;
+
+        int r = store_client_get(store, "/a", &reply);
+        assert_true(r == 0 || r == -EIO);
+        assert_int_equal(reply.n_kvs, r == 0 ? 1 : 0);
+        if (r == 0) {
+                check_value(&reply, 0);
+                assert_true(reply.revision >= known_revision && reply.cluster_id != 0);
+        }
+        store_reply_deinit(&reply);
+}
+
+/* The values are in versions that follow each other, so that a list searches for one. */
+static void list_at(uint64_t revision, int value) {
+        struct store_reply reply;
+
+        int r = store_client_list(store, "/a", NULL, revision, 0, false, &reply);
+        assert_true(r == 0 || r == -EIO);
+        assert_int_equal(reply.n_kvs, r == 0 ? 1 : 0);
+        if (r == 0 && revision == 0)
+                check_value(&reply, 0);
+        else if (r == 0)
+                assert_int_equal(atoi(store_reply_value(&reply, 0)), value);
+        store_reply_deinit(&reply);
+}
+
+static void conflict(void) {
+        const struct hfd_compare wrong = {.kind = HFD_MOD_EQUALS, .key = "/a", .revision = 1};
+        const struct hfd_op gone = {.kind = HFD_DELETE, .key = "/a"};
+        const char *const keys[] = {"/a", "/none"};
+        const struct hfd_txn txn = {.compares = &wrong,
+                                    .n_compares = 1,
+                                    .ops = &gone,
+                                    .n_ops = 1,
+                                    .get_on_failure = keys,
+                                    .n_get_on_failure = 2};
+        struct store_reply reply;
+
+        int r = store_client_txn(store, &txn, &reply);
+        assert_true(r == HF_E_CONFLICT || r == HF_E_UNAVAILABLE || r == HF_E_TIMEOUT);
+        assert_int_equal(reply.n_kvs, r == HF_E_CONFLICT ? 1 : 0);
+        if (r == HF_E_CONFLICT)
+                check_value(&reply, 0);
+        store_reply_deinit(&reply);
+}
+
+static void make_and_delete(void) {
+        uint64_t revision;
+        struct store_reply reply;
+        const struct hfd_op gone = {.kind = HFD_DELETE, .key = "/b"};
+        const struct hfd_txn txn = {.ops = &gone, .n_ops = 1};
+        bool made = put("/b", &revision) == 0;
+
+        int r = store_client_txn(store, &txn, &reply);
+        bool deleted = r == 0;
+        store_reply_deinit(&reply);
+        r = store_client_list(store, "/b", NULL, 0, 0, true, &reply);
+        if (r == 0 && made)
+                assert_true(!deleted || reply.n_kvs == 0);
+        store_reply_deinit(&reply);
+}
+
+static bool is_compacted;
+
+static void compact(void) {
+        uint64_t at = known_revision;
+        int r = store_client_compact(store, at);
+
+        if (r == 0)
+                is_compacted = true;
+        else
+                assert_true(r == HF_E_UNAVAILABLE || r == HF_E_TIMEOUT || r == HF_E_GONE);
+}
+
+/* It works again, perhaps after one more operation that finds what the failure has left. */
+static void expect_sound(const char *name) {
+        struct hfd_sqlite_faults faults = {0};
+        struct hf_status status = {0};
+
+        PATIENCE_AWAIT(store_client_put(store, "/sound", "x") > 0);
+        struct store_reply reply;
+        assert_int_equal(store_client_get(store, "/a", &reply), 0);
+        assert_int_equal(reply.n_kvs, 1);
+        check_value(&reply, 0);
+        known = perhaps = atoi(store_reply_value(&reply, 0));
+        store_reply_deinit(&reply);
+        assert_int_equal(hfd_sqlite_check(sqlite_fixture_path(name), &faults, &status), 0);
+        assert_int_equal(faults.n, 0);
+}
+
+static void start(const char *name) {
+        struct hf_status status = {0};
+
+        if (open_store(name, &status) != 0)
+                fail_msg("%s", status.message);
+        known_revision = 0;
+        for (int i = 0; i < 20; i++)
+                write_a();
+}
+
+/* ---- tests ---- */
+
+static void try_all(const char *name, void (*act)(void)) {
+        int n = 0;
+
+        start(name);
+        do {
+                arm(n++, SQLITE_IOERR);
+                act();
+        } while (disarm());
+        assert_true(n > 2);
+        expect_sound(name);
+        store->ops->free(store);
+}
+
+static uint64_t old_revision;
+static int old_value;
+
+static void read_everything(void) {
+        read_a();
+        list_at(0, 0);
+        list_at(old_revision, old_value);
+}
+
+static void test_a_read_that_fails_returns_nothing(void **state) {
+        start("reads.db");
+        old_revision = known_revision;
+        old_value = known;
+        for (int i = 0; i < 12; i++)
+                write_a();
+        int n = 0;
+        do {
+                arm(n++, SQLITE_IOERR);
+                read_everything();
+        } while (disarm());
+        assert_true(n > 10);
+        expect_sound("reads.db");
+        store->ops->free(store);
+}
+
+static void test_a_write_that_fails_is_not_done(void **state) {
+        try_all("writes.db", write_a);
+        try_all("conflicts.db", conflict);
+        try_all("deletes.db", make_and_delete);
+}
+
+static void test_a_compaction_that_fails_can_be_repeated(void **state) {
+        int n = 0;
+        bool hit;
+
+        start("compactions.db");
+        do {
+                write_a();
+                write_a();
+                is_compacted = false;
+                arm(n++, SQLITE_IOERR);
+                compact();
+                hit = disarm();
+                if (!is_compacted)
+                        compact();
+                assert_true(is_compacted);
+                assert_int_equal(store_client_list(store, "/a", NULL, known_revision - 1, 0, true,
+                                                   NULL),
+                                 HF_E_GONE);
+        } while (hit);
+        expect_sound("compactions.db");
+        store->ops->free(store);
+}
+
+/* No event is left out: the watch has all, or it ends. */
+static void test_a_watch_that_cannot_read_ends(void **state) {
+        static struct watch_recorder recorder;
+        int n = 0;
+        bool hit;
+
+        start("watches.db");
+        do {
+                uint64_t first = known_revision + 1;
+                arm(n++, SQLITE_IOERR);
+                assert_int_equal(watch_recorder_start(&recorder, store, "/a", "/b", first), 0);
+                watch_recorder_await(&recorder, 0);
+                hit = disarm();
+                write_a();
+                write_a();
+                watch_recorder_await(&recorder, 2);
+                if (recorder.ended)
+                        assert_int_equal(recorder.error, HF_E_UNAVAILABLE);
+                else
+                        assert_int_equal(recorder.events[0].mod_revision, first);
+                watch_recorder_stop(&recorder);
+        } while (hit || n < 20);
+        expect_sound("watches.db");
+        store->ops->free(store);
+}
+
+static void test_a_file_that_cannot_be_read_is_not_opened(void **state) {
+        int n = 0, r;
+
+        start("opened.db");
+        store->ops->free(store);
+        do {
+                struct hf_status status = {0};
+                arm(n++, SQLITE_IOERR);
+                r = open_store("opened.db", &status);
+                (void)disarm();
+                if (r == 0)
+                        break;
+                assert_int_equal(r, -EIO);
+                assert_non_null(strstr(status.message, "opened.db cannot be used: "));
+        } while (true);
+        assert_true(n > 2);
+        expect_sound("opened.db");
+        store->ops->free(store);
+}
+
+/* What a failure means is kept apart: a full disk, a damaged file, and so on. */
+static void test_the_errors_of_sqlite_are_told_apart(void **state) {
+        static const struct {
+                int code, error;
+        } cases[] = {{SQLITE_BUSY, HF_E_UNAVAILABLE}, {SQLITE_LOCKED, HF_E_UNAVAILABLE},
+                     {SQLITE_FULL, -ENOSPC},          {SQLITE_NOMEM, -ENOMEM},
+                     {SQLITE_READONLY, -EROFS},       {SQLITE_NOTADB, -EBADMSG},
+                     {SQLITE_CORRUPT, -EBADMSG},      {SQLITE_IOERR, -EIO},
+                     {SQLITE_IOERR_READ, -EIO},       {SQLITE_ERROR, -EIO}};
+        struct store_reply reply;
+
+        start("errors.db");
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                do { /* until it is not the watcher that fails */
+                        arm(0, cases[i].code);
+                        int r = store_client_get(store, "/a", &reply);
+                        if (r != 0)
+                                assert_int_equal(r, cases[i].error);
+                        if (r != 0)
+                                assert_int_equal(strncmp(reply.status.message,
+                                                         "the store's file: ", 18),
+                                                 0);
+                        store_reply_deinit(&reply);
+                        if (r != 0)
+                                break;
+                } while (disarm());
+        }
+        (void)disarm();
+        expect_sound("errors.db");
+        store->ops->free(store);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_read_that_fails_returns_nothing),
+                cmocka_unit_test(test_a_write_that_fails_is_not_done),
+                cmocka_unit_test(test_a_compaction_that_fails_can_be_repeated),
+                cmocka_unit_test(test_a_watch_that_cannot_read_ends),
+                cmocka_unit_test(test_a_file_that_cannot_be_read_is_not_opened),
+                cmocka_unit_test(test_the_errors_of_sqlite_are_told_apart),
+        };
+        return cmocka_run_group_tests(tests, set_up, tear_down);
+}
