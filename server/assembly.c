@@ -284,6 +284,8 @@ static int make_api(struct hfd_server *server, struct hf_status *reterr_status) 
         if (r == 0)
                 hfd_registry_use_webhooks(server->registry, server->outbound, server->services);
         if (r == 0)
+                server->registry->assigns_accounts = !server->config->pods_lack_accounts;
+        if (r == 0)
                 r = hfd_loopback_new(server->registry, &server->loopback);
         if (r == 0)
                 r = hfd_compactor_new(&server->host, server->store, server->config->etcd_prefix,

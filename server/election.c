@@ -44,6 +44,12 @@ static const char *get_default_role(size_t i, size_t *ret_n) {
         return i < hfd_manifests_phase_0_n ? hfd_manifests_phase_0[i].text : NULL;
 }
 
+/* Those that only programs of others use. */
+static const char *get_other_role(size_t i, size_t *ret_n) {
+        *ret_n = i < hfd_manifests_roles_n ? hfd_manifests_roles[i].n : 0;
+        return i < hfd_manifests_roles_n ? hfd_manifests_roles[i].text : NULL;
+}
+
 static struct hfd_flow_default get_flow_default(size_t i) {
         size_t n;
         const struct hfd_flow_object *object = &hfd_flow_objects(&n)[i];
@@ -115,6 +121,7 @@ static int make_controllers(struct hfd_server *server, struct hf_status *reterr_
                                                 .stopping = server->stop,
                                                 .rows = rows,
                                                 .default_role = get_default_role,
+                                                .other_role = get_other_role,
                                                 .api_versions = versions,
                                                 .n_api_versions = list_api_versions(versions),
                                                 .flow_defaults = list_flow_defaults(),

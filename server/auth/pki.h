@@ -23,6 +23,7 @@ struct hfd_pki {
         /* owned; NUL-terminated PEM text */
         char *ca_pem, *server_cert_pem, *server_key_pem, *admin_cert_pem, *admin_key_pem;
         char *account_key_pem; /* signs the tokens of service accounts */
+        char *ca_key_pem;      /* NULL = it is read from the directory when it is used */
 };
 
 /*
@@ -73,9 +74,8 @@ int hfd_pki_ca_parse(const char *pem, const char *name, struct hfd_pki_ca *ret_c
                      struct hf_status *reterr_status);
 void hfd_pki_ca_done(struct hfd_pki_ca *ca);
 
-/* Makes a CA and certificates in memory only. The CA's key is not kept, so no certificate can be
- * renewed. names: as for hfd_pki_load_or_make. 0, -ENOMEM, -EIO (OpenSSL failed) or HF_E_TOO_LARGE
- * (names). */
+/* Makes a CA and certificates in memory only, with the key of the CA. They are not renewed. names:
+ * as for hfd_pki_load_or_make. 0, -ENOMEM, -EIO (OpenSSL failed) or HF_E_TOO_LARGE (names). */
 int hfd_pki_make(const char *const *names, struct hfd_pki *ret_pki,
                  struct hf_status *reterr_status);
 /* Copies a set of certificates. 0 or -ENOMEM. */

@@ -2,9 +2,9 @@
 /*
  * Makes sets of certificates in memory only; copies and frees any set.
  *
- * Invariant: the CA's key is overwritten as soon as the set is made. So the CA issues no further
- * certificates, and none can be renewed. The serving and the admin certificate are valid for a
- * year, which is enough for tests (--storage=memory).
+ * The set has the CA's key, which issues certificates that clients request. The serving and the
+ * admin certificate are valid for a year, which is enough for tests (--storage=memory): they are
+ * not renewed.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -33,21 +33,19 @@ int hfd_pki_make(const char *const *names, struct hfd_pki *ret_pki,
                  struct hf_status *reterr_status) {
         const char *all[HFD_PKI_NAMES_MAX + 1];
         struct hfd_pki pki = {0};
-        char *ca_key = NULL;
         int r = hfd_pki_names(names, all, reterr_status);
 
         if (r != 0)
                 return r;
-        r = hfd_pki_key_make(&ca_key);
+        r = hfd_pki_key_make(&pki.ca_key_pem);
         if (r == 0)
-                r = hfd_pki_ca_make(ca_key, &pki.ca_pem);
+                r = hfd_pki_ca_make(pki.ca_key_pem, &pki.ca_pem);
         if (r == 0)
-                r = make_leaf(pki.ca_pem, ca_key, "holdfastd", NULL, all, &pki.server_cert_pem,
-                              &pki.server_key_pem);
+                r = make_leaf(pki.ca_pem, pki.ca_key_pem, "holdfastd", NULL, all,
+                              &pki.server_cert_pem, &pki.server_key_pem);
         if (r == 0)
-                r = make_leaf(pki.ca_pem, ca_key, "holdfast-admin", "system:masters", NULL,
+                r = make_leaf(pki.ca_pem, pki.ca_key_pem, "holdfast-admin", "system:masters", NULL,
                               &pki.admin_cert_pem, &pki.admin_key_pem);
-        hfd_secret_free(ca_key);
         if (r == 0)
                 r = hfd_pki_key_make(&pki.account_key_pem);
         if (r != 0) {
@@ -62,14 +60,16 @@ int hfd_pki_make(const char *const *names, struct hfd_pki *ret_pki,
 int hfd_pki_copy(const struct hfd_pki *pki, struct hfd_pki *ret_copy,
                  struct hf_status *reterr_status) {
         struct hfd_pki copy = {.ca_pem = strdup(pki->ca_pem),
+                               .ca_key_pem = pki->ca_key_pem ? strdup(pki->ca_key_pem) : NULL,
                                .server_cert_pem = strdup(pki->server_cert_pem),
                                .server_key_pem = strdup(pki->server_key_pem),
                                .admin_cert_pem = strdup(pki->admin_cert_pem),
                                .admin_key_pem = strdup(pki->admin_key_pem),
                                .account_key_pem = strdup(pki->account_key_pem)};
 
-        if (!copy.ca_pem || !copy.server_cert_pem || !copy.server_key_pem || !copy.admin_cert_pem ||
-            !copy.admin_key_pem || !copy.account_key_pem) {
+        if (!copy.ca_pem || !copy.ca_key_pem != !pki->ca_key_pem || !copy.server_cert_pem ||
+            !copy.server_key_pem || !copy.admin_cert_pem || !copy.admin_key_pem ||
+            !copy.account_key_pem) {
                 hfd_pki_done(&copy);
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
         }
@@ -85,6 +85,7 @@ void hfd_pki_ca_done(struct hfd_pki_ca *ca) {
 
 void hfd_pki_done(struct hfd_pki *pki) {
         free(pki->ca_pem);
+        hfd_secret_free(pki->ca_key_pem);
         free(pki->server_cert_pem);
         hfd_secret_free(pki->server_key_pem);
         free(pki->admin_cert_pem);

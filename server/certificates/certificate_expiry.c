@@ -57,7 +57,7 @@ void hfd_certificate_expiry_note(struct hfd_server *server) {
         publish(server, "serving", server->server_cert_pem);
         publish(server, "client CA", server->client_ca_pem);
         publish(server, "admin", server->pki.admin_cert_pem);
-        /* Certificates that are in memory only are never renewed: their CA has no key any more. */
+        /* Certificates that are in memory only are never renewed: the set is made once. */
         atomic_store(&server->renew_certificates_at,
                      config->cert_dir[0] ? first - HFD_PKI_RENEW_SECONDS : 0);
 }

@@ -3,8 +3,9 @@
  * The CA that is published in every namespace, and the CA that signs for clients.
  *
  * Invariants. The key of the CA is read for each signature and overwritten afterwards, so that it
- * is in memory only while it is used. A certificate is issued only by the CA that this server
- * trusts for its clients: nobody would accept a certificate of another one.
+ * is in memory only while it is used, unless the CA has no directory. A certificate is issued only
+ * by the CA that this server trusts for its clients: nobody would accept a certificate of another
+ * one.
  */
 #include "server/certificates/cluster_ca.h"
 
@@ -21,7 +22,8 @@
 struct hfd_cluster_ca {
         const struct hfd_config *config; /* borrowed; immutable */
         pthread_mutex_t mu;
-        char *root; /* owned; PEM; guarded by mu; NULL = nothing is published yet */
+        char *root;            /* owned; PEM; guarded by mu; NULL = nothing is published yet */
+        struct hfd_pki_ca own; /* owned; guarded by mu; the CA, if it is in memory only */
 };
 
 struct hfd_cluster_ca *hfd_cluster_ca_new(const struct hfd_config *config) {
@@ -40,6 +42,7 @@ struct hfd_cluster_ca *hfd_cluster_ca_free(struct hfd_cluster_ca *ca) {
                 return NULL;
         pthread_mutex_destroy(&ca->mu);
         free(ca->root);
+        hfd_pki_ca_done(&ca->own);
         free(ca);
         return NULL;
 }
@@ -72,17 +75,35 @@ static const char *find_root(const char *own_ca, const char *serving, const char
         return rest ? rest : serving;
 }
 
-int hfd_cluster_ca_publish(struct hfd_cluster_ca *ca, const char *own_ca, const char *serving,
-                           const char *client_ca) {
-        char *root = strdup(find_root(own_ca, serving, client_ca));
+/* A CA without a key, which is in files, is left empty. 0 or -ENOMEM. */
+static int copy_own(const char *cert, const char *key, struct hfd_pki_ca *ret_ca) {
+        *ret_ca = (struct hfd_pki_ca){0};
+        if (!key)
+                return 0;
+        *ret_ca = (struct hfd_pki_ca){.cert_pem = strdup(cert), .key_pem = strdup(key)};
+        if (ret_ca->cert_pem && ret_ca->key_pem)
+                return 0;
+        hfd_pki_ca_done(ret_ca);
+        return -ENOMEM;
+}
 
-        if (!root)
+int hfd_cluster_ca_publish(struct hfd_cluster_ca *ca, const struct hfd_pki *own,
+                           const char *serving, const char *client_ca) {
+        char *root = strdup(find_root(own->ca_pem, serving, client_ca));
+        struct hfd_pki_ca new_own;
+
+        if (!root || copy_own(own->ca_pem, own->ca_key_pem, &new_own) != 0) {
+                free(root);
                 return -ENOMEM;
+        }
         pthread_mutex_lock(&ca->mu);
         char *old = ca->root;
+        struct hfd_pki_ca old_own = ca->own;
         ca->root = root;
+        ca->own = new_own;
         pthread_mutex_unlock(&ca->mu);
         free(old);
+        hfd_pki_ca_done(&old_own);
         return 0;
 }
 
@@ -99,9 +120,34 @@ static char *get_root(void *ctx) {
 
 /* Why this server has no key to sign with, apart from a missing file; NULL = it may have one. */
 static const char *missing_key(const struct hfd_config *config) {
-        if (config->client_ca_file[0])
-                return "the CA of clients is that of --client-ca-file, whose key it does not have";
-        return config->cert_dir[0] ? NULL : "the key of its CA was not kept (--cert-dir is empty)";
+        return config->client_ca_file[0]
+                       ? "the CA of clients is that of --client-ca-file, whose key it does not have"
+                       : NULL;
+}
+
+/* The CA with its key, for one signature. 0, HF_E_NOT_FOUND, or another error of hfd_pki_ca_read.
+ */
+static int get_ca(struct hfd_cluster_ca *ca, struct hfd_pki_ca *ret_ca,
+                  struct hf_status *reterr_status) {
+        const char *missing = missing_key(ca->config), *directory = ca->config->cert_dir;
+        int r;
+
+        if (missing)
+                return hf_fail(reterr_status, HF_E_NOT_FOUND, "%s", missing);
+        if (directory[0]) {
+                r = hfd_pki_ca_read(directory, ret_ca, reterr_status);
+                if (r == 0 && !ret_ca->key_pem)
+                        r = hf_fail(reterr_status, HF_E_NOT_FOUND, "there is no ca.key in %.200s",
+                                    directory);
+                return r;
+        }
+        pthread_mutex_lock(&ca->mu);
+        r = copy_own(ca->own.cert_pem, ca->own.key_pem, ret_ca);
+        pthread_mutex_unlock(&ca->mu);
+        if (r != 0)
+                return hf_fail(reterr_status, r, "out of memory");
+        return ret_ca->key_pem ? 0
+                               : hf_fail(reterr_status, HF_E_NOT_FOUND, "it has no CA of its own");
 }
 
 static bool has_usage(const struct hfd_signing *signing, const char *usage) {
@@ -114,18 +160,12 @@ static bool has_usage(const struct hfd_signing *signing, const char *usage) {
 static int sign(void *ctx, const struct hfd_signing *signing, char **ret_pem,
                 struct hf_status *reterr_status) {
         struct hfd_cluster_ca *ca = ctx;
-        const char *missing = missing_key(ca->config);
-        struct hfd_pki_ca files = {0};
+        struct hfd_pki_ca signer = {0};
+        int r = get_ca(ca, &signer, reterr_status);
 
-        if (missing)
-                return hf_fail(reterr_status, HF_E_NOT_FOUND, "%s", missing);
-        int r = hfd_pki_ca_read(ca->config->cert_dir, &files, reterr_status);
-        if (r == 0 && !files.key_pem)
-                r = hf_fail(reterr_status, HF_E_NOT_FOUND, "there is no ca.key in %.200s",
-                            ca->config->cert_dir);
         if (r == 0) {
-                struct hfd_pki_issue issue = {.ca_cert_pem = files.cert_pem,
-                                              .ca_key_pem = files.key_pem,
+                struct hfd_pki_issue issue = {.ca_cert_pem = signer.cert_pem,
+                                              .ca_key_pem = signer.key_pem,
                                               .request_pem = signing->request,
                                               .n_request = signing->n_request,
                                               .digital_signature =
@@ -140,7 +180,7 @@ static int sign(void *ctx, const struct hfd_signing *signing, char **ret_pem,
                                       r == HF_E_INVALID ? "the CA has expired, or cannot be used"
                                                         : hf_strerror(r));
         }
-        hfd_pki_ca_done(&files);
+        hfd_pki_ca_done(&signer);
         return r;
 }
 

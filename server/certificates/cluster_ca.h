@@ -4,12 +4,14 @@
  * The certificates of the server for its controllers: implements
  * server/controllers/cluster_ca.h.
  *
- * Lock: a mutex guards the CA that is published. No callback or I/O happens under it.
+ * Lock: a mutex guards the CA that is published, and the key of a CA that is in memory only. No
+ * callback or I/O happens under it.
  */
 #include "server/config/config.h"
 #include "server/controllers/cluster_ca.h"
 
 struct hfd_cluster_ca;
+struct hfd_pki;
 
 /* config is borrowed. NULL: out of memory. */
 struct hfd_cluster_ca *hfd_cluster_ca_new(const struct hfd_config *config);
@@ -17,11 +19,11 @@ struct hfd_cluster_ca *hfd_cluster_ca_new(const struct hfd_config *config);
 struct hfd_cluster_ca *hfd_cluster_ca_free(struct hfd_cluster_ca *ca);
 
 /*
- * Publishes the CA by which clients recognise this server. own_ca: the CA of --cert-dir, serving:
- * the certificates that are sent to clients, client_ca: the CA of clients; PEM. 0, or -ENOMEM: what
- * was published before stays. Thread: any.
+ * Publishes the CA by which clients recognise this server. own: the CA of --cert-dir or of memory,
+ * serving: the certificates that are sent to clients, client_ca: the CA of clients; PEM. 0, or
+ * -ENOMEM: what was published before stays. Thread: any.
  */
-int hfd_cluster_ca_publish(struct hfd_cluster_ca *ca, const char *own_ca, const char *serving,
-                           const char *client_ca);
+int hfd_cluster_ca_publish(struct hfd_cluster_ca *ca, const struct hfd_pki *own,
+                           const char *serving, const char *client_ca);
 
 struct hfd_cluster_ca_functions hfd_cluster_ca_functions(struct hfd_cluster_ca *ca);

@@ -102,6 +102,7 @@ struct hfd_config {
         char *oidc_algorithms; /* comma separated: RS256, ES256 */
         char *runtime_config;  /* as given: name=value, comma separated */
         bool serves_workloads; /* pods, services, Deployments and so on (resources/workloads) */
+        bool pods_lack_accounts; /* --disable-admission-plugins of kube-apiserver says so */
         /* Addresses of services with webhooks, see outbound/service_resolver.h. */
         char *service_resolver;
         char *admission_plugins; /* paths of shared objects, comma separated */

@@ -198,10 +198,12 @@ int hfd_kube_apiserver_parse(int argc, char *const argv[], struct hfd_config *re
                 r = hf_fail(reterr_status, -ENOMEM, "out of memory");
         else
                 r = hfd_flags_parse(rewrite.argc, rewrite.argv, ret_config, reterr_status);
-        if (r == 0)
+        if (r == 0) {
                 ret_config->ignored_flags = left_out;
-        else
+                ret_config->pods_lack_accounts = rewrite.is_alone;
+        } else {
                 free(left_out);
+        }
         for (int i = rewrite.n_borrowed; i < rewrite.argc; i++)
                 free(rewrite.argv[i]);
         free(rewrite.argv);

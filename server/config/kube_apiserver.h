@@ -21,7 +21,7 @@ bool hfd_is_kube_apiserver(const char *argv0);
  *    expect, unless --runtime-config contains api/workloads=false.
  *  - With --disable-admission-plugins=ServiceAccount, which launchers of test control planes pass,
  *    the controllers that would do the work of a kube-controller-manager on namespaces, garbage and
- *    service accounts do not run, unless --controllers is given.
+ *    service accounts do not run, unless --controllers is given. New pods get no service account.
  *  - If --data-dir is not given, --cert-dir is also the data directory.
  *  - <cert-dir>/apiserver.crt and .key are the serving certificate and its key, if they exist and
  *    --tls-cert-file is not given.

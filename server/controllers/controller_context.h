@@ -31,7 +31,7 @@ struct hfd_controller_context {
         const struct hfd_kind *workspaces, *namespaces, *events, *cluster_roles, *api_services,
                 *quotas, *service_accounts, *certificate_requests, *definitions, *flow_schemas,
                 *priority_levels, *policies;
-        hfd_default_role_fn default_role;                   /* NULL = none */
+        hfd_default_role_fn default_role, other_role;       /* NULL = none */
         struct hfd_api_version api_versions[HFD_KINDS_MAX]; /* which have an APIService */
         size_t n_api_versions;
         struct hfd_flow_defaults flow_defaults;

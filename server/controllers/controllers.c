@@ -316,6 +316,7 @@ int hfd_controllers_new(const struct hf_host *host, const struct hfd_controllers
         context->stopping = config->stopping;
         context->event_ttl = config->event_ttl;
         context->default_role = config->default_role;
+        context->other_role = config->other_role;
         assert(config->n_api_versions <= HFD_KINDS_MAX);
         context->n_api_versions = config->n_api_versions;
         for (size_t i = 0; i < config->n_api_versions; i++)

@@ -65,7 +65,8 @@ struct hfd_controllers_config {
         struct hf_cancel *stopping;          /* borrowed; fires when the process begins to stop */
         const struct hfd_kind_row *rows;     /* the server's resources; copied */
         size_t n_rows;
-        hfd_default_role_fn default_role;           /* the server's own roles; NULL = none */
+        /* The roles that the server needs, and those that only others use; NULL = none. */
+        hfd_default_role_fn default_role, other_role;
         const struct hfd_api_version *api_versions; /* which have an APIService; copied */
         size_t n_api_versions;                      /* HFD_KINDS_MAX at most */
         struct hfd_flow_defaults flow_defaults;

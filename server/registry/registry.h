@@ -54,6 +54,8 @@ struct hfd_registry {
         const char *prefix;                /* of all keys: "/registry"; borrowed from the cacher */
         /* Borrowed; set before requests are served; NULL = there is no admission. */
         struct hfd_admission_chain *admission;
+        /* New pods get a service account; set before requests are served. */
+        bool assigns_accounts;
         /* Borrowed; for calls of webhooks. outbound NULL = webhooks cannot be called; services NULL
          * = no service has an address of its own. */
         struct hfd_outbound *outbound;

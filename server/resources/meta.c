@@ -17,8 +17,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include <holdfast/fence.h> /* HF_NAME_MAX */
-
 #include "base/json.h"
 #include "base/time_format.h"
 
@@ -138,21 +136,27 @@ int hfd_meta_prepare_create(const struct hfd_resource *resource, const char *ns,
         return r;
 }
 
-int hfd_meta_generate_name(struct hf__json *object) {
+int hfd_meta_make_name(const char *base, char ret_name[HFD_GENERATED_NAME_MAX]) {
         static const char alphabet[] =
                 "bcdfghjklmnpqrstvwxz2456789"; /* no vowels, so that no words appear */
-        const char *base = hf__json_string(object, "metadata.generateName");
         unsigned char random[N_RANDOM];
-        char name[HF_NAME_MAX + 1];
 
         if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
                 return -EIO;
-        int n = snprintf(name, sizeof name - N_RANDOM - 1, "%.*s", GENERATE_NAME_MAX,
-                         base ? base : "");
+        int n = snprintf(ret_name, HFD_GENERATED_NAME_MAX - N_RANDOM, "%.*s", GENERATE_NAME_MAX,
+                         base);
         for (int i = 0; i < N_RANDOM; i++)
-                name[n + i] = alphabet[random[i] % (sizeof alphabet - 1)];
-        name[n + N_RANDOM] = '\0';
-        return hf__json_set_string(object, "metadata.name", name);
+                ret_name[n + i] = alphabet[random[i] % (sizeof alphabet - 1)];
+        ret_name[n + N_RANDOM] = '\0';
+        return 0;
+}
+
+int hfd_meta_generate_name(struct hf__json *object) {
+        const char *base = hf__json_string(object, "metadata.generateName");
+        char name[HFD_GENERATED_NAME_MAX];
+        int r = hfd_meta_make_name(base ? base : "", name);
+
+        return r == 0 ? hf__json_set_string(object, "metadata.name", name) : r;
 }
 
 /* Copies a field from the stored object, if the stored object has it. unless_given: only if the

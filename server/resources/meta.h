@@ -37,6 +37,10 @@ int hfd_meta_prepare_create(const struct hfd_resource *resource, const char *ns,
 /* A random UUID (RFC 4122, version 4). 0 or -EIO. */
 #define HFD_UID_MAX 40 /* a UUID has 36 characters and a NUL */
 int hfd_meta_make_uid(char text[HFD_UID_MAX]);
+/* A name that begins with base, which is cut to 58 bytes, and ends with five random characters. 0
+ * or -EIO. */
+#define HFD_GENERATED_NAME_MAX 64 /* bytes, with the NUL */
+int hfd_meta_make_name(const char *base, char ret_name[HFD_GENERATED_NAME_MAX]);
 /* Sets metadata.name to metadata.generateName, cut to 58 bytes, and five random characters. 0,
  * -ENOMEM or -EIO. */
 int hfd_meta_generate_name(struct hf__json *object);

@@ -404,6 +404,12 @@ def test_policies_see_the_scale_that_is_applied_and_no_empty_data():
                               body={"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "d"}, "spec": {"replicas": replicas}})
             assert done.code == code, done.text
         assert server.ask("GET", f"{deployments}/d").json["spec"]["replicas"] == 4
+        # Another owner's field is told before a policy refuses the Scale.
+        for query, code in (("fieldManager=other", 409), ("fieldManager=other&force=true", 422)):
+            done = server.ask("PATCH", f"{deployments}/d/scale?{query}", content_type="application/apply-patch+yaml",
+                              body={"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "d"}, "spec": {"replicas": 6}})
+            assert done.code == code, done.text
+        assert server.ask("GET", f"{deployments}/d").json["spec"]["replicas"] == 4
         missing = server.ask("PATCH", f"{deployments}/none/scale?fieldManager=m", content_type="application/apply-patch+yaml",
                              body={"apiVersion": "autoscaling/v1", "kind": "Scale", "spec": {"replicas": 1}})
         assert missing.code == 404 and missing.json["message"] == 'deployments.apps "none" not found'

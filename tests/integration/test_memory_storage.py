@@ -68,6 +68,32 @@ def test_it_serves_leads_and_leaves_only_the_kubeconfig(server, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"admin.kubeconfig", "holdfastd.log", "work"}
 
 
+def test_its_ca_signs_for_clients(server, tmp_path):
+    wait_until("it is ready", server.is_ready)
+    csrs = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+    key, pair = tmp_path / "key.pem", tmp_path / "pair.pem"
+    request = subprocess.run(["openssl", "req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key,
+                              "-subj", "/O=dev/CN=ada"], check=True, timeout=30, capture_output=True).stdout
+    for name in ("before", "after"):  # a reload
+        body = json.loads(server.request("POST", csrs, {
+            "apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest", "metadata": {"name": name},
+            "spec": {"request": base64.b64encode(request).decode(), "signerName": "kubernetes.io/kube-apiserver-client", "usages": ["client auth"]}}))
+        body["status"] = {"conditions": [{"type": "Approved", "status": "True", "reason": "Test"}]}
+        server.request("PUT", f"{csrs}/{name}/approval", body)
+        issued = wait_until("a certificate", lambda path=f"{csrs}/{name}": json.loads(server.request("GET", path))["status"].get("certificate"))
+        pair.write_bytes(key.read_bytes() + base64.b64decode(issued))
+        config = json.loads(server.kubeconfig.read_text())["clusters"][0]["cluster"]
+        context = ssl.create_default_context(cadata=base64.b64decode(config["certificate-authority-data"]).decode())
+        context.load_cert_chain(pair)
+        asked = urllib.request.Request(config["server"] + "/apis/authentication.k8s.io/v1/selfsubjectreviews", method="POST",
+                                       data=b'{"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}',
+                                       headers={"Content-Type": "application/json"})
+        with urllib.request.urlopen(asked, context=context, timeout=10) as response:
+            user = json.load(response)["status"]["userInfo"]
+        assert user["username"] == "ada" and "dev" in user["groups"], user
+        server.send(signal.SIGHUP)
+
+
 @pytest.mark.parametrize("flags, words", [
     ([], "needs --write-kubeconfig"), (["--write-kubeconfig=k", "--store=x.db"], "--store exclude"),
     (["--write-kubeconfig=k", "--data-dir=x"], "--data-dir exclude"), (["--write-kubeconfig=k", "--etcd-servers=http://127.0.0.1:1"], "exclude")])

@@ -2,6 +2,7 @@
 """What roles and bindings grant, on two instances: each right is granted or taken on one of them and tried on both."""
 import itertools
 import json
+import pathlib
 import subprocess
 import threading
 import urllib.request
@@ -178,6 +179,31 @@ def test_the_modes_are_those_of_the_flag(pair, tmp_path):
     pair.cluster.started.remove(at)
 
 
+def test_roles_that_only_others_use_are_there(pair):
+    """The users and roles of a scheduler, of a kube-controller-manager and of nodes, which do not run here."""
+    system, last = f"{RBAC}/namespaces/kube-system", "system::extension-apiserver-authentication-reader"
+    wait_until("the last one", lambda: pair.a.get(f"{system}/rolebindings/{last}")[0] == 200)
+    roles = {r["metadata"]["name"]: r["rules"] for r in pair.admin("GET", f"{RBAC}/clusterroles")["items"]}
+    assert roles["system:node-bootstrapper"] == [rule(["create", "get", "list", "watch"], ["certificatesigningrequests"], groups=["certificates.k8s.io"])]
+    assert {"system:node", "system:node-proxier", "system:kube-scheduler", "system:volume-scheduler", "system:kube-controller-manager",
+            "system:kube-dns", "system:kubelet-api-admin", "system:node-problem-detector", "system:persistent-volume-provisioner"} <= set(roles)
+    bound = {b["metadata"]["name"]: b for b in pair.admin("GET", f"{RBAC}/clusterrolebindings")["items"]}
+    assert [s["name"] for s in bound["system:volume-scheduler"]["subjects"]] == ["system:kube-scheduler"]
+    assert not bound["system:node"].get("subjects")
+    review = {"spec": {"user": "system:kube-scheduler", "resourceAttributes": {"verb": "create", "resource": "pods", "subresource": "binding"}}}
+    for name, allowed in (("system:kube-scheduler", True), ("system:kube-proxy", False)):
+        review["spec"]["user"] = name
+        answer = pair.admin("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
+        assert answer["status"]["allowed"] is allowed, answer
+    # Every object is what the file says.
+    for file in (pathlib.Path(__file__).parents[2] / "server/manifests/roles").glob("*.json"):
+        for wanted in json.loads(file.read_text())["items"]:
+            ns = wanted["metadata"].get("namespace")
+            plural = wanted["kind"].lower() + "s"
+            found = pair.admin("GET", f"{RBAC}/{f'namespaces/{ns}/' if ns else ''}{plural}/{wanted['metadata']['name']}")
+            assert all(found.get(key) == wanted.get(key) for key in ("rules", "subjects", "roleRef")), found
+
+
 def test_the_default_roles_are_kept_up_to_date(pair):
     """The leader changes hands, so that the next term reconciles."""
     roles, edit = f"{RBAC}/clusterroles", f"{RBAC}/clusterroles/system:aggregate-to-edit"
@@ -191,6 +217,7 @@ def test_the_default_roles_are_kept_up_to_date(pair):
     kept["metadata"]["annotations"] = {"rbac.authorization.kubernetes.io/autoupdate": "false"}
     pair.admin("PUT", f"{roles}/system:aggregate-to-view", {**kept, "rules": kept["rules"][:1]})
     pair.admin("DELETE", f"{RBAC}/clusterrolebindings/system:discovery")
+    pair.admin("DELETE", f"{RBAC}/clusterroles/system:node-bootstrapper")
     leading = [at for at in pair.both if at.leader()["state"] == "leading"]
     assert len(leading) == 1, [at.leader() for at in pair.both]
     leading[0].send(15)
@@ -198,6 +225,7 @@ def test_the_default_roles_are_kept_up_to_date(pair):
     other = next(at for at in pair.both if at is not leading[0])
     wait_until("the rules to return", lambda: all(r in pair.admin("GET", edit, at=other)["rules"] for r in [*whole["rules"], extra]))
     wait_until("the binding to return", lambda: other.get(f"{RBAC}/clusterrolebindings/system:discovery")[0] == 200)
+    wait_until("the role to return", lambda: other.get(f"{RBAC}/clusterroles/system:node-bootstrapper")[0] == 200)
     assert pair.admin("GET", f"{roles}/system:aggregate-to-view", at=other)["rules"] == kept["rules"][:1]
     pair.admin("PUT", f"{roles}/system:aggregate-to-view", {**kept, "metadata": {**kept["metadata"], "resourceVersion": ""}}, at=other)
     again = pair.cluster.instance(leading[0].name, *[a for a in leading[0].args if a.startswith("--token-auth-file")]).wait_ready()

@@ -23,6 +23,7 @@ def _api():
     with MemoryServer("--runtime-config=api/workloads=true") as server:
         for path, body in (
                 ("/api/v1/nodes", named("open")), ("/api/v1/nodes", named("closed", spec={"unschedulable": True})),
+                (NAMESPACED + "serviceaccounts", named("robot")),
                 (NAMESPACED + "pods", named("plain", spec={"containers": CONTAINERS})),
                 (NAMESPACED + "pods", named("bound", spec={"containers": CONTAINERS, "nodeName": "open", "hostNetwork": True, "restartPolicy": "Never",
                                                            "schedulerName": "other", "serviceAccountName": "robot"})),

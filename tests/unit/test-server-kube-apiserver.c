@@ -92,6 +92,7 @@ static void test_flags_of_kube_apiserver_are_left_out_and_named(void **state) {
 static void test_kube_apiserver_serves_workloads(void **state) {
         assert_int_equal(parse_as_kube_apiserver("--data-dir=/d"), 0);
         assert_true(config.serves_workloads);
+        assert_false(config.pods_lack_accounts);
         assert_true(hfd_config_runs_controller(&config, "default-service-account"));
         assert_int_equal(parse_as_kube_apiserver("--data-dir=/d --runtime-config "
                                                  "a/v1=true,api/workloads=false "
@@ -107,6 +108,7 @@ static void test_kube_apiserver_serves_workloads(void **state) {
                                                  "--disable-admission-plugins=ServiceAccount"),
                          0);
         assert_true(hfd_config_runs_controller(&config, "default-service-account"));
+        assert_true(config.pods_lack_accounts);
 }
 
 static void test_runtime_config_knows_one_name(void **state) {

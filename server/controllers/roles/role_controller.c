@@ -22,7 +22,8 @@
 #include "server/controllers/roles/role_aggregation.h"
 #include "server/controllers/roles/role_defaults.h"
 
-#define ALL_KEY "all"
+#define ALL_KEY        "all"
+#define OTHERS_AT_ONCE 4
 
 static const struct hf_resource cluster_roles = {"rbac.authorization.k8s.io", "v1", "clusterroles"};
 
@@ -99,16 +100,36 @@ static int update_role(struct hf_term *term, const struct hf__json *role,
         return hfd_object_client_ignore_stale(r);
 }
 
-static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
-        const struct hfd_controller_context *context = ctx;
+/* What a term has done. */
+struct run {
+        const struct hfd_controller_context *context;
+        size_t next_other; /* of context->other_role */
+        bool has_others;   /* some of them are left */
+};
+
+static int aggregate(const struct run *run, struct hf_term *term) {
         struct hf__json *all = NULL;
-        int r = read_roles(context->cluster_roles->informer, &all);
+        int r = read_roles(run->context->cluster_roles->informer, &all);
 
         for (const struct hf__json *role = hf__json_first(all); role && r == 0;
              role = hf__json_next(role))
                 if (hf__json_is_object(hf__json_get(role, "aggregationRule")))
                         r = update_role(term, role, all);
         hf__json_free(all);
+        return r;
+}
+
+/* There is one worker, so a few of the other roles are brought up to date at a time: clients wait
+ * for aggregated roles, but not for these. */
+static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
+        struct run *run = ctx;
+        int r = aggregate(run, term);
+
+        if (r == 0 && run->has_others)
+                r = hfd_role_defaults_apply_some(term, run->context->other_role, &run->next_other,
+                                                 OTHERS_AT_ONCE, &run->has_others);
+        if (r == 0 && run->has_others)
+                *ret_again = 1;
         return r;
 }
 
@@ -119,11 +140,12 @@ static int map_role(void *ctx, struct hf_workqueue *queue, enum hf_event_type ty
 
 int hfd_role_controller_run(struct hf_term *term, void *ctx) {
         struct hfd_controller_context *context = ctx;
+        struct run run = {.context = context, .has_others = context->other_role != NULL};
         const struct hfd_reconcile_loop loop = {
                 .name = HFD_CLUSTER_ROLES,
                 .n_workers = 1,
                 .reconcile = reconcile,
-                .ctx = context,
+                .ctx = &run,
                 .sources = {{hfd_needed_informer(context->cluster_roles), map_role}},
         };
         int r = hfd_role_defaults_apply(term, context->default_role);

@@ -9,6 +9,7 @@
 #include "server/controllers/roles/role_defaults.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -212,17 +213,29 @@ static int apply(struct hf_term *term, const struct hf__json *wanted) {
         return r;
 }
 
-int hfd_role_defaults_apply(struct hf_term *term, hfd_default_role_fn default_role) {
-        const char *text;
+int hfd_role_defaults_apply_some(struct hf_term *term, hfd_default_role_fn default_role, size_t *at,
+                                 size_t max, bool *ret_more) {
+        const char *text = NULL;
         size_t n;
         int r = 0;
 
-        for (size_t i = 0; r == 0 && default_role && (text = default_role(i, &n)); i++) {
+        for (size_t i = 0; r == 0 && i < max && (text = default_role(*at, &n)) != NULL; i++) {
                 struct hf__json *wanted = NULL;
                 r = hf__json_parse(text, n, &wanted, NULL);
                 if (r == 0)
                         r = apply(term, wanted);
                 hf__json_free(wanted);
+                if (r == 0)
+                        ++*at;
         }
+        *ret_more = default_role(*at, &n) != NULL;
         return r;
+}
+
+int hfd_role_defaults_apply(struct hf_term *term, hfd_default_role_fn default_role) {
+        size_t at = 0;
+        bool more;
+
+        return default_role ? hfd_role_defaults_apply_some(term, default_role, &at, SIZE_MAX, &more)
+                            : 0;
 }

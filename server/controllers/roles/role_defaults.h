@@ -16,6 +16,10 @@ typedef const char *(*hfd_default_role_fn)(size_t i, size_t *ret_n);
 /* Blocks on requests until all objects are up to date or the term is aborted. 0, or an error of a
  * request. Thread: the controller's. */
 int hfd_role_defaults_apply(struct hf_term *term, hfd_default_role_fn default_role);
+/* The same for at most `max` objects from *at on, which is moved to the next one. *ret_more: there
+ * is a next one. */
+int hfd_role_defaults_apply_some(struct hf_term *term, hfd_default_role_fn default_role, size_t *at,
+                                 size_t max, bool *ret_more);
 
 /* Adds to object what the default has and it does not. Sets *ret_changed to true if this changes
  * object, and otherwise leaves it alone. Pure. 0 or -ENOMEM. */

@@ -129,6 +129,23 @@ static void on_mutated(struct hfd_admission *a, const struct hfd_response *refus
         hfd_admission_validate(part->registry->admission, a);
 }
 
+static struct hfd_admission_attributes attributes_of(const struct hfd_part *part,
+                                                     const struct hf__json *old) {
+        return hfd_admit_attributes(part->outer, old ? HFD_ADMIT_UPDATE : HFD_ADMIT_CREATE,
+                                    part->outer->name, old);
+}
+
+bool hfd_part_wants_admission(const struct hfd_part *part, const struct hf__json *old) {
+        struct hfd_response response = {0};
+        enum hfd_admit admit = hfd_admit_request(part->registry, part->outer, &response);
+
+        hfd_response_done(&response);
+        if (admit != HFD_ADMIT_ASK)
+                return false;
+        const struct hfd_admission_attributes of = attributes_of(part, old);
+        return hfd_admission_wanted(part->registry->admission, &of);
+}
+
 void hfd_part_admit(struct hfd_part *part, struct hf__json **object, const struct hf__json *old,
                     void (*admitted)(struct hfd_part *part)) {
         struct hfd_admission *a = &part->admission;
@@ -152,8 +169,7 @@ void hfd_part_admit(struct hfd_part *part, struct hf__json **object, const struc
                                     .make_options = make_options,
                                     .done = on_mutated,
                                     .ctx = part};
-        a->of = hfd_admit_attributes(part->outer, old ? HFD_ADMIT_UPDATE : HFD_ADMIT_CREATE,
-                                     part->outer->name, old);
+        a->of = attributes_of(part, old);
         if (!hfd_admission_wanted(part->registry->admission, &a->of)) {
                 admitted(part);
                 return;

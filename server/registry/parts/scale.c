@@ -6,7 +6,8 @@
  *
  * A write gets the object, makes the new Scale from it, and patches the object's number of
  * replicas, if nobody has changed the object meanwhile. An apply becomes an apply of the object
- * that has this one field.
+ * that has this one field. If admission is asked, a dry run of it comes first: a conflict with
+ * another owner is told before admission, as in Kubernetes.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -264,6 +265,39 @@ static void send_apply(struct hfd_part *part) {
         hf__json_free(config);
 }
 
+static void admit_apply(struct hfd_part *part) {
+        hfd_part_admit(part, &part->scale, part->old_scale, send_apply);
+}
+
+static void on_tried(struct hfd_request *inner, const struct hfd_response *response) {
+        struct hfd_part *part = (struct hfd_part *)inner;
+
+        inner->options.dry_run = part->outer->options.dry_run;
+        inner->subresource = HFD_SUB_NONE;
+        if (response->status.error != 0)
+                hfd_part_finish(part, response);
+        else
+                admit_apply(part);
+}
+
+/* Finds out whether the apply is possible, before admission is asked. What is out of range is
+ * refused later. */
+static void try_apply(struct hfd_part *part) {
+        if (number_at(part->scale, "spec.replicas") < 0 ||
+            !hfd_part_wants_admission(part, part->old_scale)) {
+                admit_apply(part);
+                return;
+        }
+        struct hf__json *config = make_config(part);
+        part->inner.options.dry_run = true;
+        part->inner.subresource = HFD_SUB_SCALE;
+        if (config)
+                hfd_part_send(part, HFD_PATCH, config, on_tried);
+        else
+                hfd_part_finish_no_memory(part);
+        hf__json_free(config);
+}
+
 /* Sets what the client applies in *scale. False: the part has ended. */
 static bool apply_scale(struct hfd_part *part, struct hf__json **scale) {
         int64_t replicas;
@@ -295,10 +329,10 @@ static void on_current(struct hfd_request *inner, const struct hfd_response *res
         bool applies = !is_update && part->outer->patch == HFD_PATCH_APPLY;
         if (!part->scale || !part->old_scale)
                 hfd_part_finish_no_memory(part);
-        else if (applies ? apply_scale(part, &part->scale)
-                         : is_update || patch_scale(part, &part->scale))
-                hfd_part_admit(part, &part->scale, part->old_scale,
-                               applies ? send_apply : send_patch);
+        else if (applies && apply_scale(part, &part->scale))
+                try_apply(part);
+        else if (!applies && (is_update || patch_scale(part, &part->scale)))
+                hfd_part_admit(part, &part->scale, part->old_scale, send_patch);
 }
 
 static void get_object(struct hfd_part *part) {

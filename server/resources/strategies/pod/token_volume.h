@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The volume from which the containers of a pod read the token of its service account. Pure, but
+ * for the random end of its name. Thread: any. */
+struct hf__json;
+
+/*
+ * Mounts the volume in all containers of a pod's spec that have nothing else at its path, and adds
+ * it if one of them needs it. A volume that the pod has under such a name is used. The spec has the
+ * form of its schema. 0, -ENOMEM, or -EIO: there are no random numbers.
+ */
+int hfd_pod_mount_token(struct hf__json *spec);
