@@ -2,12 +2,12 @@
 #pragma once
 /*
  * The certificates of the server for its controllers: implements
- * server/controllers/cluster_ca.h.
+ * server/controllers/base/cluster_ca.h.
  *
  * Lock: a mutex guards the CA that is published. No callback or I/O happens under it.
  */
 #include "server/config/config.h"
-#include "server/controllers/cluster_ca.h"
+#include "server/controllers/base/cluster_ca.h"
 
 struct hfd_cluster_ca;
 

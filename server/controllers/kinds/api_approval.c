@@ -3,7 +3,7 @@
  * The approval of an API by the Kubernetes community. Reasons and messages are those of
  * kube-apiserver, which clients read.
  */
-#include "server/controllers/definitions/api_approval.h"
+#include "server/controllers/kinds/api_approval.h"
 
 #include <errno.h>
 #include <stdbool.h>

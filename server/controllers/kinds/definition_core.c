@@ -7,7 +7,7 @@
  * is Established stays so, with the names that it has, even if a later change of its names is
  * refused: its stored objects must stay reachable.
  */
-#include "server/controllers/definitions/definition_core.h"
+#include "server/controllers/kinds/definition_core.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,8 +15,8 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
-#include "server/controllers/definitions/api_approval.h"
-#include "server/controllers/string_list.h"
+#include "server/controllers/base/string_list.h"
+#include "server/controllers/kinds/api_approval.h"
 
 /* ---- conditions ---- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fills in what all loops have in common (reconcile_loop.h). */
-#include "server/controllers/reconcile_loop.h"
+#include "server/controllers/context/reconcile_loop.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  * another client could be applied after the term has ended. A request without the token could delay
  * the end of the term.
  */
-#include "server/controllers/object_client.h"
+#include "server/controllers/base/object_client.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -5,7 +5,7 @@
  * Invariant: the random part alone makes an identity unique. Host, instance and boot id make it
  * readable. `holdfastd status` parses the format (status/render.c).
  */
-#include "server/controllers/identity.h"
+#include "server/controllers/instances/identity.h"
 
 #include <errno.h>
 #include <stdio.h>

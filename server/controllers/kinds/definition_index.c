@@ -6,7 +6,7 @@
  * each version of it. They begin with a letter for their meaning, and contain the group, so that
  * one index is enough for all of them.
  */
-#include "server/controllers/definitions/definition_index.h"
+#include "server/controllers/kinds/definition_index.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -17,8 +17,8 @@
 
 #include "base/json.h"
 #include "client/informer_transform.h"
-#include "server/controllers/definitions/definition_core.h"
-#include "server/controllers/definitions/definition_row.h"
+#include "server/controllers/kinds/definition_core.h"
+#include "server/controllers/kinds/definition_row.h"
 
 #define NAME_INDEX "definition-names"
 

@@ -4,7 +4,7 @@
  *
  * Invariant: a definition that has been reduced gives the same row as before.
  */
-#include "server/controllers/definitions/definition_row.h"
+#include "server/controllers/kinds/definition_row.h"
 
 #include <errno.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/strbuf.h"
-#include "server/controllers/definitions/definition_core.h"
+#include "server/controllers/kinds/definition_core.h"
 
 /* ---- the row ---- */
 

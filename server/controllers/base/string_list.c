@@ -5,7 +5,7 @@
  * Invariant: entries that are not strings never match and are kept, because a controller must not
  * remove data of other programs.
  */
-#include "server/controllers/string_list.h"
+#include "server/controllers/base/string_list.h"
 
 #include <errno.h>
 #include <string.h>
