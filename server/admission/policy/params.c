@@ -15,7 +15,7 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
-#include "server/admission/matching/form.h"
+#include "server/admission/form.h"
 #include "server/admission/policy/param_kind.h"
 #include "server/cacher/cacher.h"
 #include "server/cacher/snapshot.h"

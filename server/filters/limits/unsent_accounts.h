@@ -11,7 +11,7 @@
 #include <holdfast/metrics.h>
 
 #include "base/timer_heap.h"
-#include "server/filters/unsent.h"
+#include "server/filters/limits/unsent.h"
 
 #define HFD_UNSENT_BUCKETS 256
 

@@ -3,7 +3,7 @@
  * The priority level of a request, and its seats. The headers and the level belong to the index, so
  * the request keeps a reference to it.
  */
-#include "server/filters/limits/priority.h"
+#include "server/filters/priority.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 
 #include "base/time_format.h"
 #include "server/filters/authorization.h"
-#include "server/filters/memo/request_memo.h"
-#include "server/filters/query.h"
+#include "server/filters/request/query.h"
+#include "server/filters/request/request_memo.h"
 #include "server/filters/status_response.h"
 #include "server/flow/core/dealer.h"
 #include "server/flow/core/work_estimate.h"

@@ -9,8 +9,8 @@
  * Thread: the connection's worker, in on_head.
  */
 #include "server/auth/user.h"
-#include "server/filters/request_info.h"
-#include "server/filters/request_metrics.h"
+#include "server/filters/request/request_info.h"
+#include "server/filters/request/request_metrics.h"
 #include "server/flow/flow_index.h"
 #include "server/http/http.h"
 

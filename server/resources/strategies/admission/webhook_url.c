@@ -3,7 +3,7 @@
  * The parser of URLs. It finds the mistakes that occur in practice; what Go refuses beyond them
  * (such as the inner syntax of an IPv6 address) is accepted here.
  */
-#include "server/resources/strategies/definition/webhook_url.h"
+#include "server/resources/strategies/admission/webhook_url.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -10,11 +10,11 @@
  * Invariants: bytes and n of an account are the sums of its entries, and the total is the sum of
  * the accounts.
  */
-#include "server/filters/unsent.h"
+#include "server/filters/limits/unsent.h"
 
 #include <assert.h>
 
-#include "server/filters/unsent_accounts.h"
+#include "server/filters/limits/unsent_accounts.h"
 #include "server/http/http.h"
 
 #define CUT_LOOKUP 16 /* entries that one search examines */

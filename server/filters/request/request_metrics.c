@@ -7,7 +7,7 @@
  * combinations that have occurred. If two threads create the same counter, the metrics registry
  * returns the same one to both, so storing it twice is harmless.
  */
-#include "server/filters/request_metrics.h"
+#include "server/filters/request/request_metrics.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -14,7 +14,7 @@
  * Invariant: a memo has a reference to its index, so no other index can get its address. Therefore
  * equal addresses mean that it is still the current one.
  */
-#include "server/filters/memo/request_memo.h"
+#include "server/filters/request/request_memo.h"
 
 #include <assert.h>
 #include <stdlib.h>

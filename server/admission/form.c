@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Converts between the versions of a kind. Invariant: the object that was passed in is not changed.
  */
-#include "server/admission/matching/form.h"
+#include "server/admission/form.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -19,8 +19,8 @@
 #include <assert.h>
 #include <stddef.h>
 
-#include "server/filters/unsent.h"
-#include "server/filters/unsent_accounts.h"
+#include "server/filters/limits/unsent.h"
+#include "server/filters/limits/unsent_accounts.h"
 #include "server/http/http.h"
 
 #define LATE_LOOKUP 16 /* watches that one charge moves */

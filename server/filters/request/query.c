@@ -6,7 +6,7 @@
  * Invariant: to hfd_query_next, a value that cannot be decoded is not absent. HF_E_INVALID lets the
  * caller refuse it.
  */
-#include "server/filters/query.h"
+#include "server/filters/request/query.h"
 
 #include <assert.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * Accounts are found by the hash of the user's name. An account exists while a response or a watch
  * is charged to it, so there are never more accounts than those.
  */
-#include "server/filters/unsent_accounts.h"
+#include "server/filters/limits/unsent_accounts.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -6,7 +6,7 @@
  * neither "." nor "..". An invalid segment makes the whole path invalid. This also holds for
  * non-resource paths, so that no handler has to check segments.
  */
-#include "server/filters/request_info.h"
+#include "server/filters/request/request_info.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include <holdfast/error.h>
 
 #include "base/percent.h"
-#include "server/filters/query.h"
+#include "server/filters/request/query.h"
 
 /* Whether it is "." or "..". */
 static bool is_dots(const char *text) {
