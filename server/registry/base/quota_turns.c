@@ -5,7 +5,7 @@
  *
  * Invariant: the deadlines of a queue never decrease.
  */
-#include "server/registry/write/quota/quota_turns.h"
+#include "server/registry/base/quota_turns.h"
 
 #include <assert.h>
 #include <stddef.h>

@@ -18,7 +18,7 @@
 #include "server/admission/notes.h"
 #include "server/auth/user.h"
 #include "server/patch/patch.h"
-#include "server/registry/options.h"
+#include "server/registry/base/options.h"
 #include "server/resources/object_key.h"
 #include "server/resources/response.h"
 

@@ -3,7 +3,7 @@
  * Validates the options of writes. The texts, and the order of the causes, are those of Kubernetes'
  * validation of CreateOptions, UpdateOptions, PatchOptions and DeleteOptions.
  */
-#include "server/registry/write_options.h"
+#include "server/registry/base/write_options.h"
 
 #include <assert.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
 /* DeleteOptions: the options in the body of a delete request. Pure. Thread: owner only. */
 #include <stdbool.h>
 
-#include "server/registry/options.h"
+#include "server/registry/base/options.h"
 
 struct hf__json;
 

@@ -19,7 +19,7 @@
  * Invariant: a read never returns an older state than this table allows. In doubt it waits, reads
  * from the store, or fails.
  */
-#include "server/registry/read.h"
+#include "server/registry/list/read.h"
 
 #include <assert.h>
 #include <errno.h>

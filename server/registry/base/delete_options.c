@@ -5,7 +5,7 @@
  * Invariant: an option of DeleteOptions that cannot be read is refused and never ignored, because a
  * delete must not delete more than the client intended.
  */
-#include "server/registry/delete_options.h"
+#include "server/registry/base/delete_options.h"
 
 #include <assert.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  * leave at once, whose requests no longer count as in flight. Retries are not refused: each belongs
  * to a write that was accepted before.
  */
-#include "server/registry/large_work.h"
+#include "server/registry/base/large_work.h"
 
 #include <assert.h>
 #include <errno.h>

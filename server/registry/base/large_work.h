@@ -3,7 +3,7 @@
 /*
  * The use of the registry's pool of threads for large writes. Thread: any. Nothing here blocks.
  */
-#include "server/registry/registry.h"
+#include "server/registry/base/registry_state.h"
 #include "server/resources/response.h"
 
 struct hfd_work_task;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The attributes of requests for admission. Invariant: a client's request always has a requester,
  * so it is never taken for one of the server's own. */
-#include "server/registry/admit.h"
+#include "server/registry/base/admit.h"
 
 #include <assert.h>
 #include <errno.h>

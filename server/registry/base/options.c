@@ -7,7 +7,7 @@
  * filters authorize by the first value. (Only dryRun is a list, whose values are all checked.)
  * hf__percent_decode refuses what is not valid UTF-8, because responses repeat it.
  */
-#include "server/registry/options.h"
+#include "server/registry/base/options.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 #include "base/percent.h"
 #include "base/time_format.h"
-#include "server/registry/request.h"
+#include "server/registry/base/request.h"
 #include "server/resources/causes.h"
 
 #define TIMEOUT_MAX_S 1000000

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shows the beginning of a body in a message. */
-#include "server/registry/body_summary.h"
+#include "server/registry/base/body_summary.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -11,8 +11,8 @@
  * wait, the caller must not touch the read: it may be freed or belong to another thread.
  */
 #include "server/cacher/sync/consistent_read.h"
-#include "server/registry/registry.h"
-#include "server/registry/request.h"
+#include "server/registry/base/registry_state.h"
+#include "server/registry/base/request.h"
 #include "server/resources/forms/conversion.h"
 
 /*

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "server/registry/write_options.h"
+#include "server/registry/base/write_options.h"
 #include "server/resources/response.h"
 #include "server/resources/selection/selector.h"
 #include "server/schema/strict.h"

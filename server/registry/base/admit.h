@@ -6,8 +6,8 @@
  * owner of the request. Nothing here blocks.
  */
 #include "server/admission/admission.h"
-#include "server/registry/registry.h"
-#include "server/registry/request.h"
+#include "server/registry/base/registry_state.h"
+#include "server/registry/base/request.h"
 
 /*
  * Whether admission is asked about a request. SKIP: it is not. REFUSE: the configuration of

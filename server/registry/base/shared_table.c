@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See shared_table.h. Invariant: those that have succeeded, and only they, are on the list by age.
  */
-#include "server/registry/convert/shared_table.h"
+#include "server/registry/base/shared_table.h"
 
 #include <assert.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Turns, see convert_turns.h. Invariant: a turn waits only while its kind, or all kinds together,
  * have no free place. So each leave frees a place, and lets one waiting turn go on. */
-#include "server/registry/convert/convert_turns.h"
+#include "server/registry/base/convert_turns.h"
 
 #include <assert.h>
 
