@@ -12,7 +12,7 @@
 
 #include "base/json.h"
 #include "patience.h"
-#include "server/cacher/slots/kind_feed.h"
+#include "server/cacher/feed/kind_feed.h"
 #include "server/resources/custom/custom_table.h"
 #include "server/resources/custom/custom_version_order.h"
 #include "server/resources/custom/json_path.h"

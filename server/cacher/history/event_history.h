@@ -19,7 +19,7 @@
 #include <holdfast/client.h>
 #include <holdfast/clock.h>
 
-#include "server/cacher/object_tree.h"
+#include "server/cacher/history/object_tree.h"
 #include "server/resources/object.h"
 #include "server/resources/resource.h"
 

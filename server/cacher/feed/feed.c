@@ -9,7 +9,7 @@
  * least PAUSE_MIN, because each run reads all objects, and an instance that starts with an empty
  * store creates its default objects one after the other.
  */
-#include "server/cacher/feed.h"
+#include "server/cacher/feed/feed.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@
  * be dropped one by one: none of them is needed, because no watch from a revision below the floor
  * is accepted. After an interruption, changes up to the floor may still be in the ring.
  */
-#include "server/cacher/event_history.h"
+#include "server/cacher/history/event_history.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -13,7 +13,7 @@
  *    out of memory, and only then changes the structure, which cannot fail.
  *  - A node counts the nodes of its subtree.
  */
-#include "server/cacher/object_tree.h"
+#include "server/cacher/history/object_tree.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -10,7 +10,7 @@
  * Invariant: when hfd_cacher_form_slot has succeeded, the slot's tree has the new form, unless the
  * cache was filled meanwhile: then the observers are told, and the caller comes again.
  */
-#include "server/cacher/slots/slot_forms.h"
+#include "server/cacher/sync/slot_forms.h"
 
 #include <assert.h>
 #include <errno.h>

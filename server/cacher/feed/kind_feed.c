@@ -13,7 +13,7 @@
  *  - A kind is served only after the cached objects have its form. Whoever still has the old kind
  *    converts them (forms/conversion.h), so the order only saves work.
  */
-#include "server/cacher/slots/kind_feed.h"
+#include "server/cacher/feed/kind_feed.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -22,9 +22,9 @@
 
 #include "base/json.h"
 #include "server/cacher/cacher.h"
-#include "server/cacher/feed.h"
-#include "server/cacher/slots/slot_forms.h"
+#include "server/cacher/feed/feed.h"
 #include "server/cacher/snapshot.h"
+#include "server/cacher/sync/slot_forms.h"
 #include "server/resources/custom/custom_table.h"
 #include "server/resources/packed.h"
 
