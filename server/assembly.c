@@ -25,8 +25,8 @@
 
 #include "server/auth/files.h"
 #include "server/bootstrap_phases.h"
-#include "server/cacher/feed.h"
-#include "server/cacher/slots/kind_feed.h"
+#include "server/cacher/feed/feed.h"
+#include "server/cacher/feed/kind_feed.h"
 #include "server/certificates/certificates.h"
 #include "server/configured_admission/configured_admission.h"
 #include "server/debug_leader.h"

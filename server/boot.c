@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "server/cacher/slots/kind_feed.h"
+#include "server/cacher/feed/kind_feed.h"
 #include "server/certificates/certificates.h"
 #include "server/process/flag_files.h"
 #include "server/server.h"

@@ -18,7 +18,7 @@
 
 #include <holdfast/health.h>
 
-#include "server/cacher/slots/kind_feed.h"
+#include "server/cacher/feed/kind_feed.h"
 #include "server/server.h"
 
 /* etcd counts as unreachable when it has sent no reply or event for this time. */

@@ -51,7 +51,7 @@
 #include "server/certificates/cluster_ca.h"
 #include "server/config/config.h"
 #include "server/controllers/controllers.h"
-#include "server/controllers/identity.h"
+#include "server/controllers/instances/identity.h"
 #include "server/controllers/instances/peers.h"
 #include "server/extra.h"
 #include "server/filters/filters.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "server/admission/admission.h"
-#include "server/cacher/feed.h"
+#include "server/cacher/feed/feed.h"
 
 #define PAUSE_MAX (300 * HF_NSEC_PER_MSEC)
 

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * Tells the plug-ins of a chain to read their configuration again, on the thread of a feed
- * (server/cacher/feed.h). The cacher wakes it when an object of the group
+ * (server/cacher/feed/feed.h). The cacher wakes it when an object of the group
  * admissionregistration.k8s.io has changed, on every instance, so a change counts everywhere as
  * soon as the store's watch has delivered it.
  */

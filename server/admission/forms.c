@@ -16,7 +16,7 @@
 #include <holdfast/error.h>
 
 #include "base/json.h"
-#include "server/admission/matching/form.h"
+#include "server/admission/form.h"
 #include "server/resources/response.h"
 
 struct form {

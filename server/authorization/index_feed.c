@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Builds the index from the four kinds, on the thread of a feed (server/cacher/feed.h). */
+/* Builds the index from the four kinds, on the thread of a feed (server/cacher/feed/feed.h). */
 #include "server/authorization/index_feed.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "server/cacher/feed.h"
+#include "server/cacher/feed/feed.h"
 #include "server/rbac/index.h"
 #include "server/resources/resource.h"
 

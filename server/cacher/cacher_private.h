@@ -6,14 +6,14 @@
 #include <holdfast/host.h>
 
 #include "server/cacher/cacher.h"
-#include "server/cacher/event_history.h"
-#include "server/cacher/object_tree.h"
-#include "server/cacher/slots/slot_forms.h"
+#include "server/cacher/history/event_history.h"
+#include "server/cacher/history/object_tree.h"
 #include "server/cacher/snapshot.h"
 #include "server/cacher/sync/cache_audit.h"
 #include "server/cacher/sync/consistent_read.h"
 #include "server/cacher/sync/listing.h"
 #include "server/cacher/sync/reflector.h"
+#include "server/cacher/sync/slot_forms.h"
 #include "server/cacher/sync/store_identity.h"
 #include "server/cacher/sync/store_lag.h"
 #include "server/cacher/sync/store_request.h"

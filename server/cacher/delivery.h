@@ -13,7 +13,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "server/cacher/event_history.h"
+#include "server/cacher/history/event_history.h"
 #include "server/cacher/snapshot.h"
 #include "server/cacher/watcher.h"
 

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "server/cacher/object_tree.h"
+#include "server/cacher/history/object_tree.h"
 
 struct hfd_cacher;
 

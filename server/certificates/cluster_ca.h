@@ -2,13 +2,13 @@
 #pragma once
 /*
  * The certificates of the server for its controllers: implements
- * server/controllers/cluster_ca.h.
+ * server/controllers/base/cluster_ca.h.
  *
  * Lock: a mutex guards the CA that is published, and the key of a CA that is in memory only. No
  * callback or I/O happens under it.
  */
 #include "server/config/config.h"
-#include "server/controllers/cluster_ca.h"
+#include "server/controllers/base/cluster_ca.h"
 
 struct hfd_cluster_ca;
 struct hfd_pki;

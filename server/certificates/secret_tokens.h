@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* The tokens of service accounts as controllers see them. Thread: any. */
-#include "server/controllers/accounts/account_tokens.h"
+#include "server/controllers/base/account_tokens.h"
 
 struct hfd_service_accounts;
 

@@ -27,7 +27,7 @@
 #include "server/auth/trusted_path.h"
 #include "server/bootstrap_phases.h"
 #include "server/certificates/account_keys.h"
-#include "server/controllers/identity.h"
+#include "server/controllers/instances/identity.h"
 #include "server/encryption/encryption_config.h"
 #include "server/http/tls.h"
 #include "server/jwt/key_set.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/cacher/feed.h"
+#include "server/cacher/feed/feed.h"
 #include "server/process/flag_files.h"
 #include "server/server.h"
 

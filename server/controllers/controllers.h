@@ -44,13 +44,13 @@
 #include <holdfast/client.h>
 #include <holdfast/leader.h>
 
-#include "server/controllers/accounts/account_tokens.h"
-#include "server/controllers/api_services/api_service_core.h"
-#include "server/controllers/cluster_ca.h"
-#include "server/controllers/flow/flow_defaults.h"
+#include "server/controllers/base/account_tokens.h"
+#include "server/controllers/base/api_version.h"
+#include "server/controllers/base/cluster_ca.h"
+#include "server/controllers/base/default_role.h"
+#include "server/controllers/base/flow_defaults.h"
+#include "server/controllers/base/policy_checks.h"
 #include "server/controllers/kinds/kind_informer.h"
-#include "server/controllers/policies/policy_checks.h"
-#include "server/controllers/roles/role_defaults.h"
 
 #define HFD_N_CONTROLLERS 18
 

@@ -16,10 +16,10 @@
 #include "server/controllers/event_expiry.h"
 
 #include "base/json.h"
-#include "server/controllers/controller_context.h"
+#include "server/controllers/base/object_client.h"
+#include "server/controllers/context/controller_context.h"
+#include "server/controllers/context/reconcile_loop.h"
 #include "server/controllers/event_time.h"
-#include "server/controllers/object_client.h"
-#include "server/controllers/reconcile_loop.h"
 
 #define N_WORKERS 8
 

@@ -23,9 +23,10 @@
 #include "base/json.h"
 #include "base/thread.h"
 #include "client/key_index.h"
-#include "server/controllers/controller_context.h"
-#include "server/controllers/object_client.h"
-#include "server/controllers/reconcile_loop.h"
+#include "server/controllers/base/object_client.h"
+#include "server/controllers/context/controller_context.h"
+#include "server/controllers/context/reconcile_loop.h"
+#include "server/controllers/instances/identity.h"
 
 #define N_WORKERS        8
 #define MAX_OBSERVATIONS 16384 /* the check of a further Lease fails and is tried again later */

@@ -48,11 +48,11 @@
 #include "base/json.h"
 #include "base/time_format.h"
 #include "client/informer_lookup.h"
-#include "server/controllers/controller_context.h"
+#include "server/controllers/base/object_client.h"
+#include "server/controllers/base/string_list.h"
+#include "server/controllers/context/controller_context.h"
+#include "server/controllers/context/reconcile_loop.h"
 #include "server/controllers/namespace_report.h"
-#include "server/controllers/object_client.h"
-#include "server/controllers/reconcile_loop.h"
-#include "server/controllers/string_list.h"
 
 #define N_WORKERS 8
 /* The delay of the next check while objects remain; usually an event triggers a check sooner. */

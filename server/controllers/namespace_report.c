@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "server/controllers/string_list.h"
+#include "server/controllers/base/string_list.h"
 
 void hfd_namespace_report_failure(struct hfd_namespace_report *report, const char *text) {
         hf__strbuf_printf(&report->failures, "%s%s", report->n_failures++ ? ", " : "", text);

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "server/controllers/base/string_list.h"
 #include "server/controllers/garbage/gc_core.h"
-#include "server/controllers/string_list.h"
 
 static bool has_finalizer(const struct hf__json *workspace, const char *finalizer) {
         return hfd_string_list_has(workspace, "metadata.finalizers", finalizer);

@@ -30,10 +30,10 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "server/controllers/controller_context.h"
-#include "server/controllers/object_client.h"
-#include "server/controllers/reconcile_loop.h"
-#include "server/controllers/string_list.h"
+#include "server/controllers/base/object_client.h"
+#include "server/controllers/base/string_list.h"
+#include "server/controllers/context/controller_context.h"
+#include "server/controllers/context/reconcile_loop.h"
 #include "server/controllers/workspace_core.h"
 
 #define NAMESPACE_PREFIX "ws-"

@@ -12,7 +12,7 @@
 
 #include "base/strbuf.h"
 #include "server/filters/audit.h"
-#include "server/filters/query.h"
+#include "server/filters/request/query.h"
 #include "server/filters/status_response.h"
 
 struct hfd_attributes hfd_request_attributes(const struct hfd_request_context *context) {

@@ -19,7 +19,7 @@
 #include "server/filters/authorization.h"
 #include "server/filters/impersonation.h"
 #include "server/filters/limits/inflight.h"
-#include "server/filters/limits/priority.h"
+#include "server/filters/priority.h"
 #include "server/filters/request_context.h"
 #include "server/filters/status_response.h"
 #include "server/flow/flow_levels.h"

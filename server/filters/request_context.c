@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/blocks.h"
-#include "server/filters/memo/request_memo.h"
+#include "server/filters/request/request_memo.h"
 
 static void context_free(void *ctx) {
         struct hfd_request_context *context = ctx;

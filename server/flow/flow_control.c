@@ -14,7 +14,7 @@
 
 #include "base/thread.h"
 #include "server/cacher/cacher.h"
-#include "server/cacher/feed.h"
+#include "server/cacher/feed/feed.h"
 #include "server/flow/flow_levels.h"
 #include "server/resources/custom/custom_table.h"
 #include "server/resources/resource.h"

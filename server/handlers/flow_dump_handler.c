@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/strbuf.h"
-#include "server/filters/query.h"
+#include "server/filters/request/query.h"
 #include "server/filters/status_response.h"
 #include "server/flow/flow_control.h"
 #include "server/flow/flow_dump.h"

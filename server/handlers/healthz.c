@@ -19,7 +19,7 @@
 #include <holdfast/error.h>
 
 #include "base/strbuf.h"
-#include "server/filters/query.h"
+#include "server/filters/request/query.h"
 #include "server/filters/request_context.h"
 #include "server/filters/status_response.h"
 #include "server/handlers/read_endpoint.h"

@@ -14,7 +14,7 @@
 #include <strings.h>
 
 #include "server/filters/media_type.h"
-#include "server/filters/query.h"
+#include "server/filters/request/query.h"
 #include "server/handlers/protobuf_body.h"
 #include "server/resources/forms/protobuf_answer.h"
 

@@ -8,7 +8,7 @@
  */
 #include <stdbool.h>
 
-#include "server/registry/request.h"
+#include "server/registry/base/request.h"
 
 /*
  * Chooses the format of the response by the header Accept: sets request->format, request->protobuf

@@ -7,7 +7,6 @@
  * Invariant: request->done is called exactly once for every verb except watch.
  */
 #include "server/registry/registry.h"
-#include "server/registry/parts/part.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -15,11 +14,12 @@
 
 #include "server/cacher/watcher.h"
 #include "server/pool/work_pool.h"
+#include "server/registry/base/request.h"
 #include "server/registry/delete_collection.h"
 #include "server/registry/list/list.h"
+#include "server/registry/list/read.h"
 #include "server/registry/list/rendering.h"
-#include "server/registry/read.h"
-#include "server/registry/request.h"
+#include "server/registry/parts/part.h"
 #include "server/registry/write/write.h"
 #include "server/resources/forms/conversion.h"
 
@@ -85,7 +85,7 @@ void hfd_registry_serve(struct hfd_registry *registry, struct hfd_request *reque
 
         assert(request->resource && request->done);
         if (request->part_of && request->resource != request->part_of) {
-                hfd_part_serve(registry, request);
+                hfd_part_serve(registry, request, hfd_registry_serve);
                 return;
         }
         switch (request->verb) {

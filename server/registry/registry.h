@@ -10,61 +10,24 @@
  * follows. The differences between kinds are in the resource table and in the strategies
  * (resources/).
  *
- * Thread: apart from the turns and the counts of calls, the registry is immutable after new. It
- * owns a pool of threads (work_pool.h) for large work. A request belongs to one thread at a time:
- * the caller's, and later a thread of the store, of the cacher or of the pool that runs a callback
- * of the request. Nothing here blocks, except freeing a loopback client or the registry.
+ * Thread: base/registry_state.h has the registry's own state. A request belongs to one thread at a
+ * time: the caller's, and later a thread of the store, of the cacher or of the pool that runs a
+ * callback of the request. Nothing here blocks, except freeing a loopback client or the registry.
  *
  * Invariants: every request except a watch gets exactly one response. If the response to a write is
  * a success, the store has committed the write, under the fence of the request if it has one. A dry
  * run is the exception: it commits nothing.
  */
-#include <stdatomic.h>
 #include <stdbool.h>
 
-#include <holdfast/host.h>
+#include "server/registry/base/registry_state.h"
 
-#include "server/cacher/cacher.h"
-#include "server/registry/convert/convert_turns.h"
-#include "server/registry/convert/shared_table.h"
-#include "server/registry/write/quota/quota_turns.h"
-
-/* Default time limits: of a request, and of a deletecollection. */
-#define HFD_REGISTRY_DEADLINE                   (10 * HF_NSEC_PER_SEC)
-#define HFD_REGISTRY_DELETE_COLLECTION_DEADLINE (60 * HF_NSEC_PER_SEC)
-/* The deadline of a write that waits for webhooks, as in Kubernetes. */
-#define HFD_REGISTRY_ADMISSION_DEADLINE (34 * HF_NSEC_PER_SEC)
-
-struct hfd_admission_chain;
+struct hfd_outbound;
 struct hfd_request;
 struct hfd_response;
+struct hfd_service_resolver;
 struct hfd_watcher;
 struct hfd_watcher_sink;
-struct hfd_outbound;
-struct hfd_renderings;
-struct hfd_service_resolver;
-struct hfd_work_pool;
-
-struct hfd_registry {
-        const struct hf_host *host;        /* borrowed */
-        struct hfd_cacher *cacher;         /* borrowed */
-        struct hfd_work_pool *work;        /* owned; for lists, initial events and large writes */
-        struct hfd_renderings *renderings; /* owned; lists and initial events that are being read */
-        struct hfd_quota_turns turns;      /* of creates that the same quotas count */
-        const char *prefix;                /* of all keys: "/registry"; borrowed from the cacher */
-        /* Borrowed; set before requests are served; NULL = there is no admission. */
-        struct hfd_admission_chain *admission;
-        /* New pods get a service account; set before requests are served. */
-        bool assigns_accounts;
-        /* Borrowed; for calls of webhooks. outbound NULL = webhooks cannot be called; services NULL
-         * = no service has an address of its own. */
-        struct hfd_outbound *outbound;
-        const struct hfd_service_resolver *services;
-        atomic_uint
-                n_conversions; /* calls of conversion webhooks for requests that are under way */
-        struct hfd_convert_turns convert_turns; /* and for watches */
-        struct hfd_shared_table shared;         /* conversions that watches share */
-};
 
 /* Starts the threads of the pool. host and cacher outlive the registry. 0 or -errno. */
 int hfd_registry_new(const struct hf_host *host, struct hfd_cacher *cacher,
@@ -91,8 +54,3 @@ void hfd_registry_serve(struct hfd_registry *registry, struct hfd_request *reque
 bool hfd_registry_watch(struct hfd_registry *registry, struct hfd_request *request,
                         const struct hfd_watcher_sink *sink, void *ctx,
                         struct hfd_response *response, struct hfd_watcher **ret_watcher);
-
-/* The current boot time; deadlines of requests are boot times. */
-static inline hf_nsec hfd_registry_now(const struct hfd_registry *registry) {
-        return hf_now(hf_host_clock(registry->host));
-}

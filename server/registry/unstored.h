@@ -4,7 +4,7 @@
  * Admission for creates of objects that are not stored: reviews of rights and tokens, and requests
  * for tokens. Thread: owner of the request. Never blocks.
  */
-#include "server/registry/admit.h"
+#include "server/registry/base/admit.h"
 
 /* Whether admission is asked about the create. As hfd_admit_request, but SKIP also if no plug-in
  * wants it. */

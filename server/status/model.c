@@ -18,7 +18,7 @@
 
 #include "base/json.h"
 #include "leader/lease_record.h"
-#include "server/controllers/identity.h"
+#include "server/controllers/instances/identity.h"
 
 /* Kubelets renew one Lease per node here as a heartbeat; no election uses them. */
 #define NODE_NAMESPACE "kube-node-lease"

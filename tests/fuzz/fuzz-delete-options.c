@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "server/registry/delete_options.h"
+#include "server/registry/base/delete_options.h"
 #include "server/registry/write/body.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);

@@ -13,8 +13,8 @@
 
 #include <holdfast/error.h>
 
-#include "server/filters/query.h"
-#include "server/filters/request_info.h"
+#include "server/filters/request/query.h"
+#include "server/filters/request/request_info.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -5,7 +5,7 @@
  * send, for example for another form of the response.
  */
 #include "api_response.h"
-#include "server/registry/request.h"
+#include "server/registry/base/request.h"
 
 struct hfd_registry;
 

@@ -12,7 +12,7 @@
 #include "api_core_request.h"
 #include "base/json.h"
 #include "hand_clock.h"
-#include "server/cacher/slots/kind_feed.h"
+#include "server/cacher/feed/kind_feed.h"
 #include "server/registry/loopback.h"
 #include "server/resources/custom/custom_table.h"
 #include "server/storage/memory/store.h"

@@ -16,8 +16,8 @@
 #include "api_resources.h"
 #include "api_response.h"
 #include "server/cacher/cacher.h"
+#include "server/registry/base/request.h"
 #include "server/registry/registry.h"
-#include "server/registry/request.h"
 
 struct api_fixture {
         struct hf_host host;

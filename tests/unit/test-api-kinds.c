@@ -17,7 +17,7 @@
 
 #include "api_fixture.h"
 #include "base/strbuf.h"
-#include "server/cacher/object_tree.h"
+#include "server/cacher/history/object_tree.h"
 
 #define RBAC "rbac.authorization.k8s.io"
 

@@ -24,7 +24,7 @@
 #include "base/thread.h"
 #include "patience.h"
 #include "server/pool/work_pool.h"
-#include "server/registry/large_work.h"
+#include "server/registry/base/large_work.h"
 #include "server/registry/registry.h"
 
 /* ---- the pool is busy ---- */

@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "base/json.h"
-#include "server/registry/delete_options.h"
-#include "server/registry/request.h"
+#include "server/registry/base/delete_options.h"
+#include "server/registry/base/request.h"
 
 static struct hfd_request request;
 static struct hfd_response response;

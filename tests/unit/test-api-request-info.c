@@ -9,8 +9,8 @@
 #include <cmocka.h>
 #include <holdfast/error.h>
 
-#include "server/filters/query.h"
-#include "server/filters/request_info.h"
+#include "server/filters/request/query.h"
+#include "server/filters/request/request_info.h"
 
 struct path_case {
         const char *path, *group, *version, *resource, *ns, *name, *subresource;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The histories of the cacher alone (server/cacher/event_history.h): the ring of changes, the kept
- * states, what both cost, and when they are dropped. test-cacher-history.c has them in the cacher.
+ * The histories of the cacher alone (server/cacher/history/event_history.h): the ring of changes,
+ * the kept states, what both cost, and when they are dropped. test-cacher-history.c has them in the
+ * cacher.
  */
 #undef NDEBUG
 #include <setjmp.h>
@@ -14,7 +15,7 @@
 #include <cmocka.h>
 
 #include "failing_memory.h"
-#include "server/cacher/event_history.h"
+#include "server/cacher/history/event_history.h"
 #include "server/resources/resource.h"
 #include "time_units.h"
 

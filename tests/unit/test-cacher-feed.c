@@ -14,7 +14,7 @@
 #include "base/json.h"
 #include "patience.h"
 #include "scripted_cacher.h"
-#include "server/cacher/feed.h"
+#include "server/cacher/feed/feed.h"
 #include "time_units.h"
 
 #define SHORTAGE "cannot index the objects: out of memory"

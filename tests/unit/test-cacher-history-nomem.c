@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "failing_memory.h"
-#include "server/cacher/event_history.h"
+#include "server/cacher/history/event_history.h"
 
 static struct hfd_change make_change(uint64_t revision) {
         const struct hfd_resource *resource = hfd_resource_find("", "v1", "configmaps");

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "failing_memory.h"
-#include "server/cacher/object_tree.h"
+#include "server/cacher/history/object_tree.h"
 #include "server/resources/resource.h"
 
 #define N_OBJECTS 60

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "server/cacher/object_tree.h"
+#include "server/cacher/history/object_tree.h"
 #include "server/resources/resource.h"
 
 #define N_NAMES 3000

@@ -14,7 +14,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "rbac_fixture.h"
-#include "server/controllers/definitions/definition_core.h"
+#include "server/controllers/kinds/definition_core.h"
 
 #define N(array) (sizeof(array) / sizeof(array)[0])
 

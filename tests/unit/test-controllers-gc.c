@@ -11,8 +11,9 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "server/controllers/base/string_list.h"
 #include "server/controllers/garbage/gc_core.h"
-#include "server/controllers/string_list.h"
+#include "server/controllers/kinds/gc_filter.h"
 
 static struct hf__json *parsed(const char *text) {
         struct hf__json *json = NULL;
@@ -120,11 +121,11 @@ static void test_objects_with_owners_or_deletion_marks_are_collected(void **stat
                           marked[] = "{\"metadata\":{\"deletionTimestamp\":\"t\"}}",
                           plain[] = "{\"metadata\":{\"name\":\"ownerReferences\"}}";
         (void)state;
-        assert_true(hfd_gc_may_concern(owned, sizeof owned - 1));
-        assert_true(hfd_gc_may_concern(marked, sizeof marked - 1));
-        assert_false(hfd_gc_may_concern(marked, 20));
+        assert_true(hfd_gc_filter_may_concern(owned, sizeof owned - 1));
+        assert_true(hfd_gc_filter_may_concern(marked, sizeof marked - 1));
+        assert_false(hfd_gc_filter_may_concern(marked, 20));
         /* A name that contains these letters only costs a useless check. */
-        assert_true(hfd_gc_may_concern(plain, sizeof plain - 1));
+        assert_true(hfd_gc_filter_may_concern(plain, sizeof plain - 1));
 }
 
 static void test_string_lists_have_no_duplicates(void **state) {

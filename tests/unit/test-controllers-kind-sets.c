@@ -18,7 +18,7 @@
 #include "base/json.h"
 #include "patience.h"
 #include "rbac_fixture.h"
-#include "server/controllers/definitions/definition_row.h"
+#include "server/controllers/kinds/definition_row.h"
 #include "server/controllers/kinds/kinds.h"
 
 #define N(array) (sizeof(array) / sizeof(array)[0])

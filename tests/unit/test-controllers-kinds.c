@@ -21,12 +21,12 @@
 static atomic_int n_failures;
 static _Thread_local bool next_fails;
 
-/* The linker redirects hfd_gc_may_concern and hf__json_parse here. The index of owners calls the
- * first, and then the second on the same thread. */
-bool __real_hfd_gc_may_concern(const char *object, size_t n);
-bool __wrap_hfd_gc_may_concern(const char *object, size_t n);
-bool __wrap_hfd_gc_may_concern(const char *object, size_t n) {
-        bool concerns = __real_hfd_gc_may_concern(object, n);
+/* The linker redirects hfd_gc_filter_may_concern and hf__json_parse here. The index of owners calls
+ * the first, and then the second on the same thread. */
+bool __real_hfd_gc_filter_may_concern(const char *object, size_t n);
+bool __wrap_hfd_gc_filter_may_concern(const char *object, size_t n);
+bool __wrap_hfd_gc_filter_may_concern(const char *object, size_t n) {
+        bool concerns = __real_hfd_gc_filter_may_concern(object, n);
 
         next_fails = concerns && atomic_load(&n_failures) > 0;
         return concerns;

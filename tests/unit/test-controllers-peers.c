@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "server/controllers/identity.h"
+#include "server/controllers/instances/identity.h"
 #include "server/controllers/instances/peers.h"
 
 #define OWN_URL "https://10.0.0.1:6443"

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "server/registry/convert/convert_turns.h"
+#include "server/registry/base/convert_turns.h"
 #include "server/resources/custom/custom_kind.h"
 
 static struct hfd_convert_turns turns;

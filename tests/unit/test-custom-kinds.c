@@ -12,8 +12,8 @@
 
 #include "base/json.h"
 #include "patience.h"
-#include "server/cacher/slots/kind_feed.h"
-#include "server/cacher/slots/slot_forms.h"
+#include "server/cacher/feed/kind_feed.h"
+#include "server/cacher/sync/slot_forms.h"
 #include "server/cacher/snapshot.h"
 #include "server/resources/custom/custom_table.h"
 #include "server/resources/custom/custom_version_order.h"

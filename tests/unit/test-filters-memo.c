@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "fake_request.h"
-#include "server/filters/memo/request_memo.h"
+#include "server/filters/request/request_memo.h"
 #include "server/filters/request_context.h"
 #include "server/flow/flow_control.h"
 

@@ -14,7 +14,7 @@
 #include <time.h>
 
 #include "fake_request.h"
-#include "server/filters/unsent.h"
+#include "server/filters/limits/unsent.h"
 
 #define MANY 64
 

@@ -9,8 +9,8 @@
 
 #include <holdfast/error.h>
 
-#include "server/cacher/event_history.h"
-#include "server/cacher/object_tree.h"
+#include "server/cacher/history/event_history.h"
+#include "server/cacher/history/object_tree.h"
 #include "server/storage/keys.h"
 
 struct hfd_cacher;

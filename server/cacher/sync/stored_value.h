@@ -10,7 +10,7 @@
  * took it for deleted might delete or create others. So reads of a range that has a sealed value
  * fail, and so do new watches of it.
  */
-#include "server/cacher/object_tree.h"
+#include "server/cacher/history/object_tree.h"
 #include "server/storage/store.h"
 
 struct hfd_cacher;

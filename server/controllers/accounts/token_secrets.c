@@ -19,11 +19,11 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
-#include "server/controllers/accounts/account_tokens.h"
 #include "server/controllers/accounts/token_secret_core.h"
-#include "server/controllers/controller_context.h"
-#include "server/controllers/object_client.h"
-#include "server/controllers/reconcile_loop.h"
+#include "server/controllers/base/account_tokens.h"
+#include "server/controllers/base/object_client.h"
+#include "server/controllers/context/controller_context.h"
+#include "server/controllers/context/reconcile_loop.h"
 
 #define N_WORKERS 4
 #define KEY_MAX   400 /* bytes of "namespace/name", with the NUL */

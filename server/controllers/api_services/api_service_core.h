@@ -4,14 +4,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct hf__json;
+#include "server/controllers/base/api_version.h"
 
-/* A group version that this server serves. The strings are static, or those of a definition. */
-struct hfd_api_version {
-        const char *group, *version;
-        int group_priority, version_priority;
-        bool is_custom; /* of definitions: its APIService goes when no definition has the version */
-};
+struct hf__json;
 
 #define HFD_API_SERVICE_NAME_MAX 256 /* bytes, with the NUL */
 

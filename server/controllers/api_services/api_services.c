@@ -20,10 +20,11 @@
 
 #include "base/json.h"
 #include "base/time_format.h"
-#include "server/controllers/controller_context.h"
-#include "server/controllers/definitions/definition_index.h"
-#include "server/controllers/object_client.h"
-#include "server/controllers/reconcile_loop.h"
+#include "server/controllers/api_services/api_service_core.h"
+#include "server/controllers/base/object_client.h"
+#include "server/controllers/context/controller_context.h"
+#include "server/controllers/context/reconcile_loop.h"
+#include "server/controllers/kinds/definition_index.h"
 
 static const struct hf_resource api_services = {"apiregistration.k8s.io", "v1", "apiservices"};
 

@@ -14,10 +14,10 @@
 
 #include "base/base64.h"
 #include "base/json.h"
+#include "server/controllers/base/object_client.h"
 #include "server/controllers/certificates/request_core.h"
-#include "server/controllers/controller_context.h"
-#include "server/controllers/object_client.h"
-#include "server/controllers/reconcile_loop.h"
+#include "server/controllers/context/controller_context.h"
+#include "server/controllers/context/reconcile_loop.h"
 
 #define FAR_AWAY (INT64_C(7) * 24 * 3600) /* seconds; the longest delay until the next check */
 

@@ -17,10 +17,10 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "base/time_format.h"
+#include "server/controllers/base/object_client.h"
 #include "server/controllers/certificates/request_core.h"
-#include "server/controllers/controller_context.h"
-#include "server/controllers/object_client.h"
-#include "server/controllers/reconcile_loop.h"
+#include "server/controllers/context/controller_context.h"
+#include "server/controllers/context/reconcile_loop.h"
 
 #define N_WORKERS 4
 

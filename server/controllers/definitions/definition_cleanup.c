@@ -31,13 +31,13 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "base/time_format.h"
-#include "server/controllers/controller_context.h"
-#include "server/controllers/definitions/definition_core.h"
-#include "server/controllers/definitions/definition_row.h"
+#include "server/controllers/base/object_client.h"
+#include "server/controllers/base/string_list.h"
+#include "server/controllers/context/controller_context.h"
+#include "server/controllers/context/reconcile_loop.h"
 #include "server/controllers/definitions/definition_status.h"
-#include "server/controllers/object_client.h"
-#include "server/controllers/reconcile_loop.h"
-#include "server/controllers/string_list.h"
+#include "server/controllers/kinds/definition_core.h"
+#include "server/controllers/kinds/definition_row.h"
 
 #define N_WORKERS          4
 #define COLLECTION_TIMEOUT (60 * HF_NSEC_PER_SEC) /* deadline for deleting one collection */

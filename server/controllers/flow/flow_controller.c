@@ -20,9 +20,9 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "base/time_format.h"
-#include "server/controllers/controller_context.h"
+#include "server/controllers/base/object_client.h"
+#include "server/controllers/context/controller_context.h"
 #include "server/controllers/flow/flow_core.h"
-#include "server/controllers/object_client.h"
 
 #define GROUP       "flowcontrol.apiserver.k8s.io"
 #define SCHEMAS     "flowschemas"

@@ -47,13 +47,14 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "server/controllers/controller_context.h"
+#include "server/controllers/base/object_client.h"
+#include "server/controllers/base/string_list.h"
+#include "server/controllers/context/controller_context.h"
+#include "server/controllers/context/reconcile_loop.h"
 #include "server/controllers/garbage/gc_core.h"
 #include "server/controllers/garbage/gc_graph.h"
 #include "server/controllers/garbage/gc_owners.h"
-#include "server/controllers/object_client.h"
-#include "server/controllers/reconcile_loop.h"
-#include "server/controllers/string_list.h"
+#include "server/controllers/kinds/gc_filter.h"
 
 #define N_WORKERS 8
 /* The delay of the next check while an owner waits for its dependents. The deletion of a dependent
@@ -382,7 +383,7 @@ static int map_event(void *ctx, struct hf_workqueue *queue, enum hf_event_type t
         struct hf__json *json;
         char key[HFD_GC_KEY_MAX];
 
-        if (type != HF_EVENT_DELETED && !hfd_gc_may_concern(object, n))
+        if (type != HF_EVENT_DELETED && !hfd_gc_filter_may_concern(object, n))
                 return 0;
         int r = hf__json_parse(object, n, &json, NULL);
         if (r != 0)

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "server/controllers/string_list.h"
+#include "server/controllers/base/string_list.h"
 
 enum hfd_gc_verdict hfd_gc_decide(const struct hfd_gc_view *view) {
         if (view->n_solid > 0)
@@ -38,13 +38,6 @@ const char *hfd_gc_policy(enum hfd_gc_verdict verdict) {
         case HFD_GC_UNBLOCK: break;
         }
         return NULL;
-}
-
-bool hfd_gc_may_concern(const char *object, size_t n) {
-        static const char owners[] = "\"ownerReferences\"", deletion[] = "\"deletionTimestamp\"";
-
-        return memmem(object, n, owners, sizeof owners - 1) ||
-               memmem(object, n, deletion, sizeof deletion - 1);
 }
 
 bool hfd_gc_waits(const struct hf__json *object) {

@@ -51,12 +51,6 @@ enum hfd_gc_verdict hfd_gc_decide(const struct hfd_gc_view *view);
 /* The propagationPolicy of a deletion; NULL = the verdict is not a deletion. Static. */
 const char *hfd_gc_policy(enum hfd_gc_verdict verdict);
 
-/*
- * Whether an object may have owners or be marked for deletion: a quick search in its n bytes of
- * JSON. False is certain; true is not, because a value may contain the text.
- */
-bool hfd_gc_may_concern(const char *object, size_t n);
-
 /* Whether the object is being deleted in the foreground. */
 bool hfd_gc_waits(const struct hf__json *object);
 /* Whether one of its owner references has blockOwnerDeletion set. */

@@ -16,8 +16,8 @@
 
 #include "base/json.h"
 #include "base/time_format.h"
+#include "server/controllers/base/object_client.h"
 #include "server/controllers/garbage/gc_graph.h"
-#include "server/controllers/object_client.h"
 
 static const struct hf_resource events = {"", "v1", "events"};
 

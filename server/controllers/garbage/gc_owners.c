@@ -18,9 +18,9 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "base/thread.h"
+#include "server/controllers/base/object_client.h"
 #include "server/controllers/garbage/gc_core.h"
 #include "server/controllers/garbage/gc_notice.h"
-#include "server/controllers/object_client.h"
 
 #define OWNER_KEY_MAX (HFD_GC_KEY_MAX + HFD_GC_UID_MAX)
 #define SEARCH_MAX    1024 /* objects; see is_in_other_namespace */

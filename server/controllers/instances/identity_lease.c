@@ -27,7 +27,8 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "base/time_format.h"
-#include "server/controllers/controller_context.h"
+#include "server/controllers/context/controller_context.h"
+#include "server/controllers/instances/identity.h"
 #include "server/controllers/instances/peers.h"
 
 #define RETRY_PERIOD    (1 * HF_NSEC_PER_SEC)

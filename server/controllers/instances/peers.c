@@ -26,7 +26,7 @@
 
 #include "base/json.h"
 #include "base/thread.h"
-#include "server/controllers/identity.h"
+#include "server/controllers/instances/identity.h"
 
 #define ENTRIES_MAX 128 /* a further Lease is ignored; its next change tries to add it again */
 

@@ -37,7 +37,7 @@
 #include "base/json.h"
 #include "base/thread.h"
 #include "client/key_index.h"
-#include "server/controllers/definitions/definition_row.h"
+#include "server/controllers/kinds/definition_row.h"
 
 #define SET_DISTANCE (1 * HF_NSEC_PER_SEC)
 /* While there are kinds whose first list is under way, which the next set should have too. */

@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "server/controllers/definitions/definition_index.h"
-#include "server/controllers/garbage/gc_core.h"
+#include "server/controllers/kinds/definition_index.h"
+#include "server/controllers/kinds/gc_filter.h"
 
 /*
  * Runs on an informer's thread for each object that is added or changed. Most objects have no
@@ -23,7 +23,7 @@ static void index_owners(void *ctx, const char *ns, const char *name, const char
                          struct hf_informer_values *values) {
         struct hf__json *json;
 
-        if (!hfd_gc_may_concern(object, n))
+        if (!hfd_gc_filter_may_concern(object, n))
                 return;
         int r = hf__json_parse(object, n, &json, NULL);
         if (r == -ENOMEM)

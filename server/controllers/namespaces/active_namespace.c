@@ -8,8 +8,8 @@
 #include "server/controllers/namespaces/active_namespace.h"
 
 #include "base/json.h"
-#include "server/controllers/controller_context.h"
-#include "server/controllers/object_client.h"
+#include "server/controllers/base/object_client.h"
+#include "server/controllers/context/controller_context.h"
 
 static const struct hf_resource namespaces = {"", "v1", "namespaces"};
 

@@ -13,10 +13,10 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "server/controllers/controller_context.h"
+#include "server/controllers/base/object_client.h"
+#include "server/controllers/context/controller_context.h"
+#include "server/controllers/context/reconcile_loop.h"
 #include "server/controllers/namespaces/active_namespace.h"
-#include "server/controllers/object_client.h"
-#include "server/controllers/reconcile_loop.h"
 
 #define ACCOUNT   "default"
 #define N_WORKERS 8

@@ -13,11 +13,11 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "server/controllers/controller_context.h"
+#include "server/controllers/base/object_client.h"
+#include "server/controllers/context/controller_context.h"
+#include "server/controllers/context/reconcile_loop.h"
 #include "server/controllers/namespaces/active_namespace.h"
 #include "server/controllers/namespaces/root_ca_core.h"
-#include "server/controllers/object_client.h"
-#include "server/controllers/reconcile_loop.h"
 
 #define N_WORKERS 8
 /* A reload may have replaced the CA, and no event reports that. */

@@ -14,8 +14,8 @@
 #include <holdfast/reconciler.h>
 
 #include "base/json.h"
-#include "server/controllers/controller_context.h"
-#include "server/controllers/object_client.h"
+#include "server/controllers/base/object_client.h"
+#include "server/controllers/context/controller_context.h"
 
 static const struct hf_resource policies = {"admissionregistration.k8s.io", "v1",
                                             "validatingadmissionpolicies"};

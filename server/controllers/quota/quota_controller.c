@@ -28,9 +28,9 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "client/informer_lookup.h"
-#include "server/controllers/controller_context.h"
-#include "server/controllers/object_client.h"
-#include "server/controllers/reconcile_loop.h"
+#include "server/controllers/base/object_client.h"
+#include "server/controllers/context/controller_context.h"
+#include "server/controllers/context/reconcile_loop.h"
 #include "server/quota/quota.h"
 
 #define N_WORKERS 4

@@ -15,7 +15,7 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
-#include "server/controllers/object_client.h"
+#include "server/controllers/base/object_client.h"
 #include "server/rbac/coverage.h"
 
 #define AUTOUPDATE "rbac.authorization.kubernetes.io/autoupdate"

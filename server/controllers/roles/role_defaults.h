@@ -7,11 +7,9 @@
  */
 #include <holdfast/leader.h>
 
-struct hf__json;
+#include "server/controllers/base/default_role.h"
 
-/* The i-th object as JSON of *ret_n bytes, static; NULL = there is none. Objects of other kinds are
- * skipped. */
-typedef const char *(*hfd_default_role_fn)(size_t i, size_t *ret_n);
+struct hf__json;
 
 /* Blocks on requests until all objects are up to date or the term is aborted. 0, or an error of a
  * request. Thread: the controller's. */

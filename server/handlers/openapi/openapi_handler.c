@@ -24,7 +24,7 @@
 #include "server/handlers/openapi/openapi.h"
 #include "server/handlers/rest/rest_request.h"
 #include "server/pool/work_pool.h"
-#include "server/registry/large_work.h"
+#include "server/registry/base/large_work.h"
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/custom/served_rows.h"
 

@@ -16,7 +16,7 @@
 #include "client/yaml_body.h"
 #include "server/handlers/negotiation.h"
 #include "server/handlers/protobuf_body.h"
-#include "server/registry/body_summary.h"
+#include "server/registry/base/body_summary.h"
 
 #define JSON_MAX ((size_t)3 << 20) /* bytes: http.h's max_body */
 

@@ -26,8 +26,8 @@
 
 #include "base/strbuf.h"
 #include "server/filters/audited.h"
+#include "server/filters/limits/unsent.h"
 #include "server/filters/request_context.h"
-#include "server/filters/unsent.h"
 #include "server/handlers/gzip.h"
 #include "server/handlers/negotiation.h"
 #include "server/pool/work_pool.h"

@@ -6,8 +6,8 @@
 #include "server/authorization/authorizer.h"
 #include "server/http/http.h"
 #include "server/pool/work_pool.h"
+#include "server/registry/base/request.h"
 #include "server/registry/registry.h"
-#include "server/registry/request.h"
 
 struct hfd_account_watches;
 struct hfd_credential;

@@ -25,7 +25,7 @@
 #include "server/handlers/rest/watch_guard.h"
 #include "server/handlers/rest/watch_initial.h"
 #include "server/registry/convert/watch_conversion.h"
-#include "server/registry/read.h"
+#include "server/registry/list/read.h"
 #include "server/resources/custom/custom_kind.h"
 
 static void stream_free(void *ctx) {

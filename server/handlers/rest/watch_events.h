@@ -5,7 +5,7 @@
  * Thread: any, unless a function says otherwise.
  */
 #include "server/handlers/rest/watch_stream.h"
-#include "server/registry/request.h"
+#include "server/registry/base/request.h"
 
 /* Makes the stream of a request, with one user, and attaches it to the HTTP request. rest keeps its
  * own reference to that. NULL = out of memory. Thread: worker. */

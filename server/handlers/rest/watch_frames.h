@@ -7,8 +7,8 @@
  * A function that returns a frame returns a new reference; NULL = out of memory.
  */
 #include "server/cacher/watcher.h"
+#include "server/registry/base/request.h"
 #include "server/registry/registry.h"
-#include "server/registry/request.h"
 
 /* What the frames of one watch depend on. */
 struct hfd_watch_form {

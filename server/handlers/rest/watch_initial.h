@@ -5,7 +5,7 @@
  * describes how they are sent.
  */
 #include "server/handlers/rest/watch_stream.h"
-#include "server/registry/request.h"
+#include "server/registry/base/request.h"
 
 /* Prepares the initial events, if there are any. The watcher has not been started. 0 or -ENOMEM. */
 int hfd_watch_initial_take(struct hfd_watch_stream *stream, const struct hfd_request *request,

@@ -18,7 +18,7 @@
 #include <stdatomic.h>
 
 #include "server/cacher/watcher.h"
-#include "server/filters/unsent.h"
+#include "server/filters/limits/unsent.h"
 #include "server/handlers/rest/watch_frames.h"
 #include "server/http/http.h"
 #include "server/pool/work_pool.h"

@@ -4,7 +4,7 @@
  * ComponentStatuses, an old kind that only tells whether the store can be reached. They are made
  * when somebody reads them; nothing is stored. Thread: any. Never blocks.
  */
-#include "server/registry/request.h"
+#include "server/registry/base/request.h"
 #include "server/resources/response.h"
 
 struct hfd_registry;

@@ -24,9 +24,9 @@
 #include "server/handlers/reviews/review.h"
 #include "server/jwt/jwt.h"
 #include "server/pool/work_pool.h"
-#include "server/registry/large_work.h"
+#include "server/registry/base/large_work.h"
+#include "server/registry/base/request.h"
 #include "server/registry/registry.h"
-#include "server/registry/request.h"
 #include "server/service_accounts/service_accounts.h"
 
 #define SECONDS_DEFAULT 3600

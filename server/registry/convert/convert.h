@@ -15,7 +15,7 @@
  * Thread: any. The callback runs on the thread of outbound calls, or on the pool if the response is
  * large.
  */
-#include "server/registry/registry.h"
+#include "server/registry/base/registry_state.h"
 #include "server/resources/object.h"
 #include "server/resources/response.h"
 

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "server/registry/convert/shared_table.h"
+#include "server/registry/base/shared_table.h"
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/response.h"
 

@@ -16,8 +16,8 @@
 #include <string.h>
 
 #include "server/pool/work_pool.h"
+#include "server/registry/base/shared_table.h"
 #include "server/registry/convert/convert.h"
-#include "server/registry/convert/shared_table.h"
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/forms/conversion.h"
 

@@ -12,8 +12,8 @@
  */
 #include <stdbool.h>
 
+#include "server/registry/base/convert_turns.h"
 #include "server/registry/convert/convert.h"
-#include "server/registry/convert/convert_turns.h"
 
 struct hfd_shared_job;
 

@@ -10,8 +10,8 @@
  * thread that adds, or on that of the webhook's response, never twice at a time.
  */
 #include "server/cacher/watcher.h"
-#include "server/registry/registry.h"
-#include "server/registry/request.h"
+#include "server/registry/base/registry_state.h"
+#include "server/registry/base/request.h"
 
 struct hfd_watch_conversion;
 

@@ -4,7 +4,7 @@
  * The list verb: returns the objects that the selectors match, in pages if the client asks for it.
  * Thread: any. Nothing blocks.
  */
-#include "server/registry/read.h"
+#include "server/registry/list/read.h"
 
 /* Carries out a list. request->done is called once, perhaps before this returns. */
 void hfd_list(struct hfd_registry *registry, struct hfd_request *request);

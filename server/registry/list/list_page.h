@@ -7,7 +7,7 @@
  * examined: a page ends at its limit, and the objects after it are only counted.
  */
 #include "server/cacher/snapshot.h"
-#include "server/registry/read.h"
+#include "server/registry/list/read.h"
 #include "server/resources/object_key.h"
 #include "server/storage/store.h"
 

@@ -24,7 +24,7 @@
 
 #include "base/json.h"
 #include "base/thread.h"
-#include "server/cacher/object_tree.h"
+#include "server/cacher/history/object_tree.h"
 #include "server/registry/list/table.h"
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/forms/conversion.h"

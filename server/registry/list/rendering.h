@@ -15,8 +15,8 @@
  */
 #include "base/strbuf.h"
 #include "server/cacher/snapshot.h"
-#include "server/registry/registry.h"
-#include "server/registry/request.h"
+#include "server/registry/base/registry_state.h"
+#include "server/registry/base/request.h"
 
 struct hfd_rendering;
 struct hfd_renderings;

@@ -8,8 +8,8 @@
  * would exceed 512 MiB.
  */
 #include "base/strbuf.h"
-#include "server/registry/registry.h"
-#include "server/registry/request.h"
+#include "server/registry/base/registry_state.h"
+#include "server/registry/base/request.h"
 
 /*
  * A Table with a row for each of the n objects, in the version that the request asks for. list_meta

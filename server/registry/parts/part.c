@@ -13,7 +13,7 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
-#include "server/registry/admit.h"
+#include "server/registry/base/admit.h"
 #include "server/registry/list/table.h"
 #include "server/registry/write/body.h"
 #include "server/resources/meta.h"
@@ -81,7 +81,7 @@ void hfd_part_send(struct hfd_part *part, enum hfd_verb verb, const struct hf__j
         inner->body = body ? part->inner_body->data : NULL;
         inner->n_body = body ? part->inner_body->n : 0;
         inner->done = done;
-        hfd_registry_serve(part->registry, inner);
+        part->serve(part->registry, inner);
 }
 
 /* ---- admission ---- */
@@ -209,7 +209,8 @@ static bool read_body(struct hfd_part *part, struct hfd_response *response) {
         return false;
 }
 
-void hfd_part_serve(struct hfd_registry *registry, struct hfd_request *request) {
+void hfd_part_serve(struct hfd_registry *registry, struct hfd_request *request,
+                    hfd_part_serve_fn serve) {
         struct hfd_part *part = calloc(1, sizeof *part);
         struct hfd_response response = {0};
 
@@ -221,6 +222,7 @@ void hfd_part_serve(struct hfd_registry *registry, struct hfd_request *request) 
                 return;
         }
         part->registry = registry;
+        part->serve = serve;
         part->outer = request;
         /* The inner request borrows what the outer one owns, but reports no mistakes of bodies: it
          * is made here. */

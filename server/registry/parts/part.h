@@ -8,12 +8,15 @@
  */
 #include "base/strbuf.h"
 #include "server/admission/admission.h"
-#include "server/registry/registry.h"
-#include "server/registry/request.h"
+#include "server/registry/base/registry_state.h"
+#include "server/registry/base/request.h"
 
+/* Serves a request to the object itself: hfd_registry_serve, which uses this folder. */
+typedef void (*hfd_part_serve_fn)(struct hfd_registry *registry, struct hfd_request *request);
 /* request->resource is the kind of the bodies, request->part_of the resource of the object. Calls
  * request->done once, perhaps before this returns. */
-void hfd_part_serve(struct hfd_registry *registry, struct hfd_request *request);
+void hfd_part_serve(struct hfd_registry *registry, struct hfd_request *request,
+                    hfd_part_serve_fn serve);
 
 /* ---- private to the files of this folder ---- */
 
@@ -23,6 +26,7 @@ struct hf__json;
 struct hfd_part {
         struct hfd_request inner; /* must be the first member */
         struct hfd_registry *registry;
+        hfd_part_serve_fn serve;    /* of inner */
         struct hfd_request *outer;  /* borrowed until its done is called */
         struct hf__json *body;      /* owned; of the outer request; NULL = none */
         struct hf__buf *inner_body; /* owned; NULL = none */

@@ -17,7 +17,7 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
-#include "server/registry/admit.h"
+#include "server/registry/base/admit.h"
 #include "server/registry/convert/convert_json.h"
 #include "server/registry/convert/convert_params.h"
 #include "server/registry/write/body.h"

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 #include "server/pool/work_pool.h"
-#include "server/registry/large_work.h"
+#include "server/registry/base/large_work.h"
 #include "server/registry/write/reply.h"
 
 /* A turn of a write in the pool. The step that it runs owns it. */

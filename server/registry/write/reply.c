@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "server/cacher/slots/slot_forms.h"
+#include "server/cacher/sync/slot_forms.h"
 #include "server/registry/write/admit.h"
 #include "server/registry/write/convert.h"
 #include "server/registry/write/quota/quota.h"

@@ -49,8 +49,8 @@
  * Invariant: after a function that may send the response or a request to the store, the caller must
  * not touch the write: it may have been freed, or another thread may be using it.
  */
-#include "server/registry/registry.h"
-#include "server/registry/request.h"
+#include "server/registry/base/registry_state.h"
+#include "server/registry/base/request.h"
 
 struct hfd_fence_compares;
 struct hfd_write_admission;

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "server/cacher/object_tree.h"
+#include "server/cacher/history/object_tree.h"
 #include "server/cacher/snapshot.h"
 #include "server/cacher/sync/consistent_read.h"
 #include "server/registry/write/reply.h"

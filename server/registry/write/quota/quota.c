@@ -21,9 +21,9 @@
 
 #include "base/json.h"
 #include "server/cacher/sync/store_request.h"
+#include "server/registry/base/quota_turns.h"
 #include "server/registry/write/commit.h"
 #include "server/registry/write/quota/quota_charges.h"
-#include "server/registry/write/quota/quota_turns.h"
 #include "server/registry/write/reply.h"
 
 struct hfd_write_quota {

@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "server/resources/causes.h"
 #include "server/resources/strategies/admission/rule_path.h"
-#include "server/resources/strategies/definition/webhook_url.h"
+#include "server/resources/strategies/admission/webhook_url.h"
 #include "server/resources/validation/names.h"
 
 #define FORM "; desired format: https://host[/path]"

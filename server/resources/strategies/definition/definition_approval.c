@@ -8,8 +8,8 @@
 
 #include "base/json.h"
 #include "server/resources/causes.h"
+#include "server/resources/strategies/admission/webhook_url.h"
 #include "server/resources/strategies/definition/definition_rules.h"
-#include "server/resources/strategies/definition/webhook_url.h"
 
 #define APPROVAL "api-approved.kubernetes.io"
 

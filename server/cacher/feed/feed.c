@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The thread of a feed. A change while the thread works makes it run again, so its last result
+ * always includes the last change.
+ *
+ * Invariants: the thread sleeps without a time limit while nothing changes. After each run it
+ * pauses PAUSE_FACTOR times as long as the run took, so that frequent changes do not keep a
+ * processor busy. The pause is at most pause_max, so that no change is delayed for long. It is at
+ * least PAUSE_MIN, because each run reads all objects, and an instance that starts with an empty
+ * store creates its default objects one after the other.
+ */
+#include "server/cacher/feed/feed.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/thread.h"
+#include "server/cacher/cacher.h"
+#include "server/cacher/snapshot.h"
+#include "server/resources/packed.h"
+
+#define PAUSE_FACTOR 4
+#define PAUSE_MIN    (10 * HF_NSEC_PER_MSEC)
+#define RETRY        HF_NSEC_PER_SEC /* after memory ran out */
+
+struct hfd_feed {
+        /* Immutable. */
+        const struct hf_host *host;
+        struct hfd_feed_config config;
+        pthread_t thread;
+        /* Guarded by mu. */
+        pthread_mutex_t mu;
+        pthread_cond_t cond;
+        bool changed, stopping;
+};
+
+/* ---- objects ---- */
+
+static int pass_object(const struct hfd_object *object, hfd_feed_object_fn fn, void *ctx) {
+        struct hf__json *json = NULL;
+        struct hf__buf *bytes;
+        char ns[HF_NAME_MAX + 1];
+        size_t n_ns = object->n_ns;
+
+        if (n_ns >= sizeof ns)
+                return 0;
+        bytes = hfd_unpack(object->bytes);
+        int r = bytes ? hf__json_parse(bytes->data, bytes->n, &json, NULL) : -ENOMEM;
+        hf__buf_unref(bytes);
+        if (r != 0)
+                return r == -ENOMEM ? r : 0;
+        memcpy(ns, object->path, n_ns);
+        ns[n_ns] = '\0';
+        r = fn(ctx, ns, hfd_object_name(object), json);
+        hf__json_free(json);
+        return r;
+}
+
+int hfd_feed_each(struct hfd_cacher *cacher, const struct hfd_resource *resource,
+                  hfd_feed_object_fn fn, void *ctx) {
+        static const struct hfd_scope all = {.prefix = ""};
+        struct hfd_object_iter iter;
+        struct hfd_snapshot snapshot;
+        struct hfd_object *object;
+        int r = hfd_cacher_snapshot_now(cacher, resource, &snapshot);
+
+        if (r != 0)
+                return r;
+        hfd_object_iter_init(&iter, &snapshot.objects, &all, "");
+        while (r == 0 && (object = hfd_object_iter_next(&iter)))
+                r = pass_object(object, fn, ctx);
+        hfd_snapshot_done(&snapshot);
+        return r;
+}
+
+/* ---- the thread ---- */
+
+/* Waits until the time `until`, or until the feed stops. */
+static void pause_locked(struct hfd_feed *feed, hf_nsec until) {
+        const struct hf_clock *clock = hf_host_clock(feed->host);
+
+        while (!feed->stopping && hf_now(clock) < until)
+                (void)clock->wait(clock->ctx, &feed->cond, &feed->mu, until);
+}
+
+static void *feed_main(void *ctx) {
+        struct hfd_feed *feed = ctx;
+        const struct hf_clock *clock = hf_host_clock(feed->host);
+
+        pthread_mutex_lock(&feed->mu);
+        while (!feed->stopping) {
+                if (!feed->changed) {
+                        (void)clock->wait(clock->ctx, &feed->cond, &feed->mu, HF_NSEC_NEVER);
+                        continue;
+                }
+                feed->changed = false;
+                pthread_mutex_unlock(&feed->mu);
+                hf_nsec began = hf_now(clock);
+                int r = feed->config.make(feed->config.ctx, feed->config.cacher);
+                hf_nsec ended = hf_now(clock), pause = (ended - began) * PAUSE_FACTOR;
+                if (pause < PAUSE_MIN)
+                        pause = PAUSE_MIN;
+                if (pause > feed->config.pause_max)
+                        pause = feed->config.pause_max;
+                if (r == -ENOMEM) {
+                        hf_log(&feed->host->log, HF_LOG_WARNING, feed->config.component,
+                               "cannot index the objects: out of memory");
+                        pause = RETRY;
+                }
+                pthread_mutex_lock(&feed->mu);
+                feed->changed |= r == -ENOMEM;
+                pause_locked(feed, ended + pause);
+        }
+        pthread_mutex_unlock(&feed->mu);
+        return NULL;
+}
+
+int hfd_feed_new(const struct hf_host *host, const struct hfd_feed_config *config,
+                 struct hfd_feed **ret_feed) {
+        struct hfd_feed *feed = calloc(1, sizeof *feed);
+
+        if (!feed)
+                return -ENOMEM;
+        *feed = (struct hfd_feed){.host = host, .config = *config, .changed = true};
+        int r = hf__mutex_cond_init(&feed->mu, &feed->cond);
+        if (r != 0)
+                goto fail;
+        r = hf__thread_start(host, config->thread, feed_main, feed, &feed->thread);
+        if (r != 0)
+                goto fail_lock;
+        *ret_feed = feed;
+        return 0;
+fail_lock:
+        pthread_cond_destroy(&feed->cond);
+        pthread_mutex_destroy(&feed->mu);
+fail:
+        free(feed);
+        return r;
+}
+
+void hfd_feed_stop(struct hfd_feed *feed) {
+        if (!feed)
+                return;
+        pthread_mutex_lock(&feed->mu);
+        bool stopped = feed->stopping;
+        feed->stopping = true;
+        pthread_cond_broadcast(&feed->cond);
+        pthread_mutex_unlock(&feed->mu);
+        if (!stopped)
+                (void)hf__thread_join(feed->thread);
+}
+
+struct hfd_feed *hfd_feed_free(struct hfd_feed *feed) {
+        if (!feed)
+                return NULL;
+        hfd_feed_stop(feed);
+        pthread_cond_destroy(&feed->cond);
+        pthread_mutex_destroy(&feed->mu);
+        free(feed);
+        return NULL;
+}
+
+void hfd_feed_wake(struct hfd_feed *feed) {
+        if (!feed)
+                return;
+        pthread_mutex_lock(&feed->mu);
+        feed->changed = true;
+        pthread_cond_broadcast(&feed->cond);
+        pthread_mutex_unlock(&feed->mu);
+}

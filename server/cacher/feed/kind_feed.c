@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Follows the definitions on the thread of a feed: takes a snapshot of them, and makes a set of
+ * kinds: the old kind where a definition has not changed, a new one where it has.
+ *
+ *      snapshot -> kinds -> the cached objects get their form -> the set is replaced -> watches of
+ *      replaced kinds end
+ *
+ * Invariants:
+ *
+ *  - A change between two snapshots wakes the thread again, so the last set has the last state. So
+ *    does a filling of the cache, whose objects may have old forms.
+ *  - A kind is served only after the cached objects have its form. Whoever still has the old kind
+ *    converts them (forms/conversion.h), so the order only saves work.
+ */
+#include "server/cacher/feed/kind_feed.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "server/cacher/cacher.h"
+#include "server/cacher/feed/feed.h"
+#include "server/cacher/snapshot.h"
+#include "server/cacher/sync/slot_forms.h"
+#include "server/resources/custom/custom_table.h"
+#include "server/resources/packed.h"
+
+struct hfd_kind_feed {
+        /* Immutable. */
+        const struct hf_host *host;
+        struct hfd_cacher *cacher;
+        struct hfd_custom_table *table;
+        struct hfd_feed *feed; /* owned */
+        /* The feed's thread only. */
+        uint64_t fill; /* the last filling whose objects have their forms */
+        atomic_bool synced;
+};
+
+/* NULL: this server has no definitions. */
+static const struct hfd_resource *definitions(void) {
+        return hfd_resource_find("apiextensions.k8s.io", "v1", "customresourcedefinitions");
+}
+
+bool hfd_kind_feed_observes(const struct hfd_resource *resource) {
+        return resource == definitions();
+}
+
+/* ---- making a set ---- */
+
+/* The kind of a definition in the old set, borrowed. NULL = it had none. */
+static struct hfd_custom_kind *find_old(const struct hfd_custom_set *old, const char *name) {
+        char plural[HF_NAME_MAX + 1];
+        size_t n = strcspn(name, "."); /* "PLURAL.GROUP" */
+
+        if (name[n] == '\0' || n >= sizeof plural)
+                return NULL;
+        memcpy(plural, name, n);
+        plural[n] = '\0';
+        return hfd_custom_set_find(old, name + n + 1, plural);
+}
+
+/* Makes the kind of a definition that is new or has changed; *ret_kind NULL = it is not served. 0
+ * or -ENOMEM. */
+static int make_kind(struct hfd_kind_feed *feed, const struct hfd_object *object,
+                     struct hf__json *definition, struct hfd_custom_kind **ret_kind) {
+        const char *group = hf__json_string(definition, "spec.group"),
+                   *plural = hf__json_string(definition, "spec.names.plural");
+        const struct hfd_resource *slot = NULL;
+        int r = HF_E_INVALID;
+
+        if (group && plural && strchr(group, '.'))
+                r = hfd_custom_table_slot(feed->table, group, plural, &slot);
+        if (r == 0 && !slot) {
+                hf_log(&feed->host->log, HF_LOG_ERROR, "definitions",
+                       "%s is not served: there are more than %d custom resources", object->path,
+                       HFD_CUSTOM_SLOTS_MAX);
+                return 0;
+        }
+        if (r == 0)
+                r = hfd_custom_kind_new(definition, object->bytes, slot, object->revision,
+                                        ret_kind);
+        if (r == HF_E_INVALID)
+                hf_log(&feed->host->log, HF_LOG_ERROR, "definitions",
+                       "%s is not served: the stored definition is not valid", object->path);
+        return r == HF_E_INVALID ? 0 : r;
+}
+
+/* Adds the kind of one definition to the set, if it is served. 0 or -ENOMEM. */
+static int add_kind(struct hfd_kind_feed *feed, const struct hfd_custom_set *old,
+                    const struct hfd_object *object, struct hfd_custom_set *set) {
+        struct hfd_custom_kind *kind = find_old(old, object->path), *made = NULL;
+        unsigned char hash[HFD_CUSTOM_HASH];
+        struct hf__json *definition = NULL;
+        int r = 0;
+
+        if (kind && kind->revision == object->revision) {
+                set->kinds[set->n++] = hfd_custom_kind_ref(kind);
+                return 0;
+        }
+        struct hf__buf *bytes = hfd_unpack(object->bytes);
+        r = bytes ? hf__json_parse(bytes->data, bytes->n, &definition, NULL) : -ENOMEM;
+        hf__buf_unref(bytes);
+        if (r != 0)
+                return r == -ENOMEM ? r : 0;
+        if (hfd_custom_kind_is_established(definition)) {
+                r = hfd_custom_kind_hash(definition, hash);
+                if (r == 0 && kind && memcmp(kind->hash, hash, sizeof hash) == 0) {
+                        hfd_custom_kind_update(kind, definition, object->bytes, object->revision);
+                        made = hfd_custom_kind_ref(kind);
+                } else if (r == 0) {
+                        r = make_kind(feed, object, definition, &made);
+                }
+        }
+        if (made)
+                set->kinds[set->n++] = made;
+        hf__json_free(definition);
+        return r;
+}
+
+/* 0, -ENOMEM, or -EAGAIN: the cacher is not filled yet, and will wake the feed. */
+static int make_set(struct hfd_kind_feed *feed, const struct hfd_custom_set *old,
+                    uint64_t *ret_fill, struct hfd_custom_set **ret_set) {
+        static const struct hfd_scope all = {.prefix = ""};
+        struct hfd_object_iter iter;
+        struct hfd_snapshot snapshot;
+        struct hfd_object *object;
+        int r = hfd_cacher_snapshot_now(feed->cacher, definitions(), &snapshot);
+
+        if (r != 0)
+                return r;
+        struct hfd_custom_set *set = hfd_custom_set_new(hfd_object_tree_size(&snapshot.objects));
+        if (!set)
+                r = -ENOMEM;
+        hfd_object_iter_init(&iter, &snapshot.objects, &all, "");
+        while (r == 0 && (object = hfd_object_iter_next(&iter)))
+                r = add_kind(feed, old, object, set);
+        *ret_fill = snapshot.fill;
+        hfd_snapshot_done(&snapshot);
+        if (r != 0) {
+                hfd_custom_set_unref(set);
+                return r;
+        }
+        hfd_custom_set_sort(set);
+        *ret_set = set;
+        return 0;
+}
+
+/* ---- serving it ---- */
+
+static struct hfd_custom_kind *find_same(const struct hfd_custom_set *set,
+                                         const struct hfd_custom_kind *kind) {
+        return hfd_custom_set_find(set, kind->storage->row.group, kind->storage->row.plural);
+}
+
+/* Ends what is left of kinds that the new set does not have. */
+static void retire_old(struct hfd_kind_feed *feed, const struct hfd_custom_set *old,
+                       const struct hfd_custom_set *set) {
+        for (size_t i = 0; old && i < old->n; i++) {
+                struct hfd_custom_kind *now = find_same(set, old->kinds[i]);
+                if (now == old->kinds[i])
+                        continue;
+                hfd_cacher_retire_kind(feed->cacher, old->kinds[i]);
+                if (!now)
+                        hfd_cacher_unform_slot(feed->cacher, &old->kinds[i]->storage->row);
+        }
+}
+
+/* Does one round. Returns as make_set does. */
+static int follow(struct hfd_kind_feed *feed) {
+        struct hfd_custom_set *old = hfd_custom_table_set(feed->table), *set = NULL;
+        uint64_t fill = 0;
+        int r = make_set(feed, old, &fill, &set);
+
+        for (size_t i = 0; r == 0 && i < set->n; i++)
+                if (fill != feed->fill || find_same(old, set->kinds[i]) != set->kinds[i])
+                        r = hfd_cacher_form_slot(feed->cacher, &set->kinds[i]->storage->row);
+        if (r == 0) {
+                feed->fill = fill;
+                atomic_fetch_add_explicit(&set->refs, 1, memory_order_relaxed);
+                hfd_custom_table_replace(feed->table, set);
+                retire_old(feed, old, set);
+        }
+        hfd_custom_set_unref(set);
+        hfd_custom_set_unref(old);
+        return r;
+}
+
+/* ---- the feed ---- */
+
+static int make(void *ctx, struct hfd_cacher *cacher) {
+        struct hfd_kind_feed *feed = ctx;
+        int r = definitions() ? follow(feed) : 0;
+
+        (void)cacher;
+        if (r == 0)
+                atomic_store(&feed->synced, true);
+        return r;
+}
+
+int hfd_kind_feed_new(const struct hf_host *host, struct hfd_cacher *cacher,
+                      struct hfd_custom_table *table, struct hfd_kind_feed **ret_feed) {
+        struct hfd_kind_feed *feed = calloc(1, sizeof *feed);
+
+        if (!feed)
+                return -ENOMEM;
+        *feed = (struct hfd_kind_feed){.host = host,
+                                       .cacher = cacher,
+                                       .table = table,
+                                       .synced = definitions() == NULL};
+        /* No pause: clients wait until what they have defined is served. */
+        const struct hfd_feed_config config = {.cacher = cacher,
+                                               .thread = "hf-kinds",
+                                               .component = "definitions",
+                                               .make = make,
+                                               .ctx = feed};
+        int r = hfd_feed_new(host, &config, &feed->feed);
+        if (r != 0)
+                free(feed);
+        else
+                *ret_feed = feed;
+        return r;
+}
+
+void hfd_kind_feed_stop(struct hfd_kind_feed *feed) {
+        if (feed)
+                hfd_feed_stop(feed->feed);
+}
+
+struct hfd_kind_feed *hfd_kind_feed_free(struct hfd_kind_feed *feed) {
+        if (!feed)
+                return NULL;
+        hfd_feed_free(feed->feed);
+        free(feed);
+        return NULL;
+}
+
+void hfd_kind_feed_wake(struct hfd_kind_feed *feed) {
+        if (feed)
+                hfd_feed_wake(feed->feed);
+}
+
+bool hfd_kind_feed_synced(struct hfd_kind_feed *feed) { return atomic_load(&feed->synced); }

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The forms of cached objects, and their change.
+ *
+ * A form changes in two steps. Under the lock, the slot gets the new row: objects that are made
+ * from here on have its form, and those that were made before but enter the tree later are made
+ * again (hfd_slot_form_apply_locked). Then the objects that the tree had at that moment are
+ * replaced, a few at a time, so that the lock is never held for long.
+ *
+ * Invariant: when hfd_cacher_form_slot has succeeded, the slot's tree has the new form, unless the
+ * cache was filled meanwhile: then the observers are told, and the caller comes again.
+ */
+#include "server/cacher/sync/slot_forms.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "server/cacher/cacher_private.h"
+#include "server/resources/custom/custom_object.h"
+
+#define BATCH 32 /* objects that are replaced under one lock */
+
+static size_t slot_number(const struct hfd_resource *resource) {
+        size_t index = hfd_resource_index(resource);
+
+        assert(index >= HFD_RESOURCES_MAX && index < HFD_SLOTS_MAX);
+        return index - HFD_RESOURCES_MAX;
+}
+
+void hfd_slot_forms_done(struct hfd_slot_forms *forms) {
+        for (size_t i = 0; i < HFD_CUSTOM_SLOTS_MAX; i++)
+                forms->rows[i] = hfd_resource_unref(forms->rows[i]);
+}
+
+const struct hfd_resource *hfd_slot_form_get_locked(const struct hfd_slot_forms *forms,
+                                                    const struct hfd_resource *resource) {
+        const struct hfd_resource *form =
+                resource->slot != 0 ? forms->rows[slot_number(resource)] : NULL;
+
+        return hfd_resource_ref(form ? form : resource);
+}
+
+const struct hfd_resource *hfd_slot_form_get(struct hfd_cacher *cacher,
+                                             const struct hfd_resource *resource) {
+        if (resource->slot == 0)
+                return resource;
+        pthread_mutex_lock(&cacher->mu);
+        const struct hfd_resource *form = hfd_slot_form_get_locked(&cacher->forms, resource);
+        pthread_mutex_unlock(&cacher->mu);
+        return form;
+}
+
+const struct hfd_resource *hfd_slot_form_of(struct hfd_cacher *cacher,
+                                            const struct hfd_resource *stored) {
+        const struct hfd_resource *form = hfd_slot_form_get(cacher, stored);
+
+        if (hfd_custom_same_form(form, stored))
+                return form;
+        hfd_resource_unref(form);
+        return hfd_resource_ref(stored);
+}
+
+struct hfd_object *hfd_slot_form_apply_locked(const struct hfd_slot_forms *forms,
+                                              struct hfd_object *object) {
+        const struct hfd_resource *resource = object->resource,
+                                  *form = resource->slot ? forms->rows[slot_number(resource)]
+                                                         : NULL;
+
+        if (!form || hfd_custom_same_form(form, resource))
+                return object;
+        struct hfd_object *formed = hfd_custom_object_reform(form, object);
+        hfd_object_unref(object);
+        return formed;
+}
+
+/* ---- the change of a form ---- */
+
+struct batch {
+        struct {
+                struct hfd_object *old, *formed; /* old is borrowed from the snapshot */
+        } of[BATCH];
+        size_t n;
+};
+
+/* Replaces the objects that the tree still has. Empties the batch. 0 or -ENOMEM. */
+static int replace_batch(struct hfd_cacher *cacher, size_t slot, struct batch *batch) {
+        struct hfd_object *replaced[BATCH] = {0};
+        int r = 0;
+
+        pthread_mutex_lock(&cacher->mu);
+        struct hfd_object_tree *tree = &cacher->trees[slot];
+        for (size_t i = 0; i < batch->n && r == 0; i++) {
+                struct hfd_object *formed = batch->of[i].formed;
+                if (hfd_object_tree_find(tree, formed->path) == batch->of[i].old)
+                        r = hfd_object_tree_put(tree, hfd_object_ref(formed), &replaced[i]);
+        }
+        pthread_mutex_unlock(&cacher->mu);
+        for (size_t i = 0; i < batch->n; i++) {
+                hfd_object_unref(replaced[i]);
+                hfd_object_unref(batch->of[i].formed);
+        }
+        batch->n = 0;
+        return r;
+}
+
+/* Makes the objects of the snapshot anew that have another form. 0 or -ENOMEM. */
+static int form_objects(struct hfd_cacher *cacher, const struct hfd_resource *row,
+                        const struct hfd_object_tree *snapshot) {
+        static const struct hfd_scope all = {.prefix = ""};
+        struct hfd_object_iter iter;
+        struct hfd_object *object;
+        struct batch batch = {.n = 0};
+        int r = 0;
+
+        hfd_object_iter_init(&iter, snapshot, &all, "");
+        while (r == 0 && (object = hfd_object_iter_next(&iter))) {
+                if (hfd_custom_same_form(object->resource, row))
+                        continue;
+                struct hfd_object *formed = hfd_custom_object_reform(row, object);
+                if (formed) {
+                        batch.of[batch.n].old = object;
+                        batch.of[batch.n++].formed = formed;
+                } else if (hfd_object_check(row, object->bytes) != HF_E_INVALID) {
+                        r = -ENOMEM;
+                }
+                if (batch.n == BATCH)
+                        r = replace_batch(cacher, hfd_resource_index(row), &batch);
+        }
+        int r_last = replace_batch(cacher, hfd_resource_index(row), &batch);
+        return r != 0 ? r : r_last;
+}
+
+int hfd_cacher_form_slot(struct hfd_cacher *cacher, const struct hfd_resource *row) {
+        assert(row->custom);
+        pthread_mutex_lock(&cacher->mu);
+        const struct hfd_resource **at = &cacher->forms.rows[slot_number(row)], *old = *at;
+        /* Of several kinds with one form, the first one stays, so that objects keep no other. */
+        bool same = old && hfd_custom_same_form(old, row);
+        if (!same)
+                *at = hfd_resource_ref(row);
+        struct hfd_object_tree snapshot =
+                hfd_object_tree_snapshot(&cacher->trees[hfd_resource_index(row)]);
+        pthread_mutex_unlock(&cacher->mu);
+        if (!same)
+                hfd_resource_unref(old);
+        int r = form_objects(cacher, row, &snapshot);
+        hfd_object_tree_clear(&snapshot);
+        return r;
+}
+
+void hfd_cacher_unform_slot(struct hfd_cacher *cacher, const struct hfd_resource *slot) {
+        pthread_mutex_lock(&cacher->mu);
+        const struct hfd_resource **at = &cacher->forms.rows[slot_number(slot)], *old = *at;
+        *at = NULL;
+        pthread_mutex_unlock(&cacher->mu);
+        hfd_resource_unref(old);
+}
+
+void hfd_cacher_retire_kind(struct hfd_cacher *cacher, struct hfd_custom_kind *kind) {
+        struct hfd_watcher *dirty = NULL;
+
+        pthread_mutex_lock(&cacher->mu);
+        atomic_store(&kind->retired, true);
+        hfd_watchers_end_resource_locked(cacher, hfd_resource_index(&kind->storage->row), &dirty);
+        pthread_mutex_unlock(&cacher->mu);
+        hfd_watchers_deliver(dirty);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The accounts of users, for unsent_responses.c and unsent_watch.c.
+ *
+ * Lock: hfd_unsent.mu, which the caller of every function holds.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <holdfast/metrics.h>
+
+#include "base/timer_heap.h"
+#include "server/filters/limits/unsent.h"
+
+#define HFD_UNSENT_BUCKETS 256
+
+/*
+ * What is charged to one user. Clients decide how many accounts and watches there are, so heaps
+ * find the account and the watch with the most bytes. The heaps are those of base/timer_heap.h,
+ * with -bytes in place of a time: the entry with the most bytes comes first.
+ */
+struct hfd_unsent_account {
+        struct hfd_unsent_account *next; /* in its bucket */
+        uint64_t hash;
+        size_t bytes, n;                          /* of the unread responses */
+        struct hfd_unsent_entry *oldest, *newest; /* an examined entry becomes the newest */
+        size_t watch_bytes, n_watches;
+        /* Watches that have been behind for less than HFD_UNSENT_STALL, as far as is known, in the
+         * order of since; and the others by their bytes. */
+        struct hfd_unsent_watch *first_behind, *last_behind;
+        struct hf__timer_heap late;
+        struct hf__timer by_bytes, by_watch_bytes; /* its places among the accounts */
+        char user[];
+};
+
+struct hfd_unsent {
+        /* immutable */
+        const struct hf_host *host; /* borrowed */
+        struct hfd_unsent_limits limits;
+        /* borrowed; may be NULL */
+        struct hf_metric *bytes_metric, *full_metric, *cut_metric, *ended_metric;
+
+        atomic_size_t n; /* charged entries; changed under mu, read without it as a hint */
+
+        /* guarded by mu */
+        pthread_mutex_t mu;
+        struct hfd_unsent_account *buckets[HFD_UNSENT_BUCKETS]; /* owned */
+        size_t bytes, watch_bytes;
+        size_t n_accounts, n_with_responses;
+        struct hf__timer_heap by_bytes;       /* accounts with responses */
+        struct hf__timer_heap by_watch_bytes; /* accounts with watches */
+};
+
+/* Finds the account. NULL: nothing is charged to the user. */
+struct hfd_unsent_account *hfd_unsent_find(struct hfd_unsent *unsent, const char *user);
+/* Finds or makes the account. NULL: memory has run out. */
+struct hfd_unsent_account *hfd_unsent_get(struct hfd_unsent *unsent, const char *user);
+/* Frees the account, unless something is charged to it. */
+void hfd_unsent_drop(struct hfd_unsent *unsent, struct hfd_unsent_account *account);
+/* Puts the accounts in order again, and shows the sum, after bytes, n or watch_bytes, n_watches
+ * have changed. */
+void hfd_unsent_changed(struct hfd_unsent *unsent, struct hfd_unsent_account *account);
+/* The account with the most bytes of responses, or of watches. NULL: there is none. */
+struct hfd_unsent_account *hfd_unsent_largest(struct hfd_unsent *unsent);
+struct hfd_unsent_account *hfd_unsent_largest_of_watches(struct hfd_unsent *unsent);
+/* Sets the place in an order by bytes; 0 bytes = no place. */
+void hfd_unsent_place(struct hf__timer_heap *order, struct hf__timer *place, size_t bytes);

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Charges the responses that clients have not read yet to the accounts of their users, and decides
+ * whether a user may begin another request.
+ *
+ * The search for a stalled reader examines only the first CUT_LOOKUP entries of an account, so that
+ * the work of a refusal does not grow with the number of unread responses. The examined entries
+ * move to the end, and the next search continues with the others.
+ *
+ * Invariants: bytes and n of an account are the sums of its entries, and the total is the sum of
+ * the accounts.
+ */
+#include "server/filters/limits/unsent.h"
+
+#include <assert.h>
+
+#include "server/filters/limits/unsent_accounts.h"
+#include "server/http/http.h"
+
+#define CUT_LOOKUP 16 /* entries that one search examines */
+
+static void append_locked(struct hfd_unsent_account *account, struct hfd_unsent_entry *entry) {
+        entry->older = account->newest;
+        entry->newer = NULL;
+        if (account->newest)
+                account->newest->newer = entry;
+        else
+                account->oldest = entry;
+        account->newest = entry;
+}
+
+static void unlink_locked(struct hfd_unsent_account *account, struct hfd_unsent_entry *entry) {
+        if (entry->older)
+                entry->older->newer = entry->newer;
+        else
+                account->oldest = entry->newer;
+        if (entry->newer)
+                entry->newer->older = entry->older;
+        else
+                account->newest = entry->older;
+}
+
+void hfd_unsent_add(struct hfd_unsent *unsent, struct hfd_unsent_entry *entry, const char *user,
+                    struct hfd_http_request *request, size_t bytes) {
+        assert(!entry->account);
+        pthread_mutex_lock(&unsent->mu);
+        struct hfd_unsent_account *account = hfd_unsent_get(unsent, user);
+        if (account) {
+                *entry = (struct hfd_unsent_entry){.account = account,
+                                                   .request = request,
+                                                   .bytes = bytes};
+                append_locked(account, entry);
+                unsent->n_with_responses += account->n == 0;
+                account->n++;
+                account->bytes += bytes;
+                unsent->bytes += bytes;
+                atomic_fetch_add_explicit(&unsent->n, 1, memory_order_relaxed);
+                hfd_unsent_changed(unsent, account);
+        }
+        pthread_mutex_unlock(&unsent->mu);
+}
+
+void hfd_unsent_remove(struct hfd_unsent *unsent, struct hfd_unsent_entry *entry) {
+        struct hfd_unsent_account *account = entry->account;
+
+        if (!account)
+                return;
+        pthread_mutex_lock(&unsent->mu);
+        assert(account->n > 0 && account->bytes >= entry->bytes && unsent->bytes >= entry->bytes);
+        unlink_locked(account, entry);
+        account->n--;
+        unsent->n_with_responses -= account->n == 0;
+        account->bytes -= entry->bytes;
+        unsent->bytes -= entry->bytes;
+        atomic_fetch_sub_explicit(&unsent->n, 1, memory_order_relaxed);
+        hfd_unsent_changed(unsent, account);
+        hfd_unsent_drop(unsent, account);
+        pthread_mutex_unlock(&unsent->mu);
+        entry->account = NULL;
+}
+
+/* ---- limits ---- */
+
+/*
+ * Takes references to the next few entries of the account, and moves them to its end. Returns their
+ * number.
+ */
+static size_t take_candidates_locked(struct hfd_unsent_account *account,
+                                     struct hfd_http_request *requests[CUT_LOOKUP]) {
+        size_t n = 0;
+
+        while (n < CUT_LOOKUP && n < account->n) {
+                struct hfd_unsent_entry *entry = account->oldest;
+                unlink_locked(account, entry);
+                append_locked(account, entry);
+                requests[n++] = hfd_http_request_ref(entry->request);
+        }
+        return n;
+}
+
+/* The account that must shrink before the user may begin another request. NULL: there is room. */
+static struct hfd_unsent_account *full_locked(struct hfd_unsent *unsent, const char *user,
+                                              bool list) {
+        struct hfd_unsent_account *account = hfd_unsent_find(unsent, user);
+        size_t bytes = (account ? account->bytes : 0) + (list ? HFD_UNSENT_STREAM : 0);
+        size_t factor = list ? 1 : 2, total = unsent->limits.total_bytes * factor;
+
+        if (account && (bytes > unsent->limits.user_bytes * factor ||
+                        account->n >= unsent->limits.user_responses * factor))
+                return account;
+        /* Every user with responses has a share, so that the users with the most bytes cannot shut
+         * out others. */
+        if (unsent->bytes + (list ? HFD_UNSENT_STREAM : 0) > total &&
+            bytes > total / (unsent->n_with_responses + 1))
+                return hfd_unsent_largest(unsent);
+        return NULL;
+}
+
+bool hfd_unsent_admit(struct hfd_unsent *unsent, const char *user, bool list) {
+        struct hfd_http_request *requests[CUT_LOOKUP];
+        hf_nsec since = hf_now(hf_host_clock(unsent->host)) - HFD_UNSENT_STALL;
+        size_t n = 0;
+        bool room = true;
+
+        /* Usually all responses have been read, and the lock is not needed. */
+        if (atomic_load_explicit(&unsent->n, memory_order_relaxed) == 0)
+                return true;
+        pthread_mutex_lock(&unsent->mu);
+        struct hfd_unsent_account *full = full_locked(unsent, user, list);
+        if (full) {
+                room = false;
+                n = take_candidates_locked(full, requests);
+        }
+        if (full)
+                hf_metric_add(unsent->full_metric, 1);
+        pthread_mutex_unlock(&unsent->mu);
+        for (size_t i = 0; i < n; i++) {
+                room = room || hfd_http_request_cut_stalled(requests[i], since);
+                hfd_http_request_unref(requests[i]);
+        }
+        if (full && room)
+                hf_metric_add(unsent->cut_metric, 1);
+        return room;
+}
+
+size_t hfd_unsent_bytes(struct hfd_unsent *unsent) {
+        pthread_mutex_lock(&unsent->mu);
+        size_t n = unsent->bytes + unsent->watch_bytes;
+        pthread_mutex_unlock(&unsent->mu);
+        return n;
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Charges the watches of slow clients to the accounts of their users, and chooses the one that ends
+ * when there is no room.
+ *
+ * A watch that has just fallen behind is in its account's list, in the order of `since`. Each
+ * charge moves a few that have been behind for HFD_UNSENT_STALL from there to the order by bytes,
+ * whose first one ends. So the work of a charge does not grow with the number of watches. The list
+ * is in the order of time, and each charge adds one watch to it at most, so none stays there for
+ * long.
+ *
+ * A watch is measured under the lock, after `charged` was set. Code that makes fewer bytes wait
+ * reads `charged` afterwards. So either the measurement has seen the change, or the watch is
+ * measured again. In both cases the last measurement is right.
+ *
+ * Invariants: watch_bytes and n_watches of an account are the sums of its watches, and the total is
+ * the sum of the accounts. A watch that is charged is either in the list or in the order.
+ */
+#include <assert.h>
+#include <stddef.h>
+
+#include "server/filters/limits/unsent.h"
+#include "server/filters/limits/unsent_accounts.h"
+#include "server/http/http.h"
+
+#define LATE_LOOKUP 16 /* watches that one charge moves */
+
+static void append_watch_locked(struct hfd_unsent_account *account,
+                                struct hfd_unsent_watch *watch) {
+        watch->older = account->last_behind;
+        watch->newer = NULL;
+        if (account->last_behind)
+                account->last_behind->newer = watch;
+        else
+                account->first_behind = watch;
+        account->last_behind = watch;
+}
+
+static void unlink_watch_locked(struct hfd_unsent_account *account,
+                                struct hfd_unsent_watch *watch) {
+        if (watch->older)
+                watch->older->newer = watch->newer;
+        else
+                account->first_behind = watch->newer;
+        if (watch->newer)
+                watch->newer->older = watch->older;
+        else
+                account->last_behind = watch->older;
+}
+
+/* Puts the watch into the list of those that have just fallen behind. */
+static void make_young_locked(struct hfd_unsent_watch *watch, hf_nsec now) {
+        hf__timer_heap_remove(&watch->account->late, &watch->by_bytes);
+        watch->since = now;
+        append_watch_locked(watch->account, watch);
+}
+
+static void unlink_locked(struct hfd_unsent_watch *watch) {
+        if (watch->by_bytes.queued)
+                hf__timer_heap_remove(&watch->account->late, &watch->by_bytes);
+        else
+                unlink_watch_locked(watch->account, watch);
+}
+
+/* Charges `bytes` for the watch, 0 = no longer. */
+static void set_watch_locked(struct hfd_unsent_watch *watch, size_t bytes, hf_nsec now) {
+        struct hfd_unsent *unsent = watch->unsent;
+
+        if (!watch->account && bytes > 0) {
+                watch->account = hfd_unsent_get(unsent, watch->user);
+                if (watch->account) {
+                        watch->account->n_watches++;
+                        make_young_locked(watch, now);
+                }
+        }
+        struct hfd_unsent_account *account = watch->account;
+        if (account) {
+                if (bytes == 0)
+                        unlink_locked(watch);
+                else if (watch->by_bytes.queued)
+                        hfd_unsent_place(&account->late, &watch->by_bytes, bytes);
+                account->watch_bytes = account->watch_bytes - watch->bytes + bytes;
+                unsent->watch_bytes = unsent->watch_bytes - watch->bytes + bytes;
+                watch->bytes = bytes;
+                hfd_unsent_changed(unsent, account);
+        }
+        if (account && bytes == 0) {
+                account->n_watches--;
+                watch->account = NULL;
+                hfd_unsent_drop(unsent, account);
+        }
+        atomic_store(&watch->charged, watch->account != NULL);
+}
+
+static void measure_watch_locked(struct hfd_unsent_watch *watch, hf_nsec now) {
+        atomic_store(&watch->charged, true); /* first: see the head of this file */
+        size_t bytes = watch->measure(watch->ctx);
+        set_watch_locked(watch, bytes >= HFD_UNSENT_WATCH ? bytes : 0, now);
+}
+
+/* The account that must lose a watch, because it or all together exceed the limit. NULL: none. */
+static struct hfd_unsent_account *crowded_locked(struct hfd_unsent *unsent,
+                                                 struct hfd_unsent_account *account) {
+        if (account && account->bytes + account->watch_bytes > unsent->limits.user_bytes)
+                return account;
+        if (unsent->bytes + unsent->watch_bytes <= unsent->limits.total_bytes)
+                return NULL;
+        struct hfd_unsent_account *largest = hfd_unsent_largest_of_watches(unsent);
+        /* As for responses, every user has a share. If others have filled the total with responses,
+         * an end of this watch would give nearly nothing back. */
+        size_t share = unsent->limits.total_bytes / (unsent->n_accounts + 1);
+        return largest && largest->bytes + largest->watch_bytes > share ? largest : NULL;
+}
+
+/* Moves watches that have been behind for long enough to the order by bytes. */
+static void find_late_locked(struct hfd_unsent_account *account, hf_nsec now) {
+        for (size_t i = 0; i < LATE_LOOKUP && account->first_behind &&
+                           account->first_behind->since <= now - HFD_UNSENT_STALL;
+             i++) {
+                struct hfd_unsent_watch *watch = account->first_behind;
+
+                unlink_watch_locked(account, watch);
+                hfd_unsent_place(&account->late, &watch->by_bytes, watch->bytes);
+        }
+}
+
+/* Returns the watch that must end, with a reference to its request. NULL: there is none.
+ * *ret_again: it was ended before, so its response must be cut. */
+static struct hfd_unsent_watch *take_largest_locked(struct hfd_unsent_account *account, hf_nsec now,
+                                                    bool *ret_again) {
+        if (account)
+                find_late_locked(account, now);
+        if (!account || !account->late.first)
+                return NULL;
+        struct hfd_unsent_watch *watch =
+                (void *)((char *)account->late.first - offsetof(struct hfd_unsent_watch, by_bytes));
+        *ret_again = watch->ended;
+        watch->ended = true;
+        make_young_locked(watch, now); /* the time to read the last bytes */
+        (void)hfd_http_request_ref(watch->request);
+        return watch;
+}
+
+void hfd_unsent_watch_charge(struct hfd_unsent_watch *watch) {
+        struct hfd_unsent *unsent = watch->unsent;
+        bool again = false;
+
+        if (!unsent)
+                return;
+        hf_nsec now = hf_now(hf_host_clock(unsent->host));
+        pthread_mutex_lock(&unsent->mu);
+        measure_watch_locked(watch, now);
+        struct hfd_unsent_watch *largest =
+                take_largest_locked(crowded_locked(unsent, watch->account), now, &again);
+        pthread_mutex_unlock(&unsent->mu);
+        if (!largest)
+                return;
+        struct hfd_http_request *request = largest->request;
+        if (again) {
+                (void)hfd_http_request_cut_stalled(request, now - HFD_UNSENT_STALL);
+        } else {
+                hf_metric_add(unsent->ended_metric, 1);
+                largest->end(largest->ctx);
+        }
+        hfd_http_request_unref(request);
+}
+
+void hfd_unsent_watch_update(struct hfd_unsent_watch *watch) {
+        struct hfd_unsent *unsent = watch->unsent;
+
+        if (!atomic_load(&watch->charged))
+                return;
+        hf_nsec now = hf_now(hf_host_clock(unsent->host));
+        pthread_mutex_lock(&unsent->mu);
+        measure_watch_locked(watch, now);
+        pthread_mutex_unlock(&unsent->mu);
+}
+
+void hfd_unsent_watch_remove(struct hfd_unsent_watch *watch) {
+        struct hfd_unsent *unsent = watch->unsent;
+
+        if (!atomic_load(&watch->charged))
+                return;
+        pthread_mutex_lock(&unsent->mu);
+        set_watch_locked(watch, 0, 0);
+        pthread_mutex_unlock(&unsent->mu);
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Metrics of requests. Names and labels are wire format: dashboards and alerts depend on them.
+ *
+ * A counter is created on first use and kept in a table. So a counter that exists is found with one
+ * atomic load, without the mutex and the search of hf_metrics_get, and a scrape shows only
+ * combinations that have occurred. If two threads create the same counter, the metrics registry
+ * returns the same one to both, so storing it twice is harmless.
+ */
+#include "server/filters/request/request_metrics.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <holdfast/metrics.h>
+
+/* The sets of label values. The last element of each set represents all other values. */
+
+/* A verb of the API, and kube-apiserver's label for it. It counts HEAD as GET. */
+static const struct {
+        const char *verb, *label;
+} verbs[] = {
+        {"get", "GET"},       {"list", "LIST"},
+        {"watch", "WATCH"},   {"create", "POST"},
+        {"post", "POST"},     {"update", "PUT"},
+        {"put", "PUT"},       {"patch", "PATCH"},
+        {"delete", "DELETE"}, {"deletecollection", "DELETECOLLECTION"},
+        {"head", "GET"},      {"", "other"},
+};
+/* Resources, and "" for requests that are not for a resource. */
+static const char *const resources[] = {"",
+                                        "namespaces",
+                                        "configmaps",
+                                        "secrets",
+                                        "events",
+                                        "serviceaccounts",
+                                        "resourcequotas",
+                                        "limitranges",
+                                        "podtemplates",
+                                        "leases",
+                                        "leasecandidates",
+                                        "roles",
+                                        "rolebindings",
+                                        "clusterroles",
+                                        "clusterrolebindings",
+                                        "priorityclasses",
+                                        "runtimeclasses",
+                                        "flowschemas",
+                                        "prioritylevelconfigurations",
+                                        "apiservices",
+                                        "workspaces",
+                                        "other"};
+static const int codes[] = {200, 201, 202, 304, 400, 401, 403, 404, 405, 406, 408,
+                            409, 410, 413, 415, 422, 429, 500, 503, 504, 0};
+
+#define N_VERBS     (sizeof verbs / sizeof verbs[0])
+#define N_RESOURCES (sizeof resources / sizeof resources[0])
+#define N_CODES     (sizeof codes / sizeof codes[0])
+
+struct hfd_request_metrics {
+        struct hf_metrics *registry; /* borrowed; NULL = nothing is counted */
+        _Atomic(struct hf_metric *) total[N_VERBS][N_RESOURCES][N_CODES]; /* NULL until needed */
+        struct hf_metric *duration[N_VERBS];                              /* immutable */
+        struct hf_metric *inflight[2]; /* immutable; [1] of mutating requests */
+};
+
+int hfd_request_metrics_new(const struct hf_host *host, struct hfd_request_metrics **ret_metrics) {
+        static const char *const kinds[] = {"request_kind=\"readOnly\"",
+                                            "request_kind=\"mutating\""};
+        struct hfd_request_metrics *metrics = calloc(1, sizeof *metrics);
+        char labels[64];
+
+        if (!metrics)
+                return -ENOMEM;
+        metrics->registry = host->metrics;
+        for (size_t i = 0; i < N_VERBS; i++) {
+                (void)snprintf(labels, sizeof labels, "verb=\"%s\"", verbs[i].label);
+                metrics->duration[i] =
+                        hf_metrics_get(host->metrics, HF_METRIC_HISTOGRAM,
+                                       "apiserver_request_duration_seconds",
+                                       "Response latency distribution in seconds for each verb.",
+                                       labels);
+        }
+        for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+                metrics->inflight[i] =
+                        hf_metrics_get(host->metrics, HF_METRIC_GAUGE,
+                                       "apiserver_current_inflight_requests",
+                                       "Number of requests in progress of each kind.", kinds[i]);
+        *ret_metrics = metrics;
+        return 0;
+}
+
+struct hfd_request_metrics *hfd_request_metrics_free(struct hfd_request_metrics *metrics) {
+        free(metrics);
+        return NULL;
+}
+
+/* Most names differ in their first byte, and each request comes here. */
+static bool is_same(const char *a, const char *b) { return a[0] == b[0] && strcmp(a, b) == 0; }
+
+struct hfd_request_labels hfd_request_labels(const char *verb, const char *resource) {
+        struct hfd_request_labels labels = {.verb = 0, .resource = 0};
+
+        while (labels.verb < N_VERBS - 1 && !is_same(verbs[labels.verb].verb, verb))
+                labels.verb++;
+        while (labels.resource < N_RESOURCES - 1 && !is_same(resources[labels.resource], resource))
+                labels.resource++;
+        return labels;
+}
+
+/* Gets or creates the counter of one combination. NULL: the registry is NULL or full, or memory is
+ * exhausted. */
+static struct hf_metric *create_total(struct hfd_request_metrics *metrics,
+                                      struct hfd_request_labels labels, size_t code_index) {
+        char text[160], number[16] = "other";
+
+        if (codes[code_index] != 0)
+                (void)snprintf(number, sizeof number, "%d", codes[code_index]);
+        (void)snprintf(text, sizeof text, "verb=\"%s\",resource=\"%s\",code=\"%s\"",
+                       verbs[labels.verb].label, resources[labels.resource], number);
+        return hf_metrics_get(metrics->registry, HF_METRIC_COUNTER, "apiserver_request_total",
+                              "Counter of requests broken out for each verb, resource and HTTP "
+                              "response code.",
+                              text);
+}
+
+void hfd_request_metrics_count(struct hfd_request_metrics *metrics,
+                               struct hfd_request_labels labels, int code, hf_nsec duration) {
+        size_t i = 0;
+
+        assert(labels.verb < N_VERBS && labels.resource < N_RESOURCES);
+        while (i < N_CODES - 1 && codes[i] != code)
+                i++;
+        struct hf_metric *total =
+                atomic_load_explicit(&metrics->total[labels.verb][labels.resource][i],
+                                     memory_order_acquire);
+        if (!total) {
+                total = create_total(metrics, labels, i);
+                atomic_store_explicit(&metrics->total[labels.verb][labels.resource][i], total,
+                                      memory_order_release);
+        }
+        hf_metric_add(total, 1);
+        if (duration >= 0)
+                hf_metric_observe(metrics->duration[labels.verb],
+                                  (double)duration / (double)HF_NSEC_PER_SEC);
+}
+
+void hfd_request_metrics_inflight(struct hfd_request_metrics *metrics, bool mutating, int delta) {
+        hf_metric_add(metrics->inflight[mutating], delta);
+}

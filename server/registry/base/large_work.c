@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bounds the large writes that wait for the pool.
+ *
+ * Invariant: the number of new writes that wait is bounded, also for clients that send a write and
+ * leave at once, whose requests no longer count as in flight. Retries are not refused: each belongs
+ * to a write that was accepted before.
+ */
+#include "server/registry/base/large_work.h"
+
+#include <assert.h>
+#include <errno.h>
+
+#include "server/pool/work_pool.h"
+
+int hfd_large_work_submit(struct hfd_registry *registry, struct hfd_work_task *task, bool bounded) {
+        if (bounded && hfd_work_pending(registry->work) >= HFD_LARGE_WORK_MAX)
+                return HF_E_TOO_MANY;
+        return hfd_work_submit(registry->work, task) ? 0 : HF_E_CLOSED;
+}
+
+void hfd_large_work_refuse(int r, struct hfd_response *response) {
+        static const struct hfd_details details = {.retry_after_s = 1};
+
+        assert(r != 0);
+        if (r == -ENOMEM)
+                hfd_response_no_memory(response);
+        else if (r == HF_E_TOO_MANY)
+                hfd_response_status(response, HF_E_TOO_MANY, 429, "TooManyRequests",
+                                    "Too many requests, please try again later.", &details);
+        else
+                hfd_response_store_error(response, HF_E_UNAVAILABLE, NULL);
+}

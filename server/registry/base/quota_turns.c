@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The queues of turns. The list of holders has one entry for each namespace in which a create is
+ * being charged. These are few, so a linear search is fast enough.
+ *
+ * Invariant: the deadlines of a queue never decrease.
+ */
+#include "server/registry/base/quota_turns.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+
+void hfd_quota_turns_init(struct hfd_quota_turns *turns) {
+        pthread_mutex_init(&turns->mu, NULL);
+        turns->holders = NULL;
+}
+
+void hfd_quota_turns_done(struct hfd_quota_turns *turns) {
+        assert(!turns->holders);
+        pthread_mutex_destroy(&turns->mu);
+}
+
+enum hfd_quota_turn_state hfd_quota_turns_take(struct hfd_quota_turns *turns,
+                                               struct hfd_quota_turn *turn) {
+        enum hfd_quota_turn_state state = HFD_TURN_HELD;
+
+        turn->next = NULL;
+        pthread_mutex_lock(&turns->mu);
+        struct hfd_quota_turn *holder = turns->holders;
+        while (holder && strcmp(holder->ns, turn->ns) != 0)
+                holder = holder->other;
+        if (!holder) {
+                turn->last = turn;
+                turn->other = turns->holders;
+                turns->holders = turn;
+        } else if (holder->last->deadline <= turn->deadline) {
+                holder->last->next = turn;
+                holder->last = turn;
+                state = HFD_TURN_WAITS;
+        } else {
+                state = HFD_TURN_PASSED;
+        }
+        pthread_mutex_unlock(&turns->mu);
+        return state;
+}
+
+struct hfd_quota_turn *hfd_quota_turns_leave(struct hfd_quota_turns *turns,
+                                             struct hfd_quota_turn *turn) {
+        struct hfd_quota_turn **at = &turns->holders, *next;
+
+        pthread_mutex_lock(&turns->mu);
+        while (*at != turn) {
+                assert(*at); /* it is held */
+                at = &(*at)->other;
+        }
+        next = turn->next;
+        if (next) {
+                next->last = turn->last;
+                next->other = turn->other;
+        }
+        *at = next ? next : turn->other;
+        pthread_mutex_unlock(&turns->mu);
+        return next;
+}

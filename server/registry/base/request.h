@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * One request to the registry: from HTTP (handlers/rest/rest.c), from inside the process
+ * (loopback.c), or one step of another request (delete_collection.c).
+ *
+ * The caller allocates the request as the first member of its own struct, fills it, and passes it
+ * to hfd_registry_serve. The registry calls done exactly once, on any thread, perhaps before
+ * hfd_registry_serve returns. done may free the request. The response is borrowed until done
+ * returns. For a watch, the caller calls hfd_registry_watch instead.
+ */
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <holdfast/fence.h>
+
+#include "server/admission/notes.h"
+#include "server/auth/user.h"
+#include "server/patch/patch.h"
+#include "server/registry/base/options.h"
+#include "server/resources/object_key.h"
+#include "server/resources/response.h"
+
+enum hfd_verb {
+        HFD_GET,
+        HFD_LIST,
+        HFD_WATCH,
+        HFD_CREATE,
+        HFD_UPDATE,
+        HFD_PATCH,
+        HFD_DELETE_OBJECT,
+        HFD_DELETE_COLLECTION
+};
+
+struct hf__departure;
+struct hfd_authorizer;
+
+/* The form of the response: the objects, a Table, or PartialObjectMetadata. */
+#define HFD_TABLE_VERSION_MAX 16
+enum hfd_format { HFD_AS_JSON, HFD_AS_TABLE, HFD_AS_PARTIAL };
+
+struct hfd_consistent_read;
+struct hfd_list_body;
+
+struct hfd_request {
+        enum hfd_verb verb;
+        const struct hfd_resource *resource; /* the creator of the request holds a reference */
+        /* For a subresource whose bodies are of another kind (hfd_resource_of_part), which is
+         * `resource`: the resource of the object. */
+        const struct hfd_resource *part_of;
+        char ns[HF_NAME_MAX + 1];   /* "" = all namespaces, or cluster scope */
+        char name[HF_NAME_MAX + 1]; /* "" = the collection */
+        /* For a delete: an object with another uid is treated as not found; "" = any uid. */
+        char only_uid[64];
+        enum hfd_subresource subresource;
+        enum hfd_patch patch; /* for HFD_PATCH: the kind of patch in the body */
+        struct hfd_options options;
+        enum hfd_format format;
+        char table_version[HFD_TABLE_VERSION_MAX]; /* of meta.k8s.io: "v1", "v1beta1" */
+        /* The client gets protobuf. The registry makes only the pieces of a list in it, everything
+         * else in JSON, which the caller converts. */
+        bool protobuf;
+        const void *body; /* borrowed until done; NULL = none */
+        size_t n_body;
+        /* The text that the body was made from if a strict decoder reads it as YAML, as the bodies
+         * of an apply are, in JSON too. Borrowed until done; NULL = it reads JSON. */
+        const char *yaml;
+        size_t n_yaml;
+        const char *agent; /* borrowed until done; the User-Agent; NULL = none */
+        void *read_space;  /* borrowed until done; room for a struct hfd_read; NULL = none */
+        /* Of a get with read_space: as in struct hfd_consistent_read. */
+        bool (*pass_reads)(struct hfd_consistent_read *reads);
+        const void *thread;
+        const struct hf_fence *fence; /* borrowed until done; NULL = not fenced */
+        /* For writes. requester NULL = the server itself, which has all rights. Both are borrowed
+         * until done. */
+        struct hfd_authorizer *authorizer;
+        const struct hfd_requester *requester;
+        bool in_process; /* it is from the loopback client */
+        /* For a write: admission is not asked, because it was asked about the outer request that
+         * this one is a step of, or because no webhook may hinder the write (admit.h). */
+        bool skips_admission;
+        /*
+         * The delete is a step of a deletecollection, so admission sees no name, as in Kubernetes.
+         */
+        bool of_collection;
+        /* A read takes objects in the version in which they are stored, if a webhook would have to
+         * convert them: the server's own controllers must not wait for it, and read only metadata.
+         */
+        bool takes_any_version;
+        /* A get without a resourceVersion reads the store, not the cache: an elector must not wait
+         * for the watch that brings everybody's objects. */
+        bool from_store;
+        hf_nsec deadline;             /* boot time */
+        hf_nsec longest_deadline;     /* the deadline if webhooks are called; 0 = `deadline` */
+        uint64_t owner;               /* for turns in the pool of threads; hfd_work_owner */
+        const atomic_bool *abandoned; /* borrowed until done; nobody waits any more; NULL = never */
+        /* Of the same client, for waits that end when it leaves. Borrowed until done; NULL = it
+         * never leaves. */
+        struct hf__departure *departure;
+        bool on_pool; /* the caller is a thread of the pool of threads */
+        /* A large list sets list_body instead of the response's body, and done owns it. */
+        bool takes_list_body;
+        struct hfd_list_body *list_body;
+        /* For a write: the warnings and annotations of admission. The creator of the request frees
+         * them. */
+        struct hfd_admission_notes notes;
+        void (*done)(struct hfd_request *request, const struct hfd_response *response);
+};

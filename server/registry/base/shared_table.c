@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See shared_table.h. Invariant: those that have succeeded, and only they, are on the list by age.
+ */
+#include "server/registry/base/shared_table.h"
+
+#include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/thread.h"
+#include "server/resources/custom/custom_kind.h"
+
+int hfd_shared_table_init(struct hfd_shared_table *table) {
+        *table = (struct hfd_shared_table){0};
+        return hf__mutex_init(&table->mu);
+}
+
+static struct hfd_shared_conversion **bucket_of(struct hfd_shared_table *table,
+                                                const struct hfd_object *source) {
+        return &table->buckets[((uintptr_t)source >> 6) * UINT64_C(0x9E3779B97F4A7C15) >> 56];
+}
+
+/* Conversions that nobody uses any more are put on a list, which is freed without the lock. */
+void hfd_shared_unref_locked(struct hfd_shared_conversion *c,
+                             struct hfd_shared_conversion **garbage) {
+        if (--c->refs > 0)
+                return;
+        c->next = *garbage;
+        *garbage = c;
+}
+
+void hfd_shared_free_garbage(struct hfd_shared_conversion *garbage) {
+        while (garbage) {
+                struct hfd_shared_conversion *next = garbage->next;
+                assert(!garbage->waiters);
+                hfd_object_unref(garbage->source);
+                hfd_object_unref(garbage->result);
+                hfd_resource_unref(garbage->row);
+                if (garbage->failure)
+                        hfd_response_done(garbage->failure);
+                free(garbage->failure);
+                free(garbage);
+                garbage = next;
+        }
+}
+
+void hfd_shared_drop_locked(struct hfd_shared_table *table, struct hfd_shared_conversion *c,
+                            struct hfd_shared_conversion **garbage) {
+        struct hfd_shared_conversion **link = bucket_of(table, c->source);
+
+        while (*link != c)
+                link = &(*link)->next;
+        *link = c->next;
+        if (c->result) {
+                *(c->newer ? &c->newer->older : &table->newest) = c->older;
+                *(c->older ? &c->older->newer : &table->oldest) = c->newer;
+                table->n--;
+                table->bytes -= c->bytes;
+        }
+        hfd_shared_unref_locked(c, garbage);
+}
+
+void hfd_shared_keep_locked(struct hfd_shared_table *table, struct hfd_shared_conversion *c,
+                            struct hfd_object *result, struct hfd_shared_conversion **garbage) {
+        c->result = result;
+        c->bytes = hfd_object_memory(result) + hfd_object_memory(c->source);
+        c->older = table->newest;
+        *(table->newest ? &table->newest->newer : &table->oldest) = c;
+        table->newest = c;
+        table->n++;
+        table->bytes += c->bytes;
+        while (table->n > HFD_SHARED_OBJECTS || table->bytes > HFD_SHARED_BYTES)
+                hfd_shared_drop_locked(table, table->oldest, garbage);
+}
+
+void hfd_shared_table_join(struct hfd_shared_table *table) {
+        pthread_mutex_lock(&table->mu);
+        table->n_watches++;
+        pthread_mutex_unlock(&table->mu);
+}
+
+static void drop_all_locked(struct hfd_shared_table *table,
+                            struct hfd_shared_conversion **garbage) {
+        while (table->oldest)
+                hfd_shared_drop_locked(table, table->oldest, garbage);
+}
+
+void hfd_shared_table_leave(struct hfd_shared_table *table) {
+        struct hfd_shared_conversion *garbage = NULL;
+
+        pthread_mutex_lock(&table->mu);
+        if (--table->n_watches == 0)
+                drop_all_locked(table, &garbage);
+        pthread_mutex_unlock(&table->mu);
+        hfd_shared_free_garbage(garbage);
+}
+
+void hfd_shared_table_done(struct hfd_shared_table *table) {
+        struct hfd_shared_conversion *garbage = NULL;
+
+        assert(table->n_watches == 0);
+        pthread_mutex_lock(&table->mu);
+        drop_all_locked(table, &garbage);
+        pthread_mutex_unlock(&table->mu);
+        hfd_shared_free_garbage(garbage);
+        pthread_mutex_destroy(&table->mu);
+}
+
+struct hfd_shared_conversion *hfd_shared_find_locked(struct hfd_shared_table *table,
+                                                     const struct hfd_object *source,
+                                                     const struct hfd_resource *row) {
+        struct hfd_shared_conversion *c = *bucket_of(table, source);
+
+        while (c && (c->source != source || c->row != row))
+                c = c->next;
+        return c;
+}
+
+struct hfd_shared_conversion *hfd_shared_add_locked(struct hfd_shared_table *table,
+                                                    struct hfd_object *source,
+                                                    const struct hfd_resource *row) {
+        struct hfd_shared_conversion *c = calloc(1, sizeof *c), **bucket;
+
+        if (!c)
+                return NULL;
+        bucket = bucket_of(table, source);
+        c->refs = 1;
+        c->row = hfd_resource_ref(row);
+        c->source = hfd_object_ref(source);
+        c->next = *bucket;
+        *bucket = c;
+        return c;
+}
+
+struct hfd_object *hfd_shared_recall(struct hfd_shared_table *table,
+                                     const struct hfd_object *source,
+                                     const struct hfd_resource *row) {
+        pthread_mutex_lock(&table->mu);
+        const struct hfd_shared_conversion *c = hfd_shared_find_locked(table, source, row);
+        struct hfd_object *result = c ? hfd_object_ref(c->result) : NULL;
+        pthread_mutex_unlock(&table->mu);
+        return result;
+}
+
+/* Without memory the next one who needs it converts it again. */
+void hfd_shared_remember(struct hfd_shared_table *table, struct hfd_object *source,
+                         const struct hfd_resource *row, struct hfd_object *result) {
+        struct hfd_shared_conversion *garbage = NULL, *c = NULL;
+
+        pthread_mutex_lock(&table->mu);
+        if (!hfd_shared_find_locked(table, source, row))
+                c = hfd_shared_add_locked(table, source, row);
+        if (c) {
+                c->done = true;
+                hfd_shared_keep_locked(table, c, hfd_object_ref(result), &garbage);
+        }
+        pthread_mutex_unlock(&table->mu);
+        hfd_shared_free_garbage(garbage);
+}
