@@ -171,24 +171,34 @@ static int carry_over_field(struct hf__json *meta, const struct hf__json *old_me
         return copy ? hf__json_put(meta, key, copy) : -ENOMEM;
 }
 
-/*
- * Copies the parts whose changes increment the generation: all except kind, apiVersion, metadata
- * and status. NULL = out of memory.
- */
-static struct hf__json *copy_counted_parts(const struct hf__json *object) {
+/* Members whose changes do not increment the generation. */
+static const char *const uncounted[] = {"kind", "apiVersion", "metadata", "status"};
+#define N_UNCOUNTED (sizeof uncounted / sizeof uncounted[0])
+
+/* The first member from m on whose changes count; NULL = there is none. */
+static const struct hf__json *counted(const struct hf__json *m) {
+        for (; m; m = hf__json_next(m)) {
+                size_t i = 0;
+                while (i < N_UNCOUNTED && strcmp(hf__json_key(m), uncounted[i]) != 0)
+                        i++;
+                if (i == N_UNCOUNTED)
+                        return m;
+        }
+        return NULL;
+}
+
+static struct hf__json *copy_counted(const struct hf__json *object) {
         struct hf__json *copy = hf__json_dup(object);
 
-        hf__json_remove(copy, "kind");
-        hf__json_remove(copy, "apiVersion");
-        hf__json_remove(copy, "metadata");
-        hf__json_remove(copy, "status");
+        for (size_t i = 0; i < N_UNCOUNTED; i++)
+                hf__json_remove(copy, uncounted[i]);
         return copy;
 }
 
-/* *ret_changed: whether the generation must be incremented. 0 or -ENOMEM. */
-static int compare_counted_parts(const struct hf__json *old, const struct hf__json *object,
-                                 bool *ret_changed) {
-        struct hf__json *before = copy_counted_parts(old), *after = copy_counted_parts(object);
+/* The same as compare_counted, for members in any order. */
+static int compare_copies(const struct hf__json *old, const struct hf__json *object,
+                          bool *ret_changed) {
+        struct hf__json *before = copy_counted(old), *after = copy_counted(object);
         int r = before && after ? 0 : -ENOMEM;
 
         if (r == 0)
@@ -198,6 +208,23 @@ static int compare_counted_parts(const struct hf__json *old, const struct hf__js
         return r;
 }
 
+/* *ret_changed: whether the generation must be incremented. Members mostly have the same order, and
+ * then nothing is copied. 0 or -ENOMEM. */
+static int compare_counted(const struct hf__json *old, const struct hf__json *object,
+                           bool *ret_changed) {
+        const struct hf__json *x = counted(hf__json_first(old)),
+                              *y = counted(hf__json_first(object));
+
+        for (; x && y; x = counted(hf__json_next(x)), y = counted(hf__json_next(y))) {
+                if (strcmp(hf__json_key(x), hf__json_key(y)) != 0)
+                        return compare_copies(old, object, ret_changed);
+                if (!hf__json_equal(x, y))
+                        break;
+        }
+        *ret_changed = x || y;
+        return 0;
+}
+
 int hfd_meta_set_generation(const struct hfd_resource *resource, struct hf__json *object,
                             const struct hf__json *old) {
         int64_t generation = 0;
@@ -205,7 +232,7 @@ int hfd_meta_set_generation(const struct hfd_resource *resource, struct hf__json
 
         if (resource->has_generation) {
                 bool changed = false;
-                int r = compare_counted_parts(old, object, &changed);
+                int r = compare_counted(old, object, &changed);
                 if (r != 0)
                         return r;
                 if (changed) {

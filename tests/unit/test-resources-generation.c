@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The generation of an object grows with each change of what it wishes. */
+#undef NDEBUG
+#include <assert.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+#include "custom_schema_fixture.h"
+#include "server/resources/meta.h"
+
+/* The generation after a change of an object with generation 4. */
+static int64_t after(const char *old_text, const char *text, bool has_generation) {
+        const struct hfd_resource row = {.kind = "K", .has_generation = has_generation};
+        struct hf__json *old = json_of(old_text), *object = json_of(text);
+        int64_t generation = -1;
+
+        assert_int_equal(hfd_meta_set_generation(&row, object, old), 0);
+        (void)hf__json_i64(object, "metadata.generation", &generation);
+        hf__json_free(old);
+        hf__json_free(object);
+        return generation;
+}
+
+static void test_changes_beside_metadata_and_status_count(void **state) {
+        static const char old[] = "{'kind':'K','apiVersion':'v','metadata':{'generation':4},"
+                                  "'spec':{'a':1,'b':2},'data':{'c':'d'},'status':{'x':1}}";
+        static const struct {
+                const char *text;
+                int64_t generation;
+        } rows[] = {
+                {"{'spec':{'a':1,'b':2},'data':{'c':'d'},'metadata':{'generation':9,'name':'n'}}",
+                 4},
+                {"{'metadata':{},'data':{'c':'d'},'status':{'x':2},'spec':{'b':2,'a':1},'kind':'L'"
+                 "}",
+                 4},
+                {"{'metadata':{},'spec':{'a':1,'b':3},'data':{'c':'d'}}", 5},
+                {"{'metadata':{},'data':{'c':'e'},'spec':{'a':1,'b':2}}", 5},
+                {"{'metadata':{},'spec':{'a':1,'b':2}}", 5},
+                {"{'metadata':{},'data':{'c':'d'}}", 5},
+                {"{'metadata':{},'spec':{'a':1,'b':2},'data':{'c':'d'},'more':null}", 5},
+                {"{'metadata':{},'spec':{'a':1,'b':2},'datb':{'c':'d'}}", 5},
+                {"{'metadata':{}}", 5},
+        };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+                assert_int_equal(after(old, rows[i].text, true), rows[i].generation);
+        assert_int_equal(after("{'metadata':{}}", "{'metadata':{'generation':7}}", true), -1);
+        assert_int_equal(after("{'metadata':{}}", "{'metadata':{},'spec':1}", true), 1);
+        /* a kind without generations keeps what was stored */
+        assert_int_equal(after(old, "{'metadata':{'generation':9}}", false), 4);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_changes_beside_metadata_and_status_count),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
