@@ -448,8 +448,11 @@ static void test_a_file_that_is_used_is_not_shrunk(void **state) {
 
         refused(hfd_sqlite_check_unused(sqlite_fixture_path("used.db"), &status), HF_E_BUSY,
                 "used.db is used");
+        memset(&shrunk, 0xff, sizeof shrunk);
         refused(hfd_sqlite_shrink(sqlite_fixture_path("used.db"), &shrunk, &status), HF_E_BUSY,
                 "used.db");
+        assert_int_equal(shrunk.n_removed, 0);
+        assert_int_equal(shrunk.n_bytes_after, 0);
         store->ops->free(store);
         ok(hfd_sqlite_check_unused(sqlite_fixture_path("used.db"), &status));
         ok(hfd_sqlite_shrink(sqlite_fixture_path("used.db"), &shrunk, &status));
