@@ -162,13 +162,18 @@ static void test_the_owner_of_a_file_knows_that_its_previous_owner_is_dead(void 
 static void test_bad_paths_are_refused(void **state) {
         struct hf__holder_lock *lock = NULL;
         struct hf_status status = {0};
-        static const char *const bad[] = {"/dev/shm/.hidden", "/dev/shm/", "/dev/shm/a b",
-                                          "/proc/self/status"};
+        static const struct {
+                const char *path, *message;
+        } bad[] = {{"/dev/shm/.hidden", "must not begin with a dot"},
+                   {"/dev/shm/", "must have a name of 1 to "},
+                   {"/dev/shm/a b", "letters, digits, dots, dashes and underscores"},
+                   {"/proc/self/status", "the lock file /proc/self/status"}};
 
         for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
                 status = (struct hf_status){0};
-                assert_int_not_equal(hf__holder_lock_new(bad[i], &lock, &status), 0);
-                assert_true(status.message[0]);
+                assert_int_equal(hf__holder_lock_new(bad[i].path, &lock, &status), HF_E_INVALID);
+                assert_non_null(strstr(status.message, bad[i].message));
+                assert_null(lock);
         }
 }
 

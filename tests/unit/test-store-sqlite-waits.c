@@ -6,6 +6,7 @@
  */
 #undef NDEBUG
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -15,6 +16,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,7 +38,7 @@
 static const struct hf_host host = {.size = sizeof(struct hf_host)};
 static struct hfd_store *store;
 static sqlite3 *other; /* another program's connection */
-static atomic_bool waits_for_ever;
+static atomic_bool waits_for_ever, has_no_inotify;
 static atomic_int shortest_wait; /* of the watcher */
 
 static void open_store(const char *name) {
@@ -151,7 +153,7 @@ static void test_a_compaction_replies_with_the_current_revision(void **state) {
 /* Otherwise the writes would wait for all of a large compaction. */
 static void test_compacted_versions_are_removed_in_steps(void **state) {
         static const struct hf_host by_hand = {.size = sizeof by_hand, .clock = &hand_clock};
-        enum { N = 1000 };
+        enum { N = 300 };
         struct hf_status status = {0};
 
         hand_clock_reset();
@@ -297,6 +299,32 @@ static void test_the_watcher_wakes_at_a_deadline(void **state) {
         close_store();
 }
 
+int __wrap_inotify_init1(int flags);
+int __wrap_inotify_init1(int flags) {
+        errno = EMFILE;
+        return atomic_load(&has_no_inotify) ? -1 : syscall(SYS_inotify_init1, flags);
+}
+
+/* Without notices of the file system, a store still learns of its own writes at once. */
+static void test_a_write_wakes_the_watcher_without_notices(void **state) {
+        static struct watch_recorder recorder;
+
+        atomic_store(&has_no_inotify, true);
+        atomic_store(&waits_for_ever, true);
+        open_store("notices.db");
+        uint64_t before = store_client_revision(store);
+        assert_int_equal(watch_recorder_start(&recorder, store, "/", "0", before + 1), 0);
+        for (size_t i = 1; i <= 3; i++) {
+                await_sleep();
+                assert_true(store_client_put(store, "/a", "x") > 0);
+                watch_recorder_await(&recorder, i);
+        }
+        watch_recorder_stop(&recorder);
+        close_store();
+        atomic_store(&waits_for_ever, false);
+        atomic_store(&has_no_inotify, false);
+}
+
 /* Nothing that the watcher has to see waits for its look once a second. */
 static void test_the_watcher_is_woken(void **state) {
         static struct watch_recorder recorder;
@@ -391,6 +419,7 @@ int main(void) {
                 cmocka_unit_test(test_a_store_is_opened_whole_or_not_at_all),
                 cmocka_unit_test(test_the_watcher_wakes_at_a_deadline),
                 cmocka_unit_test(test_the_watcher_is_woken),
+                cmocka_unit_test(test_a_write_wakes_the_watcher_without_notices),
                 cmocka_unit_test(test_a_used_file_names_its_process),
         };
         return cmocka_run_group_tests(tests, sqlite_fixture_setup, sqlite_fixture_teardown);
