@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Proofs of death by lock files (leader/holder_lock.h), with real processes. */
 #undef NDEBUG
+#include <dirent.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -177,6 +178,28 @@ static void test_bad_paths_are_refused(void **state) {
         }
 }
 
+static unsigned count_descriptors(void) {
+        DIR *dir = opendir("/proc/self/fd");
+        unsigned n = 0;
+
+        assert_non_null(dir);
+        while (readdir(dir))
+                n++;
+        closedir(dir);
+        return n;
+}
+
+static void test_nothing_stays_open(void **state) {
+        hf__holder_lock_free(f.lock);
+        unsigned n = count_descriptors();
+        assert_int_equal(hf__holder_lock_new(f.own, &f.lock, NULL), 0);
+        start_other(false);
+        assert_false(is_dead());
+        f.lock = hf__holder_lock_free(f.lock);
+        assert_null(f.lock);
+        assert_int_equal(count_descriptors(), n);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_only_the_death_of_a_process_is_a_death, set_up,
@@ -192,6 +215,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(
                         test_the_owner_of_a_file_knows_that_its_previous_owner_is_dead, set_up,
                         tear_down),
+                cmocka_unit_test_setup_teardown(test_nothing_stays_open, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_bad_paths_are_refused, set_up, tear_down),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -215,6 +215,23 @@ static void test_a_pair_is_assigned_if_either_lease_is(void **state) {
         assert_true(pair_of(&b, &a).preferred);
 }
 
+/* If both have one, the old Lease's successor counts, and the new one's annotation. */
+static void test_a_pair_has_the_successor_of_either_lease(void **state) {
+        struct hf__record a = record_of("qux", 1), b = record_of("qux", 1);
+
+        assert_string_equal(pair_of(&a, &b).successor, "");
+        strcpy(b.successor, "next");
+        strcpy(b.hand_over_to, "wanted");
+        assert_string_equal(pair_of(&a, &b).successor, "next");
+        assert_string_equal(pair_of(&b, &a).successor, "next");
+        assert_string_equal(pair_of(&a, &b).hand_over_to, "wanted");
+        assert_string_equal(pair_of(&b, &a).hand_over_to, "wanted");
+        strcpy(a.successor, "other");
+        strcpy(a.hand_over_to, "else");
+        assert_string_equal(pair_of(&a, &b).successor, "other");
+        assert_string_equal(pair_of(&a, &b).hand_over_to, "wanted");
+}
+
 /* ---- a pair of which only the old Lease is held ---- */
 
 /* The new Lease refuses after the deadline, so the old one is kept. */
@@ -342,6 +359,7 @@ int main(void) {
                                        set_up),
                 cmocka_unit_test_setup(test_a_pair_is_as_new_as_the_newer_lease, set_up),
                 cmocka_unit_test_setup(test_a_pair_is_assigned_if_either_lease_is, set_up),
+                cmocka_unit_test_setup(test_a_pair_has_the_successor_of_either_lease, set_up),
                 cmocka_unit_test_setup(test_the_return_after_an_event_is_no_reply_to_the_elector,
                                        set_up),
                 cmocka_unit_test_setup(test_a_read_gives_back_only_before_its_deadline, set_up),
