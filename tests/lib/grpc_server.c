@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "h2_frames.h"
+#include "patience.h"
 
 #define N_STREAMS   1024
 #define MAX_MESSAGE 1024
@@ -227,6 +228,7 @@ static bool take_input(struct connection *c) {
 }
 
 static bool receive(struct connection *c) {
+        PATIENCE_AWAIT(!atomic_load(&c->server->holds));
         ssize_t n = recv(c->fd, c->in + c->n_in, sizeof c->in - c->n_in, 0);
 
         if (n > 0)
@@ -260,6 +262,7 @@ void grpc_server_start(struct grpc_server *server) {
         atomic_init(&server->n_messages, 0);
         atomic_init(&server->n_resets, 0);
         atomic_init(&server->n_data, 0);
+        atomic_init(&server->holds, false);
         loopback_server_start(&server->base, serve, server);
 }
 
