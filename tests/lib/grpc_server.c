@@ -250,7 +250,7 @@ static void serve(void *ctx, int fd) {
                 memmove(c->in, c->in + H2_N_PREFACE, c->n_in);
                 send_frame(c, H2_SETTINGS, 0, 0, NULL, 0);
                 if (!c->server->opens_no_window)
-                        send_frame(c, H2_WINDOW_UPDATE, 0, 0, "\0\x10\0\0", 4);
+                        send_frame(c, H2_WINDOW_UPDATE, 0, 0, "\1\0\0\0", 4);
         }
         while (open)
                 open = take_input(c) && receive(c);

@@ -359,7 +359,7 @@ static void await_rest(void) {
 
 /* The server reads nothing for a while. */
 static void test_a_full_socket_takes_the_rest_later(void **state) {
-        enum { N = 10, LARGE = 60000 };
+        enum { N = 60, LARGE = 60000 };
         static struct call calls[N];
         const int small = 4096;
         struct call call;

@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -261,6 +262,19 @@ static void test_a_store_is_opened_whole_or_not_at_all(void **state) {
         assert_int_equal(count_descriptors(), n_descriptors);
 }
 
+static void test_a_lock_that_cannot_be_opened_is_named(void **state) {
+        struct hfd_store *opened = NULL;
+        struct hf_status status = {0};
+
+        assert_int_equal(mkdir(sqlite_fixture_path("dir.db-notify"), 0700), 0);
+        assert_int_equal(hfd_sqlite_store_new(&host, sqlite_fixture_path("dir.db"), true, &opened,
+                                              &status),
+                         HF_E_INVALID);
+        assert_non_null(strstr(status.message, "dir.db-notify cannot be opened: Is a directory"));
+        assert_null(opened);
+        assert_int_equal(rmdir(sqlite_fixture_path("dir.db-notify")), 0);
+}
+
 /* ---- the end ---- */
 
 int __real_poll(struct pollfd *fds, nfds_t n, int timeout);
@@ -417,6 +431,7 @@ int main(void) {
                 cmocka_unit_test(test_compacted_versions_are_removed_in_steps),
                 cmocka_unit_test(test_a_closed_store_leaves_nothing),
                 cmocka_unit_test(test_a_store_is_opened_whole_or_not_at_all),
+                cmocka_unit_test(test_a_lock_that_cannot_be_opened_is_named),
                 cmocka_unit_test(test_the_watcher_wakes_at_a_deadline),
                 cmocka_unit_test(test_the_watcher_is_woken),
                 cmocka_unit_test(test_a_write_wakes_the_watcher_without_notices),
