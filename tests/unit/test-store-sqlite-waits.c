@@ -275,6 +275,28 @@ static void test_a_lock_that_cannot_be_opened_is_named(void **state) {
         assert_int_equal(rmdir(sqlite_fixture_path("dir.db-notify")), 0);
 }
 
+/* Its first descriptor is then one of the store's. */
+static void test_a_process_without_standard_input_opens_a_store(void **state) {
+        int status;
+
+        open_store("stdin.db");
+        close_store();
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+                struct hfd_store *opened = NULL;
+                struct hf_status ignored = {0};
+                close(STDIN_FILENO);
+                int r = hfd_sqlite_store_new(&host, sqlite_fixture_path("stdin.db"), false, &opened,
+                                             &ignored);
+                if (r == 0)
+                        opened->ops->free(opened);
+                _exit(r == 0 ? 0 : 1);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+}
+
 /* ---- the end ---- */
 
 int __real_poll(struct pollfd *fds, nfds_t n, int timeout);
@@ -432,6 +454,7 @@ int main(void) {
                 cmocka_unit_test(test_a_closed_store_leaves_nothing),
                 cmocka_unit_test(test_a_store_is_opened_whole_or_not_at_all),
                 cmocka_unit_test(test_a_lock_that_cannot_be_opened_is_named),
+                cmocka_unit_test(test_a_process_without_standard_input_opens_a_store),
                 cmocka_unit_test(test_the_watcher_wakes_at_a_deadline),
                 cmocka_unit_test(test_the_watcher_is_woken),
                 cmocka_unit_test(test_a_write_wakes_the_watcher_without_notices),
