@@ -108,6 +108,9 @@ static void test_the_old_lease_is_given_back_only_before_the_deadline(void **sta
         expect_one(HF__TWO_LEASE_WRITE);
         assert_int_equal(f.commands.list[0].side, OLD);
         assert_string_equal(f.commands.list[0].record.holder, "");
+        assert_int_equal(f.commands.list[0].record.duration_s, 1); /* the API refuses 0 */
+        assert_int_equal(f.commands.list[0].record.acquire_us, f.now / 1000);
+        assert_int_equal(f.commands.list[0].record.renew_us, f.now / 1000);
 
         (void)set_up(NULL);
         (void)acquire_old(deadline);
