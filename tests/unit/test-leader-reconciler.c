@@ -136,11 +136,11 @@ static int map_to_namespace(void *ctx, struct hf_workqueue *queue, enum hf_event
 }
 
 /* Memory is short at first. */
-static int map_at_the_third_time(void *ctx, struct hf_workqueue *queue, enum hf_event_type type,
+static int map_at_the_fourth_time(void *ctx, struct hf_workqueue *queue, enum hf_event_type type,
                                  const char *ns, const char *name, const char *object, size_t n) {
         static atomic_uint n_calls;
 
-        return atomic_fetch_add(&n_calls, 1) < 2 ? -ENOMEM : hf_workqueue_add(queue, name);
+        return atomic_fetch_add(&n_calls, 1) < 3 ? -ENOMEM : hf_workqueue_add(queue, name);
 }
 
 static void setup(size_t n_informers) {
@@ -558,7 +558,7 @@ static void test_without_more_threads_the_work_goes_on(void **state) {
 
 static void test_an_event_waits_for_memory_and_is_logged_once(void **state) {
         setup(1);
-        f.sources[0].map = map_at_the_third_time;
+        f.sources[0].map = map_at_the_fourth_time;
         begin_term(fake_api_put_thing(f.apis[0], "a", "one", "1"));
         await_done(1);
         assert_seen("one ");

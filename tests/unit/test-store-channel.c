@@ -7,6 +7,7 @@
  * Time-outs of seconds are tested with a clock that runs FASTER times as fast.
  */
 #undef NDEBUG
+#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -528,6 +529,29 @@ static void test_a_message_can_end_its_stream(void **state) {
         close_channel();
 }
 
+static unsigned count_descriptors(void) {
+        DIR *dir = opendir("/proc/self/fd");
+        unsigned n = 0;
+
+        assert_non_null(dir);
+        while (readdir(dir))
+                n++;
+        closedir(dir);
+        return n;
+}
+
+static void test_no_descriptor_is_left(void **state) {
+        unsigned n = count_descriptors();
+        struct call call;
+
+        open_channel(&host);
+        assert_int_equal(call_with(&call, "close"), HF_E_TIMEOUT);
+        assert_int_equal(call_with(&call, "C: reset"), HF_E_TIMEOUT);
+        assert_int_equal(call_with(&call, "echo"), 0);
+        close_channel();
+        assert_int_equal(count_descriptors(), n);
+}
+
 static void test_stop_refuses_and_ends(void **state) {
         struct call waiting, late;
         struct hfd_grpc_request request;
@@ -562,6 +586,7 @@ int main(void) {
                 cmocka_unit_test(test_a_cancel_resets_the_stream),
                 cmocka_unit_test(test_cancel_while_frames_wait),
                 cmocka_unit_test(test_a_message_can_end_its_stream),
+                cmocka_unit_test(test_no_descriptor_is_left),
                 cmocka_unit_test(test_stop_refuses_and_ends),
         };
 
