@@ -320,8 +320,6 @@ static int refuse_syntax(const struct converter *c, const yaml_parser_t *parser)
                 return hf_fail(c->reterr_status, -ENOMEM, "out of memory");
         if (line != 0 && parser->error == YAML_SCANNER_ERROR)
                 line++;
-        else if (line == 0)
-                line = parser->context_mark.line;
         const char *problem =
                 parser->problem ? parser->problem : "unknown problem parsing YAML content";
         if (line == 0)

@@ -114,7 +114,8 @@ static void describe_cycle(const struct hf_controller *set, size_t n, const bool
 }
 
 /* Puts the controllers in order: repeatedly places each one that waits only for placed ones. A
- * controller that is never placed is in a cycle or comes after one. */
+ * controller that is never placed is in a cycle or comes after one. `left` becomes such a one, if
+ * there is any, when no more can be placed. */
 static int check_for_cycles(const struct hf_controller *set, size_t n, const char *label,
                             struct hf_status *reterr_status) {
         bool *placed = calloc(n ? n : 1, sizeof *placed);
@@ -123,7 +124,6 @@ static int check_for_cycles(const struct hf_controller *set, size_t n, const cha
                 return -ENOMEM;
         for (bool progress = true; progress;) {
                 progress = false;
-                left = n;
                 for (size_t i = 0; i < n; i++)
                         if (!placed[i] && find_unplaced_dependency(set, n, placed, i) == n) {
                                 placed[i] = progress = true;

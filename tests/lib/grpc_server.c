@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "h2_frames.h"
+#include "patience.h"
 
 #define N_STREAMS   1024
 #define MAX_MESSAGE 1024
@@ -227,6 +228,7 @@ static bool take_input(struct connection *c) {
 }
 
 static bool receive(struct connection *c) {
+        PATIENCE_AWAIT(!atomic_load(&c->server->holds));
         ssize_t n = recv(c->fd, c->in + c->n_in, sizeof c->in - c->n_in, 0);
 
         if (n > 0)
@@ -248,7 +250,7 @@ static void serve(void *ctx, int fd) {
                 memmove(c->in, c->in + H2_N_PREFACE, c->n_in);
                 send_frame(c, H2_SETTINGS, 0, 0, NULL, 0);
                 if (!c->server->opens_no_window)
-                        send_frame(c, H2_WINDOW_UPDATE, 0, 0, "\0\x10\0\0", 4);
+                        send_frame(c, H2_WINDOW_UPDATE, 0, 0, "\1\0\0\0", 4);
         }
         while (open)
                 open = take_input(c) && receive(c);
@@ -260,6 +262,7 @@ void grpc_server_start(struct grpc_server *server) {
         atomic_init(&server->n_messages, 0);
         atomic_init(&server->n_resets, 0);
         atomic_init(&server->n_data, 0);
+        atomic_init(&server->holds, false);
         loopback_server_start(&server->base, serve, server);
 }
 

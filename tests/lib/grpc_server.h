@@ -38,6 +38,7 @@ struct grpc_server {
         struct loopback_server base;
         bool opens_no_window; /* set before the start: large requests do not get through */
         atomic_int n_pings, n_messages, n_resets; /* n_resets: of streams, by the client */
+        atomic_bool holds;                        /* it reads nothing for now */
         atomic_int n_data;                        /* bytes of all messages, in part or whole */
 };
 

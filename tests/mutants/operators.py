@@ -20,7 +20,7 @@ TOKEN = re.compile(r"""
 
 # Statements without an effect that a test can see, or whose loss only the sanitizers see.
 NOT_REMOVED = re.compile(r"\w*assert\w*|abort|free|.*_free|.*_unref|.*_done|.*lock(_done|ed)?|va_\w+|(hf__?|hfd_)log\w*|.*_log|log_\w+|.*trace\w*|"
-                         r".*secure_wipe|pthread_(mutex|cond|attr)\w*|static_assert|_Static_assert|sizeof|secret_wipe|explicit_bzero|"
+                         r".*secure_wipe|pthread_(mutex|cond|attr)\w*|static_assert|_Static_assert|sizeof|secret_wipe|explicit_bzero|freeaddrinfo|"
                          r"curl_\w+_cleanup|cJSON_Delete|close|.*_wipe|sd_journal\w*")
 SWAPS = {"==": "!=", "!=": "==", "<": "<=", "<=": "<", ">": ">=", ">=": ">", "&&": "||", "||": "&&"}
 ASSIGNS = {"=", "+=", "-=", "|=", "&=", "*=", "/="}

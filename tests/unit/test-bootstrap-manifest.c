@@ -2,6 +2,7 @@
 /* Manifests: which steps they become, and the message that names a mistake. */
 #undef NDEBUG
 #include <assert.h>
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,10 +15,22 @@
 
 #include <cmocka.h>
 
+#include "base/json.h"
 #include "bootstrap/manifest.h"
 #include "bootstrap/manifest_files.h"
 
 static struct hf__kinds kinds;
+static bool memory_is_short; /* a text cannot be parsed for lack of memory */
+
+int __real_hf__json_parse(const char *data, size_t n, struct hf__json **ret_json,
+                          size_t *reterr_offset);
+int __wrap_hf__json_parse(const char *data, size_t n, struct hf__json **ret_json,
+                          size_t *reterr_offset);
+
+int __wrap_hf__json_parse(const char *data, size_t n, struct hf__json **ret_json,
+                          size_t *reterr_offset) {
+        return memory_is_short ? -ENOMEM : __real_hf__json_parse(data, n, ret_json, reterr_offset);
+}
 
 static int setup(void **state) {
         static const struct hf_bootstrap_kind list[] = {
@@ -355,11 +368,33 @@ static void test_a_file_that_cannot_be_read_is_named(void **state) {
         assert_int_equal(rmdir(directory), 0);
 }
 
+/* A document that cannot be read is not left out. */
+static void test_without_memory_a_manifest_is_refused(void **state) {
+        static const char *const texts[] =
+                {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n",
+                 "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\","
+                 "\"namespace\":\"b\"}}"};
+
+        for (int i = 0; i < 2; i++) {
+                struct hf__steps steps = {0};
+                struct hf_status status = {0};
+                memory_is_short = true;
+                assert_int_equal(add(&steps, texts[i], &status), -ENOMEM);
+                memory_is_short = false;
+                assert_non_null(strstr(status.message, "f.yaml"));
+                assert_int_equal(steps.n, 0);
+                assert_int_equal(add(&steps, texts[i], &status), 0);
+                assert_int_equal(steps.n, 1);
+                hf__steps_done(&steps);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_file_that_cannot_be_read_is_named),
                 cmocka_unit_test(test_files_and_directories_have_limits),
                 cmocka_unit_test(test_a_name_must_be_readable_in_urls_and_messages),
+                cmocka_unit_test(test_without_memory_a_manifest_is_refused),
                 cmocka_unit_test(test_documents_become_steps_in_order),
                 cmocka_unit_test(test_a_mistake_is_one_line_that_names_file_document_and_place),
                 cmocka_unit_test(test_a_long_file_name_keeps_document_and_line),

@@ -157,6 +157,18 @@ static void test_without_a_rate_or_a_burst_a_limit_is_still_one(void **state) {
         assert_done("d", SECOND + 5 * MSEC);
 }
 
+/* What was used up of the last one does not count. */
+static void test_a_new_limit_begins_anew(void **state) {
+        hf_workqueue_limit_retries(queue, 1, 1);
+        assert_int_equal(hf_workqueue_retry(queue, "a"), 0);
+        assert_int_equal(hf_workqueue_retry(queue, "b"), 0);
+        assert_done("a", 5 * MSEC);
+        hf_workqueue_limit_retries(queue, 1, 1);
+        assert_int_equal(hf_workqueue_retry(queue, "c"), 0);
+        assert_done("c", 10 * MSEC);
+        assert_done("b", SECOND);
+}
+
 static void test_a_worker_waits_no_longer_than_its_token(void **state) {
         struct hf_cancel *token;
         const char *taken;
@@ -297,6 +309,7 @@ int main(void) {
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_without_a_rate_or_a_burst_a_limit_is_still_one,
                                                 setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_new_limit_begins_anew, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_worker_waits_no_longer_than_its_token, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(

@@ -340,6 +340,39 @@ static void note_line(void *ctx, enum hf_log_level level, const char *component,
                 atomic_fetch_add(&n_invalid, 1);
 }
 
+/* The names of definitions begin with the plural, but kinds are found by their group first. */
+static void test_kinds_are_found_whatever_the_order_of_their_names(void **state) {
+        static const char *const groups[] = {"z.example", "y.example", "x.example"};
+        static const char *const plurals[] = {"ants", "bees", "cats"};
+        struct api_fixture *f = *state;
+
+        for (size_t i = 0; i < 3; i++) {
+                const char *text = DEFINITION(VERSION("v1", "true", "first"));
+                char key[160], changed[2000], *to = changed;
+                while (*text) {
+                        bool is_group = strncmp(text, "example.com", 11) == 0;
+                        bool is_plural = strncmp(text, "gadgets", 7) == 0;
+                        const char *replaced = is_group ? groups[i] : plurals[i];
+                        if (is_group || is_plural)
+                                to += sprintf(to, "%s", replaced);
+                        else
+                                *to++ = *text;
+                        if (is_group)
+                                text += 11;
+                        else
+                                text += is_plural ? 7 : 1;
+                }
+                *to = '\0';
+                (void)snprintf(key, sizeof key, CRDS "%s.%s", plurals[i], groups[i]);
+                assert_true(store_client_put(f->store, key, changed) > 0);
+        }
+        PATIENCE_AWAIT(n_served(f) == 3);
+        struct hfd_custom_set *set = hfd_custom_table_set(f->table);
+        for (size_t i = 0; i < 3; i++)
+                assert_non_null(hfd_custom_set_find(set, groups[i], plurals[i]));
+        hfd_custom_set_unref(set);
+}
+
 /* Whoever wrote them: the others are served all the same. */
 static void test_definitions_that_cannot_be_are_not_served(void **state) {
         struct api_fixture *f = *state;
@@ -686,6 +719,9 @@ int main(void) {
                                                 api_fixture_set_up_custom, api_fixture_tear_down),
                 cmocka_unit_test_setup_teardown(test_a_kind_stays_while_its_definition_stays,
                                                 api_fixture_set_up_custom, api_fixture_tear_down),
+                cmocka_unit_test_setup_teardown(
+                        test_kinds_are_found_whatever_the_order_of_their_names,
+                        api_fixture_set_up_custom, api_fixture_tear_down),
                 cmocka_unit_test_setup_teardown(test_definitions_that_cannot_be_are_not_served,
                                                 api_fixture_set_up_custom, api_fixture_tear_down),
                 cmocka_unit_test_setup_teardown(test_a_kind_without_a_slot_is_not_served,

@@ -4,6 +4,7 @@
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -37,7 +38,40 @@ static void on_log(void *ctx, enum hf_log_level level, const char *component, co
         pthread_mutex_unlock(&f.mu);
 }
 
+/* Forwards all but the first n_refused writes. */
+static atomic_uint n_refused, n_writes;
+
+static int forward_request(struct hf_client *self, const struct hf_request *request,
+                           hf_response_fn done, void *ctx, uint64_t *ret_id) {
+        if (request->verb == HF_VERB_GET || atomic_fetch_add(&n_writes, 1) >= n_refused)
+                return hf_client_request(&f.client->base, request, done, ctx, ret_id);
+        struct hf_response refused = {.size = sizeof refused, .error = HF_E_FORBIDDEN};
+        (void)hf_fail(&refused.status, HF_E_FORBIDDEN, "refused by the test");
+        done(ctx, &refused);
+        return 0;
+}
+static void forward_cancel(struct hf_client *self, uint64_t id) {
+        hf_client_cancel(&f.client->base, id);
+}
+static int forward_watch(struct hf_client *self, const struct hf_watch_spec *spec,
+                         hf_event_fn on_event, hf_watch_end_fn on_end, void *ctx,
+                         uint64_t *ret_id) {
+        return hf_client_watch(&f.client->base, spec, on_event, on_end, ctx, ret_id);
+}
+static void forward_watch_cancel(struct hf_client *self, uint64_t id) {
+        hf_client_watch_cancel(&f.client->base, id);
+}
+
+static const struct hf_client_ops forward_ops = {.size = sizeof forward_ops,
+                                                 .request = forward_request,
+                                                 .cancel = forward_cancel,
+                                                 .watch = forward_watch,
+                                                 .watch_cancel = forward_watch_cancel};
+static struct hf_client forward = {.ops = &forward_ops, .host = &f.host};
+
 static void start(void) {
+        atomic_store(&n_refused, 0);
+        atomic_store(&n_writes, 0);
         f.log[0] = '\0';
         hand_clock_reset();
         f.api = fake_api_new();
@@ -46,7 +80,7 @@ static void start(void) {
                                   .clock = &hand_clock,
                                   .log = {.write = on_log, .max_level = HF_LOG_DEBUG}};
         const struct hf_candidate_config config = {.size = sizeof config,
-                                                   .client = &f.client->base,
+                                                   .client = &forward,
                                                    .ns = "kube-system",
                                                    .name = "me",
                                                    .lease_name = "lead",
@@ -137,6 +171,24 @@ static void test_the_pause_after_a_failure_doubles(void **state) {
         expect_requests(REFRESH - 1, REFRESH + REFRESH / 5, 1);
         assert_non_null(strstr(f.log, "4 kube-system/me: "));
         expect_requests(500 * MSEC - 1, 600 * MSEC, 1);
+        finish();
+}
+
+static bool has_logged(const char *text) {
+        pthread_mutex_lock(&f.mu);
+        bool has = strstr(f.log, text) != NULL;
+        pthread_mutex_unlock(&f.mu);
+        return has;
+}
+
+static void test_a_write_that_is_refused_is_tried_again(void **state) {
+        start();
+        atomic_store(&n_refused, 1);
+        assert_int_equal(hf_candidate_start(f.candidate), 0);
+        PATIENCE_AWAIT(has_logged("4 kube-system/me: refused by the test\n"));
+        hand_clock_await_waiter();
+        assert_int_equal(n_requests(), 1); /* the read */
+        expect_requests(500 * MSEC - 1, 600 * MSEC, 2);
         finish();
 }
 
@@ -234,6 +286,7 @@ int main(void) {
                 cmocka_unit_test(test_the_object_is_renewed_within_a_fifth_of_the_refresh_time),
                 cmocka_unit_test(test_the_times_between_renewals_differ),
                 cmocka_unit_test(test_the_pause_after_a_failure_doubles),
+                cmocka_unit_test(test_a_write_that_is_refused_is_tried_again),
                 cmocka_unit_test(test_a_ping_is_answered_at_once_and_once),
                 cmocka_unit_test(test_an_object_without_metadata_or_spec_is_completed),
                 cmocka_unit_test(test_a_lost_watch_is_opened_again_a_second_later),

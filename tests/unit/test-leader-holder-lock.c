@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Proofs of death by lock files (leader/holder_lock.h), with real processes. */
 #undef NDEBUG
+#include <dirent.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -162,14 +163,41 @@ static void test_the_owner_of_a_file_knows_that_its_previous_owner_is_dead(void 
 static void test_bad_paths_are_refused(void **state) {
         struct hf__holder_lock *lock = NULL;
         struct hf_status status = {0};
-        static const char *const bad[] = {"/dev/shm/.hidden", "/dev/shm/", "/dev/shm/a b",
-                                          "/proc/self/status"};
+        static const struct {
+                const char *path, *message;
+        } bad[] = {{"/dev/shm/.hidden", "must not begin with a dot"},
+                   {"/dev/shm/", "must have a name of 1 to "},
+                   {"/dev/shm/a b", "letters, digits, dots, dashes and underscores"},
+                   {"/proc/self/status", "the lock file /proc/self/status"}};
 
         for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
                 status = (struct hf_status){0};
-                assert_int_not_equal(hf__holder_lock_new(bad[i], &lock, &status), 0);
-                assert_true(status.message[0]);
+                assert_int_equal(hf__holder_lock_new(bad[i].path, &lock, &status), HF_E_INVALID);
+                assert_non_null(strstr(status.message, bad[i].message));
+                assert_null(lock);
         }
+}
+
+static unsigned count_descriptors(void) {
+        DIR *dir = opendir("/proc/self/fd");
+        unsigned n = 0;
+
+        assert_non_null(dir);
+        while (readdir(dir))
+                n++;
+        closedir(dir);
+        return n;
+}
+
+static void test_nothing_stays_open(void **state) {
+        hf__holder_lock_free(f.lock);
+        unsigned n = count_descriptors();
+        assert_int_equal(hf__holder_lock_new(f.own, &f.lock, NULL), 0);
+        start_other(false);
+        assert_false(is_dead());
+        f.lock = hf__holder_lock_free(f.lock);
+        assert_null(f.lock);
+        assert_int_equal(count_descriptors(), n);
 }
 
 int main(void) {
@@ -187,6 +215,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(
                         test_the_owner_of_a_file_knows_that_its_previous_owner_is_dead, set_up,
                         tear_down),
+                cmocka_unit_test_setup_teardown(test_nothing_stays_open, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_bad_paths_are_refused, set_up, tear_down),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,6 +16,7 @@
 #include <holdfast/error.h>
 
 #include "elector_fixture.h"
+#include "hooks/registry.h"
 
 #define SLICE (5 * HF_NSEC_PER_MSEC) /* a wait notices a jump of the clock after this time */
 
@@ -154,6 +155,10 @@ static void test_the_hook_has_the_time_of_electors_that_were_added_later(void **
         atomic_store(&f.jumps_at_drain, true);
         assert_int_equal(hf_hooks_start(hooks, NULL), 0);
         elector_fixture_await(f.api, leads, NULL, __LINE__);
+        pthread_mutex_lock(&hooks->mu);
+        hf_nsec deadline = hooks->list[0]->hook.stop_deadline;
+        pthread_mutex_unlock(&hooks->mu);
+        assert_true(deadline > 2 * 60 * HF_NSEC_PER_SEC);
         int r = hf_hooks_stop(hooks, &status);
         atomic_store(&f.has_stopped, true);
         assert_stops(r, &status);

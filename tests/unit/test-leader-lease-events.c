@@ -15,6 +15,7 @@
 
 #include "counting_host.h"
 #include "fake_api_client.h"
+#include "patience.h"
 
 #include "base/json.h"
 #include "leader/lease_events.h"
@@ -127,6 +128,27 @@ static void test_without_a_server_memory_is_bounded(void **state) {
         teardown(&f);
 }
 
+static bool is_idle(const struct fixture *f) {
+        pthread_mutex_lock(&f->api->mu);
+        bool idle = !f->api->requests && f->client->n_callbacks == 0;
+        pthread_mutex_unlock(&f->api->mu);
+        return idle;
+}
+
+static void test_a_failed_event_waits_before_it_is_tried_again(void **state) {
+        struct fixture f = setup();
+        const struct hf__record lease = {0};
+        fake_api_client_refuse(f.client, HF_E_UNAVAILABLE, 1);
+        hf__lease_events_add(f.events, true, &lease, AT, 0);
+        hf__lease_events_iterate(f.events, 0);
+        hf_nsec sent_at = hf_now(hf_clock_system());
+        PATIENCE_AWAIT(fake_api_n_requests(f.api) == 1 && is_idle(&f));
+        hf__lease_events_iterate(f.events, sent_at + 4 * HF_NSEC_PER_SEC);
+        assert_int_equal(fake_api_n_requests(f.api), 1);
+        await_commits(&f, 1);
+        teardown(&f);
+}
+
 static void test_freeing_does_not_wait_for_replies(void **state) {
         struct fixture f = setup();
         const struct hf__record lease = {0};
@@ -190,6 +212,7 @@ int main(void) {
                 cmocka_unit_test(test_an_event_names_the_leader_and_the_lease),
                 cmocka_unit_test(test_events_of_old_terms_are_replaced),
                 cmocka_unit_test(test_without_a_server_memory_is_bounded),
+                cmocka_unit_test(test_a_failed_event_waits_before_it_is_tried_again),
                 cmocka_unit_test(test_freeing_does_not_wait_for_replies),
                 cmocka_unit_test(test_a_late_response_does_not_use_the_host),
                 cmocka_unit_test(test_an_event_that_is_given_up_is_logged),

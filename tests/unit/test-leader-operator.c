@@ -80,6 +80,17 @@ static struct hf_operator_config config_with(struct hf_client *client) {
                                            .ctx = &n_reconciles};
 }
 
+static bool has_event(struct fake_api *api, const char *message) {
+        bool found = false;
+
+        pthread_mutex_lock(&api->mu);
+        for (size_t i = 0; i < api->store.n_objects && !found; i++)
+                found = strncmp(api->store.objects[i]->key, "events/default/", 15) == 0 &&
+                        strstr(api->store.objects[i]->text->data, message);
+        pthread_mutex_unlock(&api->mu);
+        return found;
+}
+
 /* Waits until the object has the text, or until there is none if text is NULL. */
 static void await(struct fake_api *api, const char *key, const char *text) {
         for (;;) {
@@ -116,6 +127,7 @@ static void test_it_works_from_the_finalizer_to_the_end(void **state) {
 
         await(api, THING, "\"status\":{\"parts\":1,\"conditions\":[{");
         await(api, THING, "\"observedGeneration\":3");
+        PATIENCE_AWAIT(has_event(api, "\"message\":\"well\""));
         part = fake_api_get(api, PART);
         assert_non_null(strstr(part, "\"uid\":\"u-1\""));
         free(part);

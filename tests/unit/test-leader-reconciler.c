@@ -38,7 +38,7 @@ static void note_line(void *ctx, enum hf_log_level level, const char *component,
                 atomic_fetch_add(&n_no_memory, 1);
 }
 
-static const struct hf_host host = {.size = sizeof host, .log = {.write = note_line}};
+static struct hf_host host = {.size = sizeof host, .log = {.write = note_line}};
 
 /*
  * One controller over two collections of two fake API servers. reconcile appends its keys to a
@@ -136,11 +136,11 @@ static int map_to_namespace(void *ctx, struct hf_workqueue *queue, enum hf_event
 }
 
 /* Memory is short at first. */
-static int map_at_the_third_time(void *ctx, struct hf_workqueue *queue, enum hf_event_type type,
+static int map_at_the_fourth_time(void *ctx, struct hf_workqueue *queue, enum hf_event_type type,
                                  const char *ns, const char *name, const char *object, size_t n) {
         static atomic_uint n_calls;
 
-        return atomic_fetch_add(&n_calls, 1) < 2 ? -ENOMEM : hf_workqueue_add(queue, name);
+        return atomic_fetch_add(&n_calls, 1) < 3 ? -ENOMEM : hf_workqueue_add(queue, name);
 }
 
 static void setup(size_t n_informers) {
@@ -537,9 +537,28 @@ static void test_a_part_of_a_term_ends_like_a_term(void **state) {
         teardown();
 }
 
+static void test_without_more_threads_the_work_goes_on(void **state) {
+        setup(1);
+        f.reconciler.n_workers = 4;
+        f.hold_until = 8;
+        begin_term(fake_api_put_thing(f.apis[0], "a", "one", "1"));
+        await_inside(1);                        /* and there is a second worker that waits */
+        host.thread_stack_bytes = SIZE_MAX / 2; /* no such thread can be created */
+        fake_api_put_thing(f.apis[0], "a", "two", "1");
+        await_inside(2);
+        fake_api_put_thing(f.apis[0], "a", "three", "1");
+        fake_api_put_thing(f.apis[0], "a", "four", "1");
+        let_go();
+        await_done(4);
+        end_term();
+        host.thread_stack_bytes = 0;
+        assert_int_equal(atomic_exchange(&n_no_thread, 0), 1); /* it is said once */
+        teardown();
+}
+
 static void test_an_event_waits_for_memory_and_is_logged_once(void **state) {
         setup(1);
-        f.sources[0].map = map_at_the_third_time;
+        f.sources[0].map = map_at_the_fourth_time;
         begin_term(fake_api_put_thing(f.apis[0], "a", "one", "1"));
         await_done(1);
         assert_seen("one ");
@@ -565,6 +584,7 @@ int main(void) {
                 cmocka_unit_test(test_abort_drops_what_is_queued),
                 cmocka_unit_test(test_a_term_can_end_while_it_waits_for_its_informers),
                 cmocka_unit_test(test_terms_do_not_accumulate),
+                cmocka_unit_test(test_without_more_threads_the_work_goes_on),
                 cmocka_unit_test(test_an_event_waits_for_memory_and_is_logged_once),
                 cmocka_unit_test(test_a_part_of_a_term_ends_like_a_term),
         };

@@ -108,6 +108,9 @@ static void test_the_old_lease_is_given_back_only_before_the_deadline(void **sta
         expect_one(HF__TWO_LEASE_WRITE);
         assert_int_equal(f.commands.list[0].side, OLD);
         assert_string_equal(f.commands.list[0].record.holder, "");
+        assert_int_equal(f.commands.list[0].record.duration_s, 1); /* the API refuses 0 */
+        assert_int_equal(f.commands.list[0].record.acquire_us, f.now / 1000);
+        assert_int_equal(f.commands.list[0].record.renew_us, f.now / 1000);
 
         (void)set_up(NULL);
         (void)acquire_old(deadline);
@@ -213,6 +216,23 @@ static void test_a_pair_is_assigned_if_either_lease_is(void **state) {
         a.preferred = true;
         assert_true(pair_of(&a, &b).preferred);
         assert_true(pair_of(&b, &a).preferred);
+}
+
+/* If both have one, the old Lease's successor counts, and the new one's annotation. */
+static void test_a_pair_has_the_successor_of_either_lease(void **state) {
+        struct hf__record a = record_of("qux", 1), b = record_of("qux", 1);
+
+        assert_string_equal(pair_of(&a, &b).successor, "");
+        strcpy(b.successor, "next");
+        strcpy(b.hand_over_to, "wanted");
+        assert_string_equal(pair_of(&a, &b).successor, "next");
+        assert_string_equal(pair_of(&b, &a).successor, "next");
+        assert_string_equal(pair_of(&a, &b).hand_over_to, "wanted");
+        assert_string_equal(pair_of(&b, &a).hand_over_to, "wanted");
+        strcpy(a.successor, "other");
+        strcpy(a.hand_over_to, "else");
+        assert_string_equal(pair_of(&a, &b).successor, "other");
+        assert_string_equal(pair_of(&a, &b).hand_over_to, "wanted");
 }
 
 /* ---- a pair of which only the old Lease is held ---- */
@@ -342,6 +362,7 @@ int main(void) {
                                        set_up),
                 cmocka_unit_test_setup(test_a_pair_is_as_new_as_the_newer_lease, set_up),
                 cmocka_unit_test_setup(test_a_pair_is_assigned_if_either_lease_is, set_up),
+                cmocka_unit_test_setup(test_a_pair_has_the_successor_of_either_lease, set_up),
                 cmocka_unit_test_setup(test_the_return_after_an_event_is_no_reply_to_the_elector,
                                        set_up),
                 cmocka_unit_test_setup(test_a_read_gives_back_only_before_its_deadline, set_up),

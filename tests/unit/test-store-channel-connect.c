@@ -7,6 +7,8 @@
 #undef NDEBUG
 #include <errno.h>
 #include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -18,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 
 #include <cmocka.h>
 
@@ -87,6 +90,21 @@ int __wrap_epoll_ctl(int epoll_fd, int op, int fd, struct epoll_event *event) {
                 return __real_epoll_ctl(epoll_fd, op, fd, event);
         errno = ENOSPC;
         return -1;
+}
+
+/* ---- options of sockets ---- */
+
+static atomic_int keepalive_fd = -1; /* the last socket that got it: a client's */
+
+int __real_setsockopt(int fd, int level, int option, const void *value, socklen_t n);
+int __wrap_setsockopt(int fd, int level, int option, const void *value, socklen_t n);
+
+int __wrap_setsockopt(int fd, int level, int option, const void *value, socklen_t n) {
+        int r = __real_setsockopt(fd, level, option, value, n);
+
+        if (r == 0 && level == SOL_SOCKET && option == SO_KEEPALIVE)
+                atomic_store(&keepalive_fd, fd);
+        return r;
 }
 
 /* ---- calls ---- */
@@ -232,6 +250,27 @@ static void test_a_call_does_not_wait_for_a_look_up(void **state) {
         assert_int_equal(call.outcome, HF_E_CANCELED);
 }
 
+/* A small request does not wait for the acknowledgement of the last one, and a connection whose
+ * peer is gone ends even if nothing is sent. */
+static void test_a_socket_sends_at_once_and_probes_its_peer(void **state) {
+        int idle = 0, interval = 0, count = 0;
+        socklen_t n = sizeof idle;
+        struct call call;
+
+        open_channel("127.0.0.1");
+        start(&call, "echo", 60 * SEC, 0);
+        expect(&call, 0, "");
+        int fd = atomic_load(&keepalive_fd);
+        assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, &n), 0);
+        assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, &n), 0);
+        assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, &n), 0);
+        assert_true(idle + interval * count <= 120);
+        int nodelay = 0;
+        assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &nodelay, &n), 0);
+        assert_int_not_equal(nodelay, 0);
+        close_channel();
+}
+
 /* The look-up returns to a connection that is no more. */
 static void test_a_look_up_may_outlast_its_connection(void **state) {
         struct call call;
@@ -294,6 +333,7 @@ int main(void) {
                 TEST(test_the_addresses_of_a_name_are_tried_in_order),
                 TEST(test_localhost_is_the_loopback_address),
                 TEST(test_a_call_does_not_wait_for_a_look_up),
+                TEST(test_a_socket_sends_at_once_and_probes_its_peer),
                 TEST(test_a_look_up_may_outlast_its_connection),
                 TEST(test_a_socket_that_nobody_can_watch_ends_its_calls),
                 TEST(test_a_response_must_begin_in_time),

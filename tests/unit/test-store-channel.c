@@ -7,7 +7,9 @@
  * Time-outs of seconds are tested with a clock that runs FASTER times as fast.
  */
 #undef NDEBUG
+#include <dirent.h>
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -18,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include <cmocka.h>
 
@@ -344,6 +347,43 @@ static void test_a_large_request_is_written_at_once(void **state) {
         close_channel();
 }
 
+/* Until the channel's thread has nothing to do for some milliseconds. */
+static void await_rest(void) {
+        uint64_t before, now = hfd_grpc_channel_iterations(f.channel);
+
+        do {
+                before = now;
+                (void)poll(NULL, 0, 5);
+                now = hfd_grpc_channel_iterations(f.channel);
+        } while (now != before);
+}
+
+/* The server reads nothing for a while. */
+static void test_a_full_socket_takes_the_rest_later(void **state) {
+        enum { N = 60, LARGE = 60000 };
+        static struct call calls[N];
+        const int small = 4096;
+        struct call call;
+
+        open_channel(&host);
+        assert_int_equal(setsockopt(f.server.base.fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small),
+                         0);
+        assert_int_equal(call_with(&call, "echo"), 0);
+        int before = atomic_load(&f.server.n_data);
+        atomic_store(&f.server.holds, true);
+        for (int i = 0; i < N; i++)
+                start(&calls[i], message_of("nothing", LARGE), HF_NSEC_NEVER);
+        await_rest();
+        atomic_store(&f.server.holds, false);
+        PATIENCE_AWAIT(atomic_load(&f.server.n_data) - before > N * LARGE);
+        assert_int_equal(call_with(&call, "echo"), 0);
+        assert_int_equal(n_connections(), 1);
+        hfd_grpc_channel_stop(f.channel);
+        for (int i = 0; i < N; i++)
+                assert_int_equal(await(&calls[i]), HF_E_CANCELED);
+        close_channel();
+}
+
 /* ---- dead peers ---- */
 
 static void test_calls_leave_a_silent_connection(void **state) {
@@ -489,6 +529,29 @@ static void test_a_message_can_end_its_stream(void **state) {
         close_channel();
 }
 
+static unsigned count_descriptors(void) {
+        DIR *dir = opendir("/proc/self/fd");
+        unsigned n = 0;
+
+        assert_non_null(dir);
+        while (readdir(dir))
+                n++;
+        closedir(dir);
+        return n;
+}
+
+static void test_no_descriptor_is_left(void **state) {
+        unsigned n = count_descriptors();
+        struct call call;
+
+        open_channel(&host);
+        assert_int_equal(call_with(&call, "close"), HF_E_TIMEOUT);
+        assert_int_equal(call_with(&call, "C: reset"), HF_E_TIMEOUT);
+        assert_int_equal(call_with(&call, "echo"), 0);
+        close_channel();
+        assert_int_equal(count_descriptors(), n);
+}
+
 static void test_stop_refuses_and_ends(void **state) {
         struct call waiting, late;
         struct hfd_grpc_request request;
@@ -514,6 +577,7 @@ int main(void) {
                 cmocka_unit_test(test_unreachable_is_not_executed),
                 cmocka_unit_test(test_a_server_of_another_protocol_is_left),
                 cmocka_unit_test(test_a_large_request_is_written_at_once),
+                cmocka_unit_test(test_a_full_socket_takes_the_rest_later),
                 cmocka_unit_test(test_calls_leave_a_silent_connection),
                 cmocka_unit_test(test_calls_stay_on_a_connection_that_receives),
                 cmocka_unit_test(test_ping_finds_a_dead_peer),
@@ -522,6 +586,7 @@ int main(void) {
                 cmocka_unit_test(test_a_cancel_resets_the_stream),
                 cmocka_unit_test(test_cancel_while_frames_wait),
                 cmocka_unit_test(test_a_message_can_end_its_stream),
+                cmocka_unit_test(test_no_descriptor_is_left),
                 cmocka_unit_test(test_stop_refuses_and_ends),
         };
 

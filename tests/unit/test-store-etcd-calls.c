@@ -301,7 +301,7 @@ static void test_keys_and_sizes_are_checked(void **state) {
 }
 
 static void test_a_store_that_cannot_be_opened_says_why(void **state) {
-        static const char *const none[] = {NULL}, *const bad[] = {"http://127.0.0.1:1", "x", NULL};
+        static const char *const none[] = {NULL}, *const bad[] = {"https://127.0.0.1:1", "x", NULL};
         static const char *const good[] = {"http://127.0.0.1:1", NULL};
         struct hfd_store *store = NULL;
         struct hf_status status = {0};
@@ -318,11 +318,21 @@ static void test_a_store_that_cannot_be_opened_says_why(void **state) {
                                             &(struct hfd_etcd_config){.endpoints = bad}, &store,
                                             &status),
                          HF_E_INVALID);
+        assert_non_null(strstr(status.message, "x"));
+        assert_int_equal(hfd_etcd_store_new(&held_etcd_host,
+                                            &(struct hfd_etcd_config){
+                                                    .endpoints = (const char *const
+                                                                          []){"https://127.0.0.1:1",
+                                                                              NULL},
+                                                    .ca_pem = "no certificate"},
+                                            &store, &status),
+                         HF_E_INVALID);
         for (size_t i = 0; i < HELD_ETCD_CHANNELS; i++) {
                 held_etcd_reset();
                 held_etcd.n_at_most = i;
                 assert_int_equal(hfd_etcd_store_new(&held_etcd_host,
-                                                    &(struct hfd_etcd_config){.endpoints = good},
+                                                    &(struct hfd_etcd_config){.endpoints = good,
+                                                                              .ca_pem = "not used"},
                                                     &store, &status),
                                  -EMFILE);
                 assert_non_null(strstr(status.message, "cannot start the etcd client: "));

@@ -22,6 +22,7 @@
 
 #include <cmocka.h>
 
+#include "server/storage/key_prefixes.h"
 #include "server/storage/sqlite/files/backup.h"
 #include "server/storage/sqlite/files/check.h"
 #include "server/storage/sqlite/files/file_use.h"
@@ -46,6 +47,10 @@ static struct hfd_store *open_store(const char *name) {
 static struct hfd_store *make_store(const char *name) {
         struct hfd_store *store = open_store(name);
         char text[32];
+
+        /* It identifies the file, so it is not 0; SQLite's numbers have a sign. */
+        int64_t history = sqlite_fixture_sql(name, "SELECT value FROM meta WHERE name = 'history'");
+        assert_true(history > 0 && history % 2 == 1);
 
         for (int i = 0; i < 300; i++) {
                 (void)snprintf(text, sizeof text, "%d", i);
@@ -424,6 +429,42 @@ static void test_a_restore_needs_a_prefix_that_the_backup_has(void **state) {
         ok(restore_prefix("two-backup-2.db", "two-after.db", "/two"));
 }
 
+/* The message has those that it has room for, and says when there are more. */
+static void test_the_prefixes_of_a_backup_are_named(void **state) {
+        struct hfd_key_prefixes prefixes = {.wanted = "/other"};
+        char key[128];
+
+        ok(hfd_key_prefixes_check(&prefixes, "x.db", &status)); /* there was no key */
+        hfd_key_prefixes_add(&prefixes, "/registry/a");
+        refused(hfd_key_prefixes_check(&prefixes, "x.db", &status), HF_E_NOT_FOUND,
+                "x.db has no key of --etcd-prefix=/other; it has those of others, such as "
+                "/registry/a");
+        for (int n = 64; n >= 63; n--) { /* the longer one is left out */
+                memset(key, 'a' + n - 63, (size_t)n);
+                strcpy(key + n, ".holdfast/x");
+                hfd_key_prefixes_add(&prefixes, key);
+        }
+        assert_int_equal(prefixes.n, 1);
+        assert_int_equal(strlen(prefixes.found[0]), 63);
+        hfd_key_prefixes_add(&prefixes, "/b.holdfast/x");
+        hfd_key_prefixes_add(&prefixes, "/b.holdfast/y");
+        hfd_key_prefixes_add(&prefixes, "/c.holdfast/x");
+        assert_int_equal(prefixes.n, 3);
+        hfd_key_prefixes_add(&prefixes, "/d.holdfast/x");
+        refused(hfd_key_prefixes_check(&prefixes, "x.db", &status), HF_E_NOT_FOUND,
+                "aaa, /b, /c, /d");
+        assert_null(strstr(status.message, "and others"));
+        hfd_key_prefixes_add(&prefixes, "/d.holdfast/z");
+        assert_false(prefixes.has_more);
+        hfd_key_prefixes_add(&prefixes, "/e.holdfast/x");
+        refused(hfd_key_prefixes_check(&prefixes, "x.db", &status), HF_E_NOT_FOUND,
+                "/d and others");
+        hfd_key_prefixes_add(&prefixes, "/otherwise/x");
+        assert_false(prefixes.has_wanted);
+        hfd_key_prefixes_add(&prefixes, "/other/x");
+        ok(hfd_key_prefixes_check(&prefixes, "x.db", &status));
+}
+
 static void test_a_restore_needs_a_free_name(void **state) {
         struct hfd_store *store = make_store("full.db");
 
@@ -448,8 +489,11 @@ static void test_a_file_that_is_used_is_not_shrunk(void **state) {
 
         refused(hfd_sqlite_check_unused(sqlite_fixture_path("used.db"), &status), HF_E_BUSY,
                 "used.db is used");
+        memset(&shrunk, 0xff, sizeof shrunk);
         refused(hfd_sqlite_shrink(sqlite_fixture_path("used.db"), &shrunk, &status), HF_E_BUSY,
                 "used.db");
+        assert_int_equal(shrunk.n_removed, 0);
+        assert_int_equal(shrunk.n_bytes_after, 0);
         store->ops->free(store);
         ok(hfd_sqlite_check_unused(sqlite_fixture_path("used.db"), &status));
         ok(hfd_sqlite_shrink(sqlite_fixture_path("used.db"), &shrunk, &status));
@@ -482,6 +526,10 @@ static void test_shrinking_leaves_the_current_versions_and_the_revision(void **s
         assert_int_equal(shrunk.n_bytes_after, info.st_size); /* there is no log any more */
         assert_int_equal(sqlite_fixture_sql("large.db", "PRAGMA freelist_count"), 0);
         assert_int_equal(sqlite_fixture_sql("large.db", "SELECT count(*) FROM versions"), 2);
+        /* Nothing is left to sweep. */
+        assert_int_equal(sqlite_fixture_sql("large.db",
+                                            "SELECT value FROM meta WHERE name = 'swept'"),
+                         (int64_t)revision * HFD_TXN_MAX - 1);
         expect_no_fault("large.db");
         store = open_store("large.db");
         assert_int_equal(store_client_revision(store), revision);
@@ -508,6 +556,7 @@ int main(void) {
                 cmocka_unit_test(test_a_damaged_source_leaves_no_backup),
                 cmocka_unit_test(test_a_restored_file_has_a_history_of_its_own),
                 cmocka_unit_test(test_a_restore_needs_a_prefix_that_the_backup_has),
+                cmocka_unit_test(test_the_prefixes_of_a_backup_are_named),
                 cmocka_unit_test(test_a_restore_needs_a_free_name),
                 cmocka_unit_test(test_a_file_that_is_used_is_not_shrunk),
                 cmocka_unit_test(test_shrinking_leaves_the_current_versions_and_the_revision),

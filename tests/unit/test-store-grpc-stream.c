@@ -245,6 +245,16 @@ static void test_the_text_of_a_status_is_decoded(void **state) {
         expect_text("%41", "A");
 }
 
+/* What follows the value in memory is no part of it. */
+static void test_an_escape_that_is_cut_off_is_none(void **state) {
+        static const char value[] = "a%20";
+
+        begin(true, 100);
+        hfd_grpc_stream_add_header(&stream, "grpc-message", 12, value, 3);
+        assert_string_equal(stream.status_text, "a%2");
+        hfd_grpc_stream_finish(&stream, 0, "");
+}
+
 static void test_headers_have_whole_names_and_the_last_one_counts(void **state) {
         begin(true, 0);
         header("grpc-status", "5");
@@ -327,6 +337,7 @@ int main(void) {
                 cmocka_unit_test(test_the_page_of_a_proxy_is_no_message),
                 cmocka_unit_test(test_statuses_are_numbers_of_up_to_four_digits),
                 cmocka_unit_test(test_the_text_of_a_status_is_decoded),
+                cmocka_unit_test(test_an_escape_that_is_cut_off_is_none),
                 cmocka_unit_test(test_headers_have_whole_names_and_the_last_one_counts),
                 cmocka_unit_test(test_the_timer_runs_at_the_first_of_its_times),
                 cmocka_unit_test(test_a_new_call_has_received_nothing),

@@ -6,6 +6,7 @@
  */
 #undef NDEBUG
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -15,6 +16,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,7 +39,7 @@
 static const struct hf_host host = {.size = sizeof(struct hf_host)};
 static struct hfd_store *store;
 static sqlite3 *other; /* another program's connection */
-static atomic_bool waits_for_ever;
+static atomic_bool waits_for_ever, has_no_inotify;
 static atomic_int shortest_wait; /* of the watcher */
 
 static void open_store(const char *name) {
@@ -151,7 +154,7 @@ static void test_a_compaction_replies_with_the_current_revision(void **state) {
 /* Otherwise the writes would wait for all of a large compaction. */
 static void test_compacted_versions_are_removed_in_steps(void **state) {
         static const struct hf_host by_hand = {.size = sizeof by_hand, .clock = &hand_clock};
-        enum { N = 1000 };
+        enum { N = 300 };
         struct hf_status status = {0};
 
         hand_clock_reset();
@@ -259,6 +262,41 @@ static void test_a_store_is_opened_whole_or_not_at_all(void **state) {
         assert_int_equal(count_descriptors(), n_descriptors);
 }
 
+static void test_a_lock_that_cannot_be_opened_is_named(void **state) {
+        struct hfd_store *opened = NULL;
+        struct hf_status status = {0};
+
+        assert_int_equal(mkdir(sqlite_fixture_path("dir.db-notify"), 0700), 0);
+        assert_int_equal(hfd_sqlite_store_new(&host, sqlite_fixture_path("dir.db"), true, &opened,
+                                              &status),
+                         HF_E_INVALID);
+        assert_non_null(strstr(status.message, "dir.db-notify cannot be opened: Is a directory"));
+        assert_null(opened);
+        assert_int_equal(rmdir(sqlite_fixture_path("dir.db-notify")), 0);
+}
+
+/* Its first descriptor is then one of the store's. */
+static void test_a_process_without_standard_input_opens_a_store(void **state) {
+        int status;
+
+        open_store("stdin.db");
+        close_store();
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+                struct hfd_store *opened = NULL;
+                struct hf_status ignored = {0};
+                close(STDIN_FILENO);
+                int r = hfd_sqlite_store_new(&host, sqlite_fixture_path("stdin.db"), false, &opened,
+                                             &ignored);
+                if (r == 0)
+                        opened->ops->free(opened);
+                _exit(r == 0 ? 0 : 1);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+}
+
 /* ---- the end ---- */
 
 int __real_poll(struct pollfd *fds, nfds_t n, int timeout);
@@ -295,6 +333,32 @@ static void test_the_watcher_wakes_at_a_deadline(void **state) {
         store_reply_deinit(&reply);
         run_in_other("ROLLBACK");
         close_store();
+}
+
+int __wrap_inotify_init1(int flags);
+int __wrap_inotify_init1(int flags) {
+        errno = EMFILE;
+        return atomic_load(&has_no_inotify) ? -1 : syscall(SYS_inotify_init1, flags);
+}
+
+/* Without notices of the file system, a store still learns of its own writes at once. */
+static void test_a_write_wakes_the_watcher_without_notices(void **state) {
+        static struct watch_recorder recorder;
+
+        atomic_store(&has_no_inotify, true);
+        atomic_store(&waits_for_ever, true);
+        open_store("notices.db");
+        uint64_t before = store_client_revision(store);
+        assert_int_equal(watch_recorder_start(&recorder, store, "/", "0", before + 1), 0);
+        for (size_t i = 1; i <= 3; i++) {
+                await_sleep();
+                assert_true(store_client_put(store, "/a", "x") > 0);
+                watch_recorder_await(&recorder, i);
+        }
+        watch_recorder_stop(&recorder);
+        close_store();
+        atomic_store(&waits_for_ever, false);
+        atomic_store(&has_no_inotify, false);
 }
 
 /* Nothing that the watcher has to see waits for its look once a second. */
@@ -389,8 +453,11 @@ int main(void) {
                 cmocka_unit_test(test_compacted_versions_are_removed_in_steps),
                 cmocka_unit_test(test_a_closed_store_leaves_nothing),
                 cmocka_unit_test(test_a_store_is_opened_whole_or_not_at_all),
+                cmocka_unit_test(test_a_lock_that_cannot_be_opened_is_named),
+                cmocka_unit_test(test_a_process_without_standard_input_opens_a_store),
                 cmocka_unit_test(test_the_watcher_wakes_at_a_deadline),
                 cmocka_unit_test(test_the_watcher_is_woken),
+                cmocka_unit_test(test_a_write_wakes_the_watcher_without_notices),
                 cmocka_unit_test(test_a_used_file_names_its_process),
         };
         return cmocka_run_group_tests(tests, sqlite_fixture_setup, sqlite_fixture_teardown);

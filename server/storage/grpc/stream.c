@@ -131,7 +131,7 @@ int hfd_grpc_stream_add_data(struct hfd_grpc_stream *stream, const char *data, s
                         return 0;
                 }
                 if (stream->has_message)
-                        return n > 0 ? -EPROTO : 0; /* a unary response has one message */
+                        return -EPROTO; /* a unary response has one message */
                 ssize_t used = read_message(stream, data, n, &end);
                 if (used < 0)
                         return (int)used;
