@@ -31,6 +31,7 @@ struct decoder {
         struct hfd_strict *strict; /* NULL = unknown fields are not reported */
         char *reason;
         size_t max_reason;
+        bool keeps_empty; /* lists and maps */
 };
 
 static int decode_member(struct decoder *d, const struct hfd_schema *schema,
@@ -188,6 +189,16 @@ static bool has_type(enum hfd_schema_type type, const struct hf__json *value) {
 
 /* ---- containers ---- */
 
+/* Whether a decoded member of a STRUCT is the same as none. */
+static bool is_nothing(const struct decoder *d, const struct hfd_schema_field *field,
+                       const struct hf__json *member) {
+        enum hfd_schema_type type = field->schema->type;
+
+        return !d->keeps_empty && field->protobuf_tag != 0 &&
+               (type == HFD_SCHEMA_LIST || type == HFD_SCHEMA_MAP) && !hf__json_first(member) &&
+               (field->flags & (HFD_FIELD_REQUIRED | HFD_FIELD_KEEPS_EMPTY)) == 0;
+}
+
 static int decode_struct(struct decoder *d, const struct hfd_schema *schema,
                          struct hf__json *object, const struct hfd_place *place) {
         struct hf__json *next;
@@ -203,10 +214,13 @@ static int decode_struct(struct decoder *d, const struct hfd_schema *schema,
                         continue;
                 if (!field && d->strict)
                         hfd_strict_add(d->strict, "unknown", &member);
-                if (!field || hf__json_is_null(m))
+                if (!field || hf__json_is_null(m)) {
                         hf__json_free(hf__json_detach(object, m));
-                else
-                        r = decode_member(d, field->schema, object, m, &member);
+                        continue;
+                }
+                r = decode_member(d, field->schema, object, m, &member);
+                if (r == 0 && is_nothing(d, field, m))
+                        hf__json_free(hf__json_detach(object, m));
         }
         return r;
 }
@@ -298,12 +312,27 @@ static int decode_member(struct decoder *d, const struct hfd_schema *schema,
         return decode_value(d, schema, member, place);
 }
 
-int hfd_schema_decode(const struct hfd_schema *schema, struct hf__json *object,
-                      struct hfd_strict *strict, char *reason, size_t max_reason) {
-        struct decoder d = {.strict = strict, .reason = reason, .max_reason = max_reason};
+static int decode(struct decoder *d, const struct hfd_schema *schema, struct hf__json *object) {
         const struct hfd_place root = {0};
 
         assert(schema->type == HFD_SCHEMA_STRUCT && hf__json_is_object(object));
-        int r = decode_struct(&d, schema, object, &root);
-        return r == 0 && strict && strict->lines.error != 0 ? -ENOMEM : r;
+        int r = decode_struct(d, schema, object, &root);
+        return r == 0 && d->strict && d->strict->lines.error != 0 ? -ENOMEM : r;
+}
+
+int hfd_schema_decode(const struct hfd_schema *schema, struct hf__json *object,
+                      struct hfd_strict *strict, char *reason, size_t max_reason) {
+        struct decoder d = {.strict = strict, .reason = reason, .max_reason = max_reason};
+
+        return decode(&d, schema, object);
+}
+
+int hfd_schema_decode_config(const struct hfd_schema *schema, struct hf__json *config,
+                             struct hfd_strict *strict, char *reason, size_t max_reason) {
+        struct decoder d = {.strict = strict,
+                            .reason = reason,
+                            .max_reason = max_reason,
+                            .keeps_empty = true};
+
+        return decode(&d, schema, config);
 }

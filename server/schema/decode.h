@@ -8,6 +8,9 @@
  *    keeps them, and nothing is changed below a value of type ANY.
  *  - Fields that are null are removed: null means absent. A null in a list, or under a key of a
  *    map, becomes the zero value of its type.
+ *  - Lists and maps that are empty are removed: in Kubernetes' store they cannot be told from
+ * absent ones. Those that are required stay (and HFD_FIELD_KEEPS_EMPTY), and those of kinds that
+ * are not in protobuf.
  *  - Each value must have the type of its field.
  *  - Times and quantities get the one form in which this server stores them.
  *
@@ -27,3 +30,7 @@
  */
 int hfd_schema_decode(const struct hfd_schema *schema, struct hf__json *object,
                       struct hfd_strict *strict, char *reason, size_t max_reason);
+/* The same for the configuration of an apply, which keeps empty lists and maps: whoever applies one
+ * owns it. */
+int hfd_schema_decode_config(const struct hfd_schema *schema, struct hf__json *config,
+                             struct hfd_strict *strict, char *reason, size_t max_reason);

@@ -53,7 +53,9 @@ enum {
         HFD_FIELD_POINTER = 4,
         /* With HFD_FIELD_MERGE: some members of an element exclude each other, so a patch names the
          * members that stay ($retainKeys). */
-        HFD_FIELD_RETAIN_KEYS = 8
+        HFD_FIELD_RETAIN_KEYS = 8,
+        /* An empty list stays, although the field is not required: Go's type has no omitempty. */
+        HFD_FIELD_KEEPS_EMPTY = 16
 };
 
 struct hfd_schema;

@@ -112,6 +112,29 @@ def test_a_pod_gets_its_status_and_class(server, ns):
     assert server.do("GET", pods(ns, "a"))["status"]["phase"] == "Running"
 
 
+def test_a_pod_has_the_overhead_of_its_runtime_class(server, ns):
+    for name, overhead in (("heavy", {"overhead": {"podFixed": {"cpu": "1", "memory": "1Gi"}}}), ("light", {})):
+        server.do("POST", "/apis/node.k8s.io/v1/runtimeclasses", {"metadata": {"name": f"{ns}-{name}"}, "handler": "h", **overhead})
+
+    def made(name, **spec):
+        body = pod(name)
+        body["spec"].update(spec)
+        return server.ask("POST", pods(ns), body)
+
+    code, answer = made("a", runtimeClassName=f"{ns}-heavy")
+    assert code == 201 and answer["spec"]["overhead"] == {"cpu": "1", "memory": "1Gi"}, answer
+    assert made("b", runtimeClassName=f"{ns}-heavy", overhead={"memory": "1024Mi", "cpu": "1000m"})[0] == 201
+    code, answer = made("c", runtimeClassName=f"{ns}-light")
+    assert code == 201 and "overhead" not in answer["spec"], answer
+    for spec, why in (({"runtimeClassName": f"{ns}-none"}, f'RuntimeClass "{ns}-none" not found'),
+                      ({"runtimeClassName": f"{ns}-heavy", "overhead": {"cpu": "2"}}, "Pod's Overhead doesn't match RuntimeClass's defined Overhead"),
+                      ({"runtimeClassName": f"{ns}-light", "overhead": {"cpu": "2"}},
+                       "Pod Overhead set without corresponding RuntimeClass defined Overhead"),
+                      ({"overhead": {"cpu": "2"}}, "Pod Overhead set without corresponding RuntimeClass defined Overhead")):
+        code, status = made("d", **spec)
+        assert code == 403 and status["message"] == f'pods "d" is forbidden: pod rejected: {why}', status
+
+
 def causes(answer):
     code, status = answer
     assert code == 422, answer

@@ -62,6 +62,10 @@ def test_openapi_v2_is_json_and_protobuf(api):
     for accept in (protobuf, "application/com.github.proto-openapi.spec.v2@v1.0+protobuf", protobuf + ", application/json"):
         reply = api.ask("GET", "/openapi/v2", accept=accept)
         assert reply.code == 200 and reply.headers["content-type"] == protobuf and reply.bytes[:5] == b"\x0a\x032.0", accept
+    # Extensions are a name and, in a message of its own, the YAML of their value.
+    for extension in (b"x-kubernetes-list-type\x12\x06\x12\x04map\n", b"x-kubernetes-list-map-keys\x12\x09\x12\x07- name\n",
+                      b"x-kubernetes-map-type\x12\x09\x12\x07atomic\n", b"x-kubernetes-patch-merge-key\x12\x07\x12\x05name\n"):
+        assert extension in reply.bytes, extension
     assert api.ask("GET", "/openapi/v2", accept="application/json, " + protobuf).headers["content-type"] == "application/json"
     assert api.ask("GET", "/openapi/v2", accept="text/html").code == 406
 

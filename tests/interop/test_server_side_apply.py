@@ -38,6 +38,21 @@ def test_a_repeated_apply_changes_nothing(pair, ns):
     assert code == 200 and again == first
 
 
+def test_empty_maps_and_lists_are_owned_but_not_stored(pair, ns):
+    code, first = apply(pair.a, ns, {}, labels={})
+    assert code == 201 and "data" not in first and "labels" not in first["metadata"], first
+    assert owners(first) == {("m1", "Apply"): {"f:data": {}, "f:metadata": {"f:labels": {}}}}
+    assert apply(pair.a, ns, {}, labels={}) == (200, first)
+    code, status = apply(pair.a, ns, {"a": "1"}, "fieldManager=m2")
+    assert code == 409 and status["details"]["causes"][0]["field"] == ".data", status
+    assert apply(pair.a, ns, {"a": "1"}, "fieldManager=m2&force=true")[1]["data"] == {"a": "1"}
+    code, created = pair.a.request("POST", f"/api/v1/namespaces/{ns}/serviceaccounts", {
+        "metadata": {"name": "bare", "labels": {}, "annotations": {}, "ownerReferences": [], "finalizers": []}, "secrets": [], "imagePullSecrets": []})
+    account = json.loads(created)
+    assert code == 201 and not {"labels", "annotations", "ownerReferences", "finalizers"} & account["metadata"].keys(), account
+    assert not {"secrets", "imagePullSecrets"} & account.keys()
+
+
 def test_conflicts_are_refused_and_forced(pair, ns):
     assert apply(pair.a, ns, {"a": "1", "b": "1"})[0] == 201
     code, status = apply(pair.b, ns, {"a": "2", "c": "1"}, "fieldManager=m2")

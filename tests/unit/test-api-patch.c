@@ -142,7 +142,8 @@ static void expect_reasons(struct api_fixture *f, const struct refused_patch *ca
 
         make_cm(f);
         assert_int_equal(patch_cm(f, HFD_PATCH_MERGE,
-                                  "{\"metadata\":{\"finalizers\":[],\"ownerReferences\":[]}}"),
+                                  "{\"metadata\":{\"ownerReferences\":[{\"apiVersion\":\"v1\","
+                                  "\"kind\":\"Secret\",\"name\":\"s\",\"uid\":\"1\"}]}}"),
                          0);
         for (size_t i = 0; i < n; i++) {
                 char message[400];

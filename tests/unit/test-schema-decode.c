@@ -32,13 +32,18 @@ static const struct hfd_schema_field thing_fields[] = {
         HFD_FIELD_API_VERSION,
         {"big", &hfd_schema_int64},
         {"data", &hfd_schema_map_of_texts},
+        {"emptied", &hfd_schema_map_of_texts, .protobuf_tag = 1},
+        {"emptiedList", &hfd_schema_list_of_texts, .protobuf_tag = 2},
+        {"emptiedPart", &part, .protobuf_tag = 3},
         {"free", &any_part},
+        {"keptEmpty", &hfd_schema_list_of_texts, .protobuf_tag = 4, .flags = HFD_FIELD_KEEPS_EMPTY},
         HFD_FIELD_KIND,
         {"list", HFD_LIST_OF(&part)},
         {"map", &map_of_parts},
         HFD_FIELD_METADATA,
         {"on", &hfd_schema_boolean},
         {"part", &part},
+        {"required", &hfd_schema_list_of_texts, .protobuf_tag = 5, .flags = HFD_FIELD_REQUIRED},
         {"texts", &hfd_schema_list_of_texts},
         {"when", &hfd_schema_time},
         {"whenMicro", &hfd_schema_micro_time},
@@ -49,14 +54,15 @@ static const struct hfd_schema thing = {HFD_STRUCT("io.example.v1.Thing", thing_
 /* Decodes text. The result, printed, is in result; the lines of strict are in lines. */
 static char result[2000], lines[9000], reason[400];
 
-static int decode(const char *text) {
+static int decode_by(const char *text, int (*fn)(const struct hfd_schema *, struct hf__json *,
+                                                 struct hfd_strict *, char *, size_t)) {
         struct hfd_strict strict = {0};
         struct hf__strbuf out = {0};
         struct hf__json *json;
 
         assert_int_equal(hf__json_parse(text, strlen(text), &json, NULL), 0);
         assert_int_equal(hfd_strict_drop_duplicates(json, &strict), 0);
-        int r = hfd_schema_decode(&thing, json, &strict, reason, sizeof reason);
+        int r = fn(&thing, json, &strict, reason, sizeof reason);
         hf__json_print(json, &out);
         (void)snprintf(result, sizeof result, "%s", out.data);
         (void)snprintf(lines, sizeof lines, "%s", strict.lines.data ? strict.lines.data : "");
@@ -65,6 +71,8 @@ static int decode(const char *text) {
         hf__json_free(json);
         return r;
 }
+
+static int decode(const char *text) { return decode_by(text, hfd_schema_decode); }
 
 static void test_unknown_fields_are_dropped_and_reported(void **state) {
         assert_int_equal(decode("{\"x\":1,\"part\":{\"name\":\"a\",\"y\":{\"z\":1}},"
@@ -113,6 +121,21 @@ static void test_null_is_the_absent_value(void **state) {
                          0);
         assert_string_equal(result, "{\"data\":{\"a\":\"\"},\"texts\":[\"\",\"b\"],\"list\":[{}],"
                                     "\"map\":{\"k\":{}}}");
+}
+
+static void test_empty_lists_and_maps_are_absent_values(void **state) {
+        static const char text[] =
+                "{\"emptied\":{},\"emptiedList\":[],\"emptiedPart\":{},\"keptEmpty\":[],"
+                "\"required\":[],\"data\":{},\"metadata\":{\"labels\":{},\"finalizers\":[]}}";
+
+        assert_int_equal(decode(text), 0);
+        assert_string_equal(result, "{\"emptiedPart\":{},\"keptEmpty\":[],\"required\":[],"
+                                    "\"data\":{},\"metadata\":{}}");
+        assert_int_equal(decode("{\"emptied\":{\"a\":null},\"emptiedList\":[null]}"), 0);
+        assert_string_equal(result, "{\"emptied\":{\"a\":\"\"},\"emptiedList\":[\"\"]}");
+        assert_int_equal(decode("{\"emptied\":[]}"), HF_E_INVALID);
+        assert_int_equal(decode_by(text, hfd_schema_decode_config), 0);
+        assert_string_equal(result, text);
 }
 
 static void test_the_last_of_duplicate_fields_wins(void **state) {
@@ -220,6 +243,7 @@ int main(void) {
                 cmocka_unit_test(test_reports_are_bounded),
                 cmocka_unit_test(test_what_preserves_unknown_fields_keeps_them),
                 cmocka_unit_test(test_null_is_the_absent_value),
+                cmocka_unit_test(test_empty_lists_and_maps_are_absent_values),
                 cmocka_unit_test(test_the_last_of_duplicate_fields_wins),
                 cmocka_unit_test(test_times_have_one_form),
                 cmocka_unit_test(test_a_wrong_type_is_named_as_kubernetes_names_it),

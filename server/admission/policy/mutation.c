@@ -80,7 +80,7 @@ static int check_config(const struct hfd_resource *kind, struct hf__json *config
         struct hf__strbuf why = {.max = 1024};
         const struct hfd_fields *fields;
         char reason[512];
-        int r = hfd_schema_decode(kind->schema, config, NULL, reason, sizeof reason);
+        int r = hfd_schema_decode_config(kind->schema, config, NULL, reason, sizeof reason);
 
         if (r == HF_E_INVALID)
                 hf__strbuf_printf(message,

@@ -171,6 +171,24 @@ static void put_properties(struct hf__strbuf *s, const struct hfd_schema *schema
         put_message(s, SCHEMA_PROPERTIES, &properties);
 }
 
+static void put_list_rules(struct hf__strbuf *s, const struct hfd_schema *list,
+                           const struct hfd_schema_field *field) {
+        put_text_extension(s, "x-kubernetes-list-type", hfd_openapi_list_type(list));
+        if (list->list_type == HFD_LIST_MAP) {
+                struct hf__strbuf yaml = {0};
+                for (const char *const *key = list->list_keys; *key; key++)
+                        hf__strbuf_printf(&yaml, "- %s\n", *key);
+                put_extension(s, SCHEMA_EXTENSION, "x-kubernetes-list-map-keys", &yaml);
+        }
+        if (!field || (field->flags & HFD_FIELD_MERGE) == 0)
+                return;
+        put_text_extension(s, "x-kubernetes-patch-strategy",
+                           (field->flags & HFD_FIELD_RETAIN_KEYS) != 0 ? "merge,retainKeys"
+                                                                       : "merge");
+        if (field->merge_key)
+                put_text_extension(s, "x-kubernetes-patch-merge-key", field->merge_key);
+}
+
 /* Appends the members of a schema that is not a reference. */
 static void put_members(struct hf__strbuf *s, const struct hfd_schema *schema,
                         const struct hfd_schema_field *field, const struct hf__json *props) {
@@ -185,13 +203,12 @@ static void put_members(struct hf__strbuf *s, const struct hfd_schema *schema,
                 put_properties(s, schema, props);
         if (schema->type == HFD_SCHEMA_LIST || schema->type == HFD_SCHEMA_MAP)
                 put_items(s, schema, props);
-        if (!field || (field->flags & HFD_FIELD_MERGE) == 0)
-                return;
-        put_text_extension(s, "x-kubernetes-patch-strategy",
-                           (field->flags & HFD_FIELD_RETAIN_KEYS) != 0 ? "merge,retainKeys"
-                                                                       : "merge");
-        if (field->merge_key)
-                put_text_extension(s, "x-kubernetes-patch-merge-key", field->merge_key);
+        if (schema->atomic)
+                put_text_extension(s, "x-kubernetes-map-type", "atomic");
+        if (schema->preserve_unknown || (schema->type == HFD_SCHEMA_ANY && !schema->definition))
+                put_text_extension(s, "x-kubernetes-preserve-unknown-fields", "true");
+        if (schema->type == HFD_SCHEMA_LIST)
+                put_list_rules(s, schema, field);
 }
 
 /* field: the field that has the schema; NULL = none. props: the same schema in the definition of a

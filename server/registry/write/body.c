@@ -139,8 +139,12 @@ bool hfd_write_body_accept(struct hfd_write *w, struct hf__json *object,
                 return false;
         /* Each attempt of a patch decodes another object. */
         hfd_strict_rewind(&o->strict, w->strict_of_body);
-        int r = hfd_schema_decode(resource->custom ? &hfd_custom_meta_schema : resource->schema,
-                                  object, strict_of(w), reason, sizeof reason);
+        const struct hfd_schema *schema =
+                resource->custom ? &hfd_custom_meta_schema : resource->schema;
+        int r = w->accepts_config
+                        ? hfd_schema_decode_config(schema, object, strict_of(w), reason,
+                                                   sizeof reason)
+                        : hfd_schema_decode(schema, object, strict_of(w), reason, sizeof reason);
         if (r == HF_E_INVALID)
                 return refuse_object(resource, reason, response);
         /* A wrong type below metadata's neighbours is a cause of the validation. */

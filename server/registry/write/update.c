@@ -32,6 +32,7 @@
 #include "server/registry/write/checks/params.h"
 #include "server/registry/write/checks/pod_account.h"
 #include "server/registry/write/checks/pod_priority.h"
+#include "server/registry/write/checks/pod_runtime.h"
 #include "server/registry/write/checks/priority_default.h"
 #include "server/registry/write/commit.h"
 #include "server/registry/write/convert.h"
@@ -121,7 +122,8 @@ static bool make_stored(struct hfd_write *w) {
         }
         if (!hfd_write_may_grant(w, old) || !hfd_write_may_read_params(w, old) ||
             !hfd_write_may_certify(w, old) || !hfd_write_may_be_default(w, old) ||
-            !hfd_write_limits_allow(w, old) || !hfd_write_account_allows(w))
+            !hfd_write_limits_allow(w, old) || !hfd_write_account_allows(w) ||
+            !hfd_write_runtime_allows(w))
                 return false;
         w->stored = hfd_conversion_encode(resource, w->object);
         if (!w->stored)
@@ -256,7 +258,8 @@ void hfd_write_update_create(struct hfd_write *w) {
                 return;
         w->created = true;
         if (prepare_and_track(w) && hfd_write_limits_default(w) && hfd_write_account_assign(w) &&
-            hfd_write_prioritize(w) && hfd_write_admit_mutate(w, store_admitted))
+            hfd_write_prioritize(w) && hfd_write_runtime_assign(w) &&
+            hfd_write_admit_mutate(w, store_admitted))
                 store_object(w);
 }
 

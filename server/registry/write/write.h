@@ -104,7 +104,7 @@ struct hfd_write {
         bool changed;          /* of an update: object differs from current for certain (apply.h) */
         uint64_t committed_at; /* the revision of the commit, if its reply is deferred; else 0 */
         bool created;          /* the object is new */
-        bool knows_default;    /* of PriorityClasses the cache knows all earlier writes */
+        bool knows_default;    /* of classes the cache knows all earlier writes */
         bool knows_account;    /* the cache has had time to learn the account of the new pod */
         bool same_term;        /* for a Lease: holder and acquireTime are the same as in current */
 

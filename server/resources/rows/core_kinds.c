@@ -37,7 +37,6 @@ static const struct hfd_resource rows[] = {
                             {"Data", "integer", "", "@count:data"},
                             {"Age", "string", "", "@age"}},
                 .schema = &hfd_configmap_schema,
-                .prepare = hfd_configmap_prepare,
                 .validate = hfd_configmap_validate,
         },
         {

@@ -65,12 +65,6 @@ static void refuse_shared_keys(const struct hf__json *object, struct hfd_causes 
         hf__json_index_done(&index);
 }
 
-int hfd_configmap_prepare(struct hf__json *object, const struct hf__json *old) {
-        hfd_data_map_drop_empty(object, "data");
-        hfd_data_map_drop_empty(object, "binaryData");
-        return 0;
-}
-
 void hfd_configmap_validate(const struct hf__json *object, const struct hf__json *old,
                             struct hfd_causes *causes) {
         static const char *const parts[] = {"data", "binaryData"};

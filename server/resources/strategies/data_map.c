@@ -11,13 +11,6 @@
 #include "server/resources/causes.h"
 #include "server/resources/validation/names.h"
 
-void hfd_data_map_drop_empty(struct hf__json *object, const char *part) {
-        const struct hf__json *map = hf__json_get(object, part);
-
-        if (hf__json_is_object(map) && !hf__json_first(map))
-                hf__json_drop(object, part);
-}
-
 void hfd_data_map_validate_keys(const struct hf__json *object, const char *part,
                                 struct hfd_causes *causes) {
         for (struct hf__json *m = hf__json_first(hf__json_get(object, part)); m;

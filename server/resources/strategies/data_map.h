@@ -11,8 +11,6 @@ struct hfd_causes;
 
 #define HFD_DATA_MAP_MAX (1u << 20) /* bytes of all values of an object, decoded */
 
-/* Drops the map `part` of object if it is empty, as Kubernetes does, so that nobody sees one. */
-void hfd_data_map_drop_empty(struct hf__json *object, const char *part);
 /* Adds a cause for each key of the map `part` of object that cannot be a file name. */
 void hfd_data_map_validate_keys(const struct hf__json *object, const char *part,
                                 struct hfd_causes *causes);

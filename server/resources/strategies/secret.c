@@ -81,7 +81,6 @@ int hfd_secret_normalize(struct hf__json *object) {
 
 /* An update without a type keeps the stored type. */
 int hfd_secret_prepare(struct hf__json *object, const struct hf__json *old) {
-        hfd_data_map_drop_empty(object, "data");
         const char *type = hf__json_string(object, "type"),
                    *old_type = hf__json_string(old, "type");
 

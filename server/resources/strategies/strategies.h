@@ -72,7 +72,6 @@ extern const struct hfd_schema hfd_component_status_schema;
 
 /* configmap.c */
 extern const struct hfd_schema hfd_configmap_schema;
-int hfd_configmap_prepare(struct hf__json *object, const struct hf__json *old);
 void hfd_configmap_validate(const struct hf__json *object, const struct hf__json *old,
                             struct hfd_causes *causes);
 

@@ -239,9 +239,9 @@ bool hfd_write_apply(struct hfd_write *w, const struct hf__json *old) {
                 hfd_write_reply(w, &response);
                 return false;
         }
-        if (!old || hfd_write_body_accept(w, w->object, &response))
+        if (hfd_write_body_accept(w, w->object, &response))
                 return true;
-        if (w->fresh) {
+        if (!old || w->fresh) {
                 hfd_write_reply(w, &response);
         } else {
                 hfd_response_done(&response);

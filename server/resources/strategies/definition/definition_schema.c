@@ -207,11 +207,13 @@ static const char *const by_type[] = {"type", NULL};
 static const struct hfd_schema_field status_fields[] = {
         {"acceptedNames", &names, "The names by which the resource is served.", .protobuf_tag = 2},
         {"conditions", HFD_LIST_OF(&condition, .list_type = HFD_LIST_MAP, .list_keys = by_type),
-         "Aspects of the state of the custom resource.", .protobuf_tag = 1},
+         "Aspects of the state of the custom resource.", .protobuf_tag = 1,
+         .flags = HFD_FIELD_KEEPS_EMPTY},
         {"observedGeneration", &hfd_schema_int64, "The generation that the status is of.",
          .protobuf_tag = 4},
         {"storedVersions", &hfd_schema_list_of_texts,
-         "The versions in which objects were ever stored.", .protobuf_tag = 3},
+         "The versions in which objects were ever stored.", .protobuf_tag = 3,
+         .flags = HFD_FIELD_KEEPS_EMPTY},
 };
 static const struct hfd_schema status = {HFD_STRUCT(HFD_API_EXTENSIONS
                                                     "CustomResourceDefinitionStatus",

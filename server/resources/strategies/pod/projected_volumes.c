@@ -178,7 +178,8 @@ static const struct hfd_schema_field projected_volume_source_fields[] = {
         {"defaultMode", &hfd_schema_int32,
          "The permissions of files that have none of their own: 0 to 0777.", .protobuf_tag = 2,
          .flags = HFD_FIELD_POINTER},
-        {"sources", HFD_LIST_OF(&volume_projection), "The sources.", .protobuf_tag = 1},
+        {"sources", HFD_LIST_OF(&volume_projection), "The sources.", .protobuf_tag = 1,
+         .flags = HFD_FIELD_KEEPS_EMPTY},
 };
 const struct hfd_schema hfd_projected_volume_schema = {
         HFD_STRUCT(HFD_CORE "ProjectedVolumeSource", projected_volume_source_fields)};

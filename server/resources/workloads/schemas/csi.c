@@ -66,7 +66,8 @@ static const struct hfd_schema_field csi_node_driver_fields[] = {
         {"allocatable", &volume_node_resources, .protobuf_tag = 4, .flags = HFD_FIELD_POINTER},
         {"name", &hfd_schema_text, .protobuf_tag = 1, .flags = HFD_FIELD_REQUIRED},
         {"nodeID", &hfd_schema_text, .protobuf_tag = 2, .flags = HFD_FIELD_REQUIRED},
-        {"topologyKeys", &hfd_schema_list_of_texts, .protobuf_tag = 3},
+        {"topologyKeys", &hfd_schema_list_of_texts, .protobuf_tag = 3,
+         .flags = HFD_FIELD_KEEPS_EMPTY},
 };
 static const struct hfd_schema csi_node_driver = {
         HFD_STRUCT("io.k8s.api.storage.v1.CSINodeDriver", csi_node_driver_fields)};

@@ -67,10 +67,10 @@ static const struct hfd_schema endpoint_port = {HFD_STRUCT("io.k8s.api.discovery
 static const struct hfd_schema_field endpoint_slice_fields[] = {
         {"addressType", &address_type_text, .protobuf_tag = 4, .flags = HFD_FIELD_REQUIRED},
         HFD_FIELD_API_VERSION,
-        {"endpoints", HFD_LIST_OF(&endpoint), .protobuf_tag = 2},
+        {"endpoints", HFD_LIST_OF(&endpoint), .protobuf_tag = 2, .flags = HFD_FIELD_KEEPS_EMPTY},
         HFD_FIELD_KIND,
         HFD_FIELD_METADATA_AS("Standard object's metadata."),
-        {"ports", HFD_LIST_OF(&endpoint_port), .protobuf_tag = 3},
+        {"ports", HFD_LIST_OF(&endpoint_port), .protobuf_tag = 3, .flags = HFD_FIELD_KEEPS_EMPTY},
 };
 const struct hfd_schema hfd_endpoint_slice_schema = {
         HFD_STRUCT("io.k8s.api.discovery.v1.EndpointSlice", endpoint_slice_fields)};

@@ -114,7 +114,7 @@ static const struct hfd_schema node_system_info = {
         HFD_STRUCT(HFD_CORE "NodeSystemInfo", node_system_info_fields)};
 
 static const struct hfd_schema_field container_image_fields[] = {
-        {"names", &hfd_schema_list_of_texts, .protobuf_tag = 1},
+        {"names", &hfd_schema_list_of_texts, .protobuf_tag = 1, .flags = HFD_FIELD_KEEPS_EMPTY},
         {"sizeBytes", &hfd_schema_int64, .protobuf_tag = 2},
 };
 static const struct hfd_schema container_image = {

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Copies the overhead of a pod's RuntimeClass to the pod, which may name no other. A class that the
+ * cache does not know may have been created on another instance a moment ago: before a refusal the
+ * write waits until the cache has all earlier writes. The texts are wire format.
+ */
+#include "server/registry/write/checks/pod_runtime.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "server/cacher/cacher.h"
+#include "server/quota/usage.h"
+#include "server/registry/write/checks/priority_default.h"
+#include "server/registry/write/reply.h"
+#include "server/schema/quantity.h"
+
+#define AMOUNTS_MAX 64
+
+static bool is_new_pod(const struct hfd_write *w) {
+        const struct hfd_resource *resource = w->request->resource;
+
+        return w->created && w->request->subresource == HFD_SUB_NONE &&
+               hfd_quota_kind(resource->group, resource->plural) == HFD_QUOTA_PODS;
+}
+
+/* 0, -ENOMEM, HF_E_UNAVAILABLE: the cache is not filled, or HF_E_NOT_FOUND. */
+static int find(struct hfd_write *w, const char *name, struct hf__json **ret_class) {
+        const struct hfd_resource *classes =
+                hfd_resource_find("node.k8s.io", "v1", "runtimeclasses");
+        bool synced;
+        struct hfd_object *object = hfd_cacher_newest(w->registry->cacher, classes, name, &synced);
+
+        if (!object)
+                return synced ? HF_E_NOT_FOUND : HF_E_UNAVAILABLE;
+        *ret_class = hfd_object_parse(object);
+        hfd_object_unref(object);
+        return *ret_class ? 0 : -ENOMEM;
+}
+
+static bool forbid(struct hfd_write *w, const char *why) {
+        struct hfd_response response = {0};
+
+        hfd_response_forbidden(&response, w->request->resource, hfd_write_name(w), why, NULL);
+        hfd_write_reply(w, &response);
+        return false;
+}
+
+/* *ret_class: NULL = the pod names none; the caller frees it. False: the response was sent, or
+ * another attempt was started. */
+static bool class_of(struct hfd_write *w, struct hf__json **ret_class) {
+        const char *name = hf__json_string(w->object, "spec.runtimeClassName");
+        char why[HF_NAME_MAX + 60];
+
+        *ret_class = NULL;
+        if (!name)
+                return true;
+        int r = strlen(name) > HF_NAME_MAX ? HF_E_NOT_FOUND : find(w, name, ret_class);
+        if (r == HF_E_NOT_FOUND && !w->knows_default && strlen(name) <= HF_NAME_MAX) {
+                hfd_write_await_classes(w);
+        } else if (r == HF_E_NOT_FOUND) {
+                (void)snprintf(why, sizeof why, "pod rejected: RuntimeClass \"%.253s\" not found",
+                               name);
+                (void)forbid(w, why);
+        } else if (r != 0) {
+                hfd_write_reply_store_error(w, r, NULL);
+        }
+        return r == 0;
+}
+
+/* ---- overhead ---- */
+
+static bool same_amount(const struct hf__json *a, const struct hf__json *b) {
+        struct hfd_quantity x, y;
+
+        return hf__json_is_string(a) && hf__json_is_string(b) &&
+               !hfd_quantity_parse(hf__json_text(a), &x) &&
+               !hfd_quantity_parse(hf__json_text(b), &y) && hfd_quantity_compare(&x, &y) == 0;
+}
+
+/* The amounts may be written in different ways. That is looked at only if there are few, because
+ * the walk takes quadratic time. */
+static bool same_overhead(const struct hf__json *a, const struct hf__json *b) {
+        if (hf__json_equal(a, b))
+                return true;
+        if (hf__json_count(a) > AMOUNTS_MAX)
+                return false;
+        for (const struct hf__json *m = hf__json_first(a); m; m = hf__json_next(m))
+                if (!same_amount(m, hf__json_get(b, hf__json_key(m))))
+                        return false;
+        return hf__json_count(a) == hf__json_count(b);
+}
+
+static const struct hf__json *overhead_of(const struct hf__json *class) {
+        return hf__json_path(class, "overhead.podFixed");
+}
+
+/* As same_overhead, and refuses the pod. */
+static bool check(struct hfd_write *w, const struct hf__json *class) {
+        const struct hf__json *of_pod = hf__json_path(w->object, "spec.overhead"),
+                              *of_class = overhead_of(class);
+
+        if (!hf__json_get(class, "overhead"))
+                return of_pod ? forbid(w, "pod rejected: Pod Overhead set without corresponding "
+                                          "RuntimeClass defined Overhead")
+                              : true;
+        return same_overhead(of_class, of_pod)
+                       ? true
+                       : forbid(w, "pod rejected: Pod's Overhead doesn't match RuntimeClass's "
+                                   "defined Overhead");
+}
+
+bool hfd_write_runtime_assign(struct hfd_write *w) {
+        struct hf__json *class;
+        bool allowed = true;
+        int r = 0;
+
+        if (!is_new_pod(w))
+                return true;
+        if (!class_of(w, &class))
+                return false;
+        const struct hf__json *overhead = overhead_of(class);
+        if (overhead && hf__json_first(hf__json_path(w->object, "spec.overhead")))
+                allowed = check(w, class);
+        else if (overhead)
+                r = hf__json_set(w->object, "spec.overhead", hf__json_dup(overhead));
+        hf__json_free(class);
+        if (r != 0)
+                hfd_write_reply_no_memory(w);
+        return allowed && r == 0;
+}
+
+bool hfd_write_runtime_allows(struct hfd_write *w) {
+        struct hf__json *class;
+
+        if (!is_new_pod(w))
+                return true;
+        if (!class_of(w, &class))
+                return false;
+        bool allowed = check(w, class);
+        hf__json_free(class);
+        return allowed;
+}
