@@ -10,7 +10,9 @@
 #include "bootstrap/ledger_wait.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/host.h"
 #include "base/json.h"
@@ -33,13 +35,17 @@ struct wait {
         bool canceled; /* the hooks shut down; stays true */
 };
 
-/* Whether the ledger shows the phase as complete. Also reports it if nothing is left to do. */
+/* Whether the ledger shows the phase as complete. Also reports it if nothing is left to do. While
+ * the phase runs, each record changes the ledger: it is not parsed before it has the phase's key,
+ * whose characters JSON does not escape. */
 static bool is_complete_in(struct wait *wait, const char *text, size_t n) {
         struct hf__ledger ledger = {0};
         struct hf__json *object;
         const char *name = wait->phase->name;
+        char key[64];
+        int n_key = snprintf(key, sizeof key, "\"%.47s.completed\"", name);
 
-        if (hf__json_parse(text, n, &object, NULL) != 0)
+        if (!memmem(text, n, key, (size_t)n_key) || hf__json_parse(text, n, &object, NULL) != 0)
                 return false;
         /* The leader reports records that cannot be read. `completed` is read in any case. */
         (void)hf__ledger_read(object, &name, 1, &ledger, NULL);

@@ -34,7 +34,7 @@
 #include "server/process/advertise.h"
 #include "server/process/flag_files.h"
 #include "server/server.h"
-#include "server/storage/sqlite/header.h"
+#include "server/storage/sqlite/engine/header.h"
 #include "server/store/configured_store.h"
 
 struct check {

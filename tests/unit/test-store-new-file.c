@@ -21,7 +21,7 @@
 
 #include "pki_dir.h"
 #include "server/storage/new_file.h"
-#include "server/storage/sqlite/header.h"
+#include "server/storage/sqlite/engine/header.h"
 
 static struct hf_status status;
 

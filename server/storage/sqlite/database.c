@@ -9,7 +9,7 @@
  *    the file: closing a descriptor drops all POSIX locks that the process has on that file.
  */
 #include "server/storage/sqlite/database.h"
-#include "server/storage/sqlite/header.h"
+#include "server/storage/sqlite/engine/header.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -20,8 +20,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "server/storage/sqlite/engine/wal_file.h"
 #include "server/storage/sqlite/file_lock.h"
-#include "server/storage/sqlite/wal_file.h"
 
 #define BUSY_TIMEOUT_MSEC 2000
 
@@ -329,7 +329,8 @@ int hfd_sqlite_db_open(struct hfd_sqlite_db *db, const char *path, bool create,
         r = create ? create_file(path, reterr_status) : 0;
         if (r != 0)
                 return r;
-        if (open_with(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, HFD_SQLITE_VFS,
+        if (hfd_sqlite_wal_register() != SQLITE_OK ||
+            open_with(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, HFD_SQLITE_VFS,
                       &db->handle) != SQLITE_OK)
                 r = fail_open(db, path, reterr_status);
         else

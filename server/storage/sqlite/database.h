@@ -24,7 +24,7 @@
 #include <holdfast/error.h>
 
 #include "server/storage/heads.h"
-#include "server/storage/sqlite/library.h"
+#include "server/storage/sqlite/engine/library.h"
 
 struct hfd_sqlite_kvs;
 

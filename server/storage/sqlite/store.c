@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/thread.h"
-#include "server/storage/sqlite/header.h"
+#include "server/storage/sqlite/engine/header.h"
 #include "server/storage/sqlite/sqlite.h"
 #include "server/storage/sqlite/watches.h"
 

@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 #include "base/mailbox.h"
+#include "server/storage/sqlite/engine/wal_file.h"
 #include "server/storage/sqlite/sqlite.h"
 #include "server/storage/sqlite/versions.h"
-#include "server/storage/sqlite/wal_file.h"
 
 #define BATCH_MAX 256
 /* A larger batch would delay the next write, of a Lease for example, which has to wait until the

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "server/storage/sqlite/database.h"
-#include "server/storage/sqlite/header.h"
+#include "server/storage/sqlite/engine/header.h"
 #include "server/storage/store.h"
 
 #define BUSY_TIMEOUT_MSEC 5000

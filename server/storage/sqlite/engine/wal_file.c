@@ -12,8 +12,9 @@
  *  - what is kept belongs to the transaction of this connection, which excludes all other writers.
  *    hfd_sqlite_wal_drop ends it: nothing is written after that.
  */
-#include "server/storage/sqlite/wal_file.h"
+#include "server/storage/sqlite/engine/wal_file.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +28,7 @@ struct wal_file {
         sqlite3_int64 at; /* the place of the kept bytes in the WAL */
 };
 
-static sqlite3_vfs *own_vfs; /* SQLite's; immutable after the registration */
+static sqlite3_vfs *own_vfs; /* SQLite's own; immutable after the registration */
 
 static struct wal_file *wal_of(sqlite3_file *file) { return (struct wal_file *)file; }
 
@@ -150,18 +151,27 @@ static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int
         return code;
 }
 
-int hfd_sqlite_wal_register(void) {
+static int registered = SQLITE_ERROR; /* the result of do_register */
+
+static void do_register(void) {
         static sqlite3_vfs vfs;
 
         own_vfs = hfd_sqlite.vfs_find(NULL);
         if (!own_vfs)
-                return SQLITE_ERROR;
+                return;
         vfs = *own_vfs;
         vfs.zName = HFD_SQLITE_VFS;
         vfs.pNext = NULL;
         vfs.szOsFile += (int)sizeof(struct wal_file);
         vfs.xOpen = open_file;
-        return hfd_sqlite.vfs_register(&vfs, 0);
+        registered = hfd_sqlite.vfs_register(&vfs, 0);
+}
+
+int hfd_sqlite_wal_register(void) {
+        static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+        (void)pthread_once(&once, do_register);
+        return registered;
 }
 
 void hfd_sqlite_wal_drop(sqlite3 *db, bool free_memory) {

@@ -9,12 +9,13 @@
  */
 #include <stdbool.h>
 
-#include "server/storage/sqlite/library.h"
+#include "server/storage/sqlite/engine/library.h"
 
 /* The name under which SQLite knows this way of opening files (a VFS). */
 #define HFD_SQLITE_VFS "holdfast"
 
-/* Once, after SQLite was loaded. Returns SQLITE_OK or an error of SQLite. */
+/* Makes the name known, if it is not yet. SQLite must be loaded. Returns SQLITE_OK or an error of
+ * SQLite. Thread: any. */
 int hfd_sqlite_wal_register(void);
 /*
  * Forgets frames that were not written, because their commit failed. Call it after each transaction

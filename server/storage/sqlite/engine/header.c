@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks the place and the header of a file, without SQLite. */
-#include "server/storage/sqlite/header.h"
+#include "server/storage/sqlite/engine/header.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
  * Invariant: the functions have the types that SQLite's header declares; the compiler checks it in
  * the table.
  */
-#include "server/storage/sqlite/library.h"
+#include "server/storage/sqlite/engine/library.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -13,8 +13,6 @@
 #include <stddef.h>
 
 #include <holdfast/error.h>
-
-#include "server/storage/sqlite/wal_file.h"
 
 struct hfd_sqlite_library hfd_sqlite;
 
@@ -84,11 +82,9 @@ static void load(void) {
                 *functions[i].place = dlsym(handle, functions[i].name);
                 is_loaded = *functions[i].place != NULL;
         }
-        if (is_loaded) {
+        if (is_loaded)
                 configure();
-                is_loaded = hfd_sqlite_wal_register() == SQLITE_OK;
-        }
-        if (!is_loaded && handle)
+        else if (handle)
                 (void)dlclose(handle);
 }
 
