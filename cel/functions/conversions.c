@@ -2,8 +2,8 @@
 /*
  * Conversions between types.
  *
- * Invariant: a conversion gives the same value, or, from a double, the whole part of it, or an
- * error; it never wraps.
+ * Invariant: a conversion never wraps. It returns the same value, the whole part of a double, or an
+ * error.
  */
 #include <string.h>
 
