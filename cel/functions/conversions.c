@@ -10,8 +10,8 @@
 #include "base/strbuf.h"
 #include "base/utf8.h"
 #include "cel/functions/tables.h"
-#include "cel/number_text.h"
-#include "cel/timestamp.h"
+#include "cel/values/number_text.h"
+#include "cel/values/timestamp.h"
 
 static struct hf__cel_value same(struct hf__cel_run *run, const struct hf__cel_value *args,
                                  unsigned n) {
