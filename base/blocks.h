@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Small blocks of memory that a thread keeps when they are freed, for what it allocates next. For
- * threads that allocate and free the same sizes for each request.
+ * Allocates small blocks of memory. A thread that allocates and frees the same sizes for each
+ * request keeps the blocks that it frees, and uses them again.
  *
  * A block comes from malloc, and its size is malloc's. So free() may free a block of
  * hf__blocks_get, and hf__blocks_put accepts a block of malloc. Builds with a sanitizer keep
@@ -14,6 +14,7 @@
  * not exit before it. */
 void hf__blocks_begin(void);
 void hf__blocks_end(void);
-/* Like malloc and free, on any thread. A thread that keeps no blocks uses those. */
+/* Like malloc and free, on any thread. On a thread that keeps no blocks they call malloc and free.
+ */
 void *hf__blocks_get(size_t n);
 void hf__blocks_put(void *memory);

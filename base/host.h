@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Reads a struct hf_host, and the clock in it, of a host that may have been compiled with an older
- * release. Both are borrowed. Members that came later are read only through functions of this
- * header. Pure. Thread: any.
+ * Reads a struct hf_host and the clock in it. The host program may have been compiled with an older
+ * release, in which both structs were shorter. So only the functions of this header read the
+ * members that later releases added. Both structs are borrowed. Pure. Thread: any.
  */
 #include <stddef.h>
 
@@ -15,7 +15,7 @@
 int hf__host_check(const struct hf_host *host, struct hf_status *reterr_status);
 /* The same for a clock; NULL stands for the system clock. */
 int hf__clock_check(const struct hf_clock *clock, struct hf_status *reterr_status);
-/* now + period. A sum beyond HF_NSEC_NEVER is HF_NSEC_NEVER. Neither is negative. */
+/* now + period, at most HF_NSEC_NEVER. Neither argument may be negative. */
 static inline hf_nsec hf__nsec_after(hf_nsec now, hf_nsec period) {
         return period < HF_NSEC_NEVER - now ? now + period : HF_NSEC_NEVER;
 }

@@ -43,7 +43,7 @@ static size_t find_nul(const char *data, size_t n) {
         return end;
 }
 
-/* The code of the escape \uXXXX in the n bytes at text; -1: they are none. */
+/* The code of the escape \uXXXX at the start of the n bytes of text; -1: there is none. */
 static int read_escape(const char *text, size_t n) {
         int code = 0;
 
@@ -119,7 +119,8 @@ static cJSON *parse_text(const char *data, size_t n, size_t *ret_end) {
         return root;
 }
 
-/* The same for a text that cJSON refuses, perhaps for a lone surrogate. */
+/* Parses a text that cJSON has refused once more, with its lone surrogates replaced. NULL as above,
+ * or there are none. */
 static cJSON *parse_repaired(const char *data, size_t n, size_t *ret_end) {
         char *copy = malloc(n);
         cJSON *root = NULL;

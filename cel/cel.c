@@ -18,9 +18,9 @@
 #include "cel/checker.h"
 #include "cel/estimate.h"
 #include "cel/eval.h"
-#include "cel/issues.h"
 #include "cel/prepare.h"
 #include "cel/syntax/parser.h"
+#include "cel/values/issues.h"
 
 #define COST_LIMIT  1000000
 #define BYTES_LIMIT (16U * 1024 * 1024)

@@ -26,9 +26,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cel/declarations.h"
 #include "cel/library.h"
-#include "cel/value.h"
+#include "cel/values/declarations.h"
+#include "cel/values/value.h"
 
 struct hf__arena;
 struct hf__strbuf;

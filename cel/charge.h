@@ -3,7 +3,7 @@
 /* What calls cost when they are evaluated. Thread: the owner of the evaluation. */
 #include <stdbool.h>
 
-#include "cel/function.h"
+#include "cel/values/function.h"
 
 /* Charges the cost of a call. false: the run has failed. */
 bool hf__cel_overload_charge(const struct hf__cel_overload *overload, struct hf__cel_run *run,

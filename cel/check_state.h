@@ -8,10 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cel/declarations.h"
 #include "cel/inference.h"
-#include "cel/issues.h"
 #include "cel/syntax/ast.h"
+#include "cel/values/declarations.h"
+#include "cel/values/issues.h"
 
 struct hf__arena;
 

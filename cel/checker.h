@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cel/declarations.h"
 #include "cel/syntax/ast.h"
+#include "cel/values/declarations.h"
 
 struct hf__cel_issues;
 

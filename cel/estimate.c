@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "cel/function.h"
+#include "cel/values/function.h"
 
 #define COST_OF_LIST   10
 #define COST_OF_MAP    30

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cel/declarations.h"
 #include "cel/syntax/ast.h"
+#include "cel/values/declarations.h"
 
 struct hf__arena;
 

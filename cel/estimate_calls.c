@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cel/estimate.h"
-#include "cel/function.h"
+#include "cel/values/function.h"
 
 #define TEXT_FACTOR    0.1
 #define PATTERN_FACTOR 0.25

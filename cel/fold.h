@@ -2,8 +2,8 @@
 #pragma once
 /* Evaluates macros: a test, a result or both for each element of a range. Pure, except that it
  * changes the run. */
-#include "cel/run.h"
 #include "cel/syntax/ast.h"
+#include "cel/values/run.h"
 
 typedef struct hf__cel_value hf__cel_eval_function(struct hf__cel_run *run,
                                                    const struct hf__cel_node *node);

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cel/type.h"
+#include "cel/values/type.h"
 
 struct hf__arena;
 

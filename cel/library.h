@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cel/function.h"
+#include "cel/values/function.h"
 
 struct hf__cel_library;
 

@@ -13,9 +13,9 @@
 
 #include "base/arena.h"
 #include "cel/eval.h"
-#include "cel/issues.h"
 #include "cel/regex/program.h"
 #include "cel/regex/regex.h"
+#include "cel/values/issues.h"
 
 #define WORK_MAX  1000000
 #define BYTES_MAX (16U * 1024 * 1024)

@@ -2,7 +2,7 @@
 #pragma once
 /* Issues that name types, in the words of Kubernetes. Thread: the owner's of the issues. */
 #include "cel/inference.h"
-#include "cel/issues.h"
+#include "cel/values/issues.h"
 
 /* Adds an issue whose format has one %s for each type; b may be NULL. */
 void hf__cel_type_issue(struct hf__cel_issues *issues, struct hf__cel_inference *in, uint32_t at,

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 
 #include "cel/inference.h"
-#include "cel/issues.h"
 #include "cel/syntax/ast.h"
+#include "cel/values/issues.h"
 
 /* Adds an issue for each literal format that does not suit its arguments and, unless
  * `mixed_literals`, for each literal list or map that mixes types. The tree is checked, and has no

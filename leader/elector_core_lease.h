@@ -55,5 +55,6 @@ void hf__core_make_renewal(const struct hf__core *core, struct hf__core_time now
                            struct hf__record *ret_record);
 void hf__core_make_release(const struct hf__core *core, struct hf__core_time now,
                            struct hf__record *ret_record);
-/* Keeps what hf__core_op_record and the outcome of a write need. op_kind is the write's. */
+/* Remembers the record of a write that begins: hf__core_op_record makes it again, and the core
+ * compares it with what is read if the outcome is unknown. op_kind is already that of the write. */
 void hf__core_keep_write(struct hf__core *core, const struct hf__record *record);

@@ -45,7 +45,7 @@
 #include "server/admission/webhooks/webhooks.h"
 #include "server/audit/audit.h"
 #include "server/auth/auth.h"
-#include "server/auth/pki.h"
+#include "server/auth/pki/pki.h"
 #include "server/authorization/authorizer.h"
 #include "server/cacher/cacher.h"
 #include "server/certificates/cluster_ca.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "cel/functions/tables.h"
-#include "cel/timestamp.h"
+#include "cel/values/timestamp.h"
 
 static struct hf__cel_value int_overflow(void) { return hf__cel_error_text("integer overflow"); }
 

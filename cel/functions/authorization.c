@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "cel/authorizer.h"
 #include "cel/functions/tables.h"
-#include "cel/run.h"
+#include "cel/values/authorizer.h"
+#include "cel/values/run.h"
 
 #define AUTHORIZER     "kubernetes.authorization.Authorizer"
 #define PATH_CHECK     "kubernetes.authorization.PathCheck"

@@ -2,16 +2,16 @@
 /*
  * Conversions between types.
  *
- * Invariant: a conversion gives the same value, or, from a double, the whole part of it, or an
- * error; it never wraps.
+ * Invariant: a conversion never wraps. It returns the same value, the whole part of a double, or an
+ * error.
  */
 #include <string.h>
 
 #include "base/strbuf.h"
 #include "base/utf8.h"
 #include "cel/functions/tables.h"
-#include "cel/number_text.h"
-#include "cel/timestamp.h"
+#include "cel/values/number_text.h"
+#include "cel/values/timestamp.h"
 
 static struct hf__cel_value same(struct hf__cel_run *run, const struct hf__cel_value *args,
                                  unsigned n) {

@@ -19,8 +19,8 @@
 #include "base/utf8.h"
 #include "cel/functions/format_clause.h"
 #include "cel/functions/tables.h"
-#include "cel/number_text.h"
-#include "cel/timestamp.h"
+#include "cel/values/number_text.h"
+#include "cel/values/timestamp.h"
 
 #define PRECISION_DEFAULT 6
 /* Bytes: the digits of the largest double, its sign, point and exponent. */

@@ -2,7 +2,7 @@
 #pragma once
 /* The order of lists, for the function sort and the macro sortBy. Pure. Thread: the owner of the
  * evaluation. */
-#include "cel/run.h"
+#include "cel/values/run.h"
 
 /* The function that Kubernetes makes of sortBy; its overloads say which keys can be sorted. */
 #define HF__CEL_SORT_BY "@sortByAssociatedKeys"

@@ -6,7 +6,7 @@
  */
 
 #include "cel/functions/tables.h"
-#include "cel/timestamp.h"
+#include "cel/values/timestamp.h"
 
 static struct hf__cel_value is_sorted(struct hf__cel_run *run, const struct hf__cel_value *args,
                                       unsigned n) {

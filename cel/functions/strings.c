@@ -2,8 +2,8 @@
 /*
  * Functions of strings. Positions count characters.
  *
- * Invariant: what a function builds is counted before it is written; a part of a string shares its
- * bytes.
+ * Invariants: a function charges the bytes that it builds to the run before it writes them. A part
+ * of a string shares the bytes of the string.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -92,7 +92,7 @@ static struct hf__cel_value index_of(struct hf__cel_run *run, const struct hf__c
         return hf__cel_int(from == SIZE_MAX ? -1 : characters_until(run, args[0], from));
 }
 
-/* Parts of this many bytes are compared at each place. */
+/* The last place of a part of at most this many bytes is found by comparing at each place. */
 #define SHORT_PART 64
 
 static void put_reversed(char *out, const char *text, size_t n) {
@@ -251,8 +251,8 @@ static size_t part_end(struct hf__cel_value text, struct hf__cel_value separator
         return end < text.n ? end : text.n;
 }
 
-/* The parts of a text, into items if that is not NULL; a negative limit is none. Returns their
- * number. */
+/* Divides a text at the separators into at most `limit` parts; a negative limit means any number.
+ * Stores the parts in items, unless that is NULL. Returns their number. */
 static size_t divide(struct hf__cel_value text, struct hf__cel_value separator, int64_t limit,
                      struct hf__cel_value *items) {
         size_t count = 0;
@@ -339,8 +339,8 @@ static struct hf__cel_value replace(struct hf__cel_run *run, const struct hf__ce
                 return args[0];
         if (!hf__cel_work(run, args[0].n / 4))
                 return hf__cel_failure(run);
-        /* k matches make k + 1 parts. An empty text is found before each character and at the end:
-         * there an empty part leads, and counts as the one more. */
+        /* k replacements need k + 1 parts. An empty text matches before the first character, so an
+         * empty part comes first. It is one of the k + 1, so the limit stays. */
         if (limit < 0 || limit > (int64_t)args[0].n)
                 limit = -1;
         else if (!lead)

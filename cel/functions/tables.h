@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* The tables of functions; each ends with a row without a name. Immutable. */
-#include "cel/function.h"
+#include "cel/values/function.h"
 
 extern const struct hf__cel_row hf__cel_operators[];
 extern const struct hf__cel_row hf__cel_arithmetic[];

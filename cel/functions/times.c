@@ -6,9 +6,9 @@
  */
 #include <string.h>
 
-#include "cel/declarations.h"
 #include "cel/functions/tables.h"
-#include "cel/timestamp.h"
+#include "cel/values/declarations.h"
+#include "cel/values/timestamp.h"
 
 #define OFFSET_MAX (100 * 3600)
 

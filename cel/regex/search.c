@@ -12,7 +12,7 @@
 #include "base/utf8.h"
 #include "cel/regex/program.h"
 #include "cel/regex/regex.h"
-#include "cel/run.h"
+#include "cel/values/run.h"
 
 struct way {
         uint32_t at; /* a SET or MATCH instruction */

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cel/value.h"
+#include "cel/values/value.h"
 
 struct hf__cel_overload;
 

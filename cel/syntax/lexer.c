@@ -13,7 +13,7 @@
 
 #include "base/arena.h"
 #include "base/utf8.h"
-#include "cel/issues.h"
+#include "cel/values/issues.h"
 
 /* Searches for three closing quotes that found none. Each may go to the end of the text, so their
  * number is limited. The text is no expression then: a quote follows the empty string directly. */

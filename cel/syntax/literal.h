@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #include "cel/syntax/lexer.h"
-#include "cel/value.h"
+#include "cel/values/value.h"
 
 struct hf__arena;
 

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "cel/issues.h"
+#include "cel/values/issues.h"
 
 static const struct macro {
         const char *name;

@@ -13,11 +13,11 @@
 #include <holdfast/error.h>
 
 #include "base/arena.h"
-#include "cel/issues.h"
 #include "cel/syntax/lexer.h"
 #include "cel/syntax/literal.h"
 #include "cel/syntax/macro.h"
 #include "cel/syntax/names.h"
+#include "cel/values/issues.h"
 
 #define OPERAND                                                                                    \
         "'.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, "    \

@@ -110,7 +110,7 @@ int hfd_manager_decode(struct hf__json *entry, struct hfd_manager *ret_manager) 
         return 0;
 }
 
-/* The same with the fields. */
+/* Decodes an entry with its set of fields. */
 static int decode_entry(struct hf__arena *scratch, struct hf__json *entry,
                         struct hfd_manager *ret_manager) {
         const struct hf__json *fields = hf__json_get(entry, "fieldsV1");

@@ -12,7 +12,7 @@
 #include <holdfast/metrics.h>
 
 #include "base/time_format.h"
-#include "server/auth/pki_cert.h"
+#include "server/auth/pki/pki_cert.h"
 #include "server/server.h"
 
 /* Near the end of the CA a renewal gives no certificate that is valid for longer. */

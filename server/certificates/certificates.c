@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/auth/admin_kubeconfig.h"
 #include "server/auth/files.h"
-#include "server/auth/pki_cert.h"
+#include "server/auth/pki/admin_kubeconfig.h"
+#include "server/auth/pki/pki_cert.h"
 #include "server/certificates/account_keys.h"
 #include "server/certificates/certificate_expiry.h"
 #include "server/jwt/key_set.h"

@@ -15,9 +15,9 @@
 #include <string.h>
 
 #include "base/thread.h"
-#include "server/auth/pki.h"
+#include "server/auth/pki/pki.h"
+#include "server/auth/pki/pki_cert.h"
 #include "server/auth/pki/pki_request.h"
-#include "server/auth/pki_cert.h"
 
 struct hfd_cluster_ca {
         const struct hfd_config *config; /* borrowed; immutable */

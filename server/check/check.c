@@ -20,10 +20,10 @@
 #include <unistd.h>
 
 #include "server/audit/audit.h"
-#include "server/auth/admin_kubeconfig.h"
 #include "server/auth/auth.h"
 #include "server/auth/files.h"
-#include "server/auth/pki.h"
+#include "server/auth/pki/admin_kubeconfig.h"
+#include "server/auth/pki/pki.h"
 #include "server/auth/trusted_path.h"
 #include "server/bootstrap_phases.h"
 #include "server/certificates/account_keys.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The levels of the server, and their timer.
+ * The levels of the server: their limits, and the deadlines of the requests in them.
  *
  * Invariants: the list is sorted by name and holds a reference to each level. A level leaves the
  * list only when that is its last reference: then no index refers to it, so no request can enter,
@@ -19,6 +19,7 @@
 
 #include "base/thread.h"
 #include "server/flow/flow_private.h"
+#include "server/flow/flow_timer.h"
 
 struct entry {
         struct hfd_flow_level *level; /* owned reference */
@@ -42,14 +43,21 @@ struct hfd_flow_levels {
         size_t n;
         double fraction;
 
-        /* the timer; guarded by timer_mu */
-        pthread_mutex_t timer_mu;
-        pthread_cond_t wake;
-        hf_nsec planned; /* when it looks next; NEVER = it is looking now */
-        bool woken, stopping;
-        bool running; /* start and stop only */
-        pthread_t thread;
+        hf_nsec turn; /* when limits are adjusted next; the timer's thread only */
+        struct hfd_flow_timer timer;
 };
+
+/* Does what is due now. Returns when it must be called next. Runs on the timer's thread. */
+static hf_nsec look_at_levels(void *ctx, hf_nsec now) {
+        struct hfd_flow_levels *levels = ctx;
+
+        if (now >= levels->turn) {
+                hfd_flow_levels_turn(levels, now);
+                levels->turn = now + HFD_FLOW_PERIOD;
+        }
+        hf_nsec next = hfd_flow_levels_expire(levels, now);
+        return next < levels->turn ? next : levels->turn;
+}
 
 int hfd_flow_levels_new(const struct hf_host *host, unsigned seats,
                         struct hfd_flow_levels **ret_levels) {
@@ -59,11 +67,10 @@ int hfd_flow_levels_new(const struct hf_host *host, unsigned seats,
                 return -ENOMEM;
         levels->host = host;
         levels->seats = seats;
-        levels->planned = HF_NSEC_NEVER;
         atomic_init(&levels->last_deadline, HF_NSEC_NEVER);
         int r = hf__mutex_init(&levels->mu);
         if (r == 0) {
-                r = hf__mutex_cond_init(&levels->timer_mu, &levels->wake);
+                r = hfd_flow_timer_init(&levels->timer, host, look_at_levels, levels);
                 if (r != 0)
                         pthread_mutex_destroy(&levels->mu);
         }
@@ -84,8 +91,7 @@ struct hfd_flow_levels *hfd_flow_levels_free(struct hfd_flow_levels *levels) {
         }
         assert(atomic_load(&levels->waiting_bytes) == 0);
         free(levels->entries);
-        pthread_cond_destroy(&levels->wake);
-        pthread_mutex_destroy(&levels->timer_mu);
+        hfd_flow_timer_done(&levels->timer);
         pthread_mutex_destroy(&levels->mu);
         free(levels);
         return NULL;
@@ -291,7 +297,7 @@ int hfd_flow_levels_apply(struct hfd_flow_levels *levels, const struct hfd_flow_
         return r;
 }
 
-/* ---- the timer ---- */
+/* ---- deadlines ---- */
 
 hf_nsec hfd_flow_levels_expire(struct hfd_flow_levels *levels, hf_nsec now) {
         struct hfd_flow_reports reports = {0};
@@ -317,16 +323,11 @@ hf_nsec hfd_flow_levels_expire(struct hfd_flow_levels *levels, hf_nsec now) {
 }
 
 void hfd_flow_levels_expect(struct hfd_flow_levels *levels, hf_nsec deadline) {
-        pthread_mutex_lock(&levels->timer_mu);
-        if (deadline < levels->planned) {
-                levels->woken = true;
-                pthread_cond_signal(&levels->wake);
-        }
-        pthread_mutex_unlock(&levels->timer_mu);
+        hfd_flow_timer_expect(&levels->timer, deadline);
 }
 
-/* Who enters a level reads the last deadline with the level's mutex locked: so it either sees it,
- * or is seen here. */
+/* A request that enters a level reads the last deadline with the level's mutex locked. So either it
+ * reads the new one, or it is in the level when this function shortens the deadlines there. */
 void hfd_flow_levels_hurry(struct hfd_flow_levels *levels, hf_nsec deadline) {
         atomic_store(&levels->last_deadline, deadline);
         pthread_mutex_lock(&levels->mu);
@@ -344,57 +345,14 @@ hf_nsec hfd_flow_levels_last_deadline(const struct hfd_flow_levels *levels) {
         return atomic_load(&levels->last_deadline);
 }
 
-/* Does what is due now. Returns when it must be called next. */
-static hf_nsec look(struct hfd_flow_levels *levels, hf_nsec *turn) {
-        hf_nsec now = hf_now(hf_host_clock(levels->host));
-
-        if (now >= *turn) {
-                hfd_flow_levels_turn(levels, now);
-                *turn = now + HFD_FLOW_PERIOD;
-        }
-        hf_nsec next = hfd_flow_levels_expire(levels, now);
-        return next < *turn ? next : *turn;
-}
-
-static void *run(void *ctx) {
-        struct hfd_flow_levels *levels = ctx;
-        const struct hf_clock *clock = hf_host_clock(levels->host);
-        hf_nsec turn = hf_now(clock) + HFD_FLOW_PERIOD;
-
-        pthread_mutex_lock(&levels->timer_mu);
-        while (!levels->stopping) {
-                /* Every request that begins to wait from here on wakes the timer, because `look`
-                 * may have finished with its level already. */
-                levels->planned = HF_NSEC_NEVER;
-                levels->woken = false;
-                pthread_mutex_unlock(&levels->timer_mu);
-                hf_nsec next = look(levels, &turn);
-                pthread_mutex_lock(&levels->timer_mu);
-                levels->planned = next;
-                int r = 0;
-                while (!levels->stopping && !levels->woken && r != HF_E_TIMEOUT)
-                        r = clock->wait(clock->ctx, &levels->wake, &levels->timer_mu, next);
-        }
-        pthread_mutex_unlock(&levels->timer_mu);
-        return NULL;
-}
-
 int hfd_flow_levels_start(struct hfd_flow_levels *levels) {
-        int r = hf__thread_start(levels->host, "hf-flow-timer", run, levels, &levels->thread);
-
-        levels->running = r == 0;
-        return r;
+        levels->turn = hf_now(hf_host_clock(levels->host)) + HFD_FLOW_PERIOD;
+        return hfd_flow_timer_start(&levels->timer);
 }
 
 void hfd_flow_levels_stop(struct hfd_flow_levels *levels) {
-        if (!levels || !levels->running)
-                return;
-        pthread_mutex_lock(&levels->timer_mu);
-        levels->stopping = true;
-        pthread_cond_signal(&levels->wake);
-        pthread_mutex_unlock(&levels->timer_mu);
-        hf__thread_join(levels->thread);
-        levels->running = false;
+        if (levels)
+                hfd_flow_timer_stop(&levels->timer);
 }
 
 /* ---- for metrics and /debug ---- */

@@ -17,8 +17,8 @@
 
 #include "base/time_format.h"
 #include "server/auth/files.h"
-#include "server/auth/pki.h"
-#include "server/auth/pki_cert.h"
+#include "server/auth/pki/pki.h"
+#include "server/auth/pki/pki_cert.h"
 #include "server/config/config.h"
 #include "server/storage/new_file.h"
 

@@ -15,8 +15,8 @@
 
 #include <curl/curl.h>
 
-#include "server/auth/admin_kubeconfig.h"
-#include "server/auth/pki.h"
+#include "server/auth/pki/admin_kubeconfig.h"
+#include "server/auth/pki/pki.h"
 #include "server/filters/filters.h"
 #include "server/handlers/openapi/openapi_handler.h"
 #include "server/handlers/rest/rest.h"

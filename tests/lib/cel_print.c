@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-#include "cel/number_text.h"
-#include "cel/timestamp.h"
+#include "cel/values/number_text.h"
+#include "cel/values/timestamp.h"
 
 static void print_text(struct hf__strbuf *out, struct hf__cel_value value) {
         hf__strbuf_puts(out, value.kind == HF__CEL_BYTES ? "b'" : "'");

@@ -2,7 +2,7 @@
 #pragma once
 /* Writes values of expressions in a form that distinguishes most of their types, for tests. */
 #include "base/strbuf.h"
-#include "cel/value.h"
+#include "cel/values/value.h"
 
 /* Appends "1", "1u", "double 1", "'text'", "b'\x00'", "[1, 2]", "{'a': 1}" in the order of the
  * keys, "2026-01-02T03:04:05Z", "1.5s", "optional(1)", "optional.none()" or "type(int)". */

@@ -17,8 +17,8 @@
 #include "base/strbuf.h"
 #include "pki_dir.h"
 #include "server/auth/files.h"
-#include "server/auth/pki.h"
-#include "server/auth/pki_cert.h"
+#include "server/auth/pki/pki.h"
+#include "server/auth/pki/pki_cert.h"
 
 static char here[96], there[96];
 static struct hf_status status;

@@ -15,8 +15,8 @@
 
 #include "pki_dir.h"
 #include "server/auth/files.h"
+#include "server/auth/pki/pki_cert.h"
 #include "server/auth/pki/pki_request.h"
-#include "server/auth/pki_cert.h"
 
 static void run(const char *command) { assert_true(pki_dir_says(pki_dir, command, "")); }
 

@@ -21,10 +21,10 @@
 #include "base/json.h"
 #include "client/kubeconfig.h"
 #include "pki_dir.h"
-#include "server/auth/admin_kubeconfig.h"
 #include "server/auth/files.h"
-#include "server/auth/pki.h"
-#include "server/auth/pki_cert.h"
+#include "server/auth/pki/admin_kubeconfig.h"
+#include "server/auth/pki/pki.h"
+#include "server/auth/pki/pki_cert.h"
 
 #define N_PROCESSES 8
 

@@ -25,9 +25,9 @@
 #include "base/strbuf.h"
 #include "client/kubeconfig.h"
 #include "http_engine_fixture.h"
-#include "server/auth/admin_kubeconfig.h"
 #include "server/auth/files.h"
-#include "server/auth/pki.h"
+#include "server/auth/pki/admin_kubeconfig.h"
+#include "server/auth/pki/pki.h"
 #include "server/auth/tokens.h"
 
 #if defined(__has_feature)

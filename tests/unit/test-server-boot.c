@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "server/auth/admin_kubeconfig.h"
+#include "server/auth/pki/admin_kubeconfig.h"
 #include "server/boot.h"
 #include "server/server.h"
 

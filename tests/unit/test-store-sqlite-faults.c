@@ -20,7 +20,7 @@
 #include "base/buf.h"
 #include "patience.h"
 #include "server/storage/sqlite/files/check.h"
-#include "server/storage/sqlite/library.h"
+#include "server/storage/sqlite/engine/library.h"
 #include "server/storage/sqlite/store.h"
 #include "sqlite_fixture.h"
 #include "store_client.h"

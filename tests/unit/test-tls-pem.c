@@ -15,7 +15,7 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 
-#include "server/auth/pki_cert.h"
+#include "server/auth/pki/pki_cert.h"
 #include "server/tls/pem.h"
 #include "server/tls/pem_check.h"
 

@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "cel/authorizer.h"
-#include "cel/value.h"
+#include "cel/values/authorizer.h"
+#include "cel/values/value.h"
 #include "server/admission/expressions/expression_input.h"
 #include "server/resources/expressions/expressions.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* The values of request and namespaceObject. Thread: owner only. */
-#include "cel/value.h"
+#include "cel/values/value.h"
 
 struct hf__arena;
 struct hf__json;

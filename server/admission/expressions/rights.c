@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/strbuf.h"
-#include "cel/run.h"
+#include "cel/values/run.h"
 #include "server/admission/admission.h"
 #include "server/admission/expressions/expression_input.h"
 #include "server/auth/user.h"

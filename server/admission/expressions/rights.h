@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* The values of `authorizer`: expressions ask the server's authorizer. Thread: owner only. */
-#include "cel/authorizer.h"
+#include "cel/values/authorizer.h"
 
 struct hf__arena;
 struct hfd_expression_input;

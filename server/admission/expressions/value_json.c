@@ -16,8 +16,8 @@
 #include "base/base64.h"
 #include "base/json.h"
 #include "base/strbuf.h"
-#include "cel/number_text.h"
-#include "cel/timestamp.h"
+#include "cel/values/number_text.h"
+#include "cel/values/timestamp.h"
 
 struct walk {
         struct hf__strbuf *message;

@@ -3,7 +3,7 @@
 /* Converts values of expressions to JSON. Pure. Thread: any. */
 #include <stddef.h>
 
-#include "cel/value.h"
+#include "cel/values/value.h"
 
 struct hf__json;
 struct hf__strbuf;

@@ -3,7 +3,7 @@
 /* The changes of MutatingAdmissionPolicies. Pure. Thread: owner only. */
 #include <stdbool.h>
 
-#include "cel/value.h"
+#include "cel/values/value.h"
 
 struct hf__json;
 struct hf__strbuf;

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "cel/type.h"
+#include "cel/values/type.h"
 #include "server/resources/custom/rules/values/rule_name.h"
 #include "server/schema/schema.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * A kind with its informer, and the set of all kinds at one moment. Built-in kinds are in every
- * set. Kinds of CustomResourceDefinitions come and go (definitions/custom_kinds.h), and each such
+ * set. Kinds of CustomResourceDefinitions come and go (custom_kinds.h), and each such
  * change makes a new set, which replaces the old one. A set is immutable, and keeps its kinds and
  * their informers alive. So a controller works with one set until it begins anew with the next
  * (hfd_kinds_run).

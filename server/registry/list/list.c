@@ -500,7 +500,8 @@ void hfd_list_objects(struct hfd_registry *registry, struct hfd_request *request
                 continue_list(read);
         } else if (o->match == HFD_MATCH_EXACT ||
                    (o->limit && o->revision && o->match == HFD_MATCH_UNSET)) {
-                /* As in Kubernetes: with a limit, a revision without a match means Exact. */
+                /* As in Kubernetes: with a limit, a resourceVersion without a resourceVersionMatch
+                 * means Exact. */
                 read->at = o->revision;
                 list_from_cacher(read);
         } else {

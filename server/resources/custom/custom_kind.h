@@ -50,7 +50,7 @@ struct hfd_custom_kind {
          * `versions` has all of them. */
         bool is_converted_elsewhere;
         atomic_uint n_conversions; /* calls of the webhook for requests that are under way */
-        /* Those for watches; guarded by the lock of registry/convert/convert_turns. */
+        /* Those for watches; guarded by the lock of registry/base/convert_turns.h. */
         unsigned n_watch_conversions;
         struct hf__json *names; /* owned; status.acceptedNames */
         struct hf__json *spec;  /* owned; without the schemas, and with versions */

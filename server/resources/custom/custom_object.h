@@ -11,7 +11,8 @@
  */
 #include "server/resources/object.h"
 
-/* Apart from metadata, it keeps everything: what is decoded before the schema prunes. */
+/* The schema by which an object is decoded first: it checks the metadata, and keeps all other
+ * members. The kind's own schema prunes them afterwards. */
 extern const struct hfd_schema hfd_custom_meta_schema;
 
 /*

@@ -17,8 +17,8 @@
 
 #include "base/arena.h"
 #include "base/strbuf.h"
-#include "cel/authorizer.h"
 #include "cel/cel.h"
+#include "cel/values/authorizer.h"
 #include "server/resources/custom/rules/rule.h"
 #include "server/resources/custom/rules/rule_library.h"
 #include "server/resources/expressions/request_types.h"

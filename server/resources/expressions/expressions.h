@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "cel/declarations.h"
+#include "cel/values/declarations.h"
 
 struct hf__cel_program;
 struct hfd_expressions;

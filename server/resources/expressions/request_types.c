@@ -6,7 +6,7 @@
  */
 #include "server/resources/expressions/request_types.h"
 
-#include "cel/type.h"
+#include "cel/values/type.h"
 
 #define COUNT(array)     (sizeof(array) / sizeof(array)[0])
 #define SIMPLE(name, of) static const struct hf__cel_type name = {.kind = (of), .weight = 1}

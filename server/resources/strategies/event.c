@@ -140,7 +140,7 @@ static void validate_create(const struct hf__json *object, struct hfd_causes *ca
                 hfd_cause_invalid_text(causes, "source", "", "needs to be unset");
 }
 
-/* Whether both have the same value, where an empty one is the same as none. */
+/* Whether both have the same value. An empty text equals an absent one. */
 static bool is_same(const struct hf__json *a, const struct hf__json *b) {
         const char *x = hf__json_text(a), *y = hf__json_text(b);
 

@@ -94,7 +94,8 @@ static int set_requests(struct hf__json *containers) {
         return r;
 }
 
-/* Whether all containers request what their limits are, some of them do, or none. */
+/* The QoS class. Guaranteed: each container has limits of cpu and memory, and requests as much.
+ * BestEffort: no container has a limit or a request. */
 static const char *qos_class_of(const struct hf__json *spec) {
         bool any = false, all = true;
 
@@ -113,7 +114,7 @@ static const char *qos_class_of(const struct hf__json *spec) {
         return all ? "Guaranteed" : "Burstable";
 }
 
-/* Copies a member that an update leaves out from the old version. */
+/* Copies a member from the old version if the update leaves it out. */
 static int keep(struct hf__json *object, const struct hf__json *old, const char *path) {
         const struct hf__json *had = hf__json_path(old, path);
 

@@ -6,6 +6,6 @@
  * a local file of a few KiB. Without these files no zone is known. If the files change, the process
  * must be restarted to see it. Thread: any.
  */
-#include "cel/declarations.h"
+#include "cel/values/declarations.h"
 
 const struct hf__cel_zones *hfd_zones(void);

@@ -7,10 +7,10 @@
  *
  * Invariants:
  *  - a write is answered with success only after its commit has returned;
- *  - if anything but a compare fails, the whole batch is rolled back, and nothing of it was
+ *  - if anything but a compare fails, the whole batch is rolled back, and nothing of it is
  *    written. The outcome is unknown only if the commit itself fails;
- *  - other processes may write between two batches, so each batch reads the revision anew; what
- *    is remembered of the file (heads.h) counts only if the revision is still the same.
+ *  - other processes may write between two batches, so each batch reads the revision anew; the
+ *    remembered rows (heads.h) are used only if the revision is still the same.
  */
 #include <assert.h>
 #include <errno.h>
@@ -212,8 +212,8 @@ static void run_batch(struct writer *writer, struct hfd_sqlite_op *ops) {
         else
                 hfd_heads_clear(&db->heads);
         end(writer->sqlite);
-        /* A commit that failed may be on the disk all the same. That the file is damaged must not
-         * look like a failure that passes. */
+        /* A commit that failed may be on the disk all the same. A damaged file must not look
+         * like a temporary failure. */
         if (r != 0 && r != -ENOSPC && (committing || r != -EBADMSG))
                 r = committing && r != HF_E_UNAVAILABLE ? HF_E_TIMEOUT : HF_E_UNAVAILABLE;
         if (outcome.wrote && r == 0) {

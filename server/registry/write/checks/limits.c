@@ -37,7 +37,7 @@ static int default_pod(struct hfd_write *w, const struct hf__json *range, struct
         if (is_too_much(w, range, why))
                 return HF_E_FORBIDDEN;
         int r = hfd_limit_range_default_pod(range, w->object);
-        /* Its quality of service depends on what it asks for. */
+        /* The QoS class of the pod depends on its requests and limits. */
         return r == 0 ? w->request->resource->prepare(w->object, NULL) : r;
 }
 

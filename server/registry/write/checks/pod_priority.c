@@ -17,7 +17,7 @@
 #include "server/registry/write/checks/priority_default.h"
 #include "server/registry/write/reply.h"
 
-/* What a pod gets. */
+/* The priority that a pod gets, and its class. */
 struct priority {
         char name[HF_NAME_MAX + 1]; /* "" = of no class */
         int64_t value;

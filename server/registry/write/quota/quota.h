@@ -41,7 +41,7 @@ const struct hfd_kv *hfd_write_quota_update(struct hfd_write *w, const struct hf
                                             size_t n);
 /*
  * Ends the turn of w, if it has one, and frees w->quota. Returns the write whose turn it is now,
- * for hfd_write_quota_resume; NULL = none. As long as it is not resumed, the registry exists.
+ * for hfd_write_quota_resume; NULL = none. The registry exists until it is resumed.
  */
 struct hfd_write *hfd_write_quota_done(struct hfd_write *w);
 /* Accepts NULL. */

@@ -13,7 +13,7 @@
 #include "base/arena.h"
 #include "base/json.h"
 #include "cel/cel.h"
-#include "cel/type.h"
+#include "cel/values/type.h"
 #include "server/resources/custom/rules/rule_field.h"
 #include "server/resources/custom/rules/values/declared.h"
 #include "server/resources/zones/zones.h"

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/strbuf.h"
-#include "cel/declarations.h"
+#include "cel/values/declarations.h"
 
 struct hf__arena;
 struct hf__cel_program;

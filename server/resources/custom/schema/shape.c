@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The form of a JSONSchemaProps. What has it can be walked without further checks of types: the
- * rules and the compilation rely on it. The recursion is as deep as the JSON is nested.
+ * Checks the types of the keywords of a JSONSchemaProps, and of all schemas in it. The rules and
+ * the compilation walk a schema that has passed without checking types again. The recursion is as
+ * deep as the JSON is nested.
  */
 #include "server/resources/custom/schema/shape.h"
 

@@ -5,6 +5,7 @@
 
 struct hf__json;
 
-/* Whether props have the form of a JSONSchemaProps: each keyword a value of its type. The decoder
- * of the kind ensures it for what clients send; a definition in the store may be anything. */
+/* Whether each keyword in props, a JSONSchemaProps, has a value of the right type. The decoder of
+ * the kind ensures this for what clients send, but a definition in the store may have any content.
+ */
 bool hfd_schema_props_are_formed(const struct hf__json *props);

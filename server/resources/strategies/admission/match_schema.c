@@ -2,8 +2,8 @@
 /*
  * The schemas and defaults of rules and matchConditions.
  *
- * Invariant: the numbers of protobuf are those of k8s.io/api, in which a rule is a message within
- * the rule with operations, and that within the named one (HFD_EMBEDDED_IN).
+ * Invariant: the numbers of protobuf are those of k8s.io/api. There a NamedRuleWithOperations
+ * contains a RuleWithOperations, which contains a Rule, each as an inner message (HFD_EMBEDDED_IN).
  */
 #include "server/resources/strategies/admission/match_schema.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Splits a URL as Go's net/url does, as far as the rules for the URL of a webhook look at it. Pure.
- * Thread: any.
+ * Splits a URL as Go's net/url does, into the parts that the rules for webhooks use. Pure. Thread:
+ * any.
  */
 #include <stdbool.h>
 #include <stddef.h>

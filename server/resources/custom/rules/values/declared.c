@@ -13,7 +13,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
-#include "cel/type.h"
+#include "cel/values/type.h"
 #include "server/resources/custom/rules/values/rule_name.h"
 
 #define REQUEST_MAX   ((int64_t)3 * 1024 * 1024)

@@ -2,7 +2,7 @@
 /* Writes a key as a part of a JSON pointer. Invariant: what was escaped is read as the same key. */
 #include "server/resources/custom/rules/values/json_patch_functions.h"
 
-#include "cel/run.h"
+#include "cel/values/run.h"
 
 static struct hf__cel_value escape_key(struct hf__cel_run *run, const struct hf__cel_value *args,
                                        unsigned n) {

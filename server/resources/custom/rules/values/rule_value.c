@@ -16,8 +16,8 @@
 #include "base/base64.h"
 #include "base/json.h"
 #include "base/strbuf.h"
-#include "cel/run.h"
-#include "cel/timestamp.h"
+#include "cel/values/run.h"
+#include "cel/values/timestamp.h"
 #include "server/resources/custom/rules/values/declared.h"
 #include "server/resources/custom/rules/values/rule_name.h"
 

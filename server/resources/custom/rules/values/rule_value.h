@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* Makes the values of expressions from JSON. Thread: the arena's owner. */
-#include "cel/value.h"
+#include "cel/values/value.h"
 
 struct hf__arena;
 struct hf__json;

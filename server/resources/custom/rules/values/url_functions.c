@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "cel/run.h"
+#include "cel/values/run.h"
 
 #define PAIRS_MAX 1000 /* of a query; further ones are left out */
 

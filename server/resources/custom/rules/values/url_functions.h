@@ -4,7 +4,7 @@
  * name. Thread: any. */
 #include <stddef.h>
 
-#include "cel/function.h"
+#include "cel/values/function.h"
 
 extern const struct hf__cel_row hfd_url_functions[];
 

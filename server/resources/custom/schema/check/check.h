@@ -4,7 +4,7 @@
 #include <stdbool.h>
 
 #include "base/arena.h"
-#include "cel/run.h"
+#include "cel/values/run.h"
 #include "server/resources/custom/schema/check/report.h"
 #include "server/resources/custom/schema/node.h"
 

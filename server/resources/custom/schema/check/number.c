@@ -13,7 +13,7 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
-#include "cel/number_text.h"
+#include "cel/values/number_text.h"
 #include "server/resources/custom/schema/check/check.h"
 
 #define NUMBER_TEXT_MAX 40

@@ -5,7 +5,7 @@
  * Invariants: keys are compared by their exact values, because their order must be total. An index
  * sorts keys, because a hash without a secret lets a client choose keys that collide.
  */
-#include "cel/value.h"
+#include "cel/values/value.h"
 
 #include <assert.h>
 #include <math.h>

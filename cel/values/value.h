@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cel/type.h"
+#include "cel/values/type.h"
 
 struct hf__cel_value {
         uint8_t kind; /* an enum hf__cel_kind; never DYN or VAR */

@@ -5,7 +5,7 @@
  * Invariant: the weight of a type is the number of its parts, counted without sharing, so that a
  * walk over a type takes at most HF__CEL_TYPE_WEIGHT_MAX steps.
  */
-#include "cel/type.h"
+#include "cel/values/type.h"
 
 #include <assert.h>
 #include <string.h>

@@ -7,7 +7,7 @@
  * Therefore every result of OpenSSL that may be an error goes through check_openssl, a parse
  * function or hfd_pki_x509_sign, all of which empty the queue.
  */
-#include "server/auth/pki_cert.h"
+#include "server/auth/pki/pki_cert.h"
 
 #include <arpa/inet.h>
 #include <assert.h>

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "server/auth/files.h"
-#include "server/auth/pki.h"
-#include "server/auth/pki_cert.h"
+#include "server/auth/pki/pki.h"
+#include "server/auth/pki/pki_cert.h"
 
 static int make_leaf(const char *ca, const char *ca_key, const char *name, const char *organisation,
                      const char *const *names, char **ret_cert, char **ret_key) {

@@ -6,7 +6,7 @@
  * Invariants: every byte that an evaluation allocates is counted. Equality counts each element that
  * it visits, because lists can share their parts: a few small ones may stand for a huge tree.
  */
-#include "cel/run.h"
+#include "cel/values/run.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -4,7 +4,7 @@
  *
  * Invariant: the list is sorted by place; issues of one place stay in the order of their arrival.
  */
-#include "cel/issues.h"
+#include "cel/values/issues.h"
 
 #include <assert.h>
 #include <stdarg.h>

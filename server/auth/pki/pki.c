@@ -15,7 +15,7 @@
  *   overwritten, because the user must have put it there. Only a serving or admin certificate that
  *   a new one can replace (HFD_PKI_RENEW) is renewed.
  */
-#include "server/auth/pki.h"
+#include "server/auth/pki/pki.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #include "server/auth/files.h"
-#include "server/auth/pki_cert.h"
+#include "server/auth/pki/pki_cert.h"
 #include "server/auth/trusted_path.h"
 
 #define LOCK_TIMEOUT (30 * HF_NSEC_PER_SEC)

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cel/run.h"
+#include "cel/values/run.h"
 
 /* What a call costs; sizes are characters, bytes or elements. */
 enum hf__cel_cost {

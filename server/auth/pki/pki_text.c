@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/auth/pki.h"
-#include "server/auth/pki_cert.h"
+#include "server/auth/pki/pki.h"
+#include "server/auth/pki/pki_cert.h"
 
 /* One block: from "-----BEGIN x-----" to the end of the line "-----END x-----". Borrowed. */
 struct block {

@@ -7,7 +7,7 @@
  */
 #include <stdbool.h>
 
-#include "cel/value.h"
+#include "cel/values/value.h"
 
 struct hf__cel_run;
 struct hf__cel_authorizer;

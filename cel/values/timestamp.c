@@ -5,7 +5,7 @@
  * Invariants: days are counted in the proleptic Gregorian calendar. Every sum that a client's
  * number takes part in is checked.
  */
-#include "cel/timestamp.h"
+#include "cel/values/timestamp.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cel/value.h"
+#include "cel/values/value.h"
 
 struct hf__strbuf;
 

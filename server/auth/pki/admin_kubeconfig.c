@@ -7,7 +7,7 @@
  * keeps the owner that root has given it. But a file that another user could have put there does
  * not decide who the owner is.
  */
-#include "server/auth/admin_kubeconfig.h"
+#include "server/auth/pki/admin_kubeconfig.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -22,7 +22,7 @@
 #include "base/base64.h"
 #include "base/strbuf.h"
 #include "server/auth/files.h"
-#include "server/auth/pki.h"
+#include "server/auth/pki/pki.h"
 #include "server/auth/trusted_path.h"
 
 /* Appends text as a JSON string in base64, whose alphabet needs no escapes. */

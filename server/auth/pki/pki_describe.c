@@ -7,7 +7,7 @@
  *  - No function leaves an entry in OpenSSL's error queue (see pki_cert.c).
  *  - All texts are printable ASCII, because another program may have made the certificate.
  */
-#include "server/auth/pki_cert.h"
+#include "server/auth/pki/pki_cert.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -4,7 +4,7 @@
  *
  * Invariant: a number that was printed is read as the same number.
  */
-#include "cel/number_text.h"
+#include "cel/values/number_text.h"
 
 #include <math.h>
 #include <stdio.h>
