@@ -303,7 +303,7 @@ static void test_a_kind_stays_while_its_definition_stays(void **state) {
         struct api_fixture *f = *state;
 
         put_definition(f, DEFINITION(VERSION("v1", "true", "first")));
-        PATIENCE_AWAIT(n_served(f) == 1);
+        PATIENCE_AWAIT(n_served(f) == 1 && hfd_kind_feed_synced(f->feed));
         struct hfd_custom_kind *first = served(f), *now;
         assert_non_null(first);
         put_other(f, CRDS "gadgets.example.org", GROUP("example.com"), GROUP("example.org"));
