@@ -304,7 +304,7 @@ static void test_a_kind_stays_while_its_definition_stays(void **state) {
         struct api_fixture *f = *state;
 
         put_definition(f, DEFINITION(VERSION("v1", "true", "first")));
-        PATIENCE_AWAIT(n_served(f) == 1);
+        PATIENCE_AWAIT(n_served(f) == 1 && hfd_kind_feed_synced(f->feed));
         struct hfd_custom_kind *first = served(f), *now;
         assert_non_null(first);
         put_other(f, CRDS "gadgets.example.org", GROUP("example.com"), GROUP("example.org"));
@@ -452,16 +452,15 @@ static size_t count_formed(struct api_fixture *f) {
         return n;
 }
 
-/* Whether the kind that is served is that of the slot's form. */
-static bool form_is_served(struct api_fixture *f) {
-        struct hfd_custom_set *set = hfd_custom_table_set(f->table);
-        struct hfd_custom_kind *kind = hfd_custom_set_find(set, "example.com", "gadgets");
-        const struct hfd_resource *form = hfd_slot_form_get(f->cacher, &kind->storage->row);
-        bool served = form == &kind->storage->row;
+/* Whether the slot has the form of this row. */
+static bool has_form(struct api_fixture *f, const struct hfd_resource *row) {
+        const struct hfd_resource *slot;
 
+        assert_int_equal(hfd_custom_table_slot(f->table, "example.com", "gadgets", &slot), 0);
+        const struct hfd_resource *form = hfd_slot_form_get(f->cacher, slot);
+        bool has = form == (row ? row : slot);
         hfd_resource_unref(form);
-        hfd_custom_set_unref(set);
-        return served;
+        return has;
 }
 
 /* A kind is served after the objects have their form, so that a read converts none. */
@@ -486,9 +485,13 @@ static void test_cached_objects_have_the_form_of_the_kind_that_is_served(void **
         for (size_t i = 0; i < 3; i++) {
                 put_definition(f, defaults[i]);
                 PATIENCE_AWAIT(has_text(f, "g69", texts[i]));
-                PATIENCE_AWAIT(form_is_served(f));
+                struct hfd_custom_kind *kind = served(f);
+                assert_true(has_form(f, &kind->storage->row));
+                hfd_custom_kind_unref(kind);
                 assert_int_equal(count_formed(f), 70);
         }
+        assert_true(store_client_delete(f->store, CRD) > 0);
+        PATIENCE_AWAIT(has_form(f, NULL)); /* the next definition is free to choose */
 }
 
 /* The cached objects name one kind, not each that has written one of them. */

@@ -160,6 +160,20 @@ static void test_the_owner_of_a_file_knows_that_its_previous_owner_is_dead(void 
         hf__holder_lock_free(lock);
 }
 
+static void test_a_name_alone_is_a_file_of_the_working_directory(void **state) {
+        struct hf__holder_lock *lock = NULL;
+        char directory[512], path[128];
+
+        assert_non_null(getcwd(directory, sizeof directory));
+        assert_int_equal(chdir(f.dir), 0);
+        assert_int_equal(hf__holder_lock_new("alone.lock", &lock, NULL), 0);
+        assert_int_equal(chdir(directory), 0);
+        assert_non_null(lock);
+        hf__holder_lock_free(lock);
+        (void)snprintf(path, sizeof path, "%s/alone.lock", f.dir);
+        assert_int_equal(unlink(path), 0);
+}
+
 static void test_bad_paths_are_refused(void **state) {
         struct hf__holder_lock *lock = NULL;
         struct hf_status status = {0};
@@ -216,6 +230,8 @@ int main(void) {
                         test_the_owner_of_a_file_knows_that_its_previous_owner_is_dead, set_up,
                         tear_down),
                 cmocka_unit_test_setup_teardown(test_nothing_stays_open, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(
+                        test_a_name_alone_is_a_file_of_the_working_directory, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_bad_paths_are_refused, set_up, tear_down),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

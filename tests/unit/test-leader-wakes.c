@@ -76,8 +76,11 @@ static void test_the_end_that_the_embedder_requests_comes(void **state) {
         clocked_elector_init();
         clocked_elector_start(&plain);
         clocked_await_term();
+        clocked_move(5 * SEC);
         hf_elector_end_term(clocked.elector);
         PATIENCE_AWAIT(clocked_is(HF_ABORTING));
+        /* The holder is the same, but the state has changed. */
+        assert_true(clocked_info().since == hand_clock_now());
         clocked_elector_let_end();
         PATIENCE_AWAIT(clocked_is(HF_FOLLOWING));
         finish();

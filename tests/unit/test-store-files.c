@@ -350,6 +350,31 @@ static void test_a_source_that_is_damaged_is_not_a_full_disk(void **state) {
         }
 }
 
+static unsigned count_descriptors(void) {
+        DIR *dir = opendir("/proc/self/fd");
+        unsigned n = 0;
+
+        assert_non_null(dir);
+        while (readdir(dir))
+                n++;
+        closedir(dir);
+        return n;
+}
+
+static void test_no_descriptor_is_left(void **state) {
+        struct hfd_sqlite_shrunk shrunk;
+        struct hfd_store *store = make_store("open.db");
+
+        store->ops->free(store);
+        ok(backup("open.db", "open-2.db"));
+        unsigned n = count_descriptors();
+        ok(backup("open.db", "open-3.db"));
+        ok(restore("open-3.db", "open-4.db"));
+        ok(hfd_sqlite_shrink(sqlite_fixture_path("open.db"), &shrunk, &status));
+        expect_no_fault("open.db");
+        assert_int_equal(count_descriptors(), n);
+}
+
 /* A backup is checked before it gets its name, and so is what is restored. */
 static void test_a_damaged_source_leaves_no_backup(void **state) {
         struct hfd_store *store = make_store("sound-3.db");
@@ -553,6 +578,7 @@ int main(void) {
                 cmocka_unit_test(test_a_backup_replaces_nothing),
                 cmocka_unit_test(test_a_backup_that_cannot_be_written_names_the_target),
                 cmocka_unit_test(test_a_source_that_is_damaged_is_not_a_full_disk),
+                cmocka_unit_test(test_no_descriptor_is_left),
                 cmocka_unit_test(test_a_damaged_source_leaves_no_backup),
                 cmocka_unit_test(test_a_restored_file_has_a_history_of_its_own),
                 cmocka_unit_test(test_a_restore_needs_a_prefix_that_the_backup_has),
