@@ -21,6 +21,7 @@
 #include "server/handlers/version_handler.h"
 #include "server/manifests/manifests.h"
 #include "server/resources/resource.h"
+#include "server/resources/rows/resource_table.h"
 #include "server/server.h"
 
 /* How long the start of an instance waits for phase-1. After that the leader continues with the

@@ -26,6 +26,7 @@
 #include "server/resources/custom/custom_table.h"
 #include "server/resources/group_priority.h"
 #include "server/resources/resource.h"
+#include "server/resources/rows/resource_table.h"
 #include "server/resources/strategies/flow/flow_objects.h"
 #include "server/server.h"
 

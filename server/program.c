@@ -28,6 +28,7 @@
 #include "server/process/process_limits.h"
 #include "server/release/release.h"
 #include "server/resources/resource.h"
+#include "server/resources/rows/resource_table.h"
 #include "server/status/exec.h"
 #include "server/store/copy_command.h"
 #include "server/store/file_commands.h"

@@ -15,8 +15,9 @@
 #include "base/json.h"
 #include "server/cacher/cacher.h"
 #include "server/cacher/sync/store_request.h"
-#include "server/resources/object_key.h"
-#include "server/resources/stored_object.h"
+#include "server/resources/objects/object_key.h"
+#include "server/resources/objects/stored_object.h"
+#include "server/resources/rows/resource_table.h"
 
 void hfd_admission_chain_add(struct hfd_admission_chain *chain,
                              const struct hfd_admission_plugin *plugin) {

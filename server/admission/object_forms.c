@@ -16,7 +16,7 @@
 #include <holdfast/error.h>
 
 #include "server/resources/custom/custom_kind.h"
-#include "server/resources/object.h"
+#include "server/resources/objects/object.h"
 #include "server/resources/response.h"
 
 struct batch {

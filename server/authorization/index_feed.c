@@ -8,6 +8,7 @@
 #include "server/cacher/feed/feed.h"
 #include "server/rbac/index.h"
 #include "server/resources/resource.h"
+#include "server/resources/rows/resource_table.h"
 
 #define PAUSE_MAX (500 * HF_NSEC_PER_MSEC)
 

@@ -20,6 +20,7 @@
 
 #include "base/thread.h"
 #include "server/cacher/cacher_private.h"
+#include "server/resources/rows/resource_table.h"
 
 /* ---- the timer ---- */
 

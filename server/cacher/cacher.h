@@ -29,7 +29,7 @@
 #include <holdfast/cancel.h>
 #include <holdfast/error.h>
 
-#include "server/resources/object.h"
+#include "server/resources/objects/object.h"
 #include "server/storage/store.h"
 
 struct hfd_cacher;

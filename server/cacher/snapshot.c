@@ -20,6 +20,7 @@
 #include <stdlib.h>
 
 #include "server/cacher/cacher_private.h"
+#include "server/resources/rows/resource_table.h"
 
 #define UNDO_MAX 4096 /* changes; to undo more, the store is faster */
 

@@ -28,6 +28,7 @@
 #include "server/cacher/delivery.h"
 #include "server/cacher/sync/stored_value.h"
 #include "server/resources/custom/custom_kind.h"
+#include "server/resources/rows/resource_table.h"
 
 #define REVISION_DEADLINE (10 * HF_NSEC_PER_SEC) /* of the request for the store's revision */
 #define BOOKMARK_INTERVAL (60 * HF_NSEC_PER_SEC)

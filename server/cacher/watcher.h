@@ -16,7 +16,7 @@
  */
 #include <holdfast/client.h>
 
-#include "server/resources/object.h"
+#include "server/resources/objects/object.h"
 #include "server/resources/response.h"
 #include "server/resources/selection/selector.h"
 

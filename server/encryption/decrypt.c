@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "server/resources/object_key.h"
+#include "server/resources/objects/object_key.h"
 
 const struct hfd_encryption_rule *hfd_covered_rule(const struct hfd_covered *covered,
                                                    const char *key) {

@@ -20,6 +20,7 @@
 #include "base/strbuf.h"
 #include "client/yaml_body.h"
 #include "server/auth/files.h"
+#include "server/resources/rows/resource_table.h"
 
 #define JSON_MAX    ((size_t)4 << 20) /* bytes of a text after YAML's aliases are expanded */
 #define PLACE_MAX   160

@@ -18,6 +18,7 @@
 #include "server/flow/flow_levels.h"
 #include "server/resources/custom/custom_table.h"
 #include "server/resources/resource.h"
+#include "server/resources/rows/resource_table.h"
 #include "server/resources/strategies/flow/flow_objects.h"
 
 #define PAUSE_MAX (500 * HF_NSEC_PER_MSEC)

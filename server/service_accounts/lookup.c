@@ -16,7 +16,8 @@
 #include "base/time_format.h"
 #include "client/json_span.h"
 #include "server/cacher/cacher.h"
-#include "server/resources/object_key.h"
+#include "server/resources/objects/object_key.h"
+#include "server/resources/rows/resource_table.h"
 
 /* As in Kubernetes, an object that is being deleted counts for a minute more: finalizers, or what
  * else delays its removal, may need the account. */

@@ -25,6 +25,7 @@
 #include "server/jwt/key_set.h"
 #include "server/resources/causes.h"
 #include "server/resources/meta.h"
+#include "server/resources/rows/resource_table.h"
 #include "server/service_accounts/account_watches.h"
 #include "server/service_accounts/lookup.h"
 

@@ -19,7 +19,7 @@
 #include "server/resources/causes.h"
 #include "server/resources/custom/schema/custom_schema.h"
 #include "server/resources/custom/schema/structural.h"
-#include "server/resources/object.h"
+#include "server/resources/objects/object.h"
 #include "server/schema/schema.h"
 #include "server/schema/strict.h"
 

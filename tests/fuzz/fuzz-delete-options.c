@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "server/registry/base/delete_options.h"
 #include "server/registry/write/body.h"
+#include "server/resources/rows/resource_table.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

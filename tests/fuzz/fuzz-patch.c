@@ -15,6 +15,7 @@
 #include "server/patch/json_patch.h"
 #include "server/patch/merge_patch.h"
 #include "server/patch/strategic_patch.h"
+#include "server/resources/rows/resource_table.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

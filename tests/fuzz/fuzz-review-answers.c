@@ -19,9 +19,9 @@
 #include "server/admission/notes.h"
 #include "server/admission/webhooks/admission_review.h"
 #include "server/admission/webhooks/refusal.h"
-#include "server/resources/custom/conversion_review.h"
-#include "server/resources/custom/custom_object.h"
 #include "server/resources/custom/custom_table.h"
+#include "server/resources/forms/conversion_review.h"
+#include "server/resources/objects/custom_object.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -14,6 +14,7 @@
 
 #include <holdfast/error.h>
 
+#include "server/resources/rows/resource_table.h"
 #include "server/resources/selection/selector.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);

@@ -15,6 +15,7 @@
 #include "server/cacher/feed/kind_feed.h"
 #include "server/registry/loopback.h"
 #include "server/resources/custom/custom_table.h"
+#include "server/resources/rows/resource_table.h"
 #include "server/storage/memory/store.h"
 #include "server/storage/store.h"
 #include "time_units.h"

@@ -17,6 +17,7 @@
 #include "base/thread.h"
 #include "failing_memory.h"
 #include "server/resources/resource.h"
+#include "server/resources/rows/resource_table.h"
 
 struct hfd_delivery one_watch;
 struct one_watch_seen one_watch_seen;

@@ -19,6 +19,7 @@
 #include "failing_memory.h"
 #include "patience.h"
 #include "server/cacher/cacher_private.h"
+#include "server/resources/rows/resource_table.h"
 
 #define LINES_MAX 64
 

@@ -13,6 +13,7 @@
 #include "base/thread.h"
 #include "patience.h"
 #include "scripted_cacher.h"
+#include "server/resources/rows/resource_table.h"
 
 static void add_text(struct scripted_watch *watch, const char *format, ...) HF_PRINTF(2, 3);
 static void add_text(struct scripted_watch *watch, const char *format, ...) {

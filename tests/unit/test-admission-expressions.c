@@ -19,6 +19,7 @@
 #include "server/admission/expressions/match_conditions.h"
 #include "server/auth/user.h"
 #include "server/resources/resource.h"
+#include "server/resources/rows/resource_table.h"
 
 #define ALL (HFD_EXPRESSION_PARAMS | HFD_EXPRESSION_AUTHORIZER | HFD_EXPRESSION_VARIABLES)
 

@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "server/admission/matching/matcher.h"
 #include "server/resources/resource.h"
+#include "server/resources/rows/resource_table.h"
 
 static struct hf__json *parse(const char *text) {
         struct hf__json *json = NULL;

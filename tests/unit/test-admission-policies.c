@@ -21,6 +21,7 @@
 #include "server/admission/policy/type_check.h"
 #include "server/resources/causes.h"
 #include "server/resources/resource.h"
+#include "server/resources/rows/resource_table.h"
 
 #define FEATURES (HFD_EXPRESSION_PATCH | HFD_EXPRESSION_VARIABLES)
 

@@ -23,6 +23,7 @@
 #include "server/admission/webhooks/webhook.h"
 #include "server/admission/webhooks/webhooks.h"
 #include "server/pool/work_pool.h"
+#include "server/resources/rows/resource_table.h"
 
 struct admission {
         struct faulty_api_fixture *f;

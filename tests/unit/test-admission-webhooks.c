@@ -18,6 +18,7 @@
 #include "server/admission/webhooks/refusal.h"
 #include "server/admission/webhooks/reinvocation.h"
 #include "server/resources/resource.h"
+#include "server/resources/rows/resource_table.h"
 
 static struct hf__json *parse(const char *text, size_t n) {
         struct hf__json *json = NULL;

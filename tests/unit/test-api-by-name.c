@@ -22,6 +22,7 @@
 #include "server/registry/list/continue_token.h"
 #include "server/registry/list/list_page.h"
 #include "server/registry/list/rendering.h"
+#include "server/resources/rows/resource_table.h"
 #include "server/storage/memory/store.h"
 #include "store_client.h"
 

@@ -17,6 +17,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/handlers/protobuf_body.h"
+#include "server/resources/rows/resource_table.h"
 
 static const struct hf_resource priorities = {"scheduling.k8s.io", "v1", "priorityclasses"};
 static const struct hf_resource runtimes = {"node.k8s.io", "v1", "runtimeclasses"};

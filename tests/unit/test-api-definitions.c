@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/resources/resource.h"
+#include "server/resources/rows/resource_table.h"
 #include "server/schema/decode.h"
 
 static const struct hf_resource definitions = {"apiextensions.k8s.io", "v1",

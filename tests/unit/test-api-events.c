@@ -14,6 +14,7 @@
 #include "api_fixture.h"
 #include "base/json.h"
 #include "server/resources/forms/conversion.h"
+#include "server/resources/rows/resource_table.h"
 #include "server/schema/schema.h"
 
 static const struct hf_resource v1 = {"", "v1", "events"};

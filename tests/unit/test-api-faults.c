@@ -23,6 +23,7 @@
 #include "server/handlers/protobuf_body.h"
 #include "server/registry/loopback.h"
 #include "server/resources/response.h"
+#include "server/resources/rows/resource_table.h"
 #include "store_client.h"
 
 static void test_a_broken_watch_of_the_store_is_resumed(void **state) {

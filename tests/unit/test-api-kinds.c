@@ -18,6 +18,7 @@
 #include "api_fixture.h"
 #include "base/strbuf.h"
 #include "server/cacher/history/object_tree.h"
+#include "server/resources/rows/resource_table.h"
 
 #define RBAC "rbac.authorization.k8s.io"
 

@@ -26,6 +26,7 @@
 #include "server/pool/work_pool.h"
 #include "server/registry/base/large_work.h"
 #include "server/registry/registry.h"
+#include "server/resources/rows/resource_table.h"
 
 /* ---- the pool is busy ---- */
 

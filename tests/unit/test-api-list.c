@@ -23,6 +23,7 @@
 #include "server/handlers/documents/discovery.h"
 #include "server/handlers/openapi/openapi.h"
 #include "server/resources/custom/served_rows.h"
+#include "server/resources/rows/resource_table.h"
 
 /*
  * The workspace's namespace is ws-<name>, which is a label. With a longer name it could never

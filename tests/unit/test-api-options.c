@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "server/registry/base/delete_options.h"
 #include "server/registry/base/request.h"
+#include "server/resources/rows/resource_table.h"
 
 static struct hfd_request request;
 static struct hfd_response response;

@@ -25,6 +25,7 @@
 #include "server/patch/json_patch.h"
 #include "server/patch/merge_patch.h"
 #include "server/patch/strategic_patch.h"
+#include "server/resources/rows/resource_table.h"
 
 #define REPEATS   3 /* the fastest counts, because other programs disturb the caches */
 #define DOUBLINGS 5

@@ -21,6 +21,7 @@
 #include "server/patch/json_patch.h"
 #include "server/patch/merge_patch.h"
 #include "server/patch/strategic_patch.h"
+#include "server/resources/rows/resource_table.h"
 
 static struct hf__json *parse(const char *text) {
         struct hf__json *json = NULL;

@@ -16,6 +16,7 @@
 #include "api_core_request.h"
 #include "api_fixture.h"
 #include "base/strbuf.h"
+#include "server/resources/rows/resource_table.h"
 
 static const struct hf_resource accounts = {"", "v1", "serviceaccounts"};
 

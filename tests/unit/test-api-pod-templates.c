@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/handlers/protobuf_body.h"
+#include "server/resources/rows/resource_table.h"
 #include "server/schema/protobuf_encode.h"
 
 static const struct hf_resource templates = {"", "v1", "podtemplates"};

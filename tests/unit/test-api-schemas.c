@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "server/resources/resource.h"
+#include "server/resources/rows/resource_table.h"
 #include "server/schema/common.h"
 #include "server/schema/protobuf_encode.h"
 

@@ -19,6 +19,7 @@
 #include "client_watch.h"
 #include "patience.h"
 #include "server/cacher/cacher_private.h"
+#include "server/resources/rows/resource_table.h"
 #include "store_client.h"
 
 /* ---- watches ---- */

@@ -17,6 +17,7 @@
 #include "failing_memory.h"
 #include "server/cacher/history/event_history.h"
 #include "server/resources/resource.h"
+#include "server/resources/rows/resource_table.h"
 #include "time_units.h"
 
 #define PERIOD     (5 * SEC) /* from the end of a change's window to the next trim */

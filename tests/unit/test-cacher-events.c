@@ -15,6 +15,7 @@
 #include "scripted_cacher.h"
 #include "scripted_watch.h"
 #include "server/cacher/snapshot.h"
+#include "server/resources/rows/resource_table.h"
 #include "time_units.h"
 
 /* The store would say that it has encrypted the value. */

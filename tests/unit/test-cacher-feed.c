@@ -15,6 +15,7 @@
 #include "patience.h"
 #include "scripted_cacher.h"
 #include "server/cacher/feed/feed.h"
+#include "server/resources/rows/resource_table.h"
 #include "time_units.h"
 
 #define SHORTAGE "cannot index the objects: out of memory"

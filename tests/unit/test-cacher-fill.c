@@ -17,6 +17,7 @@
 
 #include "patience.h"
 #include "server/cacher/cacher_private.h"
+#include "server/resources/rows/resource_table.h"
 #include "server/storage/memory/store.h"
 #include "store_client.h"
 #include "time_units.h"

@@ -15,6 +15,7 @@
 
 #include "failing_memory.h"
 #include "server/cacher/history/event_history.h"
+#include "server/resources/rows/resource_table.h"
 
 static struct hfd_change make_change(uint64_t revision) {
         const struct hfd_resource *resource = hfd_resource_find("", "v1", "configmaps");

@@ -20,6 +20,7 @@
 
 #include "api_fixture.h"
 #include "server/cacher/cacher_private.h"
+#include "server/resources/rows/resource_table.h"
 #include "store_client.h"
 
 /* ---- the histories alone ---- */

@@ -17,6 +17,7 @@
 #include "patience.h"
 #include "server/cacher/cacher_private.h"
 #include "server/cacher/watcher.h"
+#include "server/resources/rows/resource_table.h"
 
 /* The linker redirects hfd_object_at here. */
 static atomic_bool is_short;

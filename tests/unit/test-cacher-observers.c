@@ -14,7 +14,8 @@
 
 #include "patience.h"
 #include "server/cacher/cacher_private.h"
-#include "server/resources/object_key.h"
+#include "server/resources/objects/object_key.h"
+#include "server/resources/rows/resource_table.h"
 #include "server/storage/memory/store.h"
 #include "store_client.h"
 #include "time_units.h"

@@ -18,6 +18,7 @@
 #include "scripted_cacher.h"
 #include "scripted_watch.h"
 #include "server/cacher/cacher_private.h"
+#include "server/resources/rows/resource_table.h"
 #include "time_units.h"
 
 static const struct hfd_resource *configmaps(void) {

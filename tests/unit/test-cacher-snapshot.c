@@ -15,6 +15,7 @@
 #include "failing_memory.h"
 #include "server/cacher/cacher_private.h"
 #include "server/cacher/snapshot.h"
+#include "server/resources/rows/resource_table.h"
 
 #define UNDO_MAX 4096
 

@@ -15,6 +15,7 @@
 #include "failing_memory.h"
 #include "server/cacher/history/object_tree.h"
 #include "server/resources/resource.h"
+#include "server/resources/rows/resource_table.h"
 
 #define N_OBJECTS 60
 

@@ -14,6 +14,7 @@
 
 #include "server/cacher/history/object_tree.h"
 #include "server/resources/resource.h"
+#include "server/resources/rows/resource_table.h"
 
 #define N_NAMES 3000
 

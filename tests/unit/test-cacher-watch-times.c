@@ -14,6 +14,7 @@
 #include "hand_clock.h"
 #include "patience.h"
 #include "server/cacher/watcher.h"
+#include "server/resources/rows/resource_table.h"
 
 struct seen {
         struct hfd_watcher *watcher;

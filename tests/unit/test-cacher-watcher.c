@@ -20,6 +20,7 @@
 #include "patience.h"
 #include "server/cacher/snapshot.h"
 #include "server/cacher/watcher.h"
+#include "server/resources/rows/resource_table.h"
 
 struct seen {
         struct hfd_watcher *watcher;

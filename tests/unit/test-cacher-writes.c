@@ -16,6 +16,7 @@
 #include "patience.h"
 #include "scripted_cacher.h"
 #include "scripted_watch.h"
+#include "server/resources/rows/resource_table.h"
 #include "time_units.h"
 
 #define TOO_OLD "The resourceVersion for the provided watch is too old."

@@ -14,11 +14,11 @@
 #include <holdfast/error.h>
 
 #include "base/json.h"
-#include "server/resources/custom/conversion_review.h"
-#include "server/resources/custom/custom_object.h"
 #include "server/resources/custom/custom_table.h"
 #include "server/resources/custom/webhook_config.h"
 #include "server/resources/forms/conversion.h"
+#include "server/resources/forms/conversion_review.h"
+#include "server/resources/objects/custom_object.h"
 
 #define VERSION(name, storage, field)                                                              \
         "{\"name\":\"" name "\",\"served\":" storage ",\"storage\":" storage                       \

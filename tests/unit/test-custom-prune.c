@@ -15,7 +15,7 @@
 
 #include "base/strbuf.h"
 #include "custom_schema_fixture.h"
-#include "server/resources/object.h"
+#include "server/resources/objects/object.h"
 #include "server/schema/strict.h"
 
 struct row {

@@ -16,6 +16,7 @@
 #include <holdfast/error.h>
 
 #include "server/encryption/encryption_config.h"
+#include "server/resources/rows/resource_table.h"
 
 #define K16  "AAECAwQFBgcICQoLDA0ODw=="
 #define K32  "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="

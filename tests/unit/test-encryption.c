@@ -16,6 +16,7 @@
 
 #include "failing_memory.h"
 #include "server/encryption/decrypt.h"
+#include "server/resources/rows/resource_table.h"
 #include "server/storage/sealed.h"
 
 #define KEY_A "/registry/secrets/default/a"

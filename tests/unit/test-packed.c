@@ -11,8 +11,9 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/resources/forms/conversion.h"
-#include "server/resources/object.h"
+#include "server/resources/objects/object.h"
 #include "server/resources/packed.h"
+#include "server/resources/rows/resource_table.h"
 
 static const struct hfd_resource *definitions(void) {
         return hfd_resource_find("apiextensions.k8s.io", "v1", "customresourcedefinitions");

@@ -20,7 +20,8 @@
 #include "server/cacher/snapshot.h"
 #include "server/registry/list/list_body.h"
 #include "server/registry/list/rendering.h"
-#include "server/resources/forms/protobuf_answer.h"
+#include "server/resources/objects/protobuf_answer.h"
+#include "server/resources/rows/resource_table.h"
 
 static void make_workspaces(struct api_fixture *f, int first, int n, size_t n_data) {
         char *data = malloc(n_data + 1), *body = malloc(n_data + 200);

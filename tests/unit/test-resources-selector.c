@@ -11,6 +11,7 @@
 
 #include <holdfast/error.h>
 
+#include "server/resources/rows/resource_table.h"
 #include "server/resources/selection/selector.h"
 
 static int parse(const char *text, bool fields, struct hfd_selector *selector, char reason[320]) {

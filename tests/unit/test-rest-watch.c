@@ -21,6 +21,7 @@
 #include "patience.h"
 #include "server/handlers/rest/rest_watch.h"
 #include "server/registry/list/rendering.h"
+#include "server/resources/rows/resource_table.h"
 
 /* ---- no memory: the linker redirects hfd_rendering_get here ---- */
 

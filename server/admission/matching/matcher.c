@@ -11,7 +11,8 @@
 
 #include "base/json.h"
 #include "server/cacher/cacher.h"
-#include "server/resources/forms/label_selector.h"
+#include "server/resources/label_selector.h"
+#include "server/resources/rows/resource_table.h"
 
 static const struct hf__json *selector_of(const struct hf__json *json, const char *key) {
         const struct hf__json *selector = hf__json_get(json, key);

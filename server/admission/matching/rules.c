@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/forms/conversion.h"
+#include "server/resources/rows/resource_table.h"
 
 /* ---- compiling ---- */
 

@@ -15,7 +15,7 @@
 #include <holdfast/error.h>
 
 #include "base/json.h"
-#include "server/resources/object.h"
+#include "server/resources/objects/object.h"
 
 static const char spaces[] = " \t\n\v\f\r";
 

@@ -8,6 +8,7 @@
 #include "server/cacher/cacher.h"
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/custom/custom_table.h"
+#include "server/resources/rows/resource_table.h"
 
 static bool is_kind(const struct hfd_resource *row, const char *group, size_t n_group,
                     const char *version, const char *kind) {

@@ -21,9 +21,9 @@
 #include "server/cacher/snapshot.h"
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/forms/conversion.h"
-#include "server/resources/forms/label_selector.h"
-#include "server/resources/object.h"
-#include "server/resources/object_key.h"
+#include "server/resources/label_selector.h"
+#include "server/resources/objects/object.h"
+#include "server/resources/objects/object_key.h"
 #include "server/resources/validation/names.h"
 
 /* What params cost of the allowance: many of them, or large ones, take milliseconds. */

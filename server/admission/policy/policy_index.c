@@ -16,8 +16,9 @@
 #include "server/admission/admission.h"
 #include "server/cacher/cacher.h"
 #include "server/cacher/snapshot.h"
-#include "server/resources/object.h"
-#include "server/resources/object_key.h"
+#include "server/resources/objects/object.h"
+#include "server/resources/objects/object_key.h"
+#include "server/resources/rows/resource_table.h"
 
 /* An index in the making: all policies, with and without bindings. */
 struct builder {

@@ -18,6 +18,7 @@
 #include "server/cacher/cacher.h"
 #include "server/cacher/snapshot.h"
 #include "server/outbound/service_resolver.h"
+#include "server/resources/rows/resource_table.h"
 
 #define TIMEOUT_DEFAULT 10
 

@@ -27,6 +27,7 @@
 #include "server/cacher/sync/slot_forms.h"
 #include "server/resources/custom/custom_table.h"
 #include "server/resources/packed.h"
+#include "server/resources/rows/resource_table.h"
 
 struct hfd_kind_feed {
         /* Immutable. */

@@ -18,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/resources/rows/resource_table.h"
+
 #define RING_MIN    16
 #define TRIM_PERIOD (5 * HF_NSEC_PER_SEC)
 #define NODE_BYTES  48 /* of a tree, with malloc's overhead */

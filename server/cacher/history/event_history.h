@@ -20,7 +20,7 @@
 #include <holdfast/clock.h>
 
 #include "server/cacher/history/object_tree.h"
-#include "server/resources/object.h"
+#include "server/resources/objects/object.h"
 #include "server/resources/resource.h"
 
 #define HFD_EVENT_HISTORY_WINDOW (75 * HF_NSEC_PER_SEC)

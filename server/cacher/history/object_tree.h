@@ -13,8 +13,8 @@
  */
 #include <stdbool.h>
 
-#include "server/resources/object.h"
-#include "server/resources/object_key.h"
+#include "server/resources/objects/object.h"
+#include "server/resources/objects/object_key.h"
 
 struct hfd_object_node;
 

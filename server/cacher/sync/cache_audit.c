@@ -16,7 +16,8 @@
 #include <stdlib.h>
 
 #include "server/cacher/cacher_private.h"
-#include "server/resources/object_key.h"
+#include "server/resources/objects/object_key.h"
+#include "server/resources/rows/resource_table.h"
 
 #define AUDIT_DEADLINE  (30 * HF_NSEC_PER_SEC)
 #define AUDIT_PAGE_SIZE 20000 /* keys; for each page etcd counts the rest of the range */

@@ -36,8 +36,9 @@
 #include "server/cacher/cacher_private.h"
 #include "server/cacher/sync/stored_value.h"
 #include "server/resources/custom/custom_kind.h"
-#include "server/resources/object_key.h"
-#include "server/resources/stored_object.h"
+#include "server/resources/objects/object_key.h"
+#include "server/resources/objects/stored_object.h"
+#include "server/resources/rows/resource_table.h"
 
 #define PAGE_FIRST    500 /* objects */
 #define PAGE_GROWTH   4

@@ -17,7 +17,8 @@
 #include <string.h>
 
 #include "server/cacher/cacher_private.h"
-#include "server/resources/custom/custom_object.h"
+#include "server/resources/objects/custom_object.h"
+#include "server/resources/rows/resource_table.h"
 
 #define BATCH 32 /* objects that are replaced under one lock */
 

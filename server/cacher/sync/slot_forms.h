@@ -8,7 +8,7 @@
  * The cacher's lock guards the forms.
  */
 #include "server/resources/custom/custom_kind.h"
-#include "server/resources/object.h"
+#include "server/resources/objects/object.h"
 
 struct hfd_cacher;
 

@@ -16,8 +16,9 @@
 #include "server/cacher/cacher_private.h"
 #include "server/cacher/sync/stored_value.h"
 #include "server/resources/custom/custom_kind.h"
-#include "server/resources/object_key.h"
-#include "server/resources/stored_object.h"
+#include "server/resources/objects/object_key.h"
+#include "server/resources/objects/stored_object.h"
+#include "server/resources/rows/resource_table.h"
 
 struct hfd_prepared_event {
         const struct hfd_resource *resource; /* NULL: the event does not concern an object */

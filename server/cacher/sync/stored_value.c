@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "server/cacher/cacher_private.h"
+#include "server/resources/rows/resource_table.h"
 #include "server/storage/sealed.h"
 
 /* How many sealed values are logged between two fillings of the cache: all may be sealed. */

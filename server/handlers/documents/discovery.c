@@ -21,6 +21,7 @@
 #include "server/resources/custom/served_rows.h"
 #include "server/resources/forms/conversion.h"
 #include "server/resources/resource.h"
+#include "server/resources/rows/resource_table.h"
 
 const char *hfd_discovery_verbs(const struct hfd_resource *row) {
         if (row->is_report)

@@ -15,6 +15,7 @@
 #include "server/handlers/openapi/openapi.h"
 #include "server/handlers/openapi/paths.h"
 #include "server/resources/custom/served_rows.h"
+#include "server/resources/strategies/strategies.h"
 
 struct writer {
         struct hf__strbuf *s;

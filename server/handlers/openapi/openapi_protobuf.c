@@ -17,6 +17,7 @@
 #include "server/handlers/openapi/openapi.h"
 #include "server/handlers/openapi/paths.h"
 #include "server/resources/custom/served_rows.h"
+#include "server/resources/strategies/strategies.h"
 
 /* Field numbers of gnostic's OpenAPIv2.proto, as MESSAGE_FIELD. */
 enum {

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "server/handlers/rest/rest_request.h"
 #include "server/resources/custom/served_rows.h"
+#include "server/resources/rows/resource_table.h"
 
 /* Whether an APIService of this name names a service. */
 static bool is_remote(struct hfd_cacher *cacher, const char *name) {

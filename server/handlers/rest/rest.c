@@ -43,6 +43,7 @@
 #include "server/registry/unstored.h"
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/custom/custom_table.h"
+#include "server/resources/rows/resource_table.h"
 #include "server/service_accounts/service_accounts.h"
 
 #define FENCE_HEADER "holdfast-fence" /* HF_FENCE_HEADER, in lower case */

@@ -17,7 +17,7 @@
 #include "server/registry/list/list.h"
 #include "server/registry/list/table.h"
 #include "server/registry/registry.h"
-#include "server/resources/object.h"
+#include "server/resources/objects/object.h"
 #include "server/resources/selection/selector.h"
 
 #define NAME  "etcd-0"

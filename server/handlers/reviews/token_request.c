@@ -27,6 +27,8 @@
 #include "server/registry/base/large_work.h"
 #include "server/registry/base/request.h"
 #include "server/registry/registry.h"
+#include "server/resources/rows/resource_table.h"
+#include "server/resources/strategies/strategies.h"
 #include "server/service_accounts/service_accounts.h"
 
 #define SECONDS_DEFAULT 3600

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "server/resources/rows/resource_table.h"
 
 enum hfd_admit hfd_admit_request(const struct hfd_registry *registry,
                                  const struct hfd_request *request, struct hfd_response *response) {

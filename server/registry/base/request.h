@@ -19,7 +19,7 @@
 #include "server/auth/user.h"
 #include "server/patch/patch.h"
 #include "server/registry/base/options.h"
-#include "server/resources/object_key.h"
+#include "server/resources/objects/object_key.h"
 #include "server/resources/response.h"
 
 enum hfd_verb {

@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "server/resources/object.h"
+#include "server/resources/objects/object.h"
 #include "server/resources/response.h"
 
 struct hfd_shared_job;

@@ -23,12 +23,12 @@
 #include "server/pool/work_pool.h"
 #include "server/registry/base/large_work.h"
 #include "server/registry/convert/convert_metrics.h"
-#include "server/resources/custom/conversion_review.h"
 #include "server/resources/custom/custom_kind.h"
-#include "server/resources/custom/custom_object.h"
 #include "server/resources/custom/webhook_config.h"
 #include "server/resources/forms/conversion.h"
+#include "server/resources/forms/conversion_review.h"
 #include "server/resources/meta.h"
+#include "server/resources/objects/custom_object.h"
 
 /* The limits of one request to the webhook. */
 #define BATCH_OBJECTS 500

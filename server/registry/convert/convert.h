@@ -16,7 +16,7 @@
  * large.
  */
 #include "server/registry/base/registry_state.h"
-#include "server/resources/object.h"
+#include "server/resources/objects/object.h"
 #include "server/resources/response.h"
 
 /* How long one call may take, as in Kubernetes; a request's deadline may be earlier. */

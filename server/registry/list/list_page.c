@@ -15,8 +15,9 @@
 #include <stdlib.h>
 
 #include "server/resources/forms/conversion.h"
-#include "server/resources/object_key.h"
-#include "server/resources/stored_object.h"
+#include "server/resources/objects/object_key.h"
+#include "server/resources/objects/stored_object.h"
+#include "server/resources/rows/resource_table.h"
 #include "server/storage/sealed.h"
 
 void hfd_list_page_done(struct hfd_list_page *page) {

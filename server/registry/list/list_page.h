@@ -8,7 +8,7 @@
  */
 #include "server/cacher/snapshot.h"
 #include "server/registry/list/read.h"
-#include "server/resources/object_key.h"
+#include "server/resources/objects/object_key.h"
 #include "server/storage/store.h"
 
 struct hfd_list_page {

@@ -34,7 +34,7 @@
 #include "server/registry/convert/convert.h"
 #include "server/registry/list/table.h"
 #include "server/resources/forms/conversion.h"
-#include "server/resources/stored_object.h"
+#include "server/resources/objects/stored_object.h"
 #include "server/storage/sealed.h"
 
 #define NOT_OLDER_WAIT (3 * HF_NSEC_PER_SEC)

@@ -21,7 +21,7 @@
 #include "server/patch/strategic_patch.h"
 #include "server/registry/parts/part.h"
 #include "server/registry/write/body.h"
-#include "server/resources/forms/label_selector.h"
+#include "server/resources/label_selector.h"
 #include "server/resources/meta.h"
 #include "server/schema/decode.h"
 

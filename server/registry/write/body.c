@@ -21,9 +21,9 @@
 #include "server/registry/base/delete_options.h"
 #include "server/registry/write/patches/apply.h"
 #include "server/resources/custom/custom_kind.h"
-#include "server/resources/custom/custom_object.h"
 #include "server/resources/custom/schema/custom_schema.h"
 #include "server/resources/meta.h"
+#include "server/resources/objects/custom_object.h"
 #include "server/schema/decode.h"
 
 /* The collector for mistakes in the body; NULL = the client did not ask for them. An applied

@@ -25,7 +25,7 @@
 #include "server/registry/write/quota/quota.h"
 #include "server/registry/write/reply.h"
 #include "server/resources/forms/conversion.h"
-#include "server/resources/stored_object.h"
+#include "server/resources/objects/stored_object.h"
 
 /* ---- the outcome ---- */
 

@@ -13,8 +13,8 @@
 #include "server/registry/write/admit.h"
 #include "server/registry/write/defer.h"
 #include "server/registry/write/reply.h"
-#include "server/resources/custom/custom_object.h"
 #include "server/resources/forms/conversion.h"
+#include "server/resources/objects/custom_object.h"
 
 /* Ends the write with the failure of a conversion. */
 static void reply_failed(struct hfd_write *w, const struct hfd_response *failure) {

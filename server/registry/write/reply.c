@@ -15,8 +15,8 @@
 #include "server/registry/write/admit.h"
 #include "server/registry/write/convert.h"
 #include "server/registry/write/quota/quota.h"
-#include "server/resources/custom/custom_object.h"
 #include "server/resources/forms/conversion.h"
+#include "server/resources/objects/custom_object.h"
 #include "server/storage/sealed.h"
 
 void hfd_write_reply(struct hfd_write *w, struct hfd_response *response) {

@@ -29,7 +29,8 @@
 #include "server/registry/write/reply.h"
 #include "server/registry/write/update.h"
 #include "server/resources/forms/conversion.h"
-#include "server/resources/stored_object.h"
+#include "server/resources/objects/stored_object.h"
+#include "server/resources/rows/resource_table.h"
 #include "server/resources/strategies/strategies.h"
 
 /* ---- start ---- */

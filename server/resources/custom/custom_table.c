@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/strbuf.h"
+#include "server/resources/rows/resource_table.h"
 
 #define BUCKETS (2 * HFD_CUSTOM_SLOTS_MAX) /* a power of 2 */
 

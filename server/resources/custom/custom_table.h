@@ -10,7 +10,7 @@
  * The served kinds are an immutable, counted set, which is replaced as a whole.
  *
  * Lock: one mutex guards the slots and the pointer to the set. It is held for a look-up only. A
- * request for a row of the table in resource.h never comes here. Thread: any. Never blocks.
+ * request for a row of the table in resource_table.h never comes here. Thread: any. Never blocks.
  */
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/resource.h"
@@ -35,12 +35,12 @@ struct hfd_custom_table *hfd_custom_table_free(struct hfd_custom_table *table);
  */
 int hfd_custom_table_slot(struct hfd_custom_table *table, const char *group, const char *plural,
                           const struct hfd_resource **ret_slot);
-/* Slots below this number may be in use, those of the table in resource.h too. table NULL = there
- * are no custom resources. It only grows. */
+/* Slots below this number may be in use, those of the table in resource_table.h too. table NULL =
+ * there are no custom resources. It only grows. */
 size_t hfd_custom_table_slots(const struct hfd_custom_table *table);
 
 /*
- * Finds a row that is served, in the table of resource.h or here, and returns a reference
+ * Finds a row that is served, in the table of resource_table.h or here, and returns a reference
  * (hfd_resource_unref). table NULL = only the built-in ones. NULL: there is no such resource.
  */
 const struct hfd_resource *hfd_custom_table_find(struct hfd_custom_table *table, const char *group,

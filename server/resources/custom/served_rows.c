@@ -10,6 +10,7 @@
 
 #include "server/resources/custom/custom_version_order.h"
 #include "server/resources/group_priority.h"
+#include "server/resources/rows/resource_table.h"
 
 /* The number of the first row of the table with this group and version; their number: none has. */
 static size_t rank_in_table(const struct hfd_resource *row) {

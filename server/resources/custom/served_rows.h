@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * All rows that are served at a moment, those of the table in resource.h and those of custom
+ * All rows that are served at a moment, those of the table in resource_table.h and those of custom
  * resources, in the order in which clients see them: groups as kube-apiserver orders them, in each
  * the versions, the preferred one first, in each the resources. For discovery and OpenAPI. Pure.
  * Thread: owner only.

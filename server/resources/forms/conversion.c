@@ -18,7 +18,8 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/resources/custom/custom_kind.h"
-#include "server/resources/custom/custom_object.h"
+#include "server/resources/objects/custom_object.h"
+#include "server/resources/rows/resource_table.h"
 
 const struct hfd_resource *hfd_resource_stored(const struct hfd_resource *row) {
         const struct hfd_conversion *conversion = row->conversion;

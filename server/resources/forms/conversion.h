@@ -32,7 +32,7 @@
  * Most conversions only rename members of the object. Pure, except for reference counts. Thread:
  * any.
  */
-#include "server/resources/object.h"
+#include "server/resources/objects/object.h"
 #include "server/resources/resource.h"
 
 /* The row under which the objects of a row are stored: the row itself if it has no conversion. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The parts of the table of resources, by what their groups are for. resource.c joins them, and
- * the workload kinds (workloads/workloads.h) if they are served. To serve another kind, add a row
- * here; strategies/strategies.h lists what else the kind needs.
+ * The parts of the table of resources, by what their groups are for. resource_table.c joins them,
+ * and the workload kinds (workloads/workloads.h) if they are served. To serve another kind, add a
+ * row here; strategies/strategies.h lists what else the kind needs.
  *
  * Invariants:
  *

@@ -8,7 +8,7 @@
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/custom/custom_selectable.h"
 #include "server/resources/forms/conversion.h"
-#include "server/resources/selection/selectable_values.h"
+#include "server/resources/objects/selectable_values.h"
 
 /* The fields of Events that selectors may name, with their names in the stored form. */
 static const char *const event_fields[] = {"involvedObject.kind",

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "server/resources/object.h"
+#include "server/resources/objects/object.h"
 #include "server/resources/selection/requirement.h"
 
 #define HFD_REQUIREMENTS_MAX 64 /* per selector; a longer one is refused */

@@ -32,6 +32,7 @@
 
 struct hf__json;
 struct hfd_causes;
+struct hfd_resource;
 
 /* admission/: configurations of webhooks */
 extern const struct hfd_schema hfd_validating_webhooks_schema, hfd_mutating_webhooks_schema;
@@ -184,3 +185,6 @@ extern const struct hfd_schema hfd_service_account_schema;
 /* workspace.c */
 extern const struct hfd_schema hfd_workspace_schema;
 int hfd_workspace_prepare(struct hf__json *object, const struct hf__json *old);
+
+/* token_request.c: the kind that a create at .../token takes. It is not in the table. */
+const struct hfd_resource *hfd_resource_token_request(void);

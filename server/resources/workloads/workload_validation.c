@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "server/resources/forms/label_selector.h"
+#include "server/resources/label_selector.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/workloads/workloads.h"
 

@@ -21,6 +21,10 @@ struct hfd_conversion;
 /* The rows of the core group, and those of the others, sorted by group and plural. Static. */
 const struct hfd_resource *hfd_core_workload_rows(size_t *ret_n);
 const struct hfd_resource *hfd_group_workload_rows(size_t *ret_n);
+/* The kinds of the bodies of .../scale, .../binding and .../eviction, which are in no table. */
+const struct hfd_resource *hfd_resource_scale(void);
+const struct hfd_resource *hfd_resource_binding(void);
+const struct hfd_resource *hfd_resource_eviction(void);
 
 /* ---- schemas ---- */
 

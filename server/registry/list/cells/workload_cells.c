@@ -15,7 +15,7 @@
 #include "base/time_format.h"
 #include "server/registry/list/cells/pod_cells.h"
 #include "server/registry/list/cells/target_cells.h"
-#include "server/resources/forms/label_selector.h"
+#include "server/resources/label_selector.h"
 
 /* arg: what follows the ':' in the path. */
 typedef void put_fn(struct hf__strbuf *out, const struct hf__json *object, const char *arg,

@@ -22,7 +22,8 @@
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/custom/rules/custom_rules.h"
 #include "server/resources/custom/schema/custom_schema.h"
-#include "server/resources/object_key.h"
+#include "server/resources/objects/object_key.h"
+#include "server/resources/rows/resource_table.h"
 #include "server/storage/store.h"
 
 /* ---- the definition of a new object ---- */

@@ -15,6 +15,7 @@
 #include "server/cacher/cacher.h"
 #include "server/quota/limit_range.h"
 #include "server/registry/write/reply.h"
+#include "server/resources/rows/resource_table.h"
 
 #define RANGES_MAX 16
 

@@ -24,7 +24,8 @@
 #include "base/json.h"
 #include "server/cacher/sync/store_request.h"
 #include "server/registry/write/reply.h"
-#include "server/resources/stored_object.h"
+#include "server/resources/objects/stored_object.h"
+#include "server/resources/rows/resource_table.h"
 
 static bool is_compared(const struct hfd_write *w) {
         return w->request->resource->namespaced && !hfd_is_system_namespace(w->request->ns);

@@ -16,6 +16,7 @@
 #include "server/authorization/authorizer.h"
 #include "server/registry/write/reply.h"
 #include "server/resources/custom/custom_kind.h"
+#include "server/resources/rows/resource_table.h"
 
 #define MESSAGE_MAX ((size_t)4 << 10)
 

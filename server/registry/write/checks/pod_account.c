@@ -19,6 +19,7 @@
 #include "server/cacher/sync/consistent_read.h"
 #include "server/quota/usage.h"
 #include "server/registry/write/reply.h"
+#include "server/resources/rows/resource_table.h"
 #include "server/resources/strategies/pod/rules/secret_references.h"
 #include "server/resources/strategies/pod/token_volume.h"
 

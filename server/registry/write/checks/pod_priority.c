@@ -16,6 +16,7 @@
 #include "server/quota/usage.h"
 #include "server/registry/write/checks/priority_default.h"
 #include "server/registry/write/reply.h"
+#include "server/resources/rows/resource_table.h"
 
 /* The priority that a pod gets, and its class. */
 struct priority {

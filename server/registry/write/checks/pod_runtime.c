@@ -15,6 +15,7 @@
 #include "server/quota/usage.h"
 #include "server/registry/write/checks/priority_default.h"
 #include "server/registry/write/reply.h"
+#include "server/resources/rows/resource_table.h"
 #include "server/schema/quantity.h"
 
 #define AMOUNTS_MAX 64

@@ -13,8 +13,9 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "server/resources/object_key.h"
-#include "server/resources/stored_object.h"
+#include "server/resources/objects/object_key.h"
+#include "server/resources/objects/stored_object.h"
+#include "server/resources/rows/resource_table.h"
 
 const struct hfd_resource *hfd_quota_resource(void) {
         const struct hfd_resource *resource = hfd_resource_find("", "v1", "resourcequotas");

@@ -12,8 +12,8 @@
 
 #include "base/json.h"
 #include "base/json_index.h"
+#include "server/resources/custom/schema/compile/node.h"
 #include "server/resources/custom/schema/custom_schema.h"
-#include "server/resources/custom/schema/node.h"
 
 #define FEW 8 /* defaults of an object that are looked up without an index */
 

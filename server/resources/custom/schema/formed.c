@@ -13,8 +13,8 @@
 
 #include "base/json_plain.h"
 #include "base/utf8.h"
+#include "server/resources/custom/schema/compile/node.h"
 #include "server/resources/custom/schema/custom_schema.h"
-#include "server/resources/custom/schema/node.h"
 
 #define DEPTH_MAX  64
 #define DIGITS_MAX 15 /* whole numbers of so many digits are printed as they are written */

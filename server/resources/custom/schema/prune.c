@@ -14,8 +14,8 @@
 #include <holdfast/error.h>
 
 #include "base/json.h"
+#include "server/resources/custom/schema/compile/node.h"
 #include "server/resources/custom/schema/custom_schema.h"
-#include "server/resources/custom/schema/node.h"
 #include "server/schema/common.h"
 #include "server/schema/decode.h"
 #include "server/schema/place.h"

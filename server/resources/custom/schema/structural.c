@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "server/resources/custom/schema/compile/node.h"
 #include "server/resources/custom/schema/custom_schema.h"
-#include "server/resources/custom/schema/node.h"
 #include "server/resources/custom/schema/shape.h"
 #include "server/resources/custom/schema/structure/structure.h"
 

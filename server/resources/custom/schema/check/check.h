@@ -6,7 +6,7 @@
 #include "base/arena.h"
 #include "cel/values/run.h"
 #include "server/resources/custom/schema/check/report.h"
-#include "server/resources/custom/schema/node.h"
+#include "server/resources/custom/schema/compile/node.h"
 
 struct hfd_check {
         struct hfd_report report;

@@ -7,7 +7,7 @@
  */
 #include "base/json_index.h"
 #include "server/resources/custom/schema/check/canonical.h"
-#include "server/resources/custom/schema/node.h"
+#include "server/resources/custom/schema/compile/node.h"
 
 struct hfd_correlation {
         const struct hf__json *old;              /* the old value; NULL = none corresponds */

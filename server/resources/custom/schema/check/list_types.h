@@ -4,7 +4,7 @@
 #include <stdbool.h>
 
 #include "server/resources/custom/schema/check/report.h"
-#include "server/resources/custom/schema/node.h"
+#include "server/resources/custom/schema/compile/node.h"
 
 /* Whether no list of type set or map in value has an element twice. report: gets a cause for each
  * one that is repeated; NULL = the first one ends the search. */

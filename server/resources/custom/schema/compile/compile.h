@@ -4,7 +4,7 @@
 #include <stdbool.h>
 
 #include "server/resources/custom/schema/compile/keep.h"
-#include "server/resources/custom/schema/node.h"
+#include "server/resources/custom/schema/compile/node.h"
 
 /* Bytes of the programs of all different patterns of a schema: a short pattern may have a large
  * program. */

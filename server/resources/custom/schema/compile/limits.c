@@ -177,6 +177,22 @@ static void add_number(struct limits *limits, const char *key, const char *exclu
         limit->exclusive = exclusive && hf__json_bool(limits->props, exclusive, false);
 }
 
+/* Whether values of the node are checked by this format. */
+static bool format_applies(const char *format, const struct hfd_custom_node *node) {
+        switch ((enum hfd_custom_type)node->type) {
+        case HFD_CUSTOM_NONE:
+        case HFD_CUSTOM_STRING: return hfd_custom_format_is_known(format);
+        case HFD_CUSTOM_INTEGER:
+                return strcmp(format, "int32") == 0 || strcmp(format, "int64") == 0;
+        case HFD_CUSTOM_NUMBER:
+                return strcmp(format, "float") == 0 || strcmp(format, "double") == 0;
+        case HFD_CUSTOM_OBJECT:
+        case HFD_CUSTOM_ARRAY:
+        case HFD_CUSTOM_BOOLEAN: break;
+        }
+        return false;
+}
+
 static void add_text_limits(struct limits *limits, const struct hfd_custom_node *node) {
         const char *pattern = hf__json_string(limits->props, "pattern"),
                    *format = hf__json_string(limits->props, "format");
@@ -186,7 +202,7 @@ static void add_text_limits(struct limits *limits, const struct hfd_custom_node 
         if (pattern && *pattern)
                 add_limit(limits, HFD_LIMIT_PATTERN)->as.pattern =
                         find_pattern(limits->compiler, pattern);
-        if (format && hfd_custom_format_applies(format, node))
+        if (format && format_applies(format, node))
                 add_limit(limits, HFD_LIMIT_FORMAT)->as.format =
                         hfd_compile_text(limits->compiler, format);
 }

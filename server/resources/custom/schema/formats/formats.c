@@ -12,8 +12,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "server/resources/custom/schema/node.h"
-
 #define NAME_MAX_BYTES 24 /* of a format, with the NUL */
 
 /* ---- dates and times ---- */
@@ -366,20 +364,7 @@ static const struct format *find_format(const char *format) {
         return NULL;
 }
 
-bool hfd_custom_format_applies(const char *format, const struct hfd_custom_node *node) {
-        switch ((enum hfd_custom_type)node->type) {
-        case HFD_CUSTOM_NONE:
-        case HFD_CUSTOM_STRING: return find_format(format) != NULL;
-        case HFD_CUSTOM_INTEGER:
-                return strcmp(format, "int32") == 0 || strcmp(format, "int64") == 0;
-        case HFD_CUSTOM_NUMBER:
-                return strcmp(format, "float") == 0 || strcmp(format, "double") == 0;
-        case HFD_CUSTOM_OBJECT:
-        case HFD_CUSTOM_ARRAY:
-        case HFD_CUSTOM_BOOLEAN: break;
-        }
-        return false;
-}
+bool hfd_custom_format_is_known(const char *format) { return find_format(format) != NULL; }
 
 bool hfd_custom_format_matches(const char *format, const char *text) {
         const struct format *found = find_format(format);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Objects of custom resources in the form of their definition (custom_object.h). */
-#include "server/resources/custom/custom_object.h"
+#include "server/resources/objects/custom_object.h"
 
 #include <assert.h>
 

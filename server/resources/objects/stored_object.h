@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* Makes objects of the values that the store delivers. Pure. Thread: any. */
-#include "server/resources/object.h"
+#include "server/resources/objects/object.h"
 #include "server/storage/store.h"
 
 /* As hfd_object_new, with the revision and the value of kv; the object is stale if kv is. NULL also

@@ -8,7 +8,7 @@
  * and annotations are taken from the response.
  */
 #include "base/strbuf.h"
-#include "server/resources/object.h"
+#include "server/resources/objects/object.h"
 
 /* Appends the request: uid, the desired version, the objects. */
 void hfd_conversion_review_put(struct hf__strbuf *s, const char *uid,

@@ -11,7 +11,7 @@
  *    pointer and to take a reference, never while a frame is built or freed, and never together
  *    with another lock.
  */
-#include "server/resources/object.h"
+#include "server/resources/objects/object.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -23,9 +23,9 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/resources/custom/custom_kind.h"
-#include "server/resources/forms/protobuf_answer.h"
+#include "server/resources/objects/protobuf_answer.h"
+#include "server/resources/objects/selectable_values.h"
 #include "server/resources/packed.h"
-#include "server/resources/selection/selectable_values.h"
 
 #define HEAD_MAX 640 /* bytes of the longest head (object.h), with the NUL */
 

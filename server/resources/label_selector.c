@@ -3,7 +3,7 @@
  * LabelSelectors of objects. An operator that Kubernetes does not know selects as In does; the
  * validation of the kind refuses it.
  */
-#include "server/resources/forms/label_selector.h"
+#include "server/resources/label_selector.h"
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
  * If a webhook converts the kind, objects keep the version that they have in the store, and have
  * the form of its row. Pure. Thread: any.
  */
-#include "server/resources/object.h"
+#include "server/resources/objects/object.h"
 
 /* The schema by which an object is decoded first: it checks the metadata, and keeps all other
  * members. The kind's own schema prunes them afterwards. */

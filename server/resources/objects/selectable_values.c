@@ -5,7 +5,7 @@
  * Invariant: every field that a selector may name is copied by hfd_selectable_copy. A field that is
  * left out there would look empty in every object.
  */
-#include "server/resources/selection/selectable_values.h"
+#include "server/resources/objects/selectable_values.h"
 
 #include <errno.h>
 #include <stdint.h>

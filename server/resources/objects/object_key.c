@@ -6,7 +6,7 @@
  * contains a slash, because request_info.c and meta_validation.c refuse it. So the path of a
  * namespaced object has exactly one slash.
  */
-#include "server/resources/object_key.h"
+#include "server/resources/objects/object_key.h"
 
 #include <assert.h>
 #include <string.h>
@@ -15,6 +15,7 @@
 
 #include "base/strbuf.h"
 #include "server/resources/custom/custom_table.h"
+#include "server/resources/rows/resource_table.h"
 
 void hfd_object_path(const struct hfd_resource *resource, const char *ns, const char *name,
                      char path[HFD_PATH_MAX]) {

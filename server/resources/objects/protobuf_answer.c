@@ -6,7 +6,7 @@
  * Invariant: in protobuf, every list type of Kubernetes is {1: metadata, 2: items}, so one function
  * serves them all.
  */
-#include "server/resources/forms/protobuf_answer.h"
+#include "server/resources/objects/protobuf_answer.h"
 
 #include <errno.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes and reads ConversionReviews, see conversion_review.h. Invariant: the size of a response is
  * checked before it is parsed, because a few bytes can stand for many values. */
-#include "server/resources/custom/conversion_review.h"
+#include "server/resources/forms/conversion_review.h"
 
 #include <errno.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "base/utf8.h"
 #include "server/resources/causes.h"
-#include "server/resources/custom/custom_object.h"
+#include "server/resources/objects/custom_object.h"
 #include "server/resources/validation/meta_validation.h"
 #include "server/schema/strict.h"
 

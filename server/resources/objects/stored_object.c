@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes objects of the values that the store delivers (stored_object.h). */
-#include "server/resources/stored_object.h"
+#include "server/resources/objects/stored_object.h"
 
-#include "server/resources/custom/custom_object.h"
+#include "server/resources/objects/custom_object.h"
 
 struct hfd_object *hfd_stored_object_new(const struct hfd_resource *resource, const char *path,
                                          const struct hfd_kv *kv) {
