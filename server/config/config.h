@@ -99,9 +99,9 @@ struct hfd_config {
         char *oidc_required[HFD_MAX_REQUIRED_CLAIMS + 1]; /* NULL-terminated */
         size_t n_oidc_required;
         char *oidc_ca_file;
-        char *oidc_algorithms; /* comma separated: RS256, ES256 */
-        char *runtime_config;  /* as given: name=value, comma separated */
-        bool serves_workloads; /* pods, services, Deployments and so on (resources/workloads) */
+        char *oidc_algorithms;   /* comma separated: RS256, ES256 */
+        char *runtime_config;    /* as given: name=value, comma separated */
+        bool serves_workloads;   /* pods, services, Deployments and so on (resources/workloads) */
         bool pods_lack_accounts; /* --disable-admission-plugins of kube-apiserver says so */
         /* Addresses of services with webhooks, see outbound/service_resolver.h. */
         char *service_resolver;

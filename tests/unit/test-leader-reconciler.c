@@ -137,7 +137,7 @@ static int map_to_namespace(void *ctx, struct hf_workqueue *queue, enum hf_event
 
 /* Memory is short at first. */
 static int map_at_the_fourth_time(void *ctx, struct hf_workqueue *queue, enum hf_event_type type,
-                                 const char *ns, const char *name, const char *object, size_t n) {
+                                  const char *ns, const char *name, const char *object, size_t n) {
         static atomic_uint n_calls;
 
         return atomic_fetch_add(&n_calls, 1) < 3 ? -ENOMEM : hf_workqueue_add(queue, name);

@@ -23,11 +23,11 @@
 #include <cmocka.h>
 
 #include "server/storage/key_prefixes.h"
+#include "server/storage/sqlite/engine/library.h"
 #include "server/storage/sqlite/files/backup.h"
 #include "server/storage/sqlite/files/check.h"
 #include "server/storage/sqlite/files/file_use.h"
 #include "server/storage/sqlite/files/shrink.h"
-#include "server/storage/sqlite/engine/library.h"
 #include "server/storage/sqlite/store.h"
 #include "sqlite_fixture.h"
 #include "store_client.h"
