@@ -160,10 +160,12 @@ static hf_nsec next_round_locked(struct hfd_account_watches *watches) {
         hf__mutex_assert_held(&watches->mu);
         if (watches->n == 0)
                 return HF_NSEC_NEVER;
-        hf_nsec real = clock->real(clock->ctx), at = watches->began + ROUND_MAX;
+        /* In this order: time that passes between the two makes the round earlier, not later. */
+        hf_nsec now = hf_now(clock), real = clock->real(clock->ctx);
+        hf_nsec at = watches->began + ROUND_MAX;
         if (watches->expires - real / HF_NSEC_PER_SEC > ROUND_MAX / HF_NSEC_PER_SEC)
                 return at;
-        hf_nsec expiry = hf_now(clock) + watches->expires * HF_NSEC_PER_SEC - real;
+        hf_nsec expiry = now + watches->expires * HF_NSEC_PER_SEC - real;
         return expiry < at ? expiry : at;
 }
 
