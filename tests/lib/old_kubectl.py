@@ -18,6 +18,11 @@ def version(binary):
     return int(v["major"]), int(v["minor"].rstrip("+"))
 
 
+def is_current():
+    """Whether the kubectl on PATH is none of those before OpenAPI v3, cron jobs of batch/v1 and --subresource: Debian's is one."""
+    return (version("kubectl") or (0, 0)) >= (1, 30)
+
+
 def fetch():
     """(path, None), or (None, why there is none).
 
