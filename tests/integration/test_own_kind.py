@@ -116,6 +116,8 @@ def test_a_second_instance_finishes_what_a_killed_leader_began(cluster, program)
     for i in range(10):
         world.ask("POST", NOTICES, notice(f"n{i}", f"text {i}", copies=3), expect=201)
         if i == 5:
+            # Without its finalizer it would be gone at once, and never archived.
+            wait_until("the finalizer of n0", lambda: world.ask("GET", f"{NOTICES}/n0")["metadata"].get("finalizers"))
             world.ask("DELETE", f"{NOTICES}/n0")
             one.send(signal.SIGKILL)
     assert world.holder() == "one-1"
