@@ -7,7 +7,7 @@
  * Invariant: every wait here ends soon after the stop token fires. Main then also calls
  * hf_hooks_shut_down, so that hf_hooks_start returns.
  */
-#include "server/boot.h"
+#include "server/main/boot.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -12,7 +12,7 @@
  * to the store. Only a fault that may pass by itself, such as a port in use or a full disk, ends
  * with status 1.
  */
-#include "server/assembly.h"
+#include "server/main/assembly.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -28,9 +28,10 @@
 #include "server/cacher/feed/feed.h"
 #include "server/cacher/feed/kind_feed.h"
 #include "server/certificates/certificates.h"
+#include "server/certificates/cluster_ca.h"
 #include "server/configured_admission/configured_admission.h"
 #include "server/debug_leader.h"
-#include "server/election.h"
+#include "server/main/election.h"
 #include "server/handlers/documents/documents.h"
 #include "server/handlers/rest/rest.h"
 #include "server/handlers/version_handler.h"

@@ -6,7 +6,7 @@
  * Lease and the last writes of the controllers go through it. The server refuses new requests
  * before it waits for those in progress, so that the wait ends.
  */
-#include "server/shutdown.h"
+#include "server/main/shutdown.h"
 
 #include <assert.h>
 

@@ -13,14 +13,14 @@
  * the objects, so nothing may be freed. And the Lease is not released, because the controller may
  * still write.
  */
-#include "server/sequence.h"
+#include "server/main/sequence.h"
 
 #include <assert.h>
 #include <unistd.h>
 
-#include "server/boot.h"
+#include "server/main/boot.h"
 #include "server/server.h"
-#include "server/shutdown.h"
+#include "server/main/shutdown.h"
 #include "server/systemd/sdnotify.h"
 
 #define EXIT_STUCK 70 /* EX_SOFTWARE */

@@ -7,7 +7,7 @@
  * in a manifest or in another file that a flag names: the systemd unit does not restart the process
  * then.
  */
-#include "server/program.h"
+#include "server/main/program.h"
 
 #include <malloc.h>
 #include <signal.h>
@@ -22,7 +22,7 @@
 #include "server/config/kube_apiserver.h"
 #include "server/controllers/controllers.h"
 #include "server/handlers/version_handler.h"
-#include "server/main_loop.h"
+#include "server/main/main_loop.h"
 #include "server/manual/manual.h"
 #include "server/pki/pki_command.h"
 #include "server/process/process_limits.h"

@@ -6,7 +6,7 @@
  * of struct hfd_extra. A leader-only controller starts after the bootstrap, unless it names another
  * one to start after. So it finds what the manifests create.
  */
-#include "server/election.h"
+#include "server/main/election.h"
 #include "leader/elector.h"
 
 #include <assert.h>
@@ -18,6 +18,7 @@
 #include "server/admission/policy/type_check.h"
 #include "server/auth/files.h"
 #include "server/bootstrap_phases.h"
+#include "server/certificates/cluster_ca.h"
 #include "server/certificates/secret_tokens.h"
 #include "server/controllers/kinds/kinds.h"
 #include "server/leadership.h"
