@@ -13,7 +13,7 @@
  * names a uid, or a resourceVersion other than "0", it must be that of the object that the update
  * replaces.
  */
-#include "server/registry/write/update.h"
+#include "server/registry/write/steps/update.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -34,15 +34,15 @@
 #include "server/registry/write/checks/pod_priority.h"
 #include "server/registry/write/checks/pod_runtime.h"
 #include "server/registry/write/checks/priority_default.h"
-#include "server/registry/write/commit.h"
 #include "server/registry/write/convert.h"
 #include "server/registry/write/defer.h"
-#include "server/registry/write/delete.h"
 #include "server/registry/write/fence.h"
 #include "server/registry/write/patches/apply.h"
 #include "server/registry/write/patches/patch.h"
 #include "server/registry/write/quota/quota.h"
 #include "server/registry/write/reply.h"
+#include "server/registry/write/steps/commit.h"
+#include "server/registry/write/steps/delete.h"
 #include "server/resources/forms/conversion.h"
 #include "server/resources/meta.h"
 #include "server/resources/validation/meta_validation.h"
@@ -217,7 +217,7 @@ static int prepare_create(struct hfd_write *w) {
 
 /* The quotas come last: while they are taken, other creates wait. */
 static void commit_create(struct hfd_write *w) {
-        if (!hfd_write_quota_admit(w) ||
+        if (!hfd_write_quota_admit(w, hfd_write_commit) ||
             (w->request->options.dry_run && refuse_existing_in_dry_run(w)))
                 return;
         hfd_write_commit(w);
@@ -411,7 +411,7 @@ static void commit_update(struct hfd_write *w) {
         const struct hfd_resource *resource = w->request->resource;
 
         if (w->stored && hfd_quota_kind(resource->group, resource->plural) != HFD_QUOTA_OBJECTS &&
-            !hfd_write_quota_admit(w))
+            !hfd_write_quota_admit(w, hfd_write_commit))
                 return;
         hfd_write_commit(w);
 }

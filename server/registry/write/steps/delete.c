@@ -11,7 +11,7 @@
  * policy keeps them, except that a kind which owns nothing keeps no policy. A delete changes no
  * other finalizer.
  */
-#include "server/registry/write/delete.h"
+#include "server/registry/write/steps/delete.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -22,10 +22,10 @@
 #include "base/strbuf.h"
 #include "base/time_format.h"
 #include "server/registry/write/admit.h"
-#include "server/registry/write/commit.h"
 #include "server/registry/write/convert.h"
 #include "server/registry/write/defer.h"
 #include "server/registry/write/reply.h"
+#include "server/registry/write/steps/commit.h"
 #include "server/resources/forms/conversion.h"
 
 #define ORPHAN     "orphan"

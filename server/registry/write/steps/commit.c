@@ -9,7 +9,7 @@
  * Invariant: nothing is written unless all compares hold. If one does not, the same transaction
  * reads every key that it compared, so that the next attempt needs no further request.
  */
-#include "server/registry/write/commit.h"
+#include "server/registry/write/steps/commit.h"
 
 #include <assert.h>
 #include <stdlib.h>

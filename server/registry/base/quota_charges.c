@@ -5,7 +5,7 @@
  * Invariant: a quota that counts the write, or will count it, has a key and, unless it refuses, a
  * new version to be stored. Other quotas have neither.
  */
-#include "server/registry/write/quota/quota_charges.h"
+#include "server/registry/base/quota_charges.h"
 
 #include <assert.h>
 #include <errno.h>
