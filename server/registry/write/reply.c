@@ -85,6 +85,13 @@ void hfd_write_reply_store_error(struct hfd_write *w, int error, const struct hf
         hfd_write_reply(w, &response);
 }
 
+void hfd_write_reply_forbidden(struct hfd_write *w, const char *why) {
+        struct hfd_response response = {0};
+
+        hfd_response_forbidden(&response, w->request->resource, hfd_write_name(w), why, NULL);
+        hfd_write_reply(w, &response);
+}
+
 void hfd_write_reply_stale_term(struct hfd_write *w) {
         struct hfd_response response = {0};
 

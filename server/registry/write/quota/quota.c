@@ -28,19 +28,6 @@
 
 /* ---- the quotas of the namespace ---- */
 
-static const char *name_of_new(const struct hfd_write *w) {
-        const char *name = hf__json_string(w->object, "metadata.name");
-
-        return name ? name : "";
-}
-
-static void forbid(struct hfd_write *w, const char *why) {
-        struct hfd_response response = {0};
-
-        hfd_response_forbidden(&response, w->request->resource, name_of_new(w), why, NULL);
-        hfd_write_reply(w, &response);
-}
-
 /*
  * Creates w->quota if the namespace has quotas; otherwise it stays NULL. If it exists, the versions
  * are replaced. False: the response was sent.
@@ -69,7 +56,7 @@ static bool collect(struct hfd_write *w) {
         for (size_t i = 0; i < n_known; i++)
                 hfd_object_unref(objects[i]);
         if (n > n_known)
-                forbid(w, "the namespace has more than 64 quotas");
+                hfd_write_reply_forbidden(w, "the namespace has more than 64 quotas");
         else
                 hfd_write_reply_no_memory(w);
         return false;
@@ -159,11 +146,11 @@ static bool act(struct hfd_write *w, const struct hfd_quota_decision *decision) 
                 return false;
         }
         if (decision->refuses) {
-                forbid(w, decision->why.data);
+                hfd_write_reply_forbidden(w, decision->why.data);
                 return false;
         }
         if (decision->n_changed > HFD_WRITE_QUOTAS_MAX) {
-                forbid(w, "more than 8 quotas of the namespace count it");
+                hfd_write_reply_forbidden(w, "more than 8 quotas of the namespace count it");
                 return false;
         }
         return decision->n_changed == 0 || dry_run || hfd_write_quota_turn_take(w, on_turn);
