@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/http/reason_phrase.h"
+#include "server/http/request/reason_phrase.h"
 
 int hfd_connection_account(struct hfd_connection *connection, struct hfd_http_request *request,
                            size_t extra) {

@@ -32,8 +32,8 @@
 #include <holdfast/host.h>
 
 #include "base/buf.h"
-#include "server/http/response_header.h"
-#include "server/http/worker_message.h"
+#include "server/http/request/response_header.h"
+#include "server/http/request/worker_message.h"
 
 struct hfd_http;
 struct hfd_http_request;

@@ -17,7 +17,7 @@
 
 #include "base/mailbox.h"
 #include "server/http/limits/strangers.h"
-#include "server/http/worker_message.h"
+#include "server/http/request/worker_message.h"
 
 struct hfd_connection;
 struct hfd_http;

@@ -29,7 +29,7 @@
 #include "base/strbuf.h"
 #include "server/http/connection.h"
 #include "server/http/protocol/h1_parser.h"
-#include "server/http/reason_phrase.h"
+#include "server/http/request/reason_phrase.h"
 
 #define PENDING_MAX    16384 /* reading stops at this many bytes of later requests */
 #define CHUNK_OVERHEAD 24    /* bytes at most: a size in hex and two line ends */

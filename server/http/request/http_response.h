@@ -18,7 +18,7 @@
 #include <holdfast/clock.h>
 
 #include "base/buf.h"
-#include "server/http/response_header.h"
+#include "server/http/request/response_header.h"
 
 struct hfd_http_request;
 
