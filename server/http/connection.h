@@ -16,7 +16,7 @@
 #include "server/http/http_private.h"
 #include "server/http/limits/strangers.h"
 #include "server/http/protocol/protocol.h"
-#include "server/http/request/http_request.h"
+#include "server/http/request/http_request_private.h"
 #include "server/http/worker.h"
 
 /* Time limits. */

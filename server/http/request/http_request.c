@@ -16,7 +16,7 @@
  *   sets response.gone, after which no thread posts to the worker. So a worker can be freed while
  *   other threads still hold its requests.
  */
-#include "server/http/request/http_request.h"
+#include "server/http/request/http_request_private.h"
 
 #include <assert.h>
 #include <errno.h>

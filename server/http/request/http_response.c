@@ -27,7 +27,7 @@
 #include <string.h>
 
 #include "base/thread.h"
-#include "server/http/request/http_request.h"
+#include "server/http/request/http_request_private.h"
 
 #define MAX_HEADERS 64 /* more are left out */
 
