@@ -8,12 +8,17 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include <openssl/ssl.h>
 
-#include "server/http/http.h"
+#include <holdfast/host.h>
+
 #include "server/http/limits/account.h"
 #include "server/http/limits/refusals.h"
+#include "server/http/request/http_request.h"
 
 struct hfd_worker;
 

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The internals of a request, for the protocols that fill it in. Handlers use http.h only. The head
- * of http_request.c describes the states of a request.
+ * The internals of a request, for the connection and the protocols that fill it in. Handlers use
+ * http_request.h only. The head of http_request.c describes the states of a request.
  *
  * Threads: three groups of members, see below. All functions here belong to the worker thread of
  * the request's connection. Only the response has a lock (http_response.h).
  */
 #include <stdatomic.h>
+#include <stdint.h>
 
-#include "server/http/http.h"
+#include <holdfast/error.h>
+
+#include "server/http/request/http_request.h"
 #include "server/http/request/http_response.h"
 #include "server/http/request/origin.h"
 #include "server/http/worker.h"

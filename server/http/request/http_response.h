@@ -2,8 +2,9 @@
 #pragma once
 /*
  * The response to a request: a queue of pieces between the threads that respond and the worker that
- * sends. It is a member of its request and lives as long as that. http.h declares the functions for
- * code that responds (hfd_http_request_reply, _stream, _push, _end); this header is for the worker.
+ * sends. It is a member of its request and lives as long as that. http_request.h declares the
+ * functions for code that responds (hfd_http_request_reply, _stream, _push, _end); this header is
+ * for the worker.
  *
  * Lock: mu guards the members that say so. Lock order: mu before the mailbox's mutex. mu is not
  * held while bytes are copied. Threads: the worker only, for every function here, with two
@@ -62,7 +63,7 @@ struct hfd_http_response {
         void *call_ctx;
 
         /* The worker only. */
-        void (*on_drained)(void *ctx); /* http.h; NULL = none */
+        void (*on_drained)(void *ctx); /* http_request.h; NULL = none */
         void *on_drained_ctx;
         size_t low; /* for on_drained */
 
