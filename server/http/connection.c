@@ -208,8 +208,8 @@ void hfd_connection_free(struct hfd_connection *connection) {
         (void)epoll_ctl(connection->epoll, EPOLL_CTL_DEL, connection->fd, NULL);
         close(connection->fd);
         hfd_origin_unref(connection->origin);
-        if (connection->context)
-                connection->context_free(connection->context);
+        if (connection->context.pointer)
+                connection->context.free_fn(connection->context.pointer);
         free(connection->unsent);
         free(connection);
         hfd_http_connection_gone(worker->http);

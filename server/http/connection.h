@@ -40,11 +40,10 @@ struct hfd_connection {
         int fd;                                          /* owned */
         SSL *ssl;                                        /* owned */
         enum hfd_connection_state state;
-        const struct hfd_protocol *protocol; /* NULL until the handshake is done */
-        void *protocol_state;                /* owned by the protocol */
-        struct hfd_origin *origin;           /* owned reference */
-        void *context;                       /* of the user of on_head; owned; NULL = none */
-        void (*context_free)(void *context);
+        const struct hfd_protocol *protocol;   /* NULL until the handshake is done */
+        void *protocol_state;                  /* owned by the protocol */
+        struct hfd_origin *origin;             /* owned reference */
+        struct hfd_connection_context context; /* of the user of on_head */
         char *unsent; /* owned; output that TLS has not accepted yet; NULL = none */
         size_t unsent_at, unsent_n;
         /* The memory of its requests; also whether the sender is known. */
@@ -82,6 +81,10 @@ void hfd_connection_tick(struct hfd_connection *connection, hf_nsec now);
 void hfd_connection_make_known(struct hfd_connection *connection);
 
 /* ---- for the protocols ---- */
+
+/* Creates a request of this connection, which owns the reference. 0 or -errno. */
+int hfd_connection_new_request(struct hfd_connection *connection,
+                               struct hfd_http_request **ret_request);
 
 /* Counts what the request holds now, and `extra` bytes that the protocol holds for it;
  * hfd_connection_detach uncounts them. HF_E_TOO_LARGE: a limit is exceeded. The bytes are counted

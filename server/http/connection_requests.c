@@ -14,6 +14,17 @@
 
 #include "server/http/request/reason_phrase.h"
 
+int hfd_connection_new_request(struct hfd_connection *connection,
+                               struct hfd_http_request **ret_request) {
+        int r = hfd_http_request_new(connection->worker, connection->origin, ret_request);
+
+        if (r != 0)
+                return r;
+        (*ret_request)->connection = connection;
+        (*ret_request)->connection_context = &connection->context;
+        return 0;
+}
+
 int hfd_connection_account(struct hfd_connection *connection, struct hfd_http_request *request,
                            size_t extra) {
         size_t before = request->accounted;

@@ -187,7 +187,7 @@ static void handle_message(struct hfd_worker *worker, struct hfd_worker_message 
         }
         assert(message->kind == HFD_WORKER_MESSAGE_REQUEST);
         request = (struct hfd_http_request *)message;
-        void (*call)(void *ctx) = hfd_http_response_clear_posted(request, &ctx);
+        void (*call)(void *ctx) = hfd_http_response_clear_posted(request, worker->now, &ctx);
         if (call) {
                 if (request->connection)
                         call(ctx);
@@ -452,7 +452,7 @@ static void drop_messages(struct hfd_worker *worker) {
                         struct hfd_http_request *request = (struct hfd_http_request *)message;
                         void *ctx;
 
-                        (void)hfd_http_response_clear_posted(request, &ctx);
+                        (void)hfd_http_response_clear_posted(request, worker->now, &ctx);
                         hfd_http_request_unref(request);
                 }
         }

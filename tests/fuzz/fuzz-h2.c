@@ -116,7 +116,7 @@ static void iterate(struct hfd_connection *connection) {
 
                 next = message->next;
                 void *ctx;
-                (void)hfd_http_response_clear_posted(request, &ctx);
+                (void)hfd_http_response_clear_posted(request, worker.now, &ctx);
                 if (request->connection && connection)
                         connection->protocol->response_changed(connection, request);
                 hfd_http_request_unref(request);

@@ -21,6 +21,13 @@ struct hfd_connection;
 
 #define HFD_HEADERS_MAX 256 /* per request */
 
+/* A pointer of the user of on_head that belongs to a connection; its requests share it. The worker
+ * only. */
+struct hfd_connection_context {
+        void *pointer; /* owned; NULL = none */
+        void (*free_fn)(void *pointer);
+};
+
 struct hfd_http_request {
         struct hfd_worker_message message; /* belongs to the worker while response.posted */
         atomic_int refs;
@@ -45,11 +52,14 @@ struct hfd_http_request {
         hf_nsec received_at;
 
         /* The worker only. */
-        struct hfd_connection *connection;    /* borrowed; NULL once it is detached */
-        struct hfd_http_request *next, *prev; /* HTTP/2: the connection's list */
-        int32_t stream_id;                    /* HTTP/2 */
-        size_t header_bytes;                  /* seen so far, stored or not */
-        size_t accounted;                     /* bytes of it in the connection's account */
+        /* Borrowed; set by the connection, NULL once it is detached. The files of request/ never
+         * look into the connection. */
+        struct hfd_connection *connection;
+        struct hfd_connection_context *connection_context; /* of that connection */
+        struct hfd_http_request *next, *prev;              /* HTTP/2: the connection's list */
+        int32_t stream_id;                                 /* HTTP/2 */
+        size_t header_bytes;                               /* seen so far, stored or not */
+        size_t accounted;    /* bytes of it in the connection's account */
         hf_nsec progress_at; /* HTTP/2: start of its time limit (reset_stalled_streams) */
         bool head_done;      /* the head is complete; HTTP/1.1: and a body follows */
         bool received;       /* HTTP/2: the whole request is complete */
@@ -76,10 +86,9 @@ struct hfd_http_request {
         struct hfd_http_response response; /* with its own lock */
 };
 
-/* The caller owns the reference. worker, connection and origin may be NULL (tests, fuzzing). 0 or
- * -errno. */
-int hfd_http_request_new(struct hfd_worker *worker, struct hfd_connection *connection,
-                         struct hfd_origin *origin, struct hfd_http_request **ret_request);
+/* The caller owns the reference. worker and origin may be NULL (tests, fuzzing). 0 or -errno. */
+int hfd_http_request_new(struct hfd_worker *worker, struct hfd_origin *origin,
+                         struct hfd_http_request **ret_request);
 /* 0 or -ENOMEM. */
 int hfd_http_request_set_method(struct hfd_http_request *request, const char *method, size_t n);
 /* 0, -ENOMEM, or HF_E_INVALID: it is neither a path nor an absolute http URL, or has a forbidden

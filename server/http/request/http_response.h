@@ -93,12 +93,14 @@ void hfd_http_response_get_state(struct hfd_http_request *request,
                                  struct hfd_http_response_state *ret_state);
 /*
  * Call when the worker has received the request's message: the next change posts it again. Returns
- * the call that is due, if there is one, with its argument; NULL = the response has changed.
+ * the call that is due, if there is one, with its argument; NULL = the response has changed. now:
+ * boot time.
  */
-void (*hfd_http_response_clear_posted(struct hfd_http_request *request, void **ret_ctx))(void *ctx);
-/* Copies up to n bytes and removes them from the queue. Returns the number of bytes. May call
- * on_drained. */
-size_t hfd_http_response_read(struct hfd_http_request *request, char *out, size_t n);
+void (*hfd_http_response_clear_posted(struct hfd_http_request *request, hf_nsec now,
+                                      void **ret_ctx))(void *ctx);
+/* Copies up to n bytes and removes them from the queue. Returns the number of bytes. now: boot
+ * time. May call on_drained. */
+size_t hfd_http_response_read(struct hfd_http_request *request, char *out, size_t n, hf_nsec now);
 /* Drops the pieces in the queue of a response that was cut. */
 void hfd_http_response_clear(struct hfd_http_request *request);
 /* Call when the request is detached: nothing is posted to the worker from now on. Drops the pieces
