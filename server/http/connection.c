@@ -141,7 +141,7 @@ int hfd_connection_new(struct hfd_worker *worker, int fd, const struct sockaddr_
         SSL_CTX *tls;
         int r;
 
-        assert(hfd_worker_is_current(worker) && fd >= 0);
+        assert(hfd_worker_mailbox_is_current(&worker->mailbox) && fd >= 0);
         r = make_room_for_new(worker, &key);
         if (r != 0)
                 return r;
@@ -195,7 +195,7 @@ static void unmark_dirty(struct hfd_worker *worker, struct hfd_connection *conne
 void hfd_connection_free(struct hfd_connection *connection) {
         struct hfd_worker *worker = connection->worker;
 
-        assert(hfd_worker_is_current(worker));
+        assert(hfd_worker_mailbox_is_current(&worker->mailbox));
         close_protocol(connection);
         assert(connection->share.n == 0); /* every request was detached */
         hfd_strangers_remove(&connection->stranger);
@@ -218,7 +218,7 @@ void hfd_connection_free(struct hfd_connection *connection) {
 void hfd_connection_mark_dirty(struct hfd_connection *connection) {
         struct hfd_worker *worker = connection->worker;
 
-        assert(hfd_worker_is_current(worker));
+        assert(hfd_worker_mailbox_is_current(&worker->mailbox));
         if (connection->is_dirty)
                 return;
         connection->is_dirty = true;
@@ -495,7 +495,7 @@ static void serve_open(struct hfd_connection *connection, uint32_t events) {
 /* One call may pass through several states: the last bytes of a handshake often arrive together
  * with a request. */
 void hfd_connection_serve(struct hfd_connection *connection, uint32_t events) {
-        assert(hfd_worker_is_current(connection->worker));
+        assert(hfd_worker_mailbox_is_current(&connection->worker->mailbox));
         if (connection->state != HFD_CONNECTION_LINGER && events & (EPOLLERR | EPOLLHUP))
                 connection->dead = true;
         if (!connection->dead && connection->state == HFD_CONNECTION_HANDSHAKE)
@@ -515,7 +515,7 @@ void hfd_connection_serve(struct hfd_connection *connection, uint32_t events) {
 void hfd_connection_tick(struct hfd_connection *connection, hf_nsec now) {
         hf_nsec age = now - connection->since;
 
-        assert(hfd_worker_is_current(connection->worker));
+        assert(hfd_worker_mailbox_is_current(&connection->worker->mailbox));
         /* A shutdown waits for connections. A stranger must not be able to prolong it. */
         if (connection->worker->draining && !connection->share.known &&
             now - connection->worker->draining_since > HFD_STRANGER_DRAIN_TIME)

@@ -16,7 +16,7 @@
 
 int hfd_connection_new_request(struct hfd_connection *connection,
                                struct hfd_http_request **ret_request) {
-        int r = hfd_http_request_new(connection->worker, connection->origin, ret_request);
+        int r = hfd_http_request_new(&connection->worker->mailbox, connection->origin, ret_request);
 
         if (r != 0)
                 return r;

@@ -264,7 +264,7 @@ int hfd_http_start(struct hfd_http *http) {
 
 static void wake_workers(struct hfd_http *http) {
         for (unsigned i = 0; i < http->n_workers; i++)
-                hf__mailbox_wake(&http->workers[i].mailbox);
+                hf__mailbox_wake(&http->workers[i].mailbox.shared);
 }
 
 /* Our own socket is shut down here and not by worker 0, so that clients are refused as soon as this

@@ -4,8 +4,8 @@
  * A worker: one thread with its own epoll, mailbox and connections. The head of worker.c describes
  * an iteration.
  *
- * Threads: every thread may call hfd_worker_post and hfd_worker_is_current. The other functions
- * belong to the threads that create, start and free the server. The mailbox has the only lock.
+ * Threads: every thread may post to the mailbox, which has the only lock. The functions belong to
+ * the threads that create, start and free the server.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -15,9 +15,8 @@
 
 #include <holdfast/clock.h>
 
-#include "base/mailbox.h"
 #include "server/http/limits/strangers.h"
-#include "server/http/request/worker_message.h"
+#include "server/http/request/worker_mailbox.h"
 
 struct hfd_connection;
 struct hfd_http;
@@ -35,7 +34,7 @@ struct hfd_worker {
         int epoll;          /* owned */
         int stranger_epoll; /* owned; strangers' connections; it is itself in epoll */
 
-        struct hf__mailbox mailbox; /* every thread may post */
+        struct hfd_worker_mailbox mailbox; /* every thread may post */
         _Atomic uint64_t iterations;
 
         /* The creating thread only. */
@@ -49,7 +48,6 @@ struct hfd_worker {
         struct hfd_strangers handshakes;            /* connections in HFD_CONNECTION_HANDSHAKE */
         struct hfd_strangers strangers;             /* open ones whose sender is not known yet */
         struct hfd_connection *dirty, **dirty_tail; /* served in this iteration or a later one */
-        struct hf__message *local, **local_tail;    /* posted by this thread to itself */
         /* List, with references: the requests with on_unsent whose response has begun in this
          * iteration. */
         struct hfd_http_request *answered;
@@ -70,13 +68,3 @@ int hfd_worker_start(struct hfd_worker *worker);
  * until it is joined it may post sockets to the others.
  */
 void hfd_worker_done(struct hfd_worker *worker);
-
-/*
- * Sends the message to the worker thread, which handles it soon. The worker takes over the memory
- * of a socket's message, and the caller's reference to a request. It frees or drops them later, at
- * the latest in hfd_worker_done, which also makes the calls that are left. A call on the worker's
- * thread needs neither a lock nor a system call. Thread: any.
- */
-void hfd_worker_post(struct hfd_worker *worker, struct hfd_worker_message *message);
-/* Whether the caller runs on this worker's thread; for assertions. Thread: any. */
-bool hfd_worker_is_current(const struct hfd_worker *worker);

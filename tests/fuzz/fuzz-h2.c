@@ -25,8 +25,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 /* By the linker's --wrap: there is one thread. */
-bool __wrap_hfd_worker_is_current(const struct hfd_worker *worker);
-bool __wrap_hfd_worker_is_current(const struct hfd_worker *worker) { return worker != NULL; }
+bool __wrap_hfd_worker_mailbox_is_current(const struct hfd_worker_mailbox *mailbox);
+bool __wrap_hfd_worker_mailbox_is_current(const struct hfd_worker_mailbox *mailbox) {
+        return mailbox != NULL;
+}
 /* There is no TLS. */
 void __wrap_hfd_tls_keep_buffers(SSL *ssl);
 void __wrap_hfd_tls_keep_buffers(SSL *ssl) { assert(!ssl); }
@@ -109,7 +111,7 @@ static void set_up(void) {
 
 /* What a worker does in each iteration. */
 static void iterate(struct hfd_connection *connection) {
-        struct hf__message *next, *message = hf__mailbox_take(&worker.mailbox);
+        struct hf__message *next, *message = hf__mailbox_take(&worker.mailbox.shared);
 
         for (; message; message = next) {
                 struct hfd_http_request *request = (struct hfd_http_request *)message;

@@ -31,10 +31,10 @@
 #define MAX_HEADER_PART ((size_t)1 << 20)
 
 bool hfd_http_request_is_on_worker(const struct hfd_http_request *request) {
-        return !request->worker || hfd_worker_is_current(request->worker);
+        return !request->worker || hfd_worker_mailbox_is_current(request->worker);
 }
 
-int hfd_http_request_new(struct hfd_worker *worker, struct hfd_origin *origin,
+int hfd_http_request_new(struct hfd_worker_mailbox *worker, struct hfd_origin *origin,
                          struct hfd_http_request **ret_request) {
         struct hfd_http_request *request = hf__blocks_get(sizeof *request);
         int r;

@@ -15,7 +15,7 @@
 #include "server/http/request/http_request.h"
 #include "server/http/request/http_response.h"
 #include "server/http/request/origin.h"
-#include "server/http/worker.h"
+#include "server/http/request/worker_mailbox.h"
 
 struct hfd_connection;
 
@@ -33,8 +33,9 @@ struct hfd_http_request {
         atomic_int refs;
 
         /* The worker sets these before the handler is called; immutable afterwards. */
-        struct hfd_worker *worker; /* borrowed; valid while not response.gone: use it on the worker
-                                      or under response.mu */
+        /* Of the connection's worker, borrowed. Valid while not response.gone: use it on the worker
+         * or under response.mu. */
+        struct hfd_worker_mailbox *worker;
         struct hfd_origin *origin; /* owned reference */
         const char *protocol;      /* static text */
         const char *method;        /* static text, or own_method */
@@ -86,8 +87,9 @@ struct hfd_http_request {
         struct hfd_http_response response; /* with its own lock */
 };
 
-/* The caller owns the reference. worker and origin may be NULL (tests, fuzzing). 0 or -errno. */
-int hfd_http_request_new(struct hfd_worker *worker, struct hfd_origin *origin,
+/* The caller owns the reference. worker, the mailbox of one, and origin may be NULL (tests,
+ * fuzzing). 0 or -errno. */
+int hfd_http_request_new(struct hfd_worker_mailbox *worker, struct hfd_origin *origin,
                          struct hfd_http_request **ret_request);
 /* 0 or -ENOMEM. */
 int hfd_http_request_set_method(struct hfd_http_request *request, const char *method, size_t n);

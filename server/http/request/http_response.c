@@ -38,7 +38,7 @@ static void post_locked(struct hfd_http_request *request) {
                 return;
         response->posted = true;
         hfd_http_request_ref(request); /* for the message; handle_message drops it */
-        hfd_worker_post(request->worker, &request->message);
+        hfd_worker_mailbox_post(request->worker, &request->message);
 }
 
 int hfd_http_response_init(struct hfd_http_response *response) {
@@ -211,13 +211,13 @@ static void start_response(struct hfd_http_request *request, int code, const cha
 bool hfd_http_request_call(struct hfd_http_request *request, struct hfd_http_call *call) {
         struct hfd_http_response *response = &request->response;
 
-        if (!request->worker || hfd_worker_is_current(request->worker))
+        if (!request->worker || hfd_worker_mailbox_is_current(request->worker))
                 return false;
         call->message.kind = HFD_WORKER_MESSAGE_CALL;
         pthread_mutex_lock(&response->mu);
         bool gone = response->gone;
         if (!gone)
-                hfd_worker_post(request->worker, &call->message);
+                hfd_worker_mailbox_post(request->worker, &call->message);
         pthread_mutex_unlock(&response->mu);
         return !gone;
 }
