@@ -40,8 +40,6 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "server/http/protocol/h1.h"
-#include "server/http/protocol/h2.h"
 #include "server/http/tls.h"
 
 /* Limits for one connection in one iteration of its worker, so that the others are served too. */
@@ -276,8 +274,10 @@ static void settle_stranger(struct hfd_connection *connection) {
 
 /* HANDSHAKE -> OPEN: ALPN has chosen the protocol. */
 static void open_protocol(struct hfd_connection *connection) {
+        const struct hfd_http *http = connection->worker->http;
+
         assert(connection->state == HFD_CONNECTION_HANDSHAKE && !connection->protocol);
-        connection->protocol = hfd_tls_is_h2(connection->ssl) ? &hfd_h2 : &hfd_h1;
+        connection->protocol = hfd_tls_is_h2(connection->ssl) ? http->h2 : http->h1;
         connection->since = connection->worker->now;
         if (hfd_tls_peer(connection->ssl, connection->bad_cert, connection->origin) != 0 ||
             connection->protocol->open(connection) != 0) {

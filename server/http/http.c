@@ -27,6 +27,8 @@
 
 #include "base/thread.h"
 #include "server/http/http_private.h"
+#include "server/http/protocol/h1.h"
+#include "server/http/protocol/h2.h"
 #include "server/http/tls.h"
 #include "server/http/worker.h"
 
@@ -222,6 +224,8 @@ int hfd_http_new(const struct hf_host *host, const struct hfd_http_config *confi
         http->listen_fd = http->spare_fd = -1;
         http->host = host;
         http->clock = hf_host_clock(host);
+        http->h1 = &hfd_h1;
+        http->h2 = &hfd_h2;
         copy_config(http, config);
         fit_descriptor_limit(http);
         hfd_refusals_init(&http->refusals, host);

@@ -20,6 +20,7 @@
 #include "server/http/limits/refusals.h"
 #include "server/http/request/http_request.h"
 
+struct hfd_protocol;
 struct hfd_worker;
 
 struct hfd_http {
@@ -28,6 +29,7 @@ struct hfd_http {
         const struct hf_clock *clock; /* borrowed */
         size_t max_body, max_header_bytes, max_connections;
         size_t max_handshakes, max_strangers; /* per worker */
+        const struct hfd_protocol *h1, *h2;   /* static; ALPN chooses one of them */
         hfd_http_handler handler;
         hfd_http_on_head on_head; /* may be NULL */
         void *ctx;
