@@ -173,6 +173,19 @@ int hfd_connection_new(struct hfd_worker *worker, int fd, const struct sockaddr_
         return 0;
 }
 
+void hfd_connection_uncount(struct hfd_http *http) {
+        size_t before = atomic_fetch_sub_explicit(&http->n_connections, 1, memory_order_acq_rel);
+
+        assert(before > 0);
+        if (before != 1 || !atomic_load_explicit(&http->draining, memory_order_acquire))
+                return;
+        /* Under the mutex. Otherwise a waiter that has read the old count, but does not wait yet,
+         * would miss the broadcast. */
+        pthread_mutex_lock(&http->mu);
+        pthread_cond_broadcast(&http->all_closed);
+        pthread_mutex_unlock(&http->mu);
+}
+
 static void close_protocol(struct hfd_connection *connection) {
         if (connection->protocol_state)
                 connection->protocol->close(connection);
@@ -210,7 +223,7 @@ void hfd_connection_free(struct hfd_connection *connection) {
                 connection->context.free_fn(connection->context.pointer);
         free(connection->unsent);
         free(connection);
-        hfd_http_connection_gone(worker->http);
+        hfd_connection_uncount(worker->http);
 }
 
 void hfd_connection_mark_dirty(struct hfd_connection *connection) {

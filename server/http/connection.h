@@ -4,7 +4,7 @@
  * One connection: socket, TLS, unsent bytes, and the protocol on it. The head of connection.c
  * describes its states.
  *
- * Threads: its worker only, for the struct and all functions. No lock.
+ * Threads: its worker only, for the struct and all functions but hfd_connection_uncount. No lock.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,9 +62,12 @@ struct hfd_connection {
 };
 
 /* For a socket that the server's n_connections includes already. Takes ownership of fd on success
- * only; otherwise the caller closes it and calls hfd_http_connection_gone. 0, HF_E_TOO_LARGE (there
+ * only; otherwise the caller closes it and calls hfd_connection_uncount. 0, HF_E_TOO_LARGE (there
  * is no room for it) or -errno. */
 int hfd_connection_new(struct hfd_worker *worker, int fd, const struct sockaddr_storage *address);
+/* A socket is closed: decrements n_connections and wakes hfd_http_wait_closed when none is left.
+ * Thread: any. */
+void hfd_connection_uncount(struct hfd_http *http);
 /* Closes the socket and detaches all requests. Only for hfd_connection_serve and the worker's
  * exit. */
 void hfd_connection_free(struct hfd_connection *connection);

@@ -304,19 +304,6 @@ struct hfd_http *hfd_http_free(struct hfd_http *http) {
         return NULL;
 }
 
-void hfd_http_connection_gone(struct hfd_http *http) {
-        size_t before = atomic_fetch_sub_explicit(&http->n_connections, 1, memory_order_acq_rel);
-
-        assert(before > 0);
-        if (before != 1 || !atomic_load_explicit(&http->draining, memory_order_acquire))
-                return;
-        /* Under the mutex. Otherwise a waiter that has read the old count, but does not wait yet,
-         * would miss the broadcast. */
-        pthread_mutex_lock(&http->mu);
-        pthread_cond_broadcast(&http->all_closed);
-        pthread_mutex_unlock(&http->mu);
-}
-
 int hfd_http_wait_closed(struct hfd_http *http, hf_nsec deadline) {
         int r = 0;
 

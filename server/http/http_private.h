@@ -58,6 +58,3 @@ struct hfd_http {
         SSL_CTX *tls; /* owned reference; each connection takes another one */
         bool stopped; /* accepting was stopped */
 };
-
-/* Decrements n_connections and wakes hfd_http_wait_closed when none is left. Thread: any. */
-void hfd_http_connection_gone(struct hfd_http *http);

@@ -73,7 +73,7 @@ static void adopt_socket(struct hfd_worker *worker, int fd,
                          const struct sockaddr_storage *address) {
         if (hfd_connection_new(worker, fd, address) != 0) {
                 close(fd);
-                hfd_http_connection_gone(worker->http);
+                hfd_connection_uncount(worker->http);
         }
 }
 
@@ -93,7 +93,7 @@ static void assign_socket(struct hfd_worker *worker, int fd,
         message = calloc(1, sizeof *message);
         if (!message) {
                 close(fd);
-                hfd_http_connection_gone(http);
+                hfd_connection_uncount(http);
                 return;
         }
         message->message.kind = HFD_WORKER_MESSAGE_SOCKET;
@@ -418,7 +418,7 @@ static void drop_messages(struct hfd_worker *worker) {
                 if (message->kind == HFD_WORKER_MESSAGE_SOCKET) {
                         close(((struct socket_message *)message)->fd);
                         free(message);
-                        hfd_http_connection_gone(worker->http);
+                        hfd_connection_uncount(worker->http);
                 } else if (message->kind == HFD_WORKER_MESSAGE_CALL) {
                         struct hfd_http_call *call = (struct hfd_http_call *)message;
 
