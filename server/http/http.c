@@ -26,11 +26,11 @@
 #include <unistd.h>
 
 #include "base/thread.h"
-#include "server/http/http_private.h"
+#include "server/http/connection/http_private.h"
+#include "server/http/connection/tls.h"
+#include "server/http/connection/worker.h"
 #include "server/http/protocol/h1.h"
 #include "server/http/protocol/h2.h"
-#include "server/http/tls.h"
-#include "server/http/worker.h"
 
 #define DEFAULT_WORKERS     2
 #define MAX_WORKERS         64

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/http/connection.h"
+#include "server/http/connection/connection.h"
 #include "server/http/protocol/h2.h"
 #include "server/http/request/http_response.h"
 #include "server/http/request/origin.h"

@@ -27,7 +27,7 @@
 #include <strings.h>
 
 #include "base/strbuf.h"
-#include "server/http/connection.h"
+#include "server/http/connection/connection.h"
 #include "server/http/protocol/h1_parser.h"
 #include "server/http/request/reason_phrase.h"
 

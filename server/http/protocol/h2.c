@@ -39,7 +39,7 @@
 
 #include "base/blocks.h"
 #include "base/strbuf.h"
-#include "server/http/connection.h"
+#include "server/http/connection/connection.h"
 
 #define MAX_STREAMS       250         /* per connection, at the same time */
 #define STREAM_WINDOW     (256 << 10) /* bytes */

@@ -21,7 +21,7 @@
  * their requests (response.gone). After that only worker 0 may post to it: sockets, which
  * hfd_worker_done closes.
  */
-#include "server/http/worker.h"
+#include "server/http/connection/worker.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -35,8 +35,8 @@
 #include "base/blocks.h"
 #include "base/json_blocks.h"
 #include "base/thread.h"
-#include "server/http/connection.h"
-#include "server/http/http_private.h"
+#include "server/http/connection/connection.h"
+#include "server/http/connection/http_private.h"
 
 /* Limits per iteration, so that no kind of work delays the others. */
 #define MAX_EVENTS 64

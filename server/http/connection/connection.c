@@ -27,7 +27,7 @@
  * is read and the protocol produces no more output, so that a peer which does not read cannot make
  * us work. TCP_NOTSENT_LOWAT limits the unsent bytes in the kernel.
  */
-#include "server/http/connection.h"
+#include "server/http/connection/connection.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -40,7 +40,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "server/http/tls.h"
+#include "server/http/connection/tls.h"
 
 /* Limits for one connection in one iteration of its worker, so that the others are served too. */
 #define MAX_READS     8

@@ -13,11 +13,11 @@
 
 #include <openssl/ssl.h>
 
-#include "server/http/http_private.h"
+#include "server/http/connection/http_private.h"
+#include "server/http/connection/protocol.h"
+#include "server/http/connection/worker.h"
 #include "server/http/limits/strangers.h"
-#include "server/http/protocol/protocol.h"
 #include "server/http/request/http_request_private.h"
-#include "server/http/worker.h"
 
 /* Time limits. */
 #define HFD_HANDSHAKE_TIME (10 * HF_NSEC_PER_SEC)

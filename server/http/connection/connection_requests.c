@@ -6,7 +6,7 @@
  * Invariant: what a request holds is counted until it is detached, and it is always detached by
  * hfd_connection_detach. So a connection without requests holds nothing.
  */
-#include "server/http/connection.h"
+#include "server/http/connection/connection.h"
 
 #include <assert.h>
 #include <stdio.h>
