@@ -31,6 +31,7 @@
 #include "server/http/connection/worker.h"
 #include "server/http/protocol/h1.h"
 #include "server/http/protocol/h2.h"
+#include "server/http/worker_loop.h"
 
 #define DEFAULT_WORKERS     2
 #define MAX_WORKERS         64
@@ -258,7 +259,7 @@ uint16_t hfd_http_port(struct hfd_http *http) { return http->port; }
 int hfd_http_start(struct hfd_http *http) {
         assert(http->n_workers > 0 && !http->workers[0].running);
         for (unsigned i = http->n_workers; i-- > 0;) {
-                int r = hfd_worker_start(&http->workers[i]);
+                int r = hfd_worker_loop_start(&http->workers[i]);
 
                 if (r != 0)
                         return r; /* hfd_http_free joins the workers that run */
@@ -289,8 +290,11 @@ struct hfd_http *hfd_http_free(struct hfd_http *http) {
         atomic_store_explicit(&http->draining, true, memory_order_release);
         atomic_store_explicit(&http->closing, true, memory_order_release);
         wake_workers(http);
-        for (unsigned i = 0; i < http->n_workers; i++) /* worker 0 first: worker.h says why */
+        /* Worker 0 first: worker_loop.h says why. */
+        for (unsigned i = 0; i < http->n_workers; i++) {
+                hfd_worker_loop_stop(&http->workers[i]);
                 hfd_worker_done(&http->workers[i]);
+        }
         assert(hfd_http_n_connections(http) == 0);
         free(http->workers);
         if (http->listen_fd >= 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A worker: one thread, one epoll, and the connections that belong to it for their whole life.
+ * The loop of a worker: one thread that serves the worker's connections.
  *
  * One iteration:
  * - wait for events of sockets, for a second at most. So an idle worker makes progress too, which
@@ -19,9 +19,9 @@
  *
  * The end: http->closing is set and the worker is woken. It frees its connections, which detaches
  * their requests (response.gone). After that only worker 0 may post to it: sockets, which
- * hfd_worker_done closes.
+ * hfd_worker_loop_stop closes.
  */
-#include "server/http/connection/worker.h"
+#include "server/http/worker_loop.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -344,53 +344,7 @@ static void *worker_main(void *ctx) {
 
 /* ---- start and end: the creating thread ---- */
 
-/* 0 or -errno. Call close_epolls in any case. */
-static int open_epolls(struct hfd_worker *worker) {
-        struct epoll_event message = {.events = EPOLLIN, .data.ptr = worker};
-        struct epoll_event stranger = {.events = EPOLLIN, .data.ptr = &worker->stranger_epoll};
-
-        worker->epoll = epoll_create1(EPOLL_CLOEXEC);
-        worker->stranger_epoll = epoll_create1(EPOLL_CLOEXEC);
-        if (worker->epoll < 0 || worker->stranger_epoll < 0 ||
-            epoll_ctl(worker->epoll, EPOLL_CTL_ADD, worker->mailbox.shared.fd, &message) != 0 ||
-            epoll_ctl(worker->epoll, EPOLL_CTL_ADD, worker->stranger_epoll, &stranger) != 0)
-                return -errno;
-        return 0;
-}
-
-static void close_epolls(struct hfd_worker *worker) {
-        if (worker->epoll >= 0)
-                close(worker->epoll);
-        if (worker->stranger_epoll >= 0)
-                close(worker->stranger_epoll);
-}
-
-int hfd_worker_init(struct hfd_worker *worker, struct hfd_http *http, unsigned index) {
-        int r;
-
-        memset(worker, 0, sizeof *worker);
-        worker->http = http;
-        worker->index = index;
-        worker->dirty_tail = &worker->dirty;
-        hfd_strangers_init(&worker->handshakes, http->seed);
-        hfd_strangers_init(&worker->strangers, http->seed);
-        worker->in = malloc(HFD_IN_SPACE);
-        worker->out = malloc(HFD_OUT_SPACE + HFD_OUT_SLACK);
-        r = worker->in && worker->out ? hfd_worker_mailbox_init(&worker->mailbox) : -ENOMEM;
-        if (r != 0)
-                goto fail;
-        r = open_epolls(worker);
-        if (r == 0)
-                return 0;
-        close_epolls(worker);
-        hfd_worker_mailbox_done(&worker->mailbox);
-fail:
-        free(worker->in);
-        free(worker->out);
-        return r;
-}
-
-int hfd_worker_start(struct hfd_worker *worker) {
+int hfd_worker_loop_start(struct hfd_worker *worker) {
         int r;
 
         assert(!worker->running);
@@ -433,18 +387,12 @@ static void drop_messages(struct hfd_worker *worker) {
         }
 }
 
-void hfd_worker_done(struct hfd_worker *worker) {
+void hfd_worker_loop_stop(struct hfd_worker *worker) {
         assert(atomic_load_explicit(&worker->http->closing, memory_order_relaxed));
         if (worker->running) {
                 hf__mailbox_wake(&worker->mailbox.shared);
                 (void)hf__thread_join(worker->thread);
         }
+        worker->running = false;
         drop_messages(worker);
-        assert(!worker->connections && !worker->dirty);
-        hfd_strangers_done(&worker->handshakes);
-        hfd_strangers_done(&worker->strangers);
-        hfd_worker_mailbox_done(&worker->mailbox);
-        close_epolls(worker);
-        free(worker->in);
-        free(worker->out);
 }

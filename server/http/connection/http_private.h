@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The server object, for the files of this folder. The rest of holdfastd uses http.h only.
+ * The server object, for the connections, the protocols and the files of server/http/ itself. The
+ * rest of holdfastd uses http.h only.
  *
  * Lock: mu guards the members below it and nothing else. It is held for a few instructions, and for
  * the listener's shutdown, which does not block. No callback runs and no mutex is taken under it.

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A worker: one thread with its own epoll, mailbox and connections. The head of worker.c describes
- * an iteration.
+ * A worker: a thread with its own epolls, mailbox and connections. This is what the connections
+ * share; worker_loop.c of the folder above runs the thread.
  *
  * Threads: every thread may post to the mailbox, which has the only lock. The functions belong to
- * the threads that create, start and free the server.
+ * the threads that create and free the server. The struct says who may use the other members.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -31,13 +31,16 @@ struct hfd_worker {
         /* Immutable after init. */
         struct hfd_http *http; /* borrowed */
         unsigned index;
-        int epoll;          /* owned */
-        int stranger_epoll; /* owned; strangers' connections; it is itself in epoll */
+        /* Owned. The data of an event is its connection, or the worker (messages have arrived), or
+         * http (worker 0: the listener). */
+        int epoll;
+        /* Owned; strangers' connections. It is itself in epoll, with its own address as data. */
+        int stranger_epoll;
 
         struct hfd_worker_mailbox mailbox; /* every thread may post */
         _Atomic uint64_t iterations;
 
-        /* The creating thread only. */
+        /* Of worker_loop.c; the creating thread only. */
         pthread_t thread;
         bool running; /* the thread was started and must be joined */
 
@@ -60,11 +63,6 @@ struct hfd_worker {
 
 /* 0 or -errno; on an error there is nothing to free. */
 int hfd_worker_init(struct hfd_worker *worker, struct hfd_http *http, unsigned index);
-/* Starts the thread. Start worker 0 last, because it passes sockets to the others. 0 or -errno. */
-int hfd_worker_start(struct hfd_worker *worker);
-/*
- * Joins the thread, if it was started, and frees what hfd_worker_init created, and the messages
- * that the thread has not handled. http->closing must be set. Call it for worker 0 first, because
- * until it is joined it may post sockets to the others.
+/* Frees what hfd_worker_init created. The thread has ended, and no connection or message is left.
  */
 void hfd_worker_done(struct hfd_worker *worker);

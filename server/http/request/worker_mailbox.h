@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The mailbox of a worker (worker.c), which knows its worker's thread. Requests and
+ * The mailbox of a worker (worker_loop.c), which knows its worker's thread. Requests and
  * connections need no more of a worker to have it do something.
  *
  * Threads: each function says which. The mailbox has a lock of its own (base/mailbox.h).
@@ -29,7 +29,7 @@ bool hfd_worker_mailbox_is_current(const struct hfd_worker_mailbox *mailbox);
 /*
  * Sends the message to the worker thread, which handles it soon. The worker takes over the memory
  * of a socket's message, and the caller's reference to a request. It frees or drops them later, at
- * the latest in hfd_worker_done, which also makes the calls that are left. A call on the
+ * the latest in hfd_worker_loop_stop, which also makes the calls that are left. A call on the
  * worker's thread needs neither a lock nor a system call. Thread: any.
  */
 void hfd_worker_mailbox_post(struct hfd_worker_mailbox *mailbox,
