@@ -27,7 +27,7 @@
  * is read and the protocol produces no more output, so that a peer which does not read cannot make
  * us work. TCP_NOTSENT_LOWAT limits the unsent bytes in the kernel.
  */
-#include "server/http/connection.h"
+#include "server/http/connection/connection.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -40,9 +40,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "server/http/protocol/h1.h"
-#include "server/http/protocol/h2.h"
-#include "server/http/tls.h"
+#include "server/http/connection/tls.h"
 
 /* Limits for one connection in one iteration of its worker, so that the others are served too. */
 #define MAX_READS     8
@@ -141,7 +139,7 @@ int hfd_connection_new(struct hfd_worker *worker, int fd, const struct sockaddr_
         SSL_CTX *tls;
         int r;
 
-        assert(hfd_worker_is_current(worker) && fd >= 0);
+        assert(hfd_worker_mailbox_is_current(&worker->mailbox) && fd >= 0);
         r = make_room_for_new(worker, &key);
         if (r != 0)
                 return r;
@@ -175,6 +173,19 @@ int hfd_connection_new(struct hfd_worker *worker, int fd, const struct sockaddr_
         return 0;
 }
 
+void hfd_connection_uncount(struct hfd_http *http) {
+        size_t before = atomic_fetch_sub_explicit(&http->n_connections, 1, memory_order_acq_rel);
+
+        assert(before > 0);
+        if (before != 1 || !atomic_load_explicit(&http->draining, memory_order_acquire))
+                return;
+        /* Under the mutex. Otherwise a waiter that has read the old count, but does not wait yet,
+         * would miss the broadcast. */
+        pthread_mutex_lock(&http->mu);
+        pthread_cond_broadcast(&http->all_closed);
+        pthread_mutex_unlock(&http->mu);
+}
+
 static void close_protocol(struct hfd_connection *connection) {
         if (connection->protocol_state)
                 connection->protocol->close(connection);
@@ -195,7 +206,7 @@ static void unmark_dirty(struct hfd_worker *worker, struct hfd_connection *conne
 void hfd_connection_free(struct hfd_connection *connection) {
         struct hfd_worker *worker = connection->worker;
 
-        assert(hfd_worker_is_current(worker));
+        assert(hfd_worker_mailbox_is_current(&worker->mailbox));
         close_protocol(connection);
         assert(connection->share.n == 0); /* every request was detached */
         hfd_strangers_remove(&connection->stranger);
@@ -208,17 +219,17 @@ void hfd_connection_free(struct hfd_connection *connection) {
         (void)epoll_ctl(connection->epoll, EPOLL_CTL_DEL, connection->fd, NULL);
         close(connection->fd);
         hfd_origin_unref(connection->origin);
-        if (connection->context)
-                connection->context_free(connection->context);
+        if (connection->context.pointer)
+                connection->context.free_fn(connection->context.pointer);
         free(connection->unsent);
         free(connection);
-        hfd_http_connection_gone(worker->http);
+        hfd_connection_uncount(worker->http);
 }
 
 void hfd_connection_mark_dirty(struct hfd_connection *connection) {
         struct hfd_worker *worker = connection->worker;
 
-        assert(hfd_worker_is_current(worker));
+        assert(hfd_worker_mailbox_is_current(&worker->mailbox));
         if (connection->is_dirty)
                 return;
         connection->is_dirty = true;
@@ -276,8 +287,10 @@ static void settle_stranger(struct hfd_connection *connection) {
 
 /* HANDSHAKE -> OPEN: ALPN has chosen the protocol. */
 static void open_protocol(struct hfd_connection *connection) {
+        const struct hfd_http *http = connection->worker->http;
+
         assert(connection->state == HFD_CONNECTION_HANDSHAKE && !connection->protocol);
-        connection->protocol = hfd_tls_is_h2(connection->ssl) ? &hfd_h2 : &hfd_h1;
+        connection->protocol = hfd_tls_is_h2(connection->ssl) ? http->h2 : http->h1;
         connection->since = connection->worker->now;
         if (hfd_tls_peer(connection->ssl, connection->bad_cert, connection->origin) != 0 ||
             connection->protocol->open(connection) != 0) {
@@ -495,7 +508,7 @@ static void serve_open(struct hfd_connection *connection, uint32_t events) {
 /* One call may pass through several states: the last bytes of a handshake often arrive together
  * with a request. */
 void hfd_connection_serve(struct hfd_connection *connection, uint32_t events) {
-        assert(hfd_worker_is_current(connection->worker));
+        assert(hfd_worker_mailbox_is_current(&connection->worker->mailbox));
         if (connection->state != HFD_CONNECTION_LINGER && events & (EPOLLERR | EPOLLHUP))
                 connection->dead = true;
         if (!connection->dead && connection->state == HFD_CONNECTION_HANDSHAKE)
@@ -515,7 +528,7 @@ void hfd_connection_serve(struct hfd_connection *connection, uint32_t events) {
 void hfd_connection_tick(struct hfd_connection *connection, hf_nsec now) {
         hf_nsec age = now - connection->since;
 
-        assert(hfd_worker_is_current(connection->worker));
+        assert(hfd_worker_mailbox_is_current(&connection->worker->mailbox));
         /* A shutdown waits for connections. A stranger must not be able to prolong it. */
         if (connection->worker->draining && !connection->share.known &&
             now - connection->worker->draining_since > HFD_STRANGER_DRAIN_TIME)

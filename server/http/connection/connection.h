@@ -4,7 +4,7 @@
  * One connection: socket, TLS, unsent bytes, and the protocol on it. The head of connection.c
  * describes its states.
  *
- * Threads: its worker only, for the struct and all functions. No lock.
+ * Threads: its worker only, for the struct and all functions but hfd_connection_uncount. No lock.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,11 +13,11 @@
 
 #include <openssl/ssl.h>
 
-#include "server/http/http_private.h"
+#include "server/http/connection/http_private.h"
+#include "server/http/connection/protocol.h"
+#include "server/http/connection/worker.h"
 #include "server/http/limits/strangers.h"
-#include "server/http/protocol/protocol.h"
-#include "server/http/request/http_request.h"
-#include "server/http/worker.h"
+#include "server/http/request/http_request_private.h"
 
 /* Time limits. */
 #define HFD_HANDSHAKE_TIME (10 * HF_NSEC_PER_SEC)
@@ -40,11 +40,10 @@ struct hfd_connection {
         int fd;                                          /* owned */
         SSL *ssl;                                        /* owned */
         enum hfd_connection_state state;
-        const struct hfd_protocol *protocol; /* NULL until the handshake is done */
-        void *protocol_state;                /* owned by the protocol */
-        struct hfd_origin *origin;           /* owned reference */
-        void *context;                       /* of the user of on_head; owned; NULL = none */
-        void (*context_free)(void *context);
+        const struct hfd_protocol *protocol;   /* NULL until the handshake is done */
+        void *protocol_state;                  /* owned by the protocol */
+        struct hfd_origin *origin;             /* owned reference */
+        struct hfd_connection_context context; /* of the user of on_head */
         char *unsent; /* owned; output that TLS has not accepted yet; NULL = none */
         size_t unsent_at, unsent_n;
         /* The memory of its requests; also whether the sender is known. */
@@ -63,9 +62,12 @@ struct hfd_connection {
 };
 
 /* For a socket that the server's n_connections includes already. Takes ownership of fd on success
- * only; otherwise the caller closes it and calls hfd_http_connection_gone. 0, HF_E_TOO_LARGE (there
+ * only; otherwise the caller closes it and calls hfd_connection_uncount. 0, HF_E_TOO_LARGE (there
  * is no room for it) or -errno. */
 int hfd_connection_new(struct hfd_worker *worker, int fd, const struct sockaddr_storage *address);
+/* A socket is closed: decrements n_connections and wakes hfd_http_wait_closed when none is left.
+ * Thread: any. */
+void hfd_connection_uncount(struct hfd_http *http);
 /* Closes the socket and detaches all requests. Only for hfd_connection_serve and the worker's
  * exit. */
 void hfd_connection_free(struct hfd_connection *connection);
@@ -82,6 +84,10 @@ void hfd_connection_tick(struct hfd_connection *connection, hf_nsec now);
 void hfd_connection_make_known(struct hfd_connection *connection);
 
 /* ---- for the protocols ---- */
+
+/* Creates a request of this connection, which owns the reference. 0 or -errno. */
+int hfd_connection_new_request(struct hfd_connection *connection,
+                               struct hfd_http_request **ret_request);
 
 /* Counts what the request holds now, and `extra` bytes that the protocol holds for it;
  * hfd_connection_detach uncounts them. HF_E_TOO_LARGE: a limit is exceeded. The bytes are counted

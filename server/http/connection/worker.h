@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A worker: one thread with its own epoll, mailbox and connections. The head of worker.c describes
- * an iteration.
+ * A worker: a thread with its own epolls, mailbox and connections. This is what the connections
+ * share; worker_loop.c of the folder above runs the thread.
  *
- * Threads: every thread may call hfd_worker_post and hfd_worker_is_current. The other functions
- * belong to the threads that create, start and free the server. The mailbox has the only lock.
+ * Threads: every thread may post to the mailbox, which has the only lock. The functions belong to
+ * the threads that create and free the server. The struct says who may use the other members.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -15,9 +15,8 @@
 
 #include <holdfast/clock.h>
 
-#include "base/mailbox.h"
 #include "server/http/limits/strangers.h"
-#include "server/http/worker_message.h"
+#include "server/http/request/worker_mailbox.h"
 
 struct hfd_connection;
 struct hfd_http;
@@ -32,13 +31,16 @@ struct hfd_worker {
         /* Immutable after init. */
         struct hfd_http *http; /* borrowed */
         unsigned index;
-        int epoll;          /* owned */
-        int stranger_epoll; /* owned; strangers' connections; it is itself in epoll */
+        /* Owned. The data of an event is its connection, or the worker (messages have arrived), or
+         * http (worker 0: the listener). */
+        int epoll;
+        /* Owned; strangers' connections. It is itself in epoll, with its own address as data. */
+        int stranger_epoll;
 
-        struct hf__mailbox mailbox; /* every thread may post */
+        struct hfd_worker_mailbox mailbox; /* every thread may post */
         _Atomic uint64_t iterations;
 
-        /* The creating thread only. */
+        /* Of worker_loop.c; the creating thread only. */
         pthread_t thread;
         bool running; /* the thread was started and must be joined */
 
@@ -49,7 +51,6 @@ struct hfd_worker {
         struct hfd_strangers handshakes;            /* connections in HFD_CONNECTION_HANDSHAKE */
         struct hfd_strangers strangers;             /* open ones whose sender is not known yet */
         struct hfd_connection *dirty, **dirty_tail; /* served in this iteration or a later one */
-        struct hf__message *local, **local_tail;    /* posted by this thread to itself */
         /* List, with references: the requests with on_unsent whose response has begun in this
          * iteration. */
         struct hfd_http_request *answered;
@@ -62,21 +63,6 @@ struct hfd_worker {
 
 /* 0 or -errno; on an error there is nothing to free. */
 int hfd_worker_init(struct hfd_worker *worker, struct hfd_http *http, unsigned index);
-/* Starts the thread. Start worker 0 last, because it passes sockets to the others. 0 or -errno. */
-int hfd_worker_start(struct hfd_worker *worker);
-/*
- * Joins the thread, if it was started, and frees what hfd_worker_init created, and the messages
- * that the thread has not handled. http->closing must be set. Call it for worker 0 first, because
- * until it is joined it may post sockets to the others.
+/* Frees what hfd_worker_init created. The thread has ended, and no connection or message is left.
  */
 void hfd_worker_done(struct hfd_worker *worker);
-
-/*
- * Sends the message to the worker thread, which handles it soon. The worker takes over the memory
- * of a socket's message, and the caller's reference to a request. It frees or drops them later, at
- * the latest in hfd_worker_done, which also makes the calls that are left. A call on the worker's
- * thread needs neither a lock nor a system call. Thread: any.
- */
-void hfd_worker_post(struct hfd_worker *worker, struct hfd_worker_message *message);
-/* Whether the caller runs on this worker's thread; for assertions. Thread: any. */
-bool hfd_worker_is_current(const struct hfd_worker *worker);

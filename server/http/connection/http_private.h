@@ -1,20 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The server object, for the files of this folder. The rest of holdfastd uses http.h only.
+ * The server object, for the connections, the protocols and the files of server/http/ itself. The
+ * rest of holdfastd uses http.h only.
  *
  * Lock: mu guards the members below it and nothing else. It is held for a few instructions, and for
  * the listener's shutdown, which does not block. No callback runs and no mutex is taken under it.
  */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include <openssl/ssl.h>
 
-#include "server/http/http.h"
+#include <holdfast/host.h>
+
 #include "server/http/limits/account.h"
 #include "server/http/limits/refusals.h"
+#include "server/http/request/http_request.h"
 
+struct hfd_protocol;
 struct hfd_worker;
 
 struct hfd_http {
@@ -23,6 +30,7 @@ struct hfd_http {
         const struct hf_clock *clock; /* borrowed */
         size_t max_body, max_header_bytes, max_connections;
         size_t max_handshakes, max_strangers; /* per worker */
+        const struct hfd_protocol *h1, *h2;   /* static; ALPN chooses one of them */
         hfd_http_handler handler;
         hfd_http_on_head on_head; /* may be NULL */
         void *ctx;
@@ -51,6 +59,3 @@ struct hfd_http {
         SSL_CTX *tls; /* owned reference; each connection takes another one */
         bool stopped; /* accepting was stopped */
 };
-
-/* Decrements n_connections and wakes hfd_http_wait_closed when none is left. Thread: any. */
-void hfd_http_connection_gone(struct hfd_http *http);

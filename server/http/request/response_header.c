@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks of a response's headers, eight bytes at a time. Nearly every header is good, so the loops
  * have no exit. */
-#include "server/http/response_header.h"
+#include "server/http/request/response_header.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -12,7 +12,7 @@
  * the next operation. hfd_tls_new leaves the queue empty; connection.c clears it before each
  * operation on a connection.
  */
-#include "server/http/tls.h"
+#include "server/http/connection/tls.h"
 
 #include <assert.h>
 #include <errno.h>

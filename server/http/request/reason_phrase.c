@@ -3,7 +3,7 @@
  * Reason phrases as RFC 9110 and RFC 6585 name them. A code that is not listed still gets a phrase,
  * because some clients read an empty one as a malformed status line.
  */
-#include "server/http/reason_phrase.h"
+#include "server/http/request/reason_phrase.h"
 
 #include <stddef.h>
 

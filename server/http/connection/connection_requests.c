@@ -6,13 +6,24 @@
  * Invariant: what a request holds is counted until it is detached, and it is always detached by
  * hfd_connection_detach. So a connection without requests holds nothing.
  */
-#include "server/http/connection.h"
+#include "server/http/connection/connection.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "server/http/reason_phrase.h"
+#include "server/http/request/reason_phrase.h"
+
+int hfd_connection_new_request(struct hfd_connection *connection,
+                               struct hfd_http_request **ret_request) {
+        int r = hfd_http_request_new(&connection->worker->mailbox, connection->origin, ret_request);
+
+        if (r != 0)
+                return r;
+        (*ret_request)->connection = connection;
+        (*ret_request)->connection_context = &connection->context;
+        return 0;
+}
 
 int hfd_connection_account(struct hfd_connection *connection, struct hfd_http_request *request,
                            size_t extra) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* A message in a worker's mailbox (worker.h). It is the first member of the struct that is
+/* A message in a worker's mailbox (worker_mailbox.h). It is the first member of the struct that is
  * posted. */
 #include "base/mailbox.h"
 

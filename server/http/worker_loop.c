@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A worker: one thread, one epoll, and the connections that belong to it for their whole life.
+ * The loop of a worker: one thread that serves the worker's connections.
  *
  * One iteration:
  * - wait for events of sockets, for a second at most. So an idle worker makes progress too, which
@@ -13,18 +13,15 @@
  *   handshakes delays known senders by a few steps only.
  * - once a second, check the time limits.
  *
- * A handler that responds on this thread posts its message to the list `local`, which needs neither
- * a lock nor a system call.
- *
  * Worker 0 also accepts connections, and distributes the sockets over all workers in turn.
  *
  * Invariant: only this thread touches the worker's connections, and it blocks in epoll_wait only.
  *
  * The end: http->closing is set and the worker is woken. It frees its connections, which detaches
  * their requests (response.gone). After that only worker 0 may post to it: sockets, which
- * hfd_worker_done closes.
+ * hfd_worker_loop_stop closes.
  */
-#include "server/http/worker.h"
+#include "server/http/worker_loop.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -38,8 +35,8 @@
 #include "base/blocks.h"
 #include "base/json_blocks.h"
 #include "base/thread.h"
-#include "server/http/connection.h"
-#include "server/http/http_private.h"
+#include "server/http/connection/connection.h"
+#include "server/http/connection/http_private.h"
 
 /* Limits per iteration, so that no kind of work delays the others. */
 #define MAX_EVENTS 64
@@ -57,22 +54,6 @@ struct socket_message {
         int fd; /* owned */
         struct sockaddr_storage address;
 };
-
-static __thread struct hfd_worker *this_worker;
-
-bool hfd_worker_is_current(const struct hfd_worker *worker) { return worker == this_worker; }
-
-void hfd_worker_post(struct hfd_worker *worker, struct hfd_worker_message *message) {
-        assert(worker && message);
-        if (worker != this_worker) {
-                /* A thread of the store has many replies to pass on at once. */
-                hf__mailbox_post_lazily(&worker->mailbox, &message->message);
-                return;
-        }
-        message->message.next = NULL;
-        *worker->local_tail = &message->message;
-        worker->local_tail = &message->message.next;
-}
 
 /* ---- accepting: worker 0 ---- */
 
@@ -92,7 +73,7 @@ static void adopt_socket(struct hfd_worker *worker, int fd,
                          const struct sockaddr_storage *address) {
         if (hfd_connection_new(worker, fd, address) != 0) {
                 close(fd);
-                hfd_http_connection_gone(worker->http);
+                hfd_connection_uncount(worker->http);
         }
 }
 
@@ -112,13 +93,13 @@ static void assign_socket(struct hfd_worker *worker, int fd,
         message = calloc(1, sizeof *message);
         if (!message) {
                 close(fd);
-                hfd_http_connection_gone(http);
+                hfd_connection_uncount(http);
                 return;
         }
         message->message.kind = HFD_WORKER_MESSAGE_SOCKET;
         message->fd = fd;
         message->address = *address;
-        hfd_worker_post(to, &message->message);
+        hfd_worker_mailbox_post(&to->mailbox, &message->message);
 }
 
 /* Without a free descriptor, a connection in the backlog can neither be accepted nor refused. So
@@ -187,7 +168,7 @@ static void handle_message(struct hfd_worker *worker, struct hfd_worker_message 
         }
         assert(message->kind == HFD_WORKER_MESSAGE_REQUEST);
         request = (struct hfd_http_request *)message;
-        void (*call)(void *ctx) = hfd_http_response_clear_posted(request, &ctx);
+        void (*call)(void *ctx) = hfd_http_response_clear_posted(request, worker->now, &ctx);
         if (call) {
                 if (request->connection)
                         call(ctx);
@@ -221,13 +202,8 @@ static void handle_messages(struct hfd_worker *worker, struct hf__message *messa
 
 /* Repeats until the list is empty, because handling a message may post another one. */
 static void handle_local_messages(struct hfd_worker *worker) {
-        while (worker->local) {
-                struct hf__message *messages = worker->local;
-
-                worker->local = NULL;
-                worker->local_tail = &worker->local;
-                handle_messages(worker, messages);
-        }
+        while (worker->mailbox.local)
+                handle_messages(worker, hfd_worker_mailbox_take_local(&worker->mailbox));
 }
 
 /* ---- the loop ---- */
@@ -295,7 +271,7 @@ static void tick_connections(struct hfd_worker *worker) {
 static int wait_ms(const struct hfd_worker *worker) {
         hf_nsec left = worker->next_tick - worker->now;
 
-        if (worker->dirty || worker->local)
+        if (worker->dirty || worker->mailbox.local)
                 return 0;
         if (left > TICK)
                 left = TICK;
@@ -332,7 +308,7 @@ static void run_iteration(struct hfd_worker *worker) {
                         serve_connection(events[i].data.ptr, events[i].events);
         }
         if (has_messages)
-                handle_messages(worker, hf__mailbox_take(&worker->mailbox));
+                handle_messages(worker, hf__mailbox_take(&worker->mailbox.shared));
         handle_local_messages(worker);
         if (!worker->draining &&
             atomic_load_explicit(&worker->http->draining, memory_order_acquire))
@@ -348,7 +324,7 @@ static void run_iteration(struct hfd_worker *worker) {
 static void *worker_main(void *ctx) {
         struct hfd_worker *worker = ctx;
 
-        this_worker = worker;
+        hfd_worker_mailbox_set_current(&worker->mailbox);
         hf__json_blocks_begin(); /* requests are parsed on this thread */
         hf__blocks_begin();
         worker->now = hf_now(worker->http->clock);
@@ -362,60 +338,13 @@ static void *worker_main(void *ctx) {
         report_unsent(worker);
         hf__blocks_end();
         hf__json_blocks_end();
-        this_worker = NULL;
+        hfd_worker_mailbox_set_current(NULL);
         return NULL;
 }
 
 /* ---- start and end: the creating thread ---- */
 
-/* 0 or -errno. Call close_epolls in any case. */
-static int open_epolls(struct hfd_worker *worker) {
-        struct epoll_event message = {.events = EPOLLIN, .data.ptr = worker};
-        struct epoll_event stranger = {.events = EPOLLIN, .data.ptr = &worker->stranger_epoll};
-
-        worker->epoll = epoll_create1(EPOLL_CLOEXEC);
-        worker->stranger_epoll = epoll_create1(EPOLL_CLOEXEC);
-        if (worker->epoll < 0 || worker->stranger_epoll < 0 ||
-            epoll_ctl(worker->epoll, EPOLL_CTL_ADD, worker->mailbox.fd, &message) != 0 ||
-            epoll_ctl(worker->epoll, EPOLL_CTL_ADD, worker->stranger_epoll, &stranger) != 0)
-                return -errno;
-        return 0;
-}
-
-static void close_epolls(struct hfd_worker *worker) {
-        if (worker->epoll >= 0)
-                close(worker->epoll);
-        if (worker->stranger_epoll >= 0)
-                close(worker->stranger_epoll);
-}
-
-int hfd_worker_init(struct hfd_worker *worker, struct hfd_http *http, unsigned index) {
-        int r;
-
-        memset(worker, 0, sizeof *worker);
-        worker->http = http;
-        worker->index = index;
-        worker->dirty_tail = &worker->dirty;
-        worker->local_tail = &worker->local;
-        hfd_strangers_init(&worker->handshakes, http->seed);
-        hfd_strangers_init(&worker->strangers, http->seed);
-        worker->in = malloc(HFD_IN_SPACE);
-        worker->out = malloc(HFD_OUT_SPACE + HFD_OUT_SLACK);
-        r = worker->in && worker->out ? hf__mailbox_init(&worker->mailbox) : -ENOMEM;
-        if (r != 0)
-                goto fail;
-        r = open_epolls(worker);
-        if (r == 0)
-                return 0;
-        close_epolls(worker);
-        hf__mailbox_done(&worker->mailbox);
-fail:
-        free(worker->in);
-        free(worker->out);
-        return r;
-}
-
-int hfd_worker_start(struct hfd_worker *worker) {
+int hfd_worker_loop_start(struct hfd_worker *worker) {
         int r;
 
         assert(!worker->running);
@@ -434,7 +363,7 @@ int hfd_worker_start(struct hfd_worker *worker) {
  * assigned too late, and responses and calls that were posted just before their requests were gone.
  */
 static void drop_messages(struct hfd_worker *worker) {
-        struct hf__message *messages = hf__mailbox_take(&worker->mailbox);
+        struct hf__message *messages = hf__mailbox_take(&worker->mailbox.shared);
 
         while (messages) {
                 struct hfd_worker_message *message = (struct hfd_worker_message *)messages;
@@ -443,7 +372,7 @@ static void drop_messages(struct hfd_worker *worker) {
                 if (message->kind == HFD_WORKER_MESSAGE_SOCKET) {
                         close(((struct socket_message *)message)->fd);
                         free(message);
-                        hfd_http_connection_gone(worker->http);
+                        hfd_connection_uncount(worker->http);
                 } else if (message->kind == HFD_WORKER_MESSAGE_CALL) {
                         struct hfd_http_call *call = (struct hfd_http_call *)message;
 
@@ -452,24 +381,18 @@ static void drop_messages(struct hfd_worker *worker) {
                         struct hfd_http_request *request = (struct hfd_http_request *)message;
                         void *ctx;
 
-                        (void)hfd_http_response_clear_posted(request, &ctx);
+                        (void)hfd_http_response_clear_posted(request, worker->now, &ctx);
                         hfd_http_request_unref(request);
                 }
         }
 }
 
-void hfd_worker_done(struct hfd_worker *worker) {
+void hfd_worker_loop_stop(struct hfd_worker *worker) {
         assert(atomic_load_explicit(&worker->http->closing, memory_order_relaxed));
         if (worker->running) {
-                hf__mailbox_wake(&worker->mailbox);
+                hf__mailbox_wake(&worker->mailbox.shared);
                 (void)hf__thread_join(worker->thread);
         }
+        worker->running = false;
         drop_messages(worker);
-        assert(!worker->connections && !worker->dirty && !worker->local);
-        hfd_strangers_done(&worker->handshakes);
-        hfd_strangers_done(&worker->strangers);
-        hf__mailbox_done(&worker->mailbox);
-        close_epolls(worker);
-        free(worker->in);
-        free(worker->out);
 }
