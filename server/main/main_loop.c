@@ -362,7 +362,19 @@ static int open_signals(int *ret_fd) {
         return *ret_fd >= 0 ? 0 : -errno;
 }
 
-/* Creates the objects and starts the sequence thread. */
+struct assembly {
+        struct hfd_server *server;
+        struct hf_status *status; /* borrowed */
+};
+
+static int make_assembly(void *ctx) {
+        const struct assembly *assembly = ctx;
+
+        return hfd_assembly_make(assembly->server, assembly->status);
+}
+
+/* Creates the objects and starts the sequence thread. The objects are created on a thread of their
+ * own, because that makes certificates and parses manifests, and main then only waits. */
 static int start_server(struct hfd_server *server, pthread_t *ret_sequence,
                         struct hf_status *reterr_status) {
         hfd_notify_warn_unsupported(&server->host.log);
@@ -371,7 +383,8 @@ static int start_server(struct hfd_server *server, pthread_t *ret_sequence,
                 hf_log(&server->host.log, HF_LOG_NOTICE, "holdfastd",
                        "flags of kube-apiserver without a meaning here: %s",
                        server->config->ignored_flags);
-        int r = hfd_assembly_make(server, reterr_status);
+        struct assembly assembly = {.server = server, .status = reterr_status};
+        int r = hf__thread_run(&server->host, "hf-assembly", make_assembly, &assembly);
         if (r != 0)
                 return r;
         r = hf__thread_start(&server->host, "hf-sequence", hfd_sequence_thread, server,

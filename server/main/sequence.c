@@ -18,6 +18,7 @@
 #include <assert.h>
 #include <unistd.h>
 
+#include "base/thread.h"
 #include "server/main/boot.h"
 #include "server/server.h"
 #include "server/main/shutdown.h"
@@ -25,10 +26,23 @@
 
 #define EXIT_STUCK 70 /* EX_SOFTWARE */
 
+struct boot {
+        struct hfd_server *server;
+        struct hf_status *status; /* borrowed */
+};
+
+static int run_boot(void *ctx) {
+        const struct boot *boot = ctx;
+
+        return hfd_boot_run(boot->server, boot->status);
+}
+
 /* 0, HF_E_STUCK, or the error of the boot. The message is set unless the result is 0. */
 static int run_sequence(struct hfd_server *server, struct hf_status *reterr_status) {
+        struct boot boot = {.server = server, .status = reterr_status};
         struct hf_status why = {0};
-        int r = hfd_boot_run(server, reterr_status);
+        /* On a thread of its own, because this one then waits while the server runs. */
+        int r = hf__thread_run(&server->host, "hf-boot", run_boot, &boot);
 
         if (r == 0)
                 (void)hf_cancel_wait(server->stop, HF_NSEC_NEVER);

@@ -86,10 +86,11 @@ static bool prepare_and_track(struct hfd_write *w) {
 }
 
 /*
- * Validates w->object against w->old (NULL = a create), checks what it grants, and encodes it as
- * w->stored. False: the response was sent, or another attempt was started.
+ * Validates w->object against w->old (NULL = a create). False: the response was sent, or another
+ * attempt was started. Not a part of its caller, which would have the 15 KiB on the stack below
+ * what it calls later.
  */
-static bool make_stored(struct hfd_write *w) {
+__attribute__((noinline)) static bool validate(struct hfd_write *w) {
         const struct hf__json *old = w->old;
         const struct hfd_resource *resource = w->request->resource;
         /*
@@ -99,7 +100,6 @@ static bool make_stored(struct hfd_write *w) {
         struct hfd_causes causes;
         struct hfd_response response = {0};
 
-        assert(!w->stored);
         causes.n = 0;
         hfd_meta_validate(resource, w->object, old, &causes);
         hfd_write_certificate_validate(w, old, &causes);
@@ -120,12 +120,20 @@ static bool make_stored(struct hfd_write *w) {
                 hfd_write_reply(w, &response);
                 return false;
         }
-        if (!hfd_write_may_grant(w, old) || !hfd_write_may_read_params(w, old) ||
+        return true;
+}
+
+/* Validates w->object, checks what it grants, and encodes it as w->stored. False as above. */
+static bool make_stored(struct hfd_write *w) {
+        const struct hf__json *old = w->old;
+
+        assert(!w->stored);
+        if (!validate(w) || !hfd_write_may_grant(w, old) || !hfd_write_may_read_params(w, old) ||
             !hfd_write_may_certify(w, old) || !hfd_write_may_be_default(w, old) ||
             !hfd_write_limits_allow(w, old) || !hfd_write_account_allows(w) ||
             !hfd_write_runtime_allows(w))
                 return false;
-        w->stored = hfd_conversion_encode(resource, w->object);
+        w->stored = hfd_conversion_encode(w->request->resource, w->object);
         if (!w->stored)
                 hfd_write_reply_no_memory(w);
         return w->stored != NULL;
