@@ -20,6 +20,7 @@
  *      patches/            a patch or an apply:
  *        patch.c             applies a patch to the current object
  *        apply.c             server-side apply, and the owners of fields
+ *        merge_parts.c       what the path of the request may change
  *      delete.c            an attempt of a delete
  *      checks/             what a write must pass besides the rules of its kind:
  *        namespace.c         a create: whether its namespace accepts new objects

@@ -94,32 +94,40 @@ static int set_requests(struct hf__json *containers) {
         return r;
 }
 
-/* The QoS class. Guaranteed: each container has limits of cpu and memory, and requests as much.
- * BestEffort: no container has a limit or a request. */
-static const char *qos_class_of(const struct hf__json *spec) {
-        bool any = false, all = true;
-
-        for (const struct hf__json *m = hf__json_first(hf__json_get(spec, "containers")); m;
-             m = hf__json_next(m)) {
-                const struct hf__json *limits = hf__json_path(m, "resources.limits"),
-                                      *requests = hf__json_path(m, "resources.requests");
-                any = any || hf__json_first(limits) || hf__json_first(requests);
-                all = all && hf__json_get(limits, "cpu") && hf__json_get(limits, "memory") &&
-                      hf__json_equal(hf__json_get(limits, "cpu"), hf__json_get(requests, "cpu")) &&
-                      hf__json_equal(hf__json_get(limits, "memory"),
-                                     hf__json_get(requests, "memory"));
-        }
-        if (!any)
-                return "BestEffort";
-        return all ? "Guaranteed" : "Burstable";
-}
-
 /* Copies a member from the old version if the update leaves it out. */
 static int keep(struct hf__json *object, const struct hf__json *old, const char *path) {
         const struct hf__json *had = hf__json_path(old, path);
 
         return had && !hf__json_path(object, path) ? hf__json_set(object, path, hf__json_dup(had))
                                                    : 0;
+}
+
+/* A new pod that gates hold back says so. */
+static int set_gated(struct hf__json *object) {
+        static const char gated[] = "[{\"type\":\"PodScheduled\",\"status\":\"False\","
+                                    "\"reason\":\"SchedulingGated\",\"message\":\"Scheduling is "
+                                    "blocked due to non-empty scheduling gates\"}]";
+        struct hf__json *conditions = NULL;
+
+        if (!hf__json_first(hf__json_path(object, "spec.schedulingGates")))
+                return 0;
+        (void)hf__json_parse(gated, sizeof gated - 1, &conditions, NULL); /* NULL = no memory */
+        return hf__json_set(object, "status.conditions", conditions);
+}
+
+/* In the host's network a port of a container is one of the host. */
+static int set_host_ports(struct hf__json *spec, const char *list) {
+        int r = 0;
+        int64_t number;
+
+        for (struct hf__json *c = hf__json_first(hf__json_get(spec, list)); c && r == 0;
+             c = hf__json_next(c))
+                for (struct hf__json *m = hf__json_first(hf__json_get(c, "ports")); m && r == 0;
+                     m = hf__json_next(m))
+                        if ((!hf__json_i64(m, "hostPort", &number) || number == 0) &&
+                            hf__json_i64(m, "containerPort", &number))
+                                r = hf__json_set_i64(m, "hostPort", number);
+        return r;
 }
 
 int hfd_pod_prepare(struct hf__json *object, const struct hf__json *old) {
@@ -140,10 +148,17 @@ int hfd_pod_prepare(struct hf__json *object, const struct hf__json *old) {
                 r = set_requests(hf__json_get(spec, "containers"));
         if (r == 0)
                 r = set_requests(hf__json_get(spec, "initContainers"));
+        if (r == 0 && hf__json_bool(spec, "hostNetwork", false)) {
+                r = set_host_ports(spec, "containers");
+                if (r == 0)
+                        r = set_host_ports(spec, "initContainers");
+        }
+        if (r == 0 && !old)
+                r = set_gated(object);
         for (size_t i = 0; i < 2 && r == 0; i++)
                 r = keep(object, old, kept[i]);
         if (r == 0 && !hf__json_string(object, "status.qosClass"))
-                r = hf__json_set_string(object, "status.qosClass", qos_class_of(spec));
+                r = hf__json_set_string(object, "status.qosClass", hfd_pod_qos_class(spec));
         return r;
 }
 

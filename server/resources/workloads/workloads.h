@@ -7,7 +7,8 @@
  * --runtime-config=api/workloads=true says so, and under the name kube-apiserver.
  *
  * A kind is a schema in the file of its group (schemas/), a row in core_rows.c or group_rows.c, and
- * a table of defaults in presets.c. The few rules are in workload_validation.c. Pure. Thread: any.
+ * a table of defaults in presets.c. The few rules are in workload_validation.c, and those of pods
+ * in files of their own. Pure. Thread: any.
  */
 #include <stddef.h>
 
@@ -17,6 +18,7 @@ struct hf__json;
 struct hfd_resource;
 struct hfd_causes;
 struct hfd_conversion;
+struct hfd_part_rules;
 
 /* The rows of the core group, and those of the others, sorted by group and plural. Static. */
 const struct hfd_resource *hfd_core_workload_rows(size_t *ret_n);
@@ -96,10 +98,24 @@ int hfd_endpoint_slice_prepare(struct hf__json *object, const struct hf__json *o
 int hfd_storage_class_prepare(struct hf__json *object, const struct hf__json *old);
 int hfd_csi_driver_prepare(struct hf__json *object, const struct hf__json *old);
 
-/* ---- workload_validation.c: the contract is that of hfd_resource.validate ---- */
+/* ---- pods ---- */
 
+/* pod_qos.c: from a spec with its defaults. Static storage. */
+const char *hfd_pod_qos_class(const struct hf__json *spec);
+/* pod_part_rules.c: the subresources that change a part of the spec */
+extern const struct hfd_part_rules hfd_pod_part_rules;
+/* pod_update.c: the contract is that of hfd_resource.validate */
 void hfd_pod_validate(const struct hf__json *object, const struct hf__json *old,
                       struct hfd_causes *causes);
+/* What all pods must have, however they are written. */
+void hfd_pod_validate_spec(const struct hf__json *spec, struct hfd_causes *causes);
+/* pod_resize.c: whether .../resize may make object of old. object differs from old in resources
+ * only, unless the containers are not the same. */
+void hfd_pod_validate_resize(const struct hf__json *object, const struct hf__json *old,
+                             struct hfd_causes *causes);
+
+/* ---- workload_validation.c: the contract is that of hfd_resource.validate ---- */
+
 /* Kinds of the group apps with a selector that must select the template and cannot be changed. */
 void hfd_workload_validate(const struct hf__json *object, const struct hf__json *old,
                            struct hfd_causes *causes);

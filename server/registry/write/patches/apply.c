@@ -39,11 +39,6 @@ static void name_by_agent(const char *agent, char name[HFD_FIELD_MANAGER_MAX + 1
 }
 
 static void init_writer(const struct hfd_write *w, struct writer *ret_writer) {
-        static const char *const subresources[] = {[HFD_SUB_NONE] = "",
-                                                   [HFD_SUB_STATUS] = "status",
-                                                   [HFD_SUB_FINALIZE] = "finalize",
-                                                   [HFD_SUB_APPROVAL] = "approval",
-                                                   [HFD_SUB_SCALE] = "scale"};
         const struct hfd_request *request = w->request;
         const struct hf_clock *clock = hf_host_clock(w->registry->host);
 
@@ -51,19 +46,22 @@ static void init_writer(const struct hfd_write *w, struct writer *ret_writer) {
                 name_by_agent(request->agent ? request->agent : "holdfastd", ret_writer->manager);
         hfd_resource_api_version(request->resource, ret_writer->api_version);
         hf__time_format(clock->real(clock->ctx) / HF_NSEC_PER_SEC, ret_writer->now);
-        ret_writer->writer = (struct hfd_writer){.manager = request->options.field_manager
-                                                                    ? request->options.field_manager
-                                                                    : ret_writer->manager,
-                                                 .subresource = subresources[request->subresource],
-                                                 .api_version = ret_writer->api_version,
-                                                 .now = ret_writer->now};
+        ret_writer->writer =
+                (struct hfd_writer){.manager = request->options.field_manager
+                                                       ? request->options.field_manager
+                                                       : ret_writer->manager,
+                                    .subresource = hfd_subresource_name(request->subresource),
+                                    .api_version = ret_writer->api_version,
+                                    .now = ret_writer->now};
 }
 
 /* ---- the configuration ---- */
 
 /* Removes what a write of this path does not change, so that nobody owns it by this write. */
 static int remove_other_parts(const struct hfd_request *request, struct hf__json *config) {
-        static const char *const kept[] = {"apiVersion", "kind", "metadata", "status"};
+        const struct hfd_part_rules *rules =
+                hfd_resource_part_rules(request->resource, request->subresource);
+        const char *const kept[] = {"apiVersion", "kind", "metadata", rules ? "spec" : "status"};
         const struct hf__json *name = hf__json_path(config, "metadata.name");
         struct hf__json *metadata, *next;
 
@@ -85,7 +83,8 @@ static int remove_other_parts(const struct hfd_request *request, struct hf__json
                 hf__json_free(metadata);
                 return -ENOMEM;
         }
-        return hf__json_set(config, "metadata", metadata);
+        int r = hf__json_set(config, "metadata", metadata);
+        return r == 0 && rules ? rules->restrict_config(request->subresource, config) : r;
 }
 
 /*
@@ -295,6 +294,8 @@ int hfd_write_apply_track(struct hfd_write *w, struct hf__json *old) {
         struct writer writer;
 
         w->changed = false;
+        if (w->request->subresource == HFD_SUB_BINDING)
+                return 0; /* nobody owns what a Binding sets, as in Kubernetes */
         if (w->request->verb == HFD_PATCH && w->request->patch == HFD_PATCH_APPLY)
                 return old ? keep_times(w->object, old) : 0;
         /* An object that had no owners gets none before it is applied, as in Kubernetes. */
