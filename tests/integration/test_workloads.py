@@ -252,3 +252,55 @@ def test_they_are_not_served_by_default(server):
         plain = cluster.instance("plain").wait_ready()
         assert plain.request("GET", "/api/v1/pods")[0] == 404
         assert plain.request("GET", "/apis/apps/v1")[0] == 404
+
+
+NOT_READY, UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"
+
+
+def tolerated(key, seconds=300):
+    return {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}
+
+
+def test_a_pod_stays_for_minutes_on_a_lost_node(server, ns):
+    def tolerations(name, *own):
+        made = server.do("POST", pods(ns), {"metadata": {"name": name}, "spec": {**pod("x")["spec"], "tolerations": list(own)}})
+        return made["spec"]["tolerations"]
+
+    made = server.do("POST", pods(ns), pod("a"))
+    assert made["spec"]["tolerations"] == [tolerated(NOT_READY), tolerated(UNREACHABLE)]
+    assert all("f:tolerations" not in m["fieldsV1"]["f:spec"] for m in made["metadata"]["managedFields"])
+    own = {"key": NOT_READY, "operator": "Exists"}
+    assert tolerations("b", own) == [own, tolerated(UNREACHABLE)]
+    everything = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}
+    assert tolerations("c", everything) == [everything]
+    other = {"key": UNREACHABLE, "operator": "Exists", "effect": "NoSchedule"}
+    assert tolerations("d", other) == [other, tolerated(NOT_READY), tolerated(UNREACHABLE)]
+    changed = server.do("PATCH", pods(ns, "a"), {"spec": {"tolerations": [tolerated(NOT_READY, 7), tolerated(UNREACHABLE)]}},
+                        "application/merge-patch+json")
+    assert changed["spec"]["tolerations"][0]["tolerationSeconds"] == 7
+    # A template of pods gets none: the pods that are made of it do.
+    assert "tolerations" not in server.do("POST", apps(ns, "deployments"), deployment("a"))["spec"]["template"]["spec"]
+
+
+def test_a_runtime_class_says_where_its_pods_run(server, ns):
+    own = [{"key": "a", "operator": "Exists"}, {"key": "b", "operator": "Equal", "value": "c", "effect": "NoExecute", "tolerationSeconds": 5}]
+    server.do("POST", "/apis/node.k8s.io/v1/runtimeclasses", {"metadata": {"name": ns}, "handler": "h", "scheduling": {
+        "nodeSelector": {"k": "v"}, "tolerations": own}})
+
+    def make(name, **spec):
+        return server.ask("POST", pods(ns), {"metadata": {"name": name}, "spec": {**pod("x")["spec"], "runtimeClassName": ns, **spec}})
+
+    code, made = make("a")
+    assert code == 201 and made["spec"]["nodeSelector"] == {"k": "v"}
+    assert made["spec"]["tolerations"] == [tolerated(NOT_READY), tolerated(UNREACHABLE), *own]
+    code, made = make("b", nodeSelector={"k": "v", "x": "y"}, tolerations=[
+        {"key": "a", "operator": "Equal", "value": "q"}, {"key": "b", "operator": "Equal", "value": "c", "effect": "NoExecute"}])
+    assert made["spec"]["nodeSelector"] == {"k": "v", "x": "y"}
+    # The class tolerates all values of `a`, and the pod `b` for ever.
+    assert made["spec"]["tolerations"] == [{"key": "b", "operator": "Equal", "value": "c", "effect": "NoExecute"}, tolerated(NOT_READY),
+                                           tolerated(UNREACHABLE), own[0]]
+    assert make("c", tolerations=[{"operator": "Exists"}])[1]["spec"]["tolerations"] == [{"operator": "Exists"}]
+    code, status = make("d", nodeSelector={"k": "w"})
+    assert code == 403 and status["message"] == (
+        'pods "d" is forbidden: conflict: runtimeClass.scheduling.nodeSelector[k] = v; pod.spec.nodeSelector[k] = w')
+    assert make("e", tolerations=[{"key": f"k{i}", "operator": "Exists"} for i in range(1001)])[0] == 403

@@ -10,11 +10,15 @@
  * a table of defaults in presets.c. The few rules are in workload_validation.c, and those of pods
  * in files of their own. Pure. Thread: any.
  */
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "server/schema/schema.h"
 
+#define HFD_TOLERATIONS_MERGED_MAX 1000
+
 struct hf__json;
+struct hf__strbuf;
 struct hfd_resource;
 struct hfd_causes;
 struct hfd_conversion;
@@ -102,6 +106,14 @@ int hfd_csi_driver_prepare(struct hf__json *object, const struct hf__json *old);
 
 /* pod_qos.c: from a spec with its defaults. Static storage. */
 const char *hfd_pod_qos_class(const struct hf__json *spec);
+/* pod_placement.c. 0 or -ENOMEM. Adds the tolerations that all pods have. */
+int hfd_pod_default_tolerations(struct hf__json *spec, bool *ret_changed);
+/* Adds the tolerations and the node selector of a RuntimeClass. HF_E_TOO_LARGE: both lists together
+ * have more than HFD_TOLERATIONS_MERGED_MAX elements. why: the message if the selectors conflict.
+ */
+int hfd_pod_merge_tolerations(struct hf__json *spec, const struct hf__json *more);
+int hfd_pod_merge_node_selector(struct hf__json *spec, const struct hf__json *more,
+                                struct hf__strbuf *why);
 /* pod_part_rules.c: the subresources that change a part of the spec */
 extern const struct hfd_part_rules hfd_pod_part_rules;
 /* pod_update.c: the contract is that of hfd_resource.validate */
