@@ -107,6 +107,7 @@ struct hfd_resource {
         const char *other_short_name; /* a second one; NULL = none */
         const char *list_kind;        /* of a custom resource; NULL = kind and "List" */
         const char *category;         /* `kubectl get` lists several kinds by it; NULL = none */
+        const char *deprecation;      /* the warning with each response; NULL = none */
         const char *storage; /* the part after the prefix in the store's keys; NULL = a review */
         const struct hfd_conversion *conversion; /* NULL = the row stores its objects */
         bool namespaced;

@@ -304,3 +304,87 @@ def test_a_runtime_class_says_where_its_pods_run(server, ns):
     assert code == 403 and status["message"] == (
         'pods "d" is forbidden: conflict: runtimeClass.scheduling.nodeSelector[k] = v; pod.spec.nodeSelector[k] = w')
     assert make("e", tolerations=[{"key": f"k{i}", "operator": "Exists"} for i in range(1001)])[0] == 403
+
+
+def test_typed_clients_can_read_what_was_made(server, ns):
+    """Their models have required fields, so zeros of the status must be there."""
+    kubernetes = pytest.importorskip("kubernetes")
+    template = deployment("x")["spec"]
+    apps_kinds = ("statefulsets", "daemonsets", "replicasets", "deployments")
+    for plural in apps_kinds:
+        spec = {**template, **({"serviceName": "x"} if plural == "statefulsets" else {})}
+        server.do("POST", apps(ns, plural), {"metadata": {"name": "x"}, "spec": spec})
+    server.do("POST", f"/apis/policy/v1/namespaces/{ns}/poddisruptionbudgets", {"metadata": {"name": "x"}, "spec": {"minAvailable": 1}})
+    server.do("POST", f"/apis/autoscaling/v1/namespaces/{ns}/horizontalpodautoscalers", {"metadata": {"name": "x"}, "spec": {
+        "maxReplicas": 3, "scaleTargetRef": {"kind": "Deployment", "name": "x", "apiVersion": "apps/v1"}}})
+    server.do("POST", f"/api/v1/namespaces/{ns}/replicationcontrollers", {"metadata": {"name": "x"}, "spec": {
+        "selector": {"app": "x"}, "template": template["template"]}})
+    api = kubernetes.config.new_client_from_config(str(server.a.kubeconfig))
+    of_apps = kubernetes.client.AppsV1Api(api)
+    assert of_apps.read_namespaced_stateful_set("x", ns).status.replicas == 0
+    assert of_apps.read_namespaced_daemon_set("x", ns).status.number_misscheduled == 0
+    assert of_apps.read_namespaced_replica_set("x", ns).status.replicas == 0
+    assert kubernetes.client.CoreV1Api(api).read_namespaced_replication_controller("x", ns).status.replicas == 0
+    assert kubernetes.client.PolicyV1Api(api).read_namespaced_pod_disruption_budget("x", ns).status.expected_pods == 0
+    scaler = kubernetes.client.AutoscalingV1Api(api).read_namespaced_horizontal_pod_autoscaler("x", ns)
+    assert (scaler.status.current_replicas, scaler.status.desired_replicas) == (0, 0)
+    api.close()
+    path = f"/apis/autoscaling/v1/namespaces/{ns}/horizontalpodautoscalers/x"
+    before = server.do("GET", path)
+    assert server.do("PUT", path, before)["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
+    assert server.do("GET", path.replace("/v1/", "/v2/", 1))["status"] == {"desiredReplicas": 0}
+
+
+def test_creators_own_what_they_set(server, ns):
+    """managedFields after a create, as in kube-apiserver: no status, and no structs that Go's types have anyway."""
+    made = server.do("POST", apps(ns, "deployments") + "?fieldManager=m", deployment("a"))
+    (entry,) = made["metadata"]["managedFields"]
+    none = {}
+    container = {".": none, **{f"f:{k}": none for k in (
+        "image", "imagePullPolicy", "name", "resources", "terminationMessagePath", "terminationMessagePolicy")}}
+    pod_spec = {"f:containers": {'k:{"name":"c"}': container}, "f:dnsPolicy": none, "f:restartPolicy": none, "f:schedulerName": none,
+                "f:securityContext": none, "f:terminationGracePeriodSeconds": none}
+    assert entry["fieldsV1"] == {"f:spec": {
+        "f:progressDeadlineSeconds": none, "f:replicas": none, "f:revisionHistoryLimit": none, "f:selector": none,
+        "f:strategy": {"f:rollingUpdate": {".": none, "f:maxSurge": none, "f:maxUnavailable": none}, "f:type": none},
+        "f:template": {"f:metadata": {"f:labels": {".": none, "f:app": none}}, "f:spec": pod_spec}}}
+    made = server.do("POST", pods(ns), pod("a"))
+    assert list(made["metadata"]["managedFields"][0]["fieldsV1"]) == ["f:spec"]
+    assert "managedFields" not in server.do("POST", "/api/v1/nodes", {"metadata": {"name": ns}})["metadata"]
+
+
+def test_a_new_node_is_not_ready(server, ns):
+    taint = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+    assert server.do("POST", "/api/v1/nodes", {"metadata": {"name": ns}})["spec"]["taints"] == [taint]
+    own = {"key": "a", "effect": "NoExecute"}
+    made = server.do("POST", "/api/v1/nodes", {"metadata": {"name": f"{ns}-b"}, "spec": {"taints": [own]}})
+    assert made["spec"]["taints"] == [own, taint]
+    made["spec"]["taints"] = []
+    assert "taints" not in server.do("PUT", f"/api/v1/nodes/{ns}-b", made)["spec"]
+
+
+def test_a_daemon_set_counts_its_templates(server, ns):
+    key = "deprecated.daemonset.template.generation"
+    made = server.do("POST", apps(ns, "daemonsets"), deployment("a"))
+    assert made["metadata"]["annotations"] == {key: "1"}
+    made["spec"]["template"]["spec"]["containers"][0]["image"] = "other"
+    made["metadata"]["annotations"] = {key: "7"}
+    made = server.do("PUT", apps(ns, "daemonsets", "a"), made)
+    assert made["metadata"]["annotations"] == {key: "2"}
+    again = server.do("PUT", apps(ns, "daemonsets", "a"), made)
+    assert again["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
+
+
+def test_a_job_has_the_labels_of_its_pods(server, ns):
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "x"}]}}
+    made = server.do("POST", f"/apis/batch/v1/namespaces/{ns}/jobs", {"metadata": {"name": "j"}, "spec": {"template": template}})
+    assert made["metadata"]["labels"] == made["spec"]["template"]["metadata"]["labels"] and made["metadata"]["labels"]["job-name"] == "j"
+    assert made["spec"]["manualSelector"] is False
+    del template["metadata"]
+    made = server.do("POST", f"/apis/batch/v1/namespaces/{ns}/jobs", {"metadata": {"name": "k"}, "spec": {"template": template}})
+    assert "labels" not in made["metadata"]
+
+
+def test_endpoints_are_deprecated(server, ns):
+    done = server.a.kubectl("get", "endpoints", "-n", ns)
+    assert "Warning: v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice" in done.stderr

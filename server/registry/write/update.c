@@ -33,8 +33,8 @@
 #include "server/registry/write/checks/pod_account.h"
 #include "server/registry/write/checks/pod_priority.h"
 #include "server/registry/write/checks/pod_runtime.h"
-#include "server/registry/write/checks/pod_tolerations.h"
 #include "server/registry/write/checks/priority_default.h"
+#include "server/registry/write/checks/taints.h"
 #include "server/registry/write/commit.h"
 #include "server/registry/write/convert.h"
 #include "server/registry/write/defer.h"
@@ -265,7 +265,7 @@ void hfd_write_update_create(struct hfd_write *w) {
                 return;
         w->created = true;
         if (prepare_and_track(w) && hfd_write_limits_default(w) && hfd_write_account_assign(w) &&
-            hfd_write_prioritize(w) && hfd_write_tolerate(w) && hfd_write_runtime_assign(w) &&
+            hfd_write_prioritize(w) && hfd_write_taint(w) && hfd_write_runtime_assign(w) &&
             hfd_write_admit_mutate(w, store_admitted))
                 store_object(w);
 }
@@ -391,7 +391,7 @@ static void update_existing(struct hfd_write *w) {
                         "metadata.resourceVersion"); /* it is neither stored nor compared later */
         if (hfd_write_merge_parts(w, w->old) != 0)
                 hfd_write_reply_no_memory(w);
-        else if (prepare_and_track(w) && hfd_write_tolerate(w) &&
+        else if (prepare_and_track(w) && hfd_write_taint(w) &&
                  hfd_write_admit_mutate(w, store_admitted))
                 store_object(w);
 }

@@ -29,7 +29,7 @@
  *        params.c            an admission policy or a binding: whether its user may read its params
  *        priority_default.c  a priority class: whether it may be the default
  *        pod_priority.c      a pod: the priority of its class
- *        pod_account.c, pod_runtime.c, pod_tolerations.c   what else a pod gets
+ *        pod_account.c, pod_runtime.c, taints.c   what else a pod or a node gets
  *        limits.c            a pod or a claim: the LimitRanges of its namespace
  *      quota/              whether the quotas of the namespace allow the write
  *      fence.c             the compares of a fence, and the term record of a Lease

@@ -20,6 +20,8 @@ static const struct hfd_resource rows[] = {
                 .singular = "endpoints",
                 .kind = "Endpoints",
                 .short_name = "ep",
+                .deprecation = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 "
+                               "EndpointSlice",
                 .storage = "services/endpoints",
                 .namespaced = true,
                 .create_on_update = true,

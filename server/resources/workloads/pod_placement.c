@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a pod may run: the tolerations that all pods get, and what a RuntimeClass adds. The results
- * and the texts are those of kube-apiserver's plug-ins DefaultTolerationSeconds and RuntimeClass.
+ * Where a pod may run: the tolerations that all pods get, the taint of new nodes, and what a
+ * RuntimeClass adds. The results and the texts are those of kube-apiserver's plug-ins
+ * DefaultTolerationSeconds, TaintNodesByCondition and RuntimeClass.
  *
  * Invariant: the merge of tolerations compares each with each, so it is only for short lists
  * (HFD_TOLERATIONS_MERGED_MAX).
@@ -64,6 +65,33 @@ int hfd_pod_default_tolerations(struct hf__json *spec, bool *ret_changed) {
         for (size_t i = 0; i < 2 && r == 0; i++)
                 if (!covered[i])
                         r = append_default(list, taints[i]);
+        return r;
+}
+
+/* ---- new nodes ---- */
+
+int hfd_node_taint_new(struct hf__json *node) {
+        static const char path[] = "spec.taints", key[] = "node.kubernetes.io/not-ready";
+        struct hf__json *list = hf__json_path(node, path), *taint;
+        int r = 0;
+
+        for (const struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m))
+                if (hf__json_has_text(m, "key", key) &&
+                    hf__json_has_text(m, "effect", "NoSchedule"))
+                        return 0;
+        if (!hf__json_is_array(list)) {
+                r = hf__json_set(node, path, hf__json_array());
+                list = hf__json_path(node, path);
+        }
+        if (r != 0)
+                return r;
+        taint = hf__json_object();
+        r = hf__json_add_string(taint, "key", key);
+        if (r == 0)
+                r = hf__json_add_string(taint, "effect", "NoSchedule");
+        if (r == 0)
+                return hf__json_append(list, taint);
+        hf__json_free(taint);
         return r;
 }
 

@@ -7,8 +7,8 @@
  * --runtime-config=api/workloads=true says so, and under the name kube-apiserver.
  *
  * A kind is a schema in the file of its group (schemas/), a row in core_rows.c or group_rows.c, and
- * a table of defaults in presets.c. The few rules are in workload_validation.c, and those of pods
- * in files of their own. Pure. Thread: any.
+ * a table of defaults in presets.c or group_presets.c. The few rules are in workload_validation.c,
+ * and those of pods in files of their own. Pure. Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -78,7 +78,7 @@ extern const struct hfd_schema hfd_csi_driver_schema, hfd_csi_node_schema,
 
 extern const struct hfd_conversion hfd_autoscaler_v1_conversion;
 
-/* ---- presets.c: defaults; the contract is that of hfd_resource.prepare ---- */
+/* ---- presets.c, group_presets.c: defaults; the contract is that of hfd_resource.prepare ---- */
 
 int hfd_pod_prepare(struct hf__json *object, const struct hf__json *old);
 int hfd_node_prepare(struct hf__json *object, const struct hf__json *old);
@@ -99,6 +99,8 @@ int hfd_horizontal_pod_autoscaler_prepare(struct hf__json *object, const struct 
 int hfd_autoscaler_v1_prepare(struct hf__json *object, const struct hf__json *old);
 int hfd_network_policy_prepare(struct hf__json *object, const struct hf__json *old);
 int hfd_endpoint_slice_prepare(struct hf__json *object, const struct hf__json *old);
+int hfd_ingress_prepare(struct hf__json *object, const struct hf__json *old);
+int hfd_pod_disruption_budget_prepare(struct hf__json *object, const struct hf__json *old);
 int hfd_storage_class_prepare(struct hf__json *object, const struct hf__json *old);
 int hfd_csi_driver_prepare(struct hf__json *object, const struct hf__json *old);
 
@@ -108,6 +110,8 @@ int hfd_csi_driver_prepare(struct hf__json *object, const struct hf__json *old);
 const char *hfd_pod_qos_class(const struct hf__json *spec);
 /* pod_placement.c. 0 or -ENOMEM. Adds the tolerations that all pods have. */
 int hfd_pod_default_tolerations(struct hf__json *spec, bool *ret_changed);
+/* Adds the taint of a node that is not ready. */
+int hfd_node_taint_new(struct hf__json *node);
 /* Adds the tolerations and the node selector of a RuntimeClass. HF_E_TOO_LARGE: both lists together
  * have more than HFD_TOLERATIONS_MERGED_MAX elements. why: the message if the selectors conflict.
  */

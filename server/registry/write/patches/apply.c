@@ -19,6 +19,7 @@
 #include "server/registry/write/admit.h"
 #include "server/registry/write/body.h"
 #include "server/registry/write/reply.h"
+#include "server/schema/zero.h"
 
 /* The strings that struct hfd_writer borrows. */
 struct writer {
@@ -290,6 +291,33 @@ static int keep_times(struct hf__json *object, struct hf__json *old) {
         return hf__json_put(meta, key, list);
 }
 
+/*
+ * The same for a new object. What the server has set in the status is nobody's, and so is what an
+ * object of Go's type has when nothing is set. 0 or -ENOMEM.
+ */
+static int track_new(struct hfd_write *w, struct writer *writer) {
+        const struct hfd_resource *resource = w->request->resource;
+        struct hf__json *zero = NULL, *status = NULL;
+
+        if (!resource->custom) {
+                zero = hfd_schema_zero(resource->schema);
+                if (!zero)
+                        return -ENOMEM;
+        }
+        if (resource->subresources & HFD_SUB_STATUS)
+                status = hf__json_get(w->object, "status");
+        if (status)
+                status = hf__json_detach(w->object, status);
+        writer->writer.zero = zero;
+        int r = hfd_ownership_update(resource->schema, NULL, w->object, &writer->writer, false,
+                                     &w->changed);
+        hf__json_free(zero);
+        if (!status)
+                return r;
+        int added = hf__json_put(w->object, "status", status);
+        return r == 0 ? added : r;
+}
+
 int hfd_write_apply_track(struct hfd_write *w, struct hf__json *old) {
         struct writer writer;
 
@@ -303,6 +331,8 @@ int hfd_write_apply_track(struct hfd_write *w, struct hf__json *old) {
             !hf__json_path(w->object, "metadata.managedFields"))
                 return 0;
         init_writer(w, &writer);
+        if (!old)
+                return track_new(w, &writer);
         /* If admission is asked, webhooks get the old object with its managers. */
         return hfd_ownership_update(w->request->resource->schema, old, w->object, &writer.writer,
                                     !hfd_write_admit_wants(w), &w->changed);
