@@ -124,7 +124,8 @@ static int update(struct hf__arena *scratch, const struct hfd_schema *schema,
 
         if (r != 0 || (live && managers.n == 0))
                 return r;
-        const struct hfd_changes changes = hfd_compare(scratch, schema, live, object);
+        const struct hfd_changes changes =
+                hfd_compare(scratch, schema, live ? live : writer->zero, object);
         *ret_changed = changes.added || changes.modified || changes.removed;
         r = transfer(scratch, schema, &changes, writer, &managers);
         if (r != 0)

@@ -15,6 +15,9 @@ struct hfd_writer {
         const char *subresource; /* "" = none */
         const char *api_version; /* of the request: "v1" */
         const char *now;         /* the time, as it is stored */
+        /* Borrowed: what a new object has before it is written, which nobody owns. NULL = nothing.
+         */
+        const struct hf__json *zero;
 };
 
 /*

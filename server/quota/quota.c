@@ -22,29 +22,32 @@
 
 /* ---- a change ---- */
 
-/* Kubernetes measures a pod again only if its deadline comes or goes: everything else that a quota
- * counts cannot be changed. */
+/* Kubernetes measures a pod again only if it is resized, or its deadline comes or goes: everything
+ * else that a quota counts cannot be changed. */
 static bool is_measured(enum hfd_quota_kind kind, const struct hf__json *object,
-                        const struct hf__json *old, bool status) {
+                        const struct hf__json *old, enum hfd_quota_write what) {
         if (!old || kind == HFD_QUOTA_CLAIMS)
                 return true;
+        if (kind == HFD_QUOTA_PODS && what == HFD_QUOTA_OF_RESIZE)
+                return true;
         if (kind == HFD_QUOTA_PODS)
-                return !status && hfd_pod_is_terminating(object) != hfd_pod_is_terminating(old);
-        return kind == HFD_QUOTA_SERVICES && !status;
+                return what == HFD_QUOTA_OF_OBJECT &&
+                       hfd_pod_is_terminating(object) != hfd_pod_is_terminating(old);
+        return kind == HFD_QUOTA_SERVICES && what == HFD_QUOTA_OF_OBJECT;
 }
 
 bool hfd_quota_change_init(struct hfd_quota_change *change, const char *group, const char *plural,
-                           const struct hf__json *object, const struct hf__json *old, bool status,
-                           int64_t now_s, int *ret_error) {
+                           const struct hf__json *object, const struct hf__json *old,
+                           enum hfd_quota_write what, int64_t now_s, int *ret_error) {
         enum hfd_quota_kind kind = hfd_quota_kind(group, plural);
 
         *ret_error = 0;
         *change = (struct hfd_quota_change){.kind = kind,
                                             .object = object,
                                             .old = old,
-                                            .unlimited = status};
+                                            .unlimited = what == HFD_QUOTA_OF_STATUS};
         if (!hfd_quota_names(group, plural, &change->names) ||
-            !is_measured(kind, object, old, status))
+            !is_measured(kind, object, old, what))
                 return false;
         if (kind == HFD_QUOTA_OBJECTS)
                 return true;

@@ -30,6 +30,9 @@
 struct hf__json;
 struct hf__strbuf;
 
+/* What is written: the object, its amounts at .../resize, or its status or another part. */
+enum hfd_quota_write { HFD_QUOTA_OF_OBJECT, HFD_QUOTA_OF_RESIZE, HFD_QUOTA_OF_STATUS };
+
 /* A create or an update, as quotas see it. */
 struct hfd_quota_change {
         enum hfd_quota_kind kind;
@@ -44,8 +47,8 @@ struct hfd_quota_change {
  * -ENOMEM. The caller calls done if the result is true. The objects must live longer.
  */
 bool hfd_quota_change_init(struct hfd_quota_change *change, const char *group, const char *plural,
-                           const struct hf__json *object, const struct hf__json *old, bool status,
-                           int64_t now_s, int *ret_error);
+                           const struct hf__json *object, const struct hf__json *old,
+                           enum hfd_quota_write what, int64_t now_s, int *ret_error);
 void hfd_quota_change_done(struct hfd_quota_change *change);
 
 enum hfd_quota_verdict {

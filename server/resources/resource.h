@@ -30,10 +30,13 @@ struct hfd_schema;
  * the metadata too if the row has subresources_write_meta. A row has a set of these flags, a
  * request has one of them.
  *
- * The last four have bodies of another kind (hfd_resource_of_part). TOKEN is not a part of an
- * object: a create at .../token issues a token for the object (reviews/token_request.h). SCALE
- * shows how many replicas an object has and should have; a create at .../binding assigns a pod to a
- * node, and one at .../eviction deletes a pod (registry/parts).
+ * Four have bodies of another kind (hfd_resource_of_part). TOKEN is not a part of an object: a
+ * create at .../token issues a token for the object (reviews/token_request.h). SCALE shows how many
+ * replicas an object has and should have; a create at .../binding assigns a pod to a node, and one
+ * at .../eviction deletes a pod (registry/parts).
+ *
+ * Of EPHEMERAL_CONTAINERS and RESIZE, which pods have, only the strategy knows the part
+ * (struct hfd_part_rules).
  */
 enum hfd_subresource {
         HFD_SUB_NONE = 0,
@@ -43,7 +46,22 @@ enum hfd_subresource {
         HFD_SUB_TOKEN = 4,
         HFD_SUB_SCALE = 16,
         HFD_SUB_BINDING = 32,
-        HFD_SUB_EVICTION = 64
+        HFD_SUB_EVICTION = 64,
+        HFD_SUB_EPHEMERAL_CONTAINERS = 128,
+        HFD_SUB_RESIZE = 256
+};
+
+/* What a write of a subresource may change, if the part is more than a member. */
+struct hfd_part_rules {
+        unsigned of; /* the subresources that have these rules */
+        /* Copies the part from `from` to `to`, which is a copy of the stored object. 0 or -ENOMEM.
+         */
+        int (*merge)(enum hfd_subresource part, struct hf__json *to, const struct hf__json *from);
+        /* Removes from the configuration of an apply what is not of the part. 0 or -ENOMEM. */
+        int (*restrict_config)(enum hfd_subresource part, struct hf__json *config);
+        /* In place of hfd_resource.validate. */
+        void (*validate)(enum hfd_subresource part, const struct hf__json *object,
+                         const struct hf__json *old, struct hfd_causes *causes);
 };
 
 /* The paths of the members of an object that its Scale shows. */
@@ -89,6 +107,7 @@ struct hfd_resource {
         const char *other_short_name; /* a second one; NULL = none */
         const char *list_kind;        /* of a custom resource; NULL = kind and "List" */
         const char *category;         /* `kubectl get` lists several kinds by it; NULL = none */
+        const char *deprecation;      /* the warning with each response; NULL = none */
         const char *storage; /* the part after the prefix in the store's keys; NULL = a review */
         const struct hfd_conversion *conversion; /* NULL = the row stores its objects */
         bool namespaced;
@@ -127,6 +146,7 @@ struct hfd_resource {
         unsigned subresources;
         bool created_with_status; /* a create keeps the status, for all that STATUS says (Nodes) */
         const struct hfd_scale_paths *scale;        /* with SCALE */
+        const struct hfd_part_rules *parts;         /* with EPHEMERAL_CONTAINERS or RESIZE */
         struct hfd_column columns[HFD_COLUMNS_MAX]; /* ends at HFD_COLUMNS_MAX or a NULL name */
 
         const struct hfd_schema *schema; /* of the kind: a STRUCT */
@@ -149,6 +169,11 @@ struct hfd_resource {
 /* name "" is HFD_SUB_NONE. False: the resource has no subresource of that name. */
 bool hfd_resource_subresource(const struct hfd_resource *resource, const char *name,
                               enum hfd_subresource *ret_subresource);
+/* Its name in paths; "" of HFD_SUB_NONE. */
+const char *hfd_subresource_name(enum hfd_subresource subresource);
+/* The rules of a subresource; NULL = it has none. */
+const struct hfd_part_rules *hfd_resource_part_rules(const struct hfd_resource *resource,
+                                                     enum hfd_subresource subresource);
 /* Whether name is that of one of the four Namespaces that the server creates at its start. */
 bool hfd_is_system_namespace(const char *name);
 /* "v1" or "group/version". */

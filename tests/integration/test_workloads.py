@@ -252,3 +252,139 @@ def test_they_are_not_served_by_default(server):
         plain = cluster.instance("plain").wait_ready()
         assert plain.request("GET", "/api/v1/pods")[0] == 404
         assert plain.request("GET", "/apis/apps/v1")[0] == 404
+
+
+NOT_READY, UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"
+
+
+def tolerated(key, seconds=300):
+    return {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}
+
+
+def test_a_pod_stays_for_minutes_on_a_lost_node(server, ns):
+    def tolerations(name, *own):
+        made = server.do("POST", pods(ns), {"metadata": {"name": name}, "spec": {**pod("x")["spec"], "tolerations": list(own)}})
+        return made["spec"]["tolerations"]
+
+    made = server.do("POST", pods(ns), pod("a"))
+    assert made["spec"]["tolerations"] == [tolerated(NOT_READY), tolerated(UNREACHABLE)]
+    assert all("f:tolerations" not in m["fieldsV1"]["f:spec"] for m in made["metadata"]["managedFields"])
+    own = {"key": NOT_READY, "operator": "Exists"}
+    assert tolerations("b", own) == [own, tolerated(UNREACHABLE)]
+    everything = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}
+    assert tolerations("c", everything) == [everything]
+    other = {"key": UNREACHABLE, "operator": "Exists", "effect": "NoSchedule"}
+    assert tolerations("d", other) == [other, tolerated(NOT_READY), tolerated(UNREACHABLE)]
+    changed = server.do("PATCH", pods(ns, "a"), {"spec": {"tolerations": [tolerated(NOT_READY, 7), tolerated(UNREACHABLE)]}},
+                        "application/merge-patch+json")
+    assert changed["spec"]["tolerations"][0]["tolerationSeconds"] == 7
+    # A template of pods gets none: the pods that are made of it do.
+    assert "tolerations" not in server.do("POST", apps(ns, "deployments"), deployment("a"))["spec"]["template"]["spec"]
+
+
+def test_a_runtime_class_says_where_its_pods_run(server, ns):
+    own = [{"key": "a", "operator": "Exists"}, {"key": "b", "operator": "Equal", "value": "c", "effect": "NoExecute", "tolerationSeconds": 5}]
+    server.do("POST", "/apis/node.k8s.io/v1/runtimeclasses", {"metadata": {"name": ns}, "handler": "h", "scheduling": {
+        "nodeSelector": {"k": "v"}, "tolerations": own}})
+
+    def make(name, **spec):
+        return server.ask("POST", pods(ns), {"metadata": {"name": name}, "spec": {**pod("x")["spec"], "runtimeClassName": ns, **spec}})
+
+    code, made = make("a")
+    assert code == 201 and made["spec"]["nodeSelector"] == {"k": "v"}
+    assert made["spec"]["tolerations"] == [tolerated(NOT_READY), tolerated(UNREACHABLE), *own]
+    code, made = make("b", nodeSelector={"k": "v", "x": "y"}, tolerations=[
+        {"key": "a", "operator": "Equal", "value": "q"}, {"key": "b", "operator": "Equal", "value": "c", "effect": "NoExecute"}])
+    assert made["spec"]["nodeSelector"] == {"k": "v", "x": "y"}
+    # The class tolerates all values of `a`, and the pod `b` for ever.
+    assert made["spec"]["tolerations"] == [{"key": "b", "operator": "Equal", "value": "c", "effect": "NoExecute"}, tolerated(NOT_READY),
+                                           tolerated(UNREACHABLE), own[0]]
+    assert make("c", tolerations=[{"operator": "Exists"}])[1]["spec"]["tolerations"] == [{"operator": "Exists"}]
+    code, status = make("d", nodeSelector={"k": "w"})
+    assert code == 403 and status["message"] == (
+        'pods "d" is forbidden: conflict: runtimeClass.scheduling.nodeSelector[k] = v; pod.spec.nodeSelector[k] = w')
+    assert make("e", tolerations=[{"key": f"k{i}", "operator": "Exists"} for i in range(1001)])[0] == 403
+
+
+def test_typed_clients_can_read_what_was_made(server, ns):
+    """Their models have required fields, so zeros of the status must be there."""
+    kubernetes = pytest.importorskip("kubernetes")
+    template = deployment("x")["spec"]
+    apps_kinds = ("statefulsets", "daemonsets", "replicasets", "deployments")
+    for plural in apps_kinds:
+        spec = {**template, **({"serviceName": "x"} if plural == "statefulsets" else {})}
+        server.do("POST", apps(ns, plural), {"metadata": {"name": "x"}, "spec": spec})
+    server.do("POST", f"/apis/policy/v1/namespaces/{ns}/poddisruptionbudgets", {"metadata": {"name": "x"}, "spec": {"minAvailable": 1}})
+    server.do("POST", f"/apis/autoscaling/v1/namespaces/{ns}/horizontalpodautoscalers", {"metadata": {"name": "x"}, "spec": {
+        "maxReplicas": 3, "scaleTargetRef": {"kind": "Deployment", "name": "x", "apiVersion": "apps/v1"}}})
+    server.do("POST", f"/api/v1/namespaces/{ns}/replicationcontrollers", {"metadata": {"name": "x"}, "spec": {
+        "selector": {"app": "x"}, "template": template["template"]}})
+    api = kubernetes.config.new_client_from_config(str(server.a.kubeconfig))
+    of_apps = kubernetes.client.AppsV1Api(api)
+    assert of_apps.read_namespaced_stateful_set("x", ns).status.replicas == 0
+    assert of_apps.read_namespaced_daemon_set("x", ns).status.number_misscheduled == 0
+    assert of_apps.read_namespaced_replica_set("x", ns).status.replicas == 0
+    assert kubernetes.client.CoreV1Api(api).read_namespaced_replication_controller("x", ns).status.replicas == 0
+    assert kubernetes.client.PolicyV1Api(api).read_namespaced_pod_disruption_budget("x", ns).status.expected_pods == 0
+    scaler = kubernetes.client.AutoscalingV1Api(api).read_namespaced_horizontal_pod_autoscaler("x", ns)
+    assert (scaler.status.current_replicas, scaler.status.desired_replicas) == (0, 0)
+    api.close()
+    path = f"/apis/autoscaling/v1/namespaces/{ns}/horizontalpodautoscalers/x"
+    before = server.do("GET", path)
+    assert server.do("PUT", path, before)["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
+    assert server.do("GET", path.replace("/v1/", "/v2/", 1))["status"] == {"desiredReplicas": 0}
+
+
+def test_creators_own_what_they_set(server, ns):
+    """managedFields after a create, as in kube-apiserver: no status, and no structs that Go's types have anyway."""
+    made = server.do("POST", apps(ns, "deployments") + "?fieldManager=m", deployment("a"))
+    (entry,) = made["metadata"]["managedFields"]
+    none = {}
+    container = {".": none, **{f"f:{k}": none for k in (
+        "image", "imagePullPolicy", "name", "resources", "terminationMessagePath", "terminationMessagePolicy")}}
+    pod_spec = {"f:containers": {'k:{"name":"c"}': container}, "f:dnsPolicy": none, "f:restartPolicy": none, "f:schedulerName": none,
+                "f:securityContext": none, "f:terminationGracePeriodSeconds": none}
+    assert entry["fieldsV1"] == {"f:spec": {
+        "f:progressDeadlineSeconds": none, "f:replicas": none, "f:revisionHistoryLimit": none, "f:selector": none,
+        "f:strategy": {"f:rollingUpdate": {".": none, "f:maxSurge": none, "f:maxUnavailable": none}, "f:type": none},
+        "f:template": {"f:metadata": {"f:labels": {".": none, "f:app": none}}, "f:spec": pod_spec}}}
+    made = server.do("POST", pods(ns), pod("a"))
+    assert list(made["metadata"]["managedFields"][0]["fieldsV1"]) == ["f:spec"]
+    assert "managedFields" not in server.do("POST", "/api/v1/nodes", {"metadata": {"name": ns}})["metadata"]
+
+
+def test_a_new_node_is_not_ready(server, ns):
+    taint = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+    assert server.do("POST", "/api/v1/nodes", {"metadata": {"name": ns}})["spec"]["taints"] == [taint]
+    own = {"key": "a", "effect": "NoExecute"}
+    made = server.do("POST", "/api/v1/nodes", {"metadata": {"name": f"{ns}-b"}, "spec": {"taints": [own]}})
+    assert made["spec"]["taints"] == [own, taint]
+    made["spec"]["taints"] = []
+    assert "taints" not in server.do("PUT", f"/api/v1/nodes/{ns}-b", made)["spec"]
+
+
+def test_a_daemon_set_counts_its_templates(server, ns):
+    key = "deprecated.daemonset.template.generation"
+    made = server.do("POST", apps(ns, "daemonsets"), deployment("a"))
+    assert made["metadata"]["annotations"] == {key: "1"}
+    made["spec"]["template"]["spec"]["containers"][0]["image"] = "other"
+    made["metadata"]["annotations"] = {key: "7"}
+    made = server.do("PUT", apps(ns, "daemonsets", "a"), made)
+    assert made["metadata"]["annotations"] == {key: "2"}
+    again = server.do("PUT", apps(ns, "daemonsets", "a"), made)
+    assert again["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
+
+
+def test_a_job_has_the_labels_of_its_pods(server, ns):
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "x"}]}}
+    made = server.do("POST", f"/apis/batch/v1/namespaces/{ns}/jobs", {"metadata": {"name": "j"}, "spec": {"template": template}})
+    assert made["metadata"]["labels"] == made["spec"]["template"]["metadata"]["labels"] and made["metadata"]["labels"]["job-name"] == "j"
+    assert made["spec"]["manualSelector"] is False
+    del template["metadata"]
+    made = server.do("POST", f"/apis/batch/v1/namespaces/{ns}/jobs", {"metadata": {"name": "k"}, "spec": {"template": template}})
+    assert "labels" not in made["metadata"]
+
+
+def test_endpoints_are_deprecated(server, ns):
+    done = server.a.kubectl("get", "endpoints", "-n", ns)
+    assert "Warning: v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice" in done.stderr

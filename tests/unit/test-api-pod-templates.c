@@ -198,7 +198,8 @@ static void test_pods_are_validated(void **state) {
                 "\"OnFailure\", \"Never\", " AT "dnsPolicy: Unsupported value: \"y\": supported "
                 "values: \"ClusterFirstWithHostNet\", \"ClusterFirst\", \"Default\", \"None\"]");
         refused(f, C ",'activeDeadlineSeconds':0,'ephemeralContainers':[{'name':'e'}]",
-                "[" AT "activeDeadlineSeconds: Invalid value: 0: must be between 1 and "
+                "[" AT "ephemeralContainers[0].image: Required value, " AT
+                "activeDeadlineSeconds: Invalid value: 0: must be between 1 and "
                 "2147483647, inclusive, " AT "ephemeralContainers: Forbidden: ephemeral "
                 "containers not allowed in pod template]");
         refused(f, C ",'tolerations':[{'operator':'Equal'}]",

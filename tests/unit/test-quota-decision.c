@@ -41,7 +41,8 @@ static enum hfd_quota_verdict charge_change(const char *group, const char *plura
         struct hf__json *new = parse(object), *old = before ? parse(before) : NULL;
         int r;
 
-        if (!hfd_quota_change_init(&change, group, plural, new, old, false, NOW, &r)) {
+        if (!hfd_quota_change_init(&change, group, plural, new, old, HFD_QUOTA_OF_OBJECT, NOW,
+                                   &r)) {
                 hf__json_free(new);
                 hf__json_free(old);
                 return HFD_QUOTA_UNCOUNTED;

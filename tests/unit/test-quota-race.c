@@ -97,7 +97,8 @@ static void decide(struct writer *w, const struct version *view, unsigned *n_ref
         int r;
 
         assert_int_equal(hf__json_parse(text, sizeof text - 1, &pod, NULL), 0);
-        assert_true(hfd_quota_change_init(&change, "", of_kind, pod, NULL, false, 0, &r));
+        assert_true(
+                hfd_quota_change_init(&change, "", of_kind, pod, NULL, HFD_QUOTA_OF_OBJECT, 0, &r));
         assert_int_equal(r, 0);
         assert_int_equal(hfd_quota_charge(quota, &change, &verdict, &why), 0);
         hfd_quota_change_done(&change);

@@ -41,8 +41,11 @@ bool hfd_discovery_subresource(const struct hfd_resource *row, size_t i,
                 struct hfd_discovery_subresource sub;
         } all[] = {{HFD_SUB_APPROVAL, {"approval", "[\"get\",\"patch\",\"update\"]", NULL}},
                    {HFD_SUB_BINDING, {"binding", "[\"create\"]", NULL}},
+                   {HFD_SUB_EPHEMERAL_CONTAINERS,
+                    {"ephemeralcontainers", "[\"get\",\"patch\",\"update\"]", NULL}},
                    {HFD_SUB_EVICTION, {"eviction", "[\"create\"]", NULL}},
                    {HFD_SUB_FINALIZE, {"finalize", "[\"update\"]", NULL}},
+                   {HFD_SUB_RESIZE, {"resize", "[\"get\",\"patch\",\"update\"]", NULL}},
                    {HFD_SUB_SCALE, {"scale", "[\"get\",\"patch\",\"update\"]", NULL}},
                    {HFD_SUB_STATUS, {"status", "[\"get\",\"patch\",\"update\"]", NULL}},
                    {HFD_SUB_TOKEN, {"token", "[\"create\"]", NULL}}};

@@ -87,12 +87,11 @@ static bool convert_to_protobuf(struct hfd_http_request *http_request,
 }
 
 const char *hfd_rest_deprecation(const struct hfd_request *request) {
-        const struct hfd_custom_version *custom =
-                request && request->resource ? request->resource->custom : NULL;
+        const struct hfd_resource *resource = request ? request->resource : NULL;
 
-        if (request && request->resource && request->resource->is_report)
-                return "v1 ComponentStatus is deprecated in v1.19+"; /* the only kind of them */
-        return custom ? custom->warning : NULL;
+        if (!resource)
+                return NULL;
+        return resource->custom ? resource->custom->warning : resource->deprecation;
 }
 
 size_t hfd_rest_deprecation_header(const struct hfd_request *request,

@@ -33,20 +33,6 @@ void hfd_admit_extend_deadline(struct hfd_request *request) {
                 request->deadline = request->longest_deadline;
 }
 
-static const char *subresource_name(enum hfd_subresource subresource) {
-        switch (subresource) {
-        case HFD_SUB_NONE: break;
-        case HFD_SUB_STATUS: return "status";
-        case HFD_SUB_FINALIZE: return "finalize";
-        case HFD_SUB_APPROVAL: return "approval";
-        case HFD_SUB_TOKEN: return "token";
-        case HFD_SUB_SCALE: return "scale";
-        case HFD_SUB_BINDING: return "binding";
-        case HFD_SUB_EVICTION: return "eviction";
-        }
-        return "";
-}
-
 struct hfd_admission_attributes hfd_admit_attributes(const struct hfd_request *request,
                                                      enum hfd_admission_operation operation,
                                                      const char *name, const struct hf__json *old) {
@@ -58,7 +44,7 @@ struct hfd_admission_attributes hfd_admit_attributes(const struct hfd_request *r
                                                  .resource = of,
                                                  .kind = request->resource,
                                                  .subresource =
-                                                         subresource_name(request->subresource),
+                                                         hfd_subresource_name(request->subresource),
                                                  .ns = is_namespace ? name : request->ns,
                                                  .name = name,
                                                  .old = old,

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A Binding assigns a pod to a node, as a scheduler does. An Eviction deletes a pod. Budgets
- * (PodDisruptionBudgets) are data here, so they hold no eviction up.
+ * A Binding assigns a pod to a node, as a scheduler does, and gives the pod its labels and
+ * annotations. Only this path can do so (workloads/pod_part_rules.c). An Eviction deletes a pod.
+ * Budgets (PodDisruptionBudgets) are data here, so they hold no eviction up.
  */
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "base/strbuf.h"
+#include "base/time_format.h"
 #include "server/registry/parts/part.h"
 
 /* Responds 201 with a Status, as both parts do. */
@@ -43,7 +44,7 @@ void hfd_eviction_serve(struct hfd_part *part) { hfd_part_admit(part, &part->bod
 
 static void get_pod(struct hfd_part *part);
 
-static void on_patched(struct hfd_request *inner, const struct hfd_response *response) {
+static void on_bound(struct hfd_request *inner, const struct hfd_response *response) {
         struct hfd_part *part = (struct hfd_part *)inner;
 
         if (hfd_part_may_retry(part, response))
@@ -52,41 +53,96 @@ static void on_patched(struct hfd_request *inner, const struct hfd_response *res
                 on_done(inner, response);
 }
 
-/* Responds 409: the pod has a node already, or is being deleted. */
-static void refuse_binding(struct hfd_part *part, const struct hf__json *pod) {
-        const char *node = hf__json_string(pod, "spec.nodeName"),
-                   *name = hf__json_string(pod, "metadata.name");
-        struct hfd_response response = {0};
-        char why[700];
-
-        if (hf__json_path(pod, "metadata.deletionTimestamp"))
-                (void)snprintf(why, sizeof why,
-                               "pod %.250s is being deleted, cannot be assigned to a host",
-                               name ? name : "");
-        else
-                (void)snprintf(why, sizeof why, "pod %.250s is already assigned to node \"%.250s\"",
-                               name ? name : "", node ? node : "");
+/* Responds 409: the pod cannot get a node, or no longer. plural: as Kubernetes' message names it.
+ */
+static void refuse_binding(struct hfd_part *part, const char *plural, const char *why) {
         struct hfd_resource by_path = *part->outer->part_of;
-        by_path.plural = "pods/binding"; /* as Kubernetes' message names it */
+        struct hfd_response response = {0};
+
+        by_path.plural = plural;
         hfd_response_conflict(&response, &by_path, part->outer->name, why);
         hfd_part_finish(part, &response);
         hfd_response_done(&response);
 }
 
-/* Sets the node, and the condition by which others see it. 0 or -ENOMEM. */
-static int make_patch(const struct hfd_part *part, const struct hf__json *pod,
-                      struct hf__json *patch) {
-        const char *node = hf__json_string(part->body, "target.name"),
-                   *revision = hf__json_string(pod, "metadata.resourceVersion");
-        int r = hf__json_set_string(patch, "spec.nodeName", node ? node : "");
+/* Whether a member of the Binding's metadata, if it is there, is that of the pod. */
+static bool is_met(const struct hfd_part *part, const struct hf__json *pod, const char *path,
+                   const char *name, struct hf__strbuf *why) {
+        const char *wanted = hf__json_string(part->body, path), *found = hf__json_string(pod, path);
 
-        return r == 0 ? hf__json_set_string(patch, "metadata.resourceVersion", revision) : r;
+        if (!wanted || !*wanted || (found && strcmp(wanted, found) == 0))
+                return true;
+        hf__strbuf_printf(why,
+                          "StorageError: invalid object, Code: 4, Key: /registry/pods/%s/%s, "
+                          "ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: %s in "
+                          "precondition: %.100s, %s in object meta: %s",
+                          part->outer->ns, part->outer->name, name, wanted, name,
+                          found ? found : "");
+        return false;
+}
+
+/* Whether the pod may get a node. False: why says why not. */
+static bool may_bind(const struct hfd_part *part, const struct hf__json *pod,
+                     struct hf__strbuf *why) {
+        const char *name = part->outer->name, *node = hf__json_string(pod, "spec.nodeName");
+
+        if (hf__json_path(pod, "metadata.deletionTimestamp"))
+                hf__strbuf_printf(why, "pod %s is being deleted, cannot be assigned to a host",
+                                  name);
+        else if (node && *node)
+                hf__strbuf_printf(why, "pod %s is already assigned to node \"%s\"", name, node);
+        else if (hf__json_first(hf__json_path(pod, "spec.schedulingGates")))
+                hf__strbuf_printf(why, "pod %s has non-empty .spec.schedulingGates", name);
+        return why->n == 0 && why->error == 0;
+}
+
+/* Copies what the Binding has in a map of its metadata to the pod. */
+static int merge_map(struct hf__json *pod, const struct hf__json *binding, const char *path) {
+        const struct hf__json *from = hf__json_path(binding, path);
+        int r = 0;
+
+        if (from && !hf__json_path(pod, path))
+                r = hf__json_set(pod, path, hf__json_object());
+        for (const struct hf__json *m = hf__json_first(from); m && r == 0; m = hf__json_next(m))
+                r = hf__json_put(hf__json_path(pod, path), hf__json_key(m), hf__json_dup(m));
+        return r;
+}
+
+/* Sets the condition by which others see that the pod has a node. */
+static int set_scheduled(const struct hfd_part *part, struct hf__json *pod) {
+        const struct hf_clock *clock = hf_host_clock(part->registry->host);
+        struct hf__json *condition;
+        char now[HF__MICROTIME_MAX];
+        int r = hf__json_find_or_append(pod, "status.conditions", "type", "PodScheduled",
+                                        &condition);
+
+        if (r != 0 || hf__json_has_text(condition, "status", "True"))
+                return r;
+        hf__time_format(clock->real(clock->ctx) / HF_NSEC_PER_SEC, now);
+        hf__json_drop(condition, "reason");
+        hf__json_drop(condition, "message");
+        r = hf__json_put_string(condition, "type", "PodScheduled");
+        if (r == 0)
+                r = hf__json_put_string(condition, "status", "True");
+        return r == 0 ? hf__json_put_string(condition, "lastTransitionTime", now) : r;
+}
+
+static int bind_to_node(const struct hfd_part *part, struct hf__json *pod) {
+        int r = hf__json_set_string(pod, "spec.nodeName",
+                                    hf__json_string(part->body, "target.name"));
+
+        hf__json_remove(pod, "status.nominatedNodeName");
+        if (r == 0)
+                r = merge_map(pod, part->body, "metadata.annotations");
+        if (r == 0)
+                r = merge_map(pod, part->body, "metadata.labels");
+        return r == 0 ? set_scheduled(part, pod) : r;
 }
 
 static void on_pod(struct hfd_request *inner, const struct hfd_response *response) {
         struct hfd_part *part = (struct hfd_part *)inner;
-        struct hf__json *pod = NULL, *patch;
-        const char *node;
+        struct hf__json *pod = NULL;
+        struct hf__strbuf why = {0};
 
         if (response->status.error != 0 || !response->body) {
                 hfd_part_finish(part, response);
@@ -96,35 +152,43 @@ static void on_pod(struct hfd_request *inner, const struct hfd_response *respons
                 hfd_part_finish_no_memory(part);
                 return;
         }
-        node = hf__json_string(pod, "spec.nodeName");
-        if ((node && *node) || hf__json_path(pod, "metadata.deletionTimestamp")) {
-                refuse_binding(part, pod);
-                hf__json_free(pod);
-                return;
-        }
-        patch = hf__json_object();
-        int r = patch ? make_patch(part, pod, patch) : -ENOMEM;
-        hf__json_free(pod);
-        part->inner.patch = HFD_PATCH_MERGE;
-        if (r == 0)
-                hfd_part_send(part, HFD_PATCH, patch, on_patched);
-        else
+        bool met = is_met(part, pod, "metadata.uid", "UID", &why) &&
+                   is_met(part, pod, "metadata.resourceVersion", "ResourceVersion", &why);
+        bool may = met && may_bind(part, pod, &why);
+        int r = why.error;
+        if (may)
+                r = bind_to_node(part, pod);
+        part->inner.subresource = HFD_SUB_BINDING; /* a write of this part names the node */
+        if (r != 0)
                 hfd_part_finish_no_memory(part);
-        hf__json_free(patch);
+        else if (may)
+                hfd_part_send(part, HFD_UPDATE, pod, on_bound);
+        else
+                refuse_binding(part, met ? "pods/binding" : "pods", why.data);
+        hf__json_free(pod);
+        hf__strbuf_done(&why);
 }
 
-static void get_pod(struct hfd_part *part) { hfd_part_send(part, HFD_GET, NULL, on_pod); }
+static void get_pod(struct hfd_part *part) {
+        part->inner.subresource = HFD_SUB_NONE;
+        hfd_part_send(part, HFD_GET, NULL, on_pod);
+}
 
 static void bind_pod(struct hfd_part *part) {
-        const char *node = hf__json_string(part->body, "target.name");
-        struct hfd_causes causes = {0};
+        const char *node = hf__json_string(part->body, "target.name"),
+                   *kind = hf__json_string(part->body, "target.kind");
+        struct hfd_causes causes;
         struct hfd_response response = {0};
 
-        if (node && *node) {
+        causes.n = 0;
+        if (kind && *kind && strcmp(kind, "Node") != 0)
+                hfd_cause_unsupported_text(&causes, "target.kind", kind, "\"Node\", \"<empty>\"");
+        if (!node || !*node)
+                hfd_cause_required(&causes, "target.name", "");
+        if (causes.n == 0) {
                 get_pod(part);
                 return;
         }
-        hfd_cause_required(&causes, "target.name", "");
         hfd_response_invalid(&response, part->outer->resource, part->outer->name, &causes);
         hfd_part_finish(part, &response);
         hfd_response_done(&response);

@@ -15,7 +15,9 @@
 
 /* Removes what a write of this path does not change, so that nobody owns it by this write. */
 static int remove_other_parts(const struct hfd_request *request, struct hf__json *config) {
-        static const char *const kept[] = {"apiVersion", "kind", "metadata", "status"};
+        const struct hfd_part_rules *rules =
+                hfd_resource_part_rules(request->resource, request->subresource);
+        const char *const kept[] = {"apiVersion", "kind", "metadata", rules ? "spec" : "status"};
         const struct hf__json *name = hf__json_path(config, "metadata.name");
         struct hf__json *metadata, *next;
 
@@ -37,7 +39,8 @@ static int remove_other_parts(const struct hfd_request *request, struct hf__json
                 hf__json_free(metadata);
                 return -ENOMEM;
         }
-        return hf__json_set(config, "metadata", metadata);
+        int r = hf__json_set(config, "metadata", metadata);
+        return r == 0 && rules ? rules->restrict_config(request->subresource, config) : r;
 }
 
 /*

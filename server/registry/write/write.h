@@ -21,6 +21,7 @@
  *      patches/              a patch or an apply:
  *        patch.c               applies a patch to the current object
  *        apply.c               server-side apply, and the owners of fields
+ *        merge_parts.c         what the path of the request may change
  *      steps/delete.c        an attempt of a delete
  *      checks/               what a write must pass besides the rules of its kind:
  *        namespace.c           a create: whether its namespace accepts new objects
@@ -33,6 +34,7 @@
  *        pod_account.c         a pod: its service account
  *        pod_priority.c        a pod: the priority of its class
  *        pod_runtime.c         a pod: its runtime class
+ *        taints.c              a new node: its taint; a pod: the tolerations it gets
  *        limits.c              a pod or a claim: the LimitRanges of its namespace
  *      quota/                whether the quotas of the namespace allow the write
  *      fence.c               the compares of a fence, and the term record of a Lease

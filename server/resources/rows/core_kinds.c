@@ -14,6 +14,7 @@ static const struct hfd_resource rows[] = {
                 .plural = "componentstatuses",
                 .singular = "componentstatus",
                 .kind = "ComponentStatus",
+                .deprecation = "v1 ComponentStatus is deprecated in v1.19+",
                 .short_name = "cs",
                 .is_review = true,
                 .is_report = true,

@@ -119,7 +119,9 @@ const struct hfd_resource *hfd_resource_of_part(enum hfd_subresource subresource
         case HFD_SUB_NONE:
         case HFD_SUB_STATUS:
         case HFD_SUB_FINALIZE:
-        case HFD_SUB_APPROVAL: break;
+        case HFD_SUB_APPROVAL:
+        case HFD_SUB_EPHEMERAL_CONTAINERS:
+        case HFD_SUB_RESIZE: break;
         }
         return NULL;
 }

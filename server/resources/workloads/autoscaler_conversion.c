@@ -300,6 +300,8 @@ static int from_stored(struct hf__json *object) {
         hf__json_remove(object, "spec.behavior");
         hf__json_remove(object, "status.currentMetrics");
         hf__json_remove(object, "status.conditions");
+        if (r == 0 && status && !hf__json_get(status, "currentReplicas"))
+                r = hf__json_set_i64(status, "currentReplicas", 0);
         return r;
 }
 
@@ -393,6 +395,10 @@ static int store_current_cpu(struct hf__json *object) {
 
 static int to_stored(struct hf__json *object) {
         struct hf__json *behavior = NULL, *conditions = NULL;
+        int64_t replicas;
+
+        if (hf__json_i64(object, "status.currentReplicas", &replicas) && replicas == 0)
+                hf__json_remove(object, "status.currentReplicas"); /* only v1 writes 0 */
         int r = read_annotation(object, BEHAVIOR, &behavior);
 
         if (r == 0)

@@ -20,6 +20,8 @@ static const struct hfd_resource rows[] = {
                 .singular = "endpoints",
                 .kind = "Endpoints",
                 .short_name = "ep",
+                .deprecation = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 "
+                               "EndpointSlice",
                 .storage = "services/endpoints",
                 .namespaced = true,
                 .create_on_update = true,
@@ -120,8 +122,10 @@ static const struct hfd_resource rows[] = {
                 .namespaced = true,
                 .unconditional_update = true,
                 .has_generation = true,
-                .subresources = HFD_SUB_STATUS | HFD_SUB_BINDING | HFD_SUB_EVICTION,
+                .subresources = HFD_SUB_STATUS | HFD_SUB_BINDING | HFD_SUB_EVICTION |
+                                HFD_SUB_EPHEMERAL_CONTAINERS | HFD_SUB_RESIZE,
                 .subresources_write_meta = true,
+                .parts = &hfd_pod_part_rules,
                 .columns = {{"Name", "string", "name", "metadata.name"},
                             {"Ready", "string", "", "@pod:ready"},
                             {"Status", "string", "", "@pod:status"},

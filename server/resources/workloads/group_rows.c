@@ -288,7 +288,7 @@ static const struct hfd_resource rows[] = {
                             {"Ports", "string", "", "@ingress:ports"},
                             {"Age", "string", "", "@age"}},
                 .schema = &hfd_ingress_schema,
-                .prepare = hfd_workload_prepare,
+                .prepare = hfd_ingress_prepare,
         },
         {
                 .group = "networking.k8s.io",
@@ -357,7 +357,7 @@ static const struct hfd_resource rows[] = {
                              "@integer:status.disruptionsAllowed"},
                             {"Age", "string", "", "@age"}},
                 .schema = &hfd_pod_disruption_budget_schema,
-                .prepare = hfd_workload_prepare,
+                .prepare = hfd_pod_disruption_budget_prepare,
         },
         {
                 .group = "storage.k8s.io",

@@ -7,16 +7,22 @@
  * --runtime-config=api/workloads=true says so, and under the name kube-apiserver.
  *
  * A kind is a schema in the file of its group (schemas/), a row in core_rows.c or group_rows.c, and
- * a table of defaults in presets.c. The few rules are in workload_validation.c. Pure. Thread: any.
+ * a table of defaults in presets.c or group_presets.c. The few rules are in workload_validation.c,
+ * and those of pods in files of their own. Pure. Thread: any.
  */
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "server/schema/schema.h"
 
+#define HFD_TOLERATIONS_MERGED_MAX 1000
+
 struct hf__json;
+struct hf__strbuf;
 struct hfd_resource;
 struct hfd_causes;
 struct hfd_conversion;
+struct hfd_part_rules;
 
 /* The rows of the core group, and those of the others, sorted by group and plural. Static. */
 const struct hfd_resource *hfd_core_workload_rows(size_t *ret_n);
@@ -72,7 +78,7 @@ extern const struct hfd_schema hfd_csi_driver_schema, hfd_csi_node_schema,
 
 extern const struct hfd_conversion hfd_autoscaler_v1_conversion;
 
-/* ---- presets.c: defaults; the contract is that of hfd_resource.prepare ---- */
+/* ---- presets.c, group_presets.c: defaults; the contract is that of hfd_resource.prepare ---- */
 
 int hfd_pod_prepare(struct hf__json *object, const struct hf__json *old);
 int hfd_node_prepare(struct hf__json *object, const struct hf__json *old);
@@ -93,13 +99,39 @@ int hfd_horizontal_pod_autoscaler_prepare(struct hf__json *object, const struct 
 int hfd_autoscaler_v1_prepare(struct hf__json *object, const struct hf__json *old);
 int hfd_network_policy_prepare(struct hf__json *object, const struct hf__json *old);
 int hfd_endpoint_slice_prepare(struct hf__json *object, const struct hf__json *old);
+int hfd_ingress_prepare(struct hf__json *object, const struct hf__json *old);
+int hfd_pod_disruption_budget_prepare(struct hf__json *object, const struct hf__json *old);
 int hfd_storage_class_prepare(struct hf__json *object, const struct hf__json *old);
 int hfd_csi_driver_prepare(struct hf__json *object, const struct hf__json *old);
 
-/* ---- workload_validation.c: the contract is that of hfd_resource.validate ---- */
+/* ---- pods ---- */
 
+/* pod_qos.c: from a spec with its defaults. Static storage. */
+const char *hfd_pod_qos_class(const struct hf__json *spec);
+/* pod_placement.c. 0 or -ENOMEM. Adds the tolerations that all pods have. */
+int hfd_pod_default_tolerations(struct hf__json *spec, bool *ret_changed);
+/* Adds the taint of a node that is not ready. */
+int hfd_node_taint_new(struct hf__json *node);
+/* Adds the tolerations and the node selector of a RuntimeClass. HF_E_TOO_LARGE: both lists together
+ * have more than HFD_TOLERATIONS_MERGED_MAX elements. why: the message if the selectors conflict.
+ */
+int hfd_pod_merge_tolerations(struct hf__json *spec, const struct hf__json *more);
+int hfd_pod_merge_node_selector(struct hf__json *spec, const struct hf__json *more,
+                                struct hf__strbuf *why);
+/* pod_part_rules.c: the subresources that change a part of the spec */
+extern const struct hfd_part_rules hfd_pod_part_rules;
+/* pod_update.c: the contract is that of hfd_resource.validate */
 void hfd_pod_validate(const struct hf__json *object, const struct hf__json *old,
                       struct hfd_causes *causes);
+/* What all pods must have, however they are written. */
+void hfd_pod_validate_spec(const struct hf__json *spec, struct hfd_causes *causes);
+/* pod_resize.c: whether .../resize may make object of old. object differs from old in resources
+ * only, unless the containers are not the same. */
+void hfd_pod_validate_resize(const struct hf__json *object, const struct hf__json *old,
+                             struct hfd_causes *causes);
+
+/* ---- workload_validation.c: the contract is that of hfd_resource.validate ---- */
+
 /* Kinds of the group apps with a selector that must select the template and cannot be changed. */
 void hfd_workload_validate(const struct hf__json *object, const struct hf__json *old,
                            struct hfd_causes *causes);

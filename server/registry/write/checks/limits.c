@@ -115,9 +115,10 @@ bool hfd_write_limits_default(struct hfd_write *w) {
 bool hfd_write_limits_allow(struct hfd_write *w, const struct hf__json *old) {
         enum hfd_quota_kind kind = kind_of(w);
         struct hf__strbuf why = {0};
+        bool resizes = w->request->subresource == HFD_SUB_RESIZE;
 
-        if (w->request->subresource != HFD_SUB_NONE ||
-            (kind != HFD_QUOTA_CLAIMS && (kind != HFD_QUOTA_PODS || old)) ||
+        if ((w->request->subresource != HFD_SUB_NONE && !resizes) ||
+            (kind != HFD_QUOTA_CLAIMS && (kind != HFD_QUOTA_PODS || (old && !resizes))) ||
             (old && hf__json_string(old, "metadata.deletionTimestamp")))
                 return true;
         bool go_on = answer(w, old, apply(w, check, &why), &why);

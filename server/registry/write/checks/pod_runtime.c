@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies the overhead of a pod's RuntimeClass to the pod, which may name no other. A class that the
+ * Copies the overhead of a pod's RuntimeClass to the pod, which may name no other, and where its
+ * pods can run. A class that the
  * cache does not know may have been created on another instance a moment ago: before a refusal the
  * write waits until the cache has all earlier writes. The texts are wire format.
  */
@@ -11,11 +12,13 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/strbuf.h"
 #include "server/cacher/cacher.h"
 #include "server/quota/usage.h"
 #include "server/registry/write/checks/priority_default.h"
 #include "server/registry/write/reply.h"
 #include "server/resources/rows/resource_table.h"
+#include "server/resources/workloads/workloads.h"
 #include "server/schema/quantity.h"
 
 #define AMOUNTS_MAX 64
@@ -113,24 +116,54 @@ static bool check(struct hfd_write *w, const struct hf__json *class) {
                                    "defined Overhead");
 }
 
+static bool assign_overhead(struct hfd_write *w, const struct hf__json *class) {
+        const struct hf__json *overhead = overhead_of(class);
+
+        if (!overhead)
+                return true;
+        if (hf__json_first(hf__json_path(w->object, "spec.overhead")))
+                return check(w, class);
+        if (hf__json_set(w->object, "spec.overhead", hf__json_dup(overhead)) == 0)
+                return true;
+        hfd_write_reply_no_memory(w);
+        return false;
+}
+
+/* ---- scheduling ---- */
+
+static bool assign_scheduling(struct hfd_write *w, const struct hf__json *class) {
+        const struct hf__json *scheduling = hf__json_get(class, "scheduling");
+        struct hf__json *spec = hf__json_get(w->object, "spec");
+        struct hf__strbuf why = {0};
+        bool assigned = false;
+
+        if (!scheduling)
+                return true;
+        int r = hfd_pod_merge_node_selector(spec, hf__json_get(scheduling, "nodeSelector"), &why);
+        if (r == 0 && why.n == 0)
+                r = hfd_pod_merge_tolerations(spec, hf__json_get(scheduling, "tolerations"));
+        if (r == HF_E_TOO_LARGE)
+                hf__strbuf_puts(&why, "the pod and its RuntimeClass have too many tolerations");
+        if (why.n > 0)
+                (void)forbid(w, why.data);
+        else if (r != 0)
+                hfd_write_reply_no_memory(w);
+        else
+                assigned = true;
+        hf__strbuf_done(&why);
+        return assigned;
+}
+
 bool hfd_write_runtime_assign(struct hfd_write *w) {
         struct hf__json *class;
-        bool allowed = true;
-        int r = 0;
 
         if (!is_new_pod(w))
                 return true;
         if (!class_of(w, &class))
                 return false;
-        const struct hf__json *overhead = overhead_of(class);
-        if (overhead && hf__json_first(hf__json_path(w->object, "spec.overhead")))
-                allowed = check(w, class);
-        else if (overhead)
-                r = hf__json_set(w->object, "spec.overhead", hf__json_dup(overhead));
+        bool assigned = !class || (assign_overhead(w, class) && assign_scheduling(w, class));
         hf__json_free(class);
-        if (r != 0)
-                hfd_write_reply_no_memory(w);
-        return allowed && r == 0;
+        return assigned;
 }
 
 bool hfd_write_runtime_allows(struct hfd_write *w) {

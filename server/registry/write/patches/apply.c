@@ -19,6 +19,7 @@
 #include "server/registry/write/admit.h"
 #include "server/registry/write/body.h"
 #include "server/registry/write/reply.h"
+#include "server/schema/zero.h"
 
 /* The strings that struct hfd_writer borrows. */
 struct writer {
@@ -39,11 +40,6 @@ static void name_by_agent(const char *agent, char name[HFD_FIELD_MANAGER_MAX + 1
 }
 
 static void init_writer(const struct hfd_write *w, struct writer *ret_writer) {
-        static const char *const subresources[] = {[HFD_SUB_NONE] = "",
-                                                   [HFD_SUB_STATUS] = "status",
-                                                   [HFD_SUB_FINALIZE] = "finalize",
-                                                   [HFD_SUB_APPROVAL] = "approval",
-                                                   [HFD_SUB_SCALE] = "scale"};
         const struct hfd_request *request = w->request;
         const struct hf_clock *clock = hf_host_clock(w->registry->host);
 
@@ -51,12 +47,13 @@ static void init_writer(const struct hfd_write *w, struct writer *ret_writer) {
                 name_by_agent(request->agent ? request->agent : "holdfastd", ret_writer->manager);
         hfd_resource_api_version(request->resource, ret_writer->api_version);
         hf__time_format(clock->real(clock->ctx) / HF_NSEC_PER_SEC, ret_writer->now);
-        ret_writer->writer = (struct hfd_writer){.manager = request->options.field_manager
-                                                                    ? request->options.field_manager
-                                                                    : ret_writer->manager,
-                                                 .subresource = subresources[request->subresource],
-                                                 .api_version = ret_writer->api_version,
-                                                 .now = ret_writer->now};
+        ret_writer->writer =
+                (struct hfd_writer){.manager = request->options.field_manager
+                                                       ? request->options.field_manager
+                                                       : ret_writer->manager,
+                                    .subresource = hfd_subresource_name(request->subresource),
+                                    .api_version = ret_writer->api_version,
+                                    .now = ret_writer->now};
 }
 
 /* ---- failures ---- */
@@ -202,10 +199,39 @@ static int keep_times(struct hf__json *object, struct hf__json *old) {
         return hf__json_put(meta, key, list);
 }
 
+/*
+ * The same for a new object. What the server has set in the status is nobody's, and so is what an
+ * object of Go's type has when nothing is set. 0 or -ENOMEM.
+ */
+static int track_new(struct hfd_write *w, struct writer *writer) {
+        const struct hfd_resource *resource = w->request->resource;
+        struct hf__json *zero = NULL, *status = NULL;
+
+        if (!resource->custom) {
+                zero = hfd_schema_zero(resource->schema);
+                if (!zero)
+                        return -ENOMEM;
+        }
+        if (resource->subresources & HFD_SUB_STATUS)
+                status = hf__json_get(w->object, "status");
+        if (status)
+                status = hf__json_detach(w->object, status);
+        writer->writer.zero = zero;
+        int r = hfd_ownership_update(resource->schema, NULL, w->object, &writer->writer, false,
+                                     &w->changed);
+        hf__json_free(zero);
+        if (!status)
+                return r;
+        int added = hf__json_put(w->object, "status", status);
+        return r == 0 ? added : r;
+}
+
 int hfd_write_apply_track(struct hfd_write *w, struct hf__json *old) {
         struct writer writer;
 
         w->changed = false;
+        if (w->request->subresource == HFD_SUB_BINDING)
+                return 0; /* nobody owns what a Binding sets, as in Kubernetes */
         if (w->request->verb == HFD_PATCH && w->request->patch == HFD_PATCH_APPLY)
                 return old ? keep_times(w->object, old) : 0;
         /* An object that had no owners gets none before it is applied, as in Kubernetes. */
@@ -213,6 +239,8 @@ int hfd_write_apply_track(struct hfd_write *w, struct hf__json *old) {
             !hf__json_path(w->object, "metadata.managedFields"))
                 return 0;
         init_writer(w, &writer);
+        if (!old)
+                return track_new(w, &writer);
         /* If admission is asked, webhooks get the old object with its managers. */
         return hfd_ownership_update(w->request->resource->schema, old, w->object, &writer.writer,
                                     !hfd_write_admit_wants(w), &w->changed);

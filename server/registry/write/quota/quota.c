@@ -162,6 +162,14 @@ static int64_t now_of(const struct hfd_write *w) {
         return clock->real(clock->ctx) / HF_NSEC_PER_SEC;
 }
 
+static enum hfd_quota_write written(const struct hfd_write *w) {
+        enum hfd_subresource part = w->request->subresource;
+
+        if (part == HFD_SUB_NONE)
+                return HFD_QUOTA_OF_OBJECT;
+        return part == HFD_SUB_RESIZE ? HFD_QUOTA_OF_RESIZE : HFD_QUOTA_OF_STATUS;
+}
+
 bool hfd_write_quota_admit(struct hfd_write *w, void (*commit)(struct hfd_write *w)) {
         const struct hfd_resource *resource = w->request->resource;
         struct hfd_quota_decision decision = {0};
@@ -178,8 +186,7 @@ bool hfd_write_quota_admit(struct hfd_write *w, void (*commit)(struct hfd_write 
                 w->quota->commit = commit;
         if (!w->quota ||
             !hfd_quota_change_init(&change, resource->group, resource->plural, w->object,
-                                   w->created ? NULL : w->old,
-                                   w->request->subresource != HFD_SUB_NONE, now_of(w), &r))
+                                   w->created ? NULL : w->old, written(w), now_of(w), &r))
                 return true;
         if (r == 0)
                 r = hfd_quota_charges_decide(&w->quota->charges, &change, w->registry->prefix,

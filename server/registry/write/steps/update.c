@@ -34,10 +34,12 @@
 #include "server/registry/write/checks/pod_priority.h"
 #include "server/registry/write/checks/pod_runtime.h"
 #include "server/registry/write/checks/priority_default.h"
+#include "server/registry/write/checks/taints.h"
 #include "server/registry/write/convert.h"
 #include "server/registry/write/defer.h"
 #include "server/registry/write/fence.h"
 #include "server/registry/write/patches/apply.h"
+#include "server/registry/write/patches/merge_parts.h"
 #include "server/registry/write/patches/patch.h"
 #include "server/registry/write/quota/quota.h"
 #include "server/registry/write/reply.h"
@@ -66,7 +68,8 @@ static bool prepare_object(struct hfd_write *w) {
                 return false;
         if (hfd_write_certificate_prepare(w, old) != 0 ||
             (resource->prepare && resource->prepare(w->object, old) != 0) ||
-            (old && hfd_meta_set_generation(resource, w->object, old) != 0)) {
+            (old && w->request->subresource != HFD_SUB_BINDING &&
+             hfd_meta_set_generation(resource, w->object, old) != 0)) {
                 hfd_write_reply_no_memory(w);
                 return false;
         }
@@ -103,7 +106,11 @@ __attribute__((noinline)) static bool validate(struct hfd_write *w) {
         causes.n = 0;
         hfd_meta_validate(resource, w->object, old, &causes);
         hfd_write_certificate_validate(w, old, &causes);
-        if (w->request->subresource == HFD_SUB_STATUS && resource->validate_status)
+        const struct hfd_part_rules *part =
+                hfd_resource_part_rules(resource, w->request->subresource);
+        if (part)
+                part->validate(w->request->subresource, w->object, old, &causes);
+        else if (w->request->subresource == HFD_SUB_STATUS && resource->validate_status)
                 resource->validate_status(w->object, old, &causes);
         else if (resource->validate)
                 resource->validate(w->object, old, &causes);
@@ -266,7 +273,7 @@ void hfd_write_update_create(struct hfd_write *w) {
                 return;
         w->created = true;
         if (prepare_and_track(w) && hfd_write_limits_default(w) && hfd_write_account_assign(w) &&
-            hfd_write_prioritize(w) && hfd_write_runtime_assign(w) &&
+            hfd_write_prioritize(w) && hfd_write_taint(w) && hfd_write_runtime_assign(w) &&
             hfd_write_admit_mutate(w, store_admitted))
                 store_object(w);
 }
@@ -354,66 +361,6 @@ static bool check_revision(struct hfd_write *w, const char *revision) {
 
 /* ---- update ---- */
 
-/*
- * Replaces the part of object at path by a copy of that of `from`. If `from` has no such part,
- * removes it from object. 0 or -ENOMEM.
- */
-static int replace_part(struct hf__json *object, const char *path, const struct hf__json *from) {
-        const struct hf__json *part = hf__json_path(from, path);
-        struct hf__json *copy;
-
-        if (!part || hf__json_is_null(part)) {
-                hf__json_remove(object, path);
-                return 0;
-        }
-        copy = hf__json_dup(part);
-        return copy ? hf__json_set(object, path, copy) : -ENOMEM;
-}
-
-/*
- * For a kind whose subresources write no metadata, as those of custom resources: makes w->object a
- * copy of old in which only the subresource's part is from the client. 0 or -ENOMEM.
- */
-static int merge_subresource(struct hfd_write *w, const struct hf__json *old) {
-        const char *part = w->request->subresource == HFD_SUB_STATUS ? "status" : "spec.finalizers";
-        struct hf__json *merged = hf__json_dup(old);
-        int r = merged ? replace_part(merged, part, w->object) : -ENOMEM;
-
-        if (r == 0 && is_apply(w))
-                r = replace_part(merged, "metadata.managedFields", w->object);
-        if (r != 0) {
-                hf__json_free(merged);
-                return r;
-        }
-        hf__json_free(w->object);
-        w->object = merged;
-        return 0;
-}
-
-/* Copies from old the parts that a request to this path must not write. 0 or -ENOMEM. */
-static int merge_parts(struct hfd_write *w, const struct hf__json *old) {
-        const struct hfd_resource *resource = w->request->resource;
-        unsigned subresources = resource->subresources;
-        /* For /approval, certificate.c also restores the certificate, which it must not write. */
-        bool is_status = w->request->subresource == HFD_SUB_STATUS ||
-                         w->request->subresource == HFD_SUB_APPROVAL;
-        int r = 0;
-
-        /* A Scale changes the number of replicas, which is no part of its own. */
-        bool is_part = w->request->subresource && w->request->subresource != HFD_SUB_SCALE;
-        if (is_part && !resource->subresources_write_meta)
-                return merge_subresource(w, old);
-        if (is_part) {
-                r = replace_part(w->object, is_status ? "spec" : "status", old);
-                return r == 0 ? hfd_meta_prepare_update(resource, w->object, old) : r;
-        }
-        if (subresources & HFD_SUB_STATUS)
-                r = replace_part(w->object, "status", old);
-        if (r == 0 && subresources & HFD_SUB_FINALIZE)
-                r = replace_part(w->object, "spec.finalizers", old);
-        return r == 0 ? hfd_meta_prepare_update(resource, w->object, old) : r;
-}
-
 /* What deletes the object, or changes nothing, needs no quota. */
 static void commit_update(struct hfd_write *w) {
         const struct hfd_resource *resource = w->request->resource;
@@ -450,9 +397,10 @@ static void finish_update(struct hfd_write *w) {
 static void update_existing(struct hfd_write *w) {
         hf__json_remove(w->old,
                         "metadata.resourceVersion"); /* it is neither stored nor compared later */
-        if (merge_parts(w, w->old) != 0)
+        if (hfd_write_merge_parts(w, w->old) != 0)
                 hfd_write_reply_no_memory(w);
-        else if (prepare_and_track(w) && hfd_write_admit_mutate(w, store_admitted))
+        else if (prepare_and_track(w) && hfd_write_taint(w) &&
+                 hfd_write_admit_mutate(w, store_admitted))
                 store_object(w);
 }
 
@@ -491,7 +439,7 @@ static void store_admitted(struct hfd_write *w) {
         w->changed = false; /* the changed object was not compared yet */
         if (w->created)
                 drop_status(w);
-        if (!w->created && merge_parts(w, w->old) != 0)
+        if (!w->created && hfd_write_merge_parts(w, w->old) != 0)
                 hfd_write_reply_no_memory(w);
         else if (prepare_object(w))
                 store_object(w);

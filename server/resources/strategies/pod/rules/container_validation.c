@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of containers. The texts, and the order of the rules, are those of kube-apiserver.
+ * The rules of containers, also of ephemeral ones. The texts, and the order of the rules, are those
+ * of kube-apiserver.
  *
  * Invariant: names are looked up in indexes, so that the time does not grow with the product of the
  * numbers of containers, mounts and volumes.
@@ -17,8 +18,9 @@
 
 /* The parts of the pod that the rules of one container need. */
 struct pod {
-        struct hf__json_index volumes, containers, init_containers; /* by name */
-        int64_t grace; /* spec.terminationGracePeriodSeconds */
+        struct hf__json_index volumes, containers, init_containers, ephemeral; /* by name */
+        int64_t grace;       /* spec.terminationGracePeriodSeconds */
+        bool never_restarts; /* spec.restartPolicy is Never */
         struct hfd_causes *causes;
 };
 
@@ -69,113 +71,6 @@ static void validate_ports(const struct hf__json *ports, const char *field,
                         i++;
                 }
         hf__json_index_done(&names);
-}
-
-/* ---- variables ---- */
-
-static void validate_variable_name(const char *name, const char *field, struct hfd_causes *causes) {
-        for (const char *c = name; *c; c++)
-                if ((unsigned char)*c < ' ' || (unsigned char)*c > '~' || *c == '=') {
-                        hfd_cause_invalid_text(causes, field, name,
-                                               "a valid environment variable name must consist "
-                                               "only of printable ASCII characters other than '='");
-                        return;
-                }
-}
-
-static void validate_key_reference(const struct hf__json *reference, const char *field,
-                                   struct hfd_causes *causes) {
-        const char *key = hfd_text_of(reference, "key");
-        char path[HFD_FIELD_PATH_MAX];
-
-        hfd_subdomain_validate(hfd_text_of(reference, "name"), hfd_field_path(path, field, "name"),
-                               causes);
-        hfd_field_path(path, field, "key");
-        if (!*key)
-                hfd_cause_required(causes, path, "");
-        else if (!hfd_is_config_key(key))
-                hfd_cause_invalid_text(causes, path, key, hfd_config_key_rule);
-}
-
-static void validate_value_from(const struct hf__json *variable, const char *field,
-                                struct hfd_causes *causes) {
-        static const char *const sources[] = {"fieldRef", "resourceFieldRef", "configMapKeyRef",
-                                              "secretKeyRef", "fileKeyRef"};
-        const struct hf__json *from = hf__json_get(variable, "valueFrom");
-        char path[HFD_FIELD_PATH_MAX];
-        size_t n = 0;
-
-        if (!from)
-                return;
-        for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++) {
-                const struct hf__json *source = hf__json_get(from, sources[i]);
-                if (!source)
-                        continue;
-                n++;
-                hfd_field_path(path, field, sources[i]);
-                if (i == 0)
-                        hfd_object_field_selector_validate(source, path, false, causes);
-                else if (i == 1)
-                        (void)hfd_require_text(source, path, "resource", causes);
-                else if (i < 4)
-                        validate_key_reference(source, path, causes);
-        }
-        if (n == 0)
-                hfd_cause_invalid_text(causes, field, "",
-                                       "must specify one of: `fieldRef`, `resourceFieldRef`, "
-                                       "`configMapKeyRef` or `secretKeyRef`");
-        else if (*hfd_text_of(variable, "value"))
-                hfd_cause_invalid_text(causes, field, "",
-                                       "may not be specified when `value` is not empty");
-        else if (n > 1)
-                hfd_cause_invalid_text(causes, field, "",
-                                       "may not have more than one field specified at a time");
-}
-
-static void validate_variables(const struct hf__json *variables, const char *field,
-                               struct hfd_causes *causes) {
-        char path[HFD_FIELD_PATH_MAX], member[HFD_FIELD_PATH_MAX];
-        size_t i = 0;
-
-        for (const struct hf__json *m = hf__json_first(variables); m; m = hf__json_next(m)) {
-                hfd_field_index(path, field, i++);
-                if (hfd_require_text(m, path, "name", causes))
-                        validate_variable_name(hfd_text_of(m, "name"),
-                                               hfd_field_path(member, path, "name"), causes);
-                validate_value_from(m, hfd_field_path(member, path, "valueFrom"), causes);
-        }
-}
-
-/* As in Kubernetes, the causes about the number of sources name the list, not the element. */
-static void validate_variable_sources(const struct hf__json *list, const char *field,
-                                      struct hfd_causes *causes) {
-        static const char *const sources[] = {"configMapRef", "secretRef"};
-        char path[HFD_FIELD_PATH_MAX], member[HFD_FIELD_PATH_MAX], name[HFD_FIELD_PATH_MAX];
-        size_t i = 0;
-
-        for (const struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m)) {
-                size_t n = 0;
-                hfd_field_index(path, field, i++);
-                validate_variable_name(hfd_text_of(m, "prefix"),
-                                       hfd_field_path(member, path, "prefix"), causes);
-                for (size_t s = 0; s < 2; s++) {
-                        const struct hf__json *source = hf__json_get(m, sources[s]);
-                        if (!source)
-                                continue;
-                        n++;
-                        hfd_field_path(member, path, sources[s]);
-                        if (hfd_require_text(source, member, "name", causes))
-                                hfd_subdomain_validate(hfd_text_of(source, "name"),
-                                                       hfd_field_path(name, member, "name"),
-                                                       causes);
-                }
-                if (n != 1)
-                        hfd_cause_invalid_text(causes, field, "",
-                                               n == 0 ? "must specify one of: `configMapRef` or "
-                                                        "`secretRef`"
-                                                      : "may not have more than one field "
-                                                        "specified at a time");
-        }
 }
 
 /* ---- mounts ---- */
@@ -258,6 +153,42 @@ static void validate_resources(const struct hf__json *resources, const char *fie
         hf__json_index_done(&by_name);
 }
 
+/* As in Kubernetes, the causes name the list, but for a repeated element. */
+static void validate_resize_policy(const struct hf__json *list, const char *field,
+                                   const struct pod *pod) {
+        struct hfd_causes *causes = pod->causes;
+        struct hf__json_index names;
+        char path[HFD_FIELD_PATH_MAX];
+        size_t i = 0;
+
+        if (hf__json_index_init(&names, list, "resourceName") == 0)
+                for (const struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m)) {
+                        const char *name = hfd_text_of(m, "resourceName"),
+                                   *policy = hfd_text_of(m, "restartPolicy");
+                        if (is_repeated(&names, name, i))
+                                hfd_cause_duplicate_text(causes, hfd_field_index(path, field, i),
+                                                         name);
+                        i++;
+                        if (!*name)
+                                hfd_cause_required(causes, field, "");
+                        else if (strcmp(name, "cpu") != 0 && strcmp(name, "memory") != 0)
+                                hfd_cause_unsupported_text(causes, field, name,
+                                                           "\"cpu\", \"memory\"");
+                        if (!*policy)
+                                hfd_cause_required(causes, field, "");
+                        else if (strcmp(policy, "NotRequired") != 0 &&
+                                 strcmp(policy, "RestartContainer") != 0)
+                                hfd_cause_unsupported_text(causes, field, policy,
+                                                           "\"NotRequired\", "
+                                                           "\"RestartContainer\"");
+                        if (pod->never_restarts && strcmp(policy, "NotRequired") != 0)
+                                hfd_cause_invalid_text(causes, field, policy,
+                                                       "must be 'NotRequired' when pod "
+                                                       "`restartPolicy` is 'Never'");
+                }
+        hf__json_index_done(&names);
+}
+
 /* ---- containers ---- */
 
 /* The rules that containers of all lists share. */
@@ -273,15 +204,14 @@ static void validate_container(const struct pod *pod, const struct hf__json *con
         hfd_require_one_of(container, field, "terminationMessagePolicy", policies, causes);
         validate_ports(hf__json_get(container, "ports"), hfd_field_path(path, field, "ports"),
                        causes);
-        validate_variables(hf__json_get(container, "env"), hfd_field_path(path, field, "env"),
-                           causes);
-        validate_variable_sources(hf__json_get(container, "envFrom"),
-                                  hfd_field_path(path, field, "envFrom"), causes);
+        hfd_variables_validate(container, field, causes);
         validate_mounts(pod, hf__json_get(container, "volumeMounts"),
                         hfd_field_path(path, field, "volumeMounts"));
         hfd_require_one_of(container, field, "imagePullPolicy", pulls, causes);
         validate_resources(hf__json_get(container, "resources"),
                            hfd_field_path(path, field, "resources"), causes);
+        validate_resize_policy(hf__json_get(container, "resizePolicy"),
+                               hfd_field_path(path, field, "resizePolicy"), pod);
 }
 
 /* Only an init container with restartPolicy Always, a sidecar, may have probes and a lifecycle. */
@@ -325,25 +255,128 @@ static void validate_list(const struct pod *pod, const struct hf__json *list, co
         }
 }
 
+/* ---- ephemeral containers ---- */
+
+/* What no ephemeral container may have, in the order of the members of Kubernetes' type. */
+static void refuse_members(const struct hf__json *container, const char *field,
+                           struct hfd_causes *causes) {
+        static const struct {
+                const char *name;
+                bool may_be_empty; /* no pointer in Kubernetes' type, so empty is as good as absent
+                                    */
+        } members[] =
+                {{"ports", true},           {"resources", true},          {"resizePolicy", true},
+                 {"restartPolicy", false},  {"restartPolicyRules", true}, {"livenessProbe", false},
+                 {"readinessProbe", false}, {"startupProbe", false},      {"lifecycle", false}};
+        static const char *const of_mounts[] = {"subPath", "subPathExpr"};
+        static const char why[] = "cannot be set for an Ephemeral Container";
+        char path[HFD_FIELD_PATH_MAX], mount[HFD_FIELD_PATH_MAX];
+        size_t i = 0;
+
+        for (size_t k = 0; k < sizeof members / sizeof members[0]; k++) {
+                const struct hf__json *value = hf__json_get(container, members[k].name);
+                if (value && (hf__json_first(value) || !members[k].may_be_empty))
+                        hfd_cause_forbidden(causes, hfd_field_path(path, field, members[k].name),
+                                            why);
+        }
+        hfd_field_path(path, field, "volumeMounts");
+        for (const struct hf__json *m = hf__json_first(hf__json_get(container, "volumeMounts")); m;
+             m = hf__json_next(m)) {
+                char member[HFD_FIELD_PATH_MAX];
+                hfd_field_index(mount, path, i++);
+                for (size_t k = 0; k < 2; k++)
+                        if (*hfd_text_of(m, of_mounts[k]))
+                                hfd_cause_forbidden(causes,
+                                                    hfd_field_path(member, mount, of_mounts[k]),
+                                                    why);
+        }
+}
+
+static bool is_other_container(const struct pod *pod, const char *name) {
+        return hf__json_index_find(&pod->containers, name) ||
+               hf__json_index_find(&pod->init_containers, name);
+}
+
+static void validate_ephemeral(const struct pod *pod, const struct hf__json *list,
+                               const char *field) {
+        struct hfd_causes *causes = pod->causes;
+        char path[HFD_FIELD_PATH_MAX], member[HFD_FIELD_PATH_MAX];
+        size_t i = 0;
+
+        for (const struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m)) {
+                const char *name = hfd_text_of(m, "name"),
+                           *target = hfd_text_of(m, "targetContainerName");
+                hfd_field_index(path, field, i);
+                validate_container(pod, m, path);
+                hfd_image_validate(m, path, causes);
+                if (is_other_container(pod, name) || is_repeated(&pod->ephemeral, name, i))
+                        hfd_cause_duplicate_text(causes, hfd_field_path(member, path, "name"),
+                                                 name);
+                if (*target && !is_other_container(pod, target))
+                        hfd_cause_not_found_text(causes,
+                                                 hfd_field_path(member, path,
+                                                                "targetContainerName"),
+                                                 target);
+                refuse_members(m, path, causes);
+                i++;
+        }
+}
+
+/* ---- all of them ---- */
+
+static int init_pod(struct pod *pod, const struct hf__json *spec, struct hfd_causes *causes) {
+        const char *const names[] = {"volumes", "containers", "initContainers",
+                                     "ephemeralContainers"};
+        struct hf__json_index *const indexes[] = {&pod->volumes, &pod->containers,
+                                                  &pod->init_containers, &pod->ephemeral};
+        int r = 0;
+
+        *pod = (struct pod){.causes = causes,
+                            .never_restarts =
+                                    strcmp(hfd_text_of(spec, "restartPolicy"), "Never") == 0};
+        (void)hf__json_i64(spec, "terminationGracePeriodSeconds", &pod->grace);
+        for (size_t i = 0; i < 4; i++) {
+                int failed = hf__json_index_init(indexes[i], hf__json_get(spec, names[i]), "name");
+                r = r == 0 ? failed : r;
+        }
+        return r;
+}
+
+static void done_pod(struct pod *pod) {
+        hf__json_index_done(&pod->volumes);
+        hf__json_index_done(&pod->containers);
+        hf__json_index_done(&pod->init_containers);
+        hf__json_index_done(&pod->ephemeral);
+}
+
 void hfd_containers_validate(const struct hf__json *spec, const char *field,
                              struct hfd_causes *causes) {
-        const struct hf__json *containers = hf__json_get(spec, "containers"),
-                              *init = hf__json_get(spec, "initContainers");
-        struct pod pod = {.grace = 0, .causes = causes};
+        const struct hf__json *containers = hf__json_get(spec, "containers");
+        struct pod pod;
         char path[HFD_FIELD_PATH_MAX];
 
-        (void)hf__json_i64(spec, "terminationGracePeriodSeconds", &pod.grace);
-        int r = hf__json_index_init(&pod.volumes, hf__json_get(spec, "volumes"), "name"),
-            r_containers = hf__json_index_init(&pod.containers, containers, "name"),
-            r_init = hf__json_index_init(&pod.init_containers, init, "name");
-        if (r == 0 && r_containers == 0 && r_init == 0) {
+        if (init_pod(&pod, spec, causes) == 0) {
                 hfd_field_path(path, field, "containers");
                 if (!hf__json_first(containers))
                         hfd_cause_required(causes, path, "");
                 validate_list(&pod, containers, path, false);
-                validate_list(&pod, init, hfd_field_path(path, field, "initContainers"), true);
+                validate_list(&pod, hf__json_get(spec, "initContainers"),
+                              hfd_field_path(path, field, "initContainers"), true);
+                validate_ephemeral(&pod, hf__json_get(spec, "ephemeralContainers"),
+                                   hfd_field_path(path, field, "ephemeralContainers"));
         }
-        hf__json_index_done(&pod.volumes);
-        hf__json_index_done(&pod.containers);
-        hf__json_index_done(&pod.init_containers);
+        done_pod(&pod);
+}
+
+/* ---- images ---- */
+
+void hfd_image_validate(const struct hf__json *container, const char *field,
+                        struct hfd_causes *causes) {
+        static const char spaces[] = " \t\n\v\f\r";
+        const char *image = hfd_text_of(container, "image");
+        char path[HFD_FIELD_PATH_MAX];
+
+        if (*image && (strchr(spaces, *image) || strchr(spaces, image[strlen(image) - 1])))
+                hfd_cause_invalid_text(causes, hfd_field_path(path, field, "image"), image,
+                                       "must not have leading or trailing whitespace");
 }

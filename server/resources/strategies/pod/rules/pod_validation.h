@@ -29,9 +29,15 @@ void hfd_volumes_validate(const struct hf__json *spec, const char *field,
 /* A field of the pod that a variable (or a file of a volume) shows. */
 void hfd_object_field_selector_validate(const struct hf__json *selector, const char *field,
                                         bool of_volume, struct hfd_causes *causes);
-/* container_validation.c: spec.containers and spec.initContainers */
+/* container_validation.c: spec.containers, spec.initContainers and spec.ephemeralContainers */
 void hfd_containers_validate(const struct hf__json *spec, const char *field,
                              struct hfd_causes *causes);
+/* The name of an image, which in templates may have spaces around it. */
+void hfd_image_validate(const struct hf__json *container, const char *field,
+                        struct hfd_causes *causes);
+/* variable_validation.c: env and envFrom of a container */
+void hfd_variables_validate(const struct hf__json *container, const char *field,
+                            struct hfd_causes *causes);
 /* handler_validation.c: the probes of a container, and its lifecycle. grace: the seconds that a pod
  * has to stop */
 void hfd_handlers_validate(const struct hf__json *container, const char *field, int64_t grace,

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The taint of a new node, and the tolerations that a pod has for some minutes on a node that is
+ * lost. Other writes pass. Kubernetes' apiserver has plug-ins of admission for them,
+ * TaintNodesByCondition and DefaultTolerationSeconds. Thread: that of the write (write.h). Nothing
+ * blocks. */
+#include "server/registry/write/write.h"
+
+/* Adds what w->object, a pod or a new node, has not. False: the response was sent. */
+bool hfd_write_taint(struct hfd_write *w);

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a write of a path may change. A write of the object changes neither its status nor what has
+ * another path, and a write of a subresource nothing else.
+ */
+#include "server/registry/write/patches/merge_parts.h"
+
+#include <errno.h>
+
+#include "base/json.h"
+#include "server/resources/meta.h"
+
+/*
+ * Replaces the part of object at path by a copy of that of `from`. If `from` has no such part,
+ * removes it from object. 0 or -ENOMEM.
+ */
+static int replace_part(struct hf__json *object, const char *path, const struct hf__json *from) {
+        const struct hf__json *part = hf__json_path(from, path);
+        struct hf__json *copy;
+
+        if (!part || hf__json_is_null(part)) {
+                hf__json_remove(object, path);
+                return 0;
+        }
+        copy = hf__json_dup(part);
+        return copy ? hf__json_set(object, path, copy) : -ENOMEM;
+}
+
+/* Copies the part from w->object to merged, a copy of the stored object. 0 or -ENOMEM. */
+static int merge(const struct hfd_write *w, struct hf__json *merged) {
+        enum hfd_subresource part = w->request->subresource;
+        const struct hfd_part_rules *rules = hfd_resource_part_rules(w->request->resource, part);
+
+        if (rules)
+                return rules->merge(part, merged, w->object);
+        return replace_part(merged, part == HFD_SUB_STATUS ? "status" : "spec.finalizers",
+                            w->object);
+}
+
+/*
+ * For a part whose writes do not write metadata, as those of custom resources: makes w->object a
+ * copy of old in which only the part is from the client. 0 or -ENOMEM.
+ */
+static int merge_subresource(struct hfd_write *w, const struct hf__json *old) {
+        struct hf__json *merged = hf__json_dup(old);
+        bool applies = w->request->verb == HFD_PATCH && w->request->patch == HFD_PATCH_APPLY;
+        int r = merged ? merge(w, merged) : -ENOMEM;
+
+        if (r == 0 && applies)
+                r = replace_part(merged, "metadata.managedFields", w->object);
+        if (r != 0) {
+                hf__json_free(merged);
+                return r;
+        }
+        hf__json_free(w->object);
+        w->object = merged;
+        return 0;
+}
+
+int hfd_write_merge_parts(struct hfd_write *w, const struct hf__json *old) {
+        const struct hfd_resource *resource = w->request->resource;
+        enum hfd_subresource part = w->request->subresource;
+        unsigned subresources = resource->subresources;
+        /* For /approval, certificate.c also restores the certificate, which it must not write. */
+        bool is_status = part == HFD_SUB_STATUS || part == HFD_SUB_APPROVAL;
+        int r = 0;
+
+        /* A Scale changes the number of replicas, which is no part of its own. */
+        bool is_part = part && part != HFD_SUB_SCALE;
+        if (is_part &&
+            (!resource->subresources_write_meta || hfd_resource_part_rules(resource, part)))
+                return merge_subresource(w, old);
+        if (is_part) {
+                r = replace_part(w->object, is_status ? "spec" : "status", old);
+                return r == 0 ? hfd_meta_prepare_update(resource, w->object, old) : r;
+        }
+        if (subresources & HFD_SUB_STATUS)
+                r = replace_part(w->object, "status", old);
+        if (r == 0 && subresources & HFD_SUB_FINALIZE)
+                r = replace_part(w->object, "spec.finalizers", old);
+        return r == 0 ? hfd_meta_prepare_update(resource, w->object, old) : r;
+}

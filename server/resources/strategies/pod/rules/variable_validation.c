@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rules of a container's environment variables. The texts, and the order of the rules, are
+ * those of kube-apiserver.
+ */
+#include <string.h>
+
+#include "base/json.h"
+#include "server/resources/strategies/pod/rules/pod_validation.h"
+#include "server/resources/validation/names.h"
+
+static void validate_variable_name(const char *name, const char *field, struct hfd_causes *causes) {
+        for (const char *c = name; *c; c++)
+                if ((unsigned char)*c < ' ' || (unsigned char)*c > '~' || *c == '=') {
+                        hfd_cause_invalid_text(causes, field, name,
+                                               "a valid environment variable name must consist "
+                                               "only of printable ASCII characters other than '='");
+                        return;
+                }
+}
+
+static void validate_key_reference(const struct hf__json *reference, const char *field,
+                                   struct hfd_causes *causes) {
+        const char *key = hfd_text_of(reference, "key");
+        char path[HFD_FIELD_PATH_MAX];
+
+        hfd_subdomain_validate(hfd_text_of(reference, "name"), hfd_field_path(path, field, "name"),
+                               causes);
+        hfd_field_path(path, field, "key");
+        if (!*key)
+                hfd_cause_required(causes, path, "");
+        else if (!hfd_is_config_key(key))
+                hfd_cause_invalid_text(causes, path, key, hfd_config_key_rule);
+}
+
+static void validate_value_from(const struct hf__json *variable, const char *field,
+                                struct hfd_causes *causes) {
+        static const char *const sources[] = {"fieldRef", "resourceFieldRef", "configMapKeyRef",
+                                              "secretKeyRef", "fileKeyRef"};
+        const struct hf__json *from = hf__json_get(variable, "valueFrom");
+        char path[HFD_FIELD_PATH_MAX];
+        size_t n = 0;
+
+        if (!from)
+                return;
+        for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++) {
+                const struct hf__json *source = hf__json_get(from, sources[i]);
+                if (!source)
+                        continue;
+                n++;
+                hfd_field_path(path, field, sources[i]);
+                if (i == 0)
+                        hfd_object_field_selector_validate(source, path, false, causes);
+                else if (i == 1)
+                        (void)hfd_require_text(source, path, "resource", causes);
+                else if (i < 4)
+                        validate_key_reference(source, path, causes);
+        }
+        if (n == 0)
+                hfd_cause_invalid_text(causes, field, "",
+                                       "must specify one of: `fieldRef`, `resourceFieldRef`, "
+                                       "`configMapKeyRef` or `secretKeyRef`");
+        else if (*hfd_text_of(variable, "value"))
+                hfd_cause_invalid_text(causes, field, "",
+                                       "may not be specified when `value` is not empty");
+        else if (n > 1)
+                hfd_cause_invalid_text(causes, field, "",
+                                       "may not have more than one field specified at a time");
+}
+
+static void validate_variables(const struct hf__json *variables, const char *field,
+                               struct hfd_causes *causes) {
+        char path[HFD_FIELD_PATH_MAX], member[HFD_FIELD_PATH_MAX];
+        size_t i = 0;
+
+        for (const struct hf__json *m = hf__json_first(variables); m; m = hf__json_next(m)) {
+                hfd_field_index(path, field, i++);
+                if (hfd_require_text(m, path, "name", causes))
+                        validate_variable_name(hfd_text_of(m, "name"),
+                                               hfd_field_path(member, path, "name"), causes);
+                validate_value_from(m, hfd_field_path(member, path, "valueFrom"), causes);
+        }
+}
+
+/* As in Kubernetes, the causes about the number of sources name the list, not the element. */
+static void validate_variable_sources(const struct hf__json *list, const char *field,
+                                      struct hfd_causes *causes) {
+        static const char *const sources[] = {"configMapRef", "secretRef"};
+        char path[HFD_FIELD_PATH_MAX], member[HFD_FIELD_PATH_MAX], name[HFD_FIELD_PATH_MAX];
+        size_t i = 0;
+
+        for (const struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m)) {
+                size_t n = 0;
+                hfd_field_index(path, field, i++);
+                validate_variable_name(hfd_text_of(m, "prefix"),
+                                       hfd_field_path(member, path, "prefix"), causes);
+                for (size_t s = 0; s < 2; s++) {
+                        const struct hf__json *source = hf__json_get(m, sources[s]);
+                        if (!source)
+                                continue;
+                        n++;
+                        hfd_field_path(member, path, sources[s]);
+                        if (hfd_require_text(source, member, "name", causes))
+                                hfd_subdomain_validate(hfd_text_of(source, "name"),
+                                                       hfd_field_path(name, member, "name"),
+                                                       causes);
+                }
+                if (n != 1)
+                        hfd_cause_invalid_text(causes, field, "",
+                                               n == 0 ? "must specify one of: `configMapRef` or "
+                                                        "`secretRef`"
+                                                      : "may not have more than one field "
+                                                        "specified at a time");
+        }
+}
+
+void hfd_variables_validate(const struct hf__json *container, const char *field,
+                            struct hfd_causes *causes) {
+        char path[HFD_FIELD_PATH_MAX];
+
+        validate_variables(hf__json_get(container, "env"), hfd_field_path(path, field, "env"),
+                           causes);
+        validate_variable_sources(hf__json_get(container, "envFrom"),
+                                  hfd_field_path(path, field, "envFrom"), causes);
+}

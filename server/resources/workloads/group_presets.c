@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The defaults of the workload kinds of the other groups. They are those of kube-apiserver. The
+ * invariant is that of presets.c.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "server/resources/strategies/pod/pod_defaults.h"
+#include "server/resources/workloads/presets.h"
+#include "server/resources/workloads/workloads.h"
+
+/* ---- apps ---- */
+
+/* Counts the changes of a DaemonSet's template in an annotation, which clients cannot change. */
+static int count_templates(struct hf__json *object, const struct hf__json *old) {
+        static const char key[] = "deprecated.daemonset.template.generation";
+        static const char path[] = "metadata.annotations";
+        const char *counted = hf__json_text(hf__json_get(hf__json_path(old, path), key));
+        bool changes = old && !hf__json_equal(hf__json_path(object, "spec.template"),
+                                              hf__json_path(old, "spec.template"));
+        int64_t n = counted ? strtoll(counted, NULL, 10) : 0;
+        char text[24];
+        int r = 0;
+
+        if (n < 1 || n == INT64_MAX)
+                n = 1;
+        (void)snprintf(text, sizeof text, "%lld", (long long)n + (changes ? 1 : 0));
+        if (!hf__json_path(object, path))
+                r = hf__json_set(object, path, hf__json_object());
+        return r == 0 ? hf__json_put_string(hf__json_path(object, path), key, text) : r;
+}
+
+int hfd_daemon_set_prepare(struct hf__json *object, const struct hf__json *old) {
+        static const struct hfd_preset presets[] =
+                {{"spec", "updateStrategy", "{}", NULL},
+                 {"spec.updateStrategy", "type", "\"RollingUpdate\"", NULL},
+                 {"spec.updateStrategy", "rollingUpdate", "{}", "RollingUpdate"},
+                 {"spec.updateStrategy.rollingUpdate", "maxUnavailable", "1", NULL},
+                 {"spec.updateStrategy.rollingUpdate", "maxSurge", "0", NULL},
+                 {"spec", "revisionHistoryLimit", "10", NULL},
+                 {"status", "currentNumberScheduled", "0", NULL},
+                 {"status", "desiredNumberScheduled", "0", NULL},
+                 {"status", "numberMisscheduled", "0", NULL},
+                 {"status", "numberReady", "0", NULL}};
+
+        int r = hfd_presets_set_with_template(object, presets, HFD_N_PRESETS(presets));
+
+        return r == 0 ? count_templates(object, old) : r;
+}
+
+int hfd_deployment_prepare(struct hf__json *object, const struct hf__json *old) {
+        static const struct hfd_preset presets[] =
+                {{"spec", "replicas", "1", NULL},
+                 {"spec", "strategy", "{}", NULL},
+                 {"spec.strategy", "type", "\"RollingUpdate\"", NULL},
+                 {"spec.strategy", "rollingUpdate", "{}", "RollingUpdate"},
+                 {"spec.strategy.rollingUpdate", "maxUnavailable", "\"25%\"", NULL},
+                 {"spec.strategy.rollingUpdate", "maxSurge", "\"25%\"", NULL},
+                 {"spec", "revisionHistoryLimit", "10", NULL},
+                 {"spec", "progressDeadlineSeconds", "600", NULL}};
+
+        return hfd_presets_set_with_template(object, presets, HFD_N_PRESETS(presets));
+}
+
+int hfd_replica_set_prepare(struct hf__json *object, const struct hf__json *old) {
+        static const struct hfd_preset presets[] = {{"spec", "replicas", "1", NULL},
+                                                    {"status", "replicas", "0", NULL}};
+
+        return hfd_presets_set_with_template(object, presets, HFD_N_PRESETS(presets));
+}
+
+int hfd_stateful_set_prepare(struct hf__json *object, const struct hf__json *old) {
+        static const struct hfd_preset presets[] =
+                {{"spec", "podManagementPolicy", "\"OrderedReady\"", NULL},
+                 {"spec", "updateStrategy", "{}", NULL},
+                 {"spec.updateStrategy", "type", "\"RollingUpdate\"", NULL},
+                 {"spec.updateStrategy", "rollingUpdate", "{}", "RollingUpdate"},
+                 {"spec.updateStrategy.rollingUpdate", "partition", "0", NULL},
+                 {"spec", "persistentVolumeClaimRetentionPolicy", "{}", NULL},
+                 {"spec.persistentVolumeClaimRetentionPolicy", "whenDeleted", "\"Retain\"", NULL},
+                 {"spec.persistentVolumeClaimRetentionPolicy", "whenScaled", "\"Retain\"", NULL},
+                 {"spec", "replicas", "1", NULL},
+                 {"spec", "revisionHistoryLimit", "10", NULL},
+                 {"spec.volumeClaimTemplates[]", "apiVersion", "\"v1\"", NULL},
+                 {"spec.volumeClaimTemplates[]", "kind", "\"PersistentVolumeClaim\"", NULL},
+                 {"status", "replicas", "0", NULL},
+                 {"status", "availableReplicas", "0", NULL}};
+        int r = hfd_presets_set_with_template(object, presets, HFD_N_PRESETS(presets));
+
+        for (struct hf__json *m =
+                     hf__json_first(hf__json_path(object, "spec.volumeClaimTemplates"));
+             m && r == 0; m = hf__json_next(m))
+                r = hfd_persistent_volume_claim_prepare(m, old);
+        return r;
+}
+
+/* ---- batch ---- */
+
+/* The label by which a Job finds its pods is its uid. */
+static int set_job_selector(struct hf__json *object) {
+        static const char *const keys[] = {"batch.kubernetes.io/controller-uid", "controller-uid"},
+                                 *const names[] = {"batch.kubernetes.io/job-name", "job-name"};
+        const char *uid = hf__json_string(object, "metadata.uid"),
+                   *name = hf__json_string(object, "metadata.name");
+        int r = 0;
+
+        if (hf__json_bool(object, "spec.manualSelector", false) || !uid || !name)
+                return 0;
+        if (!hf__json_path(object, "spec.template.metadata.labels"))
+                r = hf__json_set(object, "spec.template.metadata.labels", hf__json_object());
+        if (r == 0 && !hf__json_path(object, "spec.selector.matchLabels"))
+                r = hf__json_set(object, "spec.selector.matchLabels", hf__json_object());
+        struct hf__json *labels = hf__json_path(object, "spec.template.metadata.labels"),
+                        *selector = hf__json_path(object, "spec.selector.matchLabels");
+        for (size_t i = 0; i < 2 && r == 0; i++) {
+                r = hf__json_put_string(labels, keys[i], uid);
+                if (r == 0)
+                        r = hf__json_put_string(labels, names[i], name);
+        }
+        return r == 0 ? hf__json_put_string(selector, keys[0], uid) : r;
+}
+
+int hfd_job_prepare(struct hf__json *object, const struct hf__json *old) {
+        static const struct hfd_preset presets[] = {{"spec", "parallelism", "1", NULL},
+                                                    {"spec", "backoffLimit", "6", NULL},
+                                                    {"spec", "completionMode", "\"NonIndexed\"",
+                                                     NULL},
+                                                    {"spec", "suspend", "false", NULL},
+                                                    {"spec", "manualSelector", "false", NULL},
+                                                    {"spec", "podReplacementPolicy",
+                                                     "\"TerminatingOrFailed\"", NULL}};
+        static const struct hfd_preset completions = {"spec", "completions", "1", NULL};
+        bool is_plain = !hf__json_path(object, "spec.completions") &&
+                        !hf__json_path(object, "spec.parallelism");
+        int r = hfd_presets_set_with_template(object, presets, HFD_N_PRESETS(presets));
+        bool has_labels = hf__json_path(object, "spec.template.metadata.labels");
+
+        if (r == 0 && is_plain)
+                r = hfd_presets_set(object, &completions, 1);
+        if (r == 0 && !old)
+                r = set_job_selector(object);
+        /* As in Kubernetes, with the labels that the selector needs. */
+        return r == 0 && has_labels
+                       ? hfd_presets_copy_labels(object, "metadata.labels",
+                                                 hf__json_path(object,
+                                                               "spec.template.metadata.labels"))
+                       : r;
+}
+
+int hfd_cron_job_prepare(struct hf__json *object, const struct hf__json *old) {
+        static const struct hfd_preset presets[] = {{"", "spec", "{}", NULL},
+                                                    {"", "status", "{}", NULL},
+                                                    {"spec", "concurrencyPolicy", "\"Allow\"",
+                                                     NULL},
+                                                    {"spec", "suspend", "false", NULL},
+                                                    {"spec", "successfulJobsHistoryLimit", "3",
+                                                     NULL},
+                                                    {"spec", "failedJobsHistoryLimit", "1", NULL},
+                                                    {"spec", "jobTemplate", "{}", NULL},
+                                                    {"spec.jobTemplate", "spec", "{}", NULL},
+                                                    {"spec.jobTemplate", "metadata", "{}", NULL}};
+        int r = hfd_presets_set(object, presets, HFD_N_PRESETS(presets));
+
+        if (r != 0)
+                return r;
+        return hfd_pod_template_default(hf__json_path(object, "spec.jobTemplate.spec"), "template");
+}
+
+/* ---- other groups ---- */
+
+int hfd_horizontal_pod_autoscaler_prepare(struct hf__json *object, const struct hf__json *old) {
+        static const struct hfd_preset presets[] =
+                {{"", "spec", "{}", NULL},
+                 {"spec", "minReplicas", "1", NULL},
+                 {"spec", "metrics",
+                  "[{\"type\":\"Resource\",\"resource\":{\"name\":\"cpu\",\"target\":{\"type\":"
+                  "\"Utilization\",\"averageUtilization\":80}}}]",
+                  NULL},
+                 {"", "status", "{}", NULL},
+                 {"status", "desiredReplicas", "0", NULL}};
+
+        return hfd_presets_set(object, presets, HFD_N_PRESETS(presets));
+}
+
+/* The default metric is set when the object is converted. */
+int hfd_autoscaler_v1_prepare(struct hf__json *object, const struct hf__json *old) {
+        static const struct hfd_preset presets[] = {{"", "spec", "{}", NULL},
+                                                    {"spec", "minReplicas", "1", NULL},
+                                                    {"", "status", "{}", NULL},
+                                                    {"status", "currentReplicas", "0", NULL},
+                                                    {"status", "desiredReplicas", "0", NULL}};
+
+        return hfd_presets_set(object, presets, HFD_N_PRESETS(presets));
+}
+
+int hfd_ingress_prepare(struct hf__json *object, const struct hf__json *old) {
+        static const struct hfd_preset presets[] = {{"", "spec", "{}", NULL},
+                                                    {"", "status", "{}", NULL},
+                                                    {"status", "loadBalancer", "{}", NULL}};
+
+        return hfd_presets_set(object, presets, HFD_N_PRESETS(presets));
+}
+
+int hfd_pod_disruption_budget_prepare(struct hf__json *object, const struct hf__json *old) {
+        static const struct hfd_preset presets[] = {{"", "spec", "{}", NULL},
+                                                    {"", "status", "{}", NULL},
+                                                    {"status", "disruptionsAllowed", "0", NULL},
+                                                    {"status", "currentHealthy", "0", NULL},
+                                                    {"status", "desiredHealthy", "0", NULL},
+                                                    {"status", "expectedPods", "0", NULL}};
+
+        return hfd_presets_set(object, presets, HFD_N_PRESETS(presets));
+}
+
+int hfd_network_policy_prepare(struct hf__json *object, const struct hf__json *old) {
+        static const struct hfd_preset spec = {"", "spec", "{}", NULL},
+                                       protocol = {"ports[]", "protocol", "\"TCP\"", NULL};
+        static const char *const rules[] = {"spec.ingress", "spec.egress"};
+        int r = hfd_presets_set(object, &spec, 1);
+
+        for (size_t i = 0; i < 2; i++)
+                for (struct hf__json *m = hf__json_first(hf__json_path(object, rules[i]));
+                     m && r == 0; m = hf__json_next(m))
+                        r = hfd_presets_set(m, &protocol, 1);
+        if (r != 0 || hf__json_path(object, "spec.policyTypes"))
+                return r;
+        const struct hfd_preset types = {"spec", "policyTypes",
+                                         hf__json_path(object, "spec.egress")
+                                                 ? "[\"Ingress\",\"Egress\"]"
+                                                 : "[\"Ingress\"]",
+                                         NULL};
+        return hfd_presets_set(object, &types, 1);
+}
+
+int hfd_endpoint_slice_prepare(struct hf__json *object, const struct hf__json *old) {
+        static const struct hfd_preset presets[] = {{"ports[]", "name", "\"\"", NULL},
+                                                    {"ports[]", "protocol", "\"TCP\"", NULL},
+                                                    {"endpoints[]", "conditions", "{}", NULL}};
+
+        return hfd_presets_set(object, presets, HFD_N_PRESETS(presets));
+}
+
+int hfd_storage_class_prepare(struct hf__json *object, const struct hf__json *old) {
+        static const struct hfd_preset presets[] = {{"", "reclaimPolicy", "\"Delete\"", NULL},
+                                                    {"", "volumeBindingMode", "\"Immediate\"",
+                                                     NULL}};
+
+        return hfd_presets_set(object, presets, HFD_N_PRESETS(presets));
+}
+
+int hfd_csi_driver_prepare(struct hf__json *object, const struct hf__json *old) {
+        static const struct hfd_preset presets[] = {{"", "spec", "{}", NULL},
+                                                    {"spec", "attachRequired", "true", NULL},
+                                                    {"spec", "podInfoOnMount", "false", NULL},
+                                                    {"spec", "storageCapacity", "false", NULL},
+                                                    {"spec", "fsGroupPolicy",
+                                                     "\"ReadWriteOnceWithFSType\"", NULL},
+                                                    {"spec", "volumeLifecycleModes",
+                                                     "[\"Persistent\"]", NULL},
+                                                    {"spec", "requiresRepublish", "false", NULL},
+                                                    {"spec", "seLinuxMount", "false", NULL}};
+
+        return hfd_presets_set(object, presets, HFD_N_PRESETS(presets));
+}

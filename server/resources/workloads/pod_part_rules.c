@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The subresources of pods that change a part of the spec: .../ephemeralcontainers adds containers,
+ * .../resize changes resources, and .../binding names the node. What else a client sends is
+ * ignored, as in Kubernetes.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/json_index.h"
+#include "server/resources/resource.h"
+#include "server/resources/strategies/pod/rules/pod_validation.h"
+#include "server/resources/workloads/workloads.h"
+
+#define MIRROR "kubernetes.io/config.mirror" /* the annotation of a pod from a kubelet's file */
+
+/* ---- merge ---- */
+
+/* Makes a member of `to` a copy of that of `from`, or removes it. `to` is an object. 0 or -ENOMEM.
+ */
+static int copy(struct hf__json *to, const struct hf__json *from, const char *key) {
+        const struct hf__json *value = hf__json_get(from, key);
+
+        if (value)
+                return hf__json_put(to, key, hf__json_dup(value));
+        hf__json_drop(to, key);
+        return 0;
+}
+
+/* Whether both lists have the same containers, so that one by one they can be merged. If not,
+ * validation refuses the change. */
+static bool are_same(const struct hf__json *a, const struct hf__json *b) {
+        const struct hf__json *x = hf__json_first(a), *y = hf__json_first(b);
+
+        while (x && y && strcmp(hfd_text_of(x, "name"), hfd_text_of(y, "name")) == 0) {
+                x = hf__json_next(x);
+                y = hf__json_next(y);
+        }
+        return !x && !y;
+}
+
+static int merge_containers(struct hf__json *to, const struct hf__json *from, const char *key) {
+        struct hf__json *list = hf__json_get(to, key), *m = hf__json_first(list);
+        const struct hf__json *wanted = hf__json_get(from, key);
+        int r = 0;
+
+        if (!are_same(list, wanted))
+                return copy(to, from, key);
+        for (const struct hf__json *w = hf__json_first(wanted); w && r == 0;
+             w = hf__json_next(w), m = hf__json_next(m)) {
+                r = copy(m, w, "resources");
+                if (r == 0)
+                        r = copy(m, w, "resizePolicy");
+        }
+        return r;
+}
+
+static int merge_binding(struct hf__json *to, const struct hf__json *from) {
+        static const char *const of_metadata[] = {"labels", "annotations"};
+        int r = copy(hf__json_get(to, "spec"), hf__json_get(from, "spec"), "nodeName");
+
+        for (size_t i = 0; i < 2 && r == 0; i++)
+                r = copy(hf__json_get(to, "metadata"), hf__json_get(from, "metadata"),
+                         of_metadata[i]);
+        return r == 0 ? copy(to, from, "status") : r;
+}
+
+static int merge(enum hfd_subresource part, struct hf__json *to, const struct hf__json *from) {
+        struct hf__json *spec = hf__json_get(to, "spec");
+        const struct hf__json *from_spec = hf__json_get(from, "spec");
+
+        if (part == HFD_SUB_BINDING)
+                return merge_binding(to, from);
+        if (part == HFD_SUB_EPHEMERAL_CONTAINERS)
+                return copy(spec, from_spec, "ephemeralContainers");
+        int r = merge_containers(spec, from_spec, "containers");
+        if (r == 0)
+                r = merge_containers(spec, from_spec, "initContainers");
+        return r == 0 ? copy(spec, from_spec, "resources") : r;
+}
+
+/* ---- the configuration of an apply ---- */
+
+static bool is_listed(const char *key, const char *const *keys) {
+        while (*keys && strcmp(key, *keys) != 0)
+                keys++;
+        return *keys;
+}
+
+static void keep_only(struct hf__json *object, const char *const *keys) {
+        struct hf__json *next;
+
+        for (struct hf__json *m = hf__json_first(object); m; m = next) {
+                next = hf__json_next(m);
+                if (!is_listed(hf__json_key(m), keys))
+                        hf__json_free(hf__json_detach(object, m));
+        }
+}
+
+static int restrict_config(enum hfd_subresource part, struct hf__json *config) {
+        static const char *const of_ephemeral[] = {"ephemeralContainers", NULL},
+                                 *const of_resize[] = {"containers", "initContainers", NULL},
+                                 *const of_container[] = {"name", "resources", "resizePolicy",
+                                                          NULL};
+        struct hf__json *spec = hf__json_get(config, "spec");
+
+        keep_only(spec, part == HFD_SUB_RESIZE ? of_resize : of_ephemeral);
+        for (size_t i = 0; part == HFD_SUB_RESIZE && of_resize[i]; i++)
+                for (struct hf__json *m = hf__json_first(hf__json_get(spec, of_resize[i])); m;
+                     m = hf__json_next(m))
+                        keep_only(m, of_container);
+        return 0;
+}
+
+/* ---- validation ---- */
+
+static void validate_ephemeral(const struct hf__json *object, const struct hf__json *old,
+                               struct hfd_causes *causes) {
+        static const char field[] = "spec.ephemeralContainers";
+        const struct hf__json *list = hf__json_path(object, field);
+        struct hf__json_index names;
+        char why[400];
+
+        if (hf__json_index_init(&names, list, "name") == 0)
+                for (const struct hf__json *m = hf__json_first(hf__json_path(old, field)); m;
+                     m = hf__json_next(m)) {
+                        const char *name = hfd_text_of(m, "name");
+                        const struct hf__json_index_entry *now = hf__json_index_find(&names, name);
+                        if (now && hf__json_equal(now->item, m))
+                                continue;
+                        (void)snprintf(why, sizeof why,
+                                       "existing ephemeral containers \"%.300s\" may not be %s\n",
+                                       name, now ? "changed" : "removed");
+                        hfd_cause_forbidden(causes, field, why);
+                }
+        hf__json_index_done(&names);
+}
+
+static void validate(enum hfd_subresource part, const struct hf__json *object,
+                     const struct hf__json *old, struct hfd_causes *causes) {
+        bool resize = part == HFD_SUB_RESIZE;
+
+        if (part == HFD_SUB_BINDING)
+                return; /* the Binding has been checked */
+        hfd_pod_validate_spec(hf__json_get(object, "spec"), causes);
+        if (hf__json_get(hf__json_path(old, "metadata.annotations"), MIRROR)) {
+                causes->n = 0; /* Kubernetes reports nothing else */
+                hfd_cause_forbidden(causes, "[]",
+                                    resize ? "static pods cannot be resized"
+                                           : "static pods do not support ephemeral containers");
+        } else if (resize) {
+                hfd_pod_validate_resize(object, old, causes);
+        } else {
+                validate_ephemeral(object, old, causes);
+        }
+}
+
+const struct hfd_part_rules hfd_pod_part_rules = {.of = HFD_SUB_EPHEMERAL_CONTAINERS |
+                                                        HFD_SUB_RESIZE | HFD_SUB_BINDING,
+                                                  .merge = merge,
+                                                  .restrict_config = restrict_config,
+                                                  .validate = validate};

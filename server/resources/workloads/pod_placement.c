@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where a pod may run: the tolerations that all pods get, the taint of new nodes, and what a
+ * RuntimeClass adds. The results and the texts are those of kube-apiserver's plug-ins
+ * DefaultTolerationSeconds, TaintNodesByCondition and RuntimeClass.
+ *
+ * Invariant: the merge of tolerations compares each with each, so it is only for short lists
+ * (HFD_TOLERATIONS_MERGED_MAX).
+ */
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <holdfast/error.h>
+
+#include "base/json.h"
+#include "base/json_index.h"
+#include "base/strbuf.h"
+#include "server/resources/strategies/pod/rules/pod_validation.h"
+#include "server/resources/workloads/workloads.h"
+
+#define DEFAULT_SECONDS 300
+
+/* ---- the tolerations of all pods ---- */
+
+/* Whether the toleration is for a taint with this key and the effect NoExecute. */
+static bool covers(const struct hf__json *t, const char *taint) {
+        const char *key = hfd_text_of(t, "key"), *effect = hfd_text_of(t, "effect");
+
+        return (!*key || strcmp(key, taint) == 0) && (!*effect || strcmp(effect, "NoExecute") == 0);
+}
+
+static int append_default(struct hf__json *list, const char *taint) {
+        struct hf__json *t = hf__json_object();
+        int r = hf__json_add_string(t, "key", taint);
+
+        if (r == 0)
+                r = hf__json_add_string(t, "operator", "Exists");
+        if (r == 0)
+                r = hf__json_add_string(t, "effect", "NoExecute");
+        if (r == 0)
+                r = hf__json_set_i64(t, "tolerationSeconds", DEFAULT_SECONDS);
+        if (r != 0) {
+                hf__json_free(t);
+                return r;
+        }
+        return hf__json_append(list, t);
+}
+
+int hfd_pod_default_tolerations(struct hf__json *spec, bool *ret_changed) {
+        static const char *const taints[] = {"node.kubernetes.io/not-ready",
+                                             "node.kubernetes.io/unreachable"};
+        bool covered[2] = {false, false};
+        struct hf__json *list = hf__json_get(spec, "tolerations");
+        int r = 0;
+
+        for (const struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m))
+                for (size_t i = 0; i < 2; i++)
+                        covered[i] = covered[i] || covers(m, taints[i]);
+        *ret_changed = !covered[0] || !covered[1];
+        if (*ret_changed && !hf__json_is_array(list)) {
+                r = hf__json_put(spec, "tolerations", hf__json_array());
+                list = hf__json_get(spec, "tolerations");
+        }
+        for (size_t i = 0; i < 2 && r == 0; i++)
+                if (!covered[i])
+                        r = append_default(list, taints[i]);
+        return r;
+}
+
+/* ---- new nodes ---- */
+
+int hfd_node_taint_new(struct hf__json *node) {
+        static const char path[] = "spec.taints", key[] = "node.kubernetes.io/not-ready";
+        struct hf__json *list = hf__json_path(node, path), *taint;
+        int r = 0;
+
+        for (const struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m))
+                if (hf__json_has_text(m, "key", key) &&
+                    hf__json_has_text(m, "effect", "NoSchedule"))
+                        return 0;
+        if (!hf__json_is_array(list)) {
+                r = hf__json_set(node, path, hf__json_array());
+                list = hf__json_path(node, path);
+        }
+        if (r != 0)
+                return r;
+        taint = hf__json_object();
+        r = hf__json_add_string(taint, "key", key);
+        if (r == 0)
+                r = hf__json_add_string(taint, "effect", "NoSchedule");
+        if (r == 0)
+                return hf__json_append(list, taint);
+        hf__json_free(taint);
+        return r;
+}
+
+/* ---- what a class adds ---- */
+
+/* Whether `wide` tolerates all that t does. */
+static bool is_superset(const struct hf__json *wide, const struct hf__json *t) {
+        const char *key = hfd_text_of(wide, "key"), *op = hfd_text_of(wide, "operator"),
+                   *effect = hfd_text_of(wide, "effect");
+        bool exists = strcmp(op, "Exists") == 0;
+        int64_t limit, seconds;
+
+        if (hf__json_equal(wide, t))
+                return true;
+        if (strcmp(hfd_text_of(t, "key"), key) != 0 && (*key || !exists))
+                return false;
+        if (strcmp(hfd_text_of(t, "effect"), effect) != 0 && *effect)
+                return false;
+        if (strcmp(effect, "NoExecute") == 0 && hf__json_i64(wide, "tolerationSeconds", &limit) &&
+            (!hf__json_i64(t, "tolerationSeconds", &seconds) || seconds > limit))
+                return false;
+        if (*op && strcmp(op, "Equal") != 0)
+                return exists;
+        return strcmp(hfd_text_of(t, "operator"), "Equal") == 0 &&
+               strcmp(hfd_text_of(t, "value"), hfd_text_of(wide, "value")) == 0;
+}
+
+/* Whether an element before this one, or a wider one after it, makes it redundant. kept: of those
+ * before, the ones that are not redundant. */
+static bool is_redundant(const struct hf__json *kept, const struct hf__json *t) {
+        for (const struct hf__json *m = hf__json_first(kept); m; m = hf__json_next(m))
+                if (is_superset(m, t))
+                        return true;
+        for (const struct hf__json *m = hf__json_next(t); m; m = hf__json_next(m))
+                if (!hf__json_equal(m, t) && is_superset(m, t))
+                        return true;
+        return false;
+}
+
+static int append_all(struct hf__json *list, const struct hf__json *from) {
+        int r = 0;
+
+        for (const struct hf__json *m = hf__json_first(from); m && r == 0; m = hf__json_next(m))
+                r = hf__json_append(list, hf__json_dup(m));
+        return r;
+}
+
+int hfd_pod_merge_tolerations(struct hf__json *spec, const struct hf__json *more) {
+        const struct hf__json *own = hf__json_get(spec, "tolerations");
+        size_t n = hf__json_count(own) + hf__json_count(more);
+
+        if (n > HFD_TOLERATIONS_MERGED_MAX)
+                return HF_E_TOO_LARGE;
+        if (n == 0)
+                return 0;
+        struct hf__json *all = hf__json_array(), *kept = hf__json_array();
+        int r = all && kept ? append_all(all, own) : -ENOMEM;
+        if (r == 0)
+                r = append_all(all, more);
+        for (const struct hf__json *m = hf__json_first(all); m && r == 0; m = hf__json_next(m))
+                if (!is_redundant(kept, m))
+                        r = hf__json_append(kept, hf__json_dup(m));
+        hf__json_free(all);
+        if (r != 0) {
+                hf__json_free(kept);
+                return r;
+        }
+        return hf__json_put(spec, "tolerations", kept);
+}
+
+int hfd_pod_merge_node_selector(struct hf__json *spec, const struct hf__json *more,
+                                struct hf__strbuf *why) {
+        struct hf__json *own = hf__json_get(spec, "nodeSelector");
+        struct hf__json_index labels;
+        int r = 0;
+
+        if (!hf__json_first(more))
+                return 0;
+        if (!own)
+                return hf__json_put(spec, "nodeSelector", hf__json_dup(more));
+        r = hf__json_index_init(&labels, own, NULL);
+        for (const struct hf__json *m = hf__json_first(more); m && r == 0; m = hf__json_next(m)) {
+                const char *key = hf__json_key(m), *value = hf__json_text(m);
+                const struct hf__json_index_entry *same = hf__json_index_find(&labels, key);
+                if (!same) {
+                        r = hf__json_add(own, key, hf__json_dup(m));
+                } else if (!hf__json_equal(same->item, m)) {
+                        hf__strbuf_printf(why,
+                                          "conflict: runtimeClass.scheduling.nodeSelector[%s] = "
+                                          "%s; pod.spec.nodeSelector[%s] = %s",
+                                          key, value ? value : "", key,
+                                          hf__json_is_string(same->item) ? hf__json_text(same->item)
+                                                                         : "");
+                        break;
+                }
+        }
+        hf__json_index_done(&labels);
+        return r == 0 ? why->error : r;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The QoS class of a pod, which depends on the cpu and memory of its containers. As in Kubernetes,
+ * ephemeral containers do not count, and amounts for the whole pod count in place of those of its
+ * containers.
+ */
+#include <stdbool.h>
+
+#include "base/json.h"
+#include "server/resources/workloads/workloads.h"
+#include "server/schema/quantity.h"
+
+enum { CPU, MEMORY, N_NAMES };
+
+static const char *const names[N_NAMES] = {"cpu", "memory"};
+
+/* What all containers together request, or are limited to. */
+struct sums {
+        struct hfd_quantity of[N_NAMES];
+};
+
+/* Adds the amounts of a map. Returns how many of the names have one. */
+static size_t add(struct sums *sums, const struct hf__json *amounts) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < N_NAMES; i++) {
+                const char *text = hf__json_text(hf__json_get(amounts, names[i]));
+                struct hfd_quantity amount;
+                if (!text || hfd_quantity_parse(text, &amount) || amount.negative ||
+                    hfd_quantity_is_zero(&amount))
+                        continue;
+                hfd_quantity_add(&sums->of[i], &amount);
+                n++;
+        }
+        return n;
+}
+
+static bool is_empty(const struct sums *sums) {
+        return hfd_quantity_is_zero(&sums->of[CPU]) && hfd_quantity_is_zero(&sums->of[MEMORY]);
+}
+
+static bool are_equal(const struct sums *a, const struct sums *b) {
+        return hfd_quantity_compare(&a->of[CPU], &b->of[CPU]) == 0 &&
+               hfd_quantity_compare(&a->of[MEMORY], &b->of[MEMORY]) == 0;
+}
+
+const char *hfd_pod_qos_class(const struct hf__json *spec) {
+        static const char *const lists[] = {"containers", "initContainers"};
+        const struct hf__json *of_pod = hf__json_get(spec, "resources");
+        struct sums requests = {0}, limits = {0};
+        bool all_limited = true;
+
+        if (of_pod) {
+                const struct hf__json *limit = hf__json_get(of_pod, "limits");
+                (void)add(&requests, hf__json_get(of_pod, "requests"));
+                all_limited = add(&limits, limit) == N_NAMES || !hf__json_first(limit);
+        }
+        for (size_t i = 0; i < 2 && !of_pod; i++)
+                for (const struct hf__json *m = hf__json_first(hf__json_get(spec, lists[i])); m;
+                     m = hf__json_next(m)) {
+                        (void)add(&requests, hf__json_path(m, "resources.requests"));
+                        if (add(&limits, hf__json_path(m, "resources.limits")) < N_NAMES)
+                                all_limited = false;
+                }
+        if (is_empty(&requests) && is_empty(&limits))
+                return "BestEffort";
+        return all_limited && are_equal(&requests, &limits) ? "Guaranteed" : "Burstable";
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What pods must have besides the rules of templates, and what an update may change: images, a few
+ * numbers, more tolerations, and while gates hold the pod back, where it may run. The texts are
+ * those of kube-apiserver, without the comparison of both versions that it appends.
+ *
+ * Invariant: the time grows with n log n, also for many tolerations.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/json_index.h"
+#include "base/strbuf.h"
+#include "server/resources/strategies/pod/rules/pod_validation.h"
+#include "server/resources/workloads/workloads.h"
+
+static const char *const container_lists[] = {"containers", "initContainers"};
+
+/* ---- tolerations ---- */
+
+/* Compares tolerations by all but their seconds, which an update may change. */
+static int compare(const void *a, const void *b) {
+        static const char *const members[] = {"key", "operator", "value", "effect"};
+        const struct hf__json *const *x = a, *const *y = b;
+        int order = 0;
+
+        for (size_t i = 0; i < sizeof members / sizeof members[0] && order == 0; i++)
+                order = strcmp(hfd_text_of(*x, members[i]), hfd_text_of(*y, members[i]));
+        return order;
+}
+
+static void validate_tolerations(const struct hf__json *list, const struct hf__json *old,
+                                 struct hfd_causes *causes) {
+        size_t n = hf__json_count(list), i = 0;
+        const struct hf__json **sorted = calloc(n + 1, sizeof(const struct hf__json *));
+
+        if (!sorted)
+                return; /* the write fails soon */
+        for (const struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m))
+                sorted[i++] = m;
+        qsort(sorted, n, sizeof(const struct hf__json *), compare);
+        for (const struct hf__json *m = hf__json_first(old); m; m = hf__json_next(m))
+                if (!bsearch(&m, sorted, n, sizeof(const struct hf__json *), compare)) {
+                        hfd_cause_forbidden(causes, "spec.tolerations",
+                                            "existing toleration can not be modified except its "
+                                            "tolerationSeconds");
+                        break;
+                }
+        free(sorted);
+}
+
+/* ---- gates ---- */
+
+static void validate_gates(const struct hf__json *list, const struct hf__json *old,
+                           struct hfd_causes *causes) {
+        struct hf__json_index names;
+        char path[HFD_FIELD_PATH_MAX], field[HFD_FIELD_PATH_MAX], why[400];
+        size_t i = 0;
+
+        if (hf__json_index_init(&names, old, "name") == 0)
+                for (const struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m)) {
+                        const char *name = hfd_text_of(m, "name");
+                        hfd_field_index(path, "spec.schedulingGates", i++);
+                        if (hf__json_index_find(&names, name))
+                                continue;
+                        (void)snprintf(why, sizeof why,
+                                       "only deletion is allowed, but found new scheduling gate "
+                                       "'%.300s'",
+                                       name);
+                        hfd_cause_forbidden(causes, hfd_field_path(field, path, "name"), why);
+                }
+        hf__json_index_done(&names);
+}
+
+/* Appends what Kubernetes prints for a map of texts. */
+static void refuse_selector(const struct hf__json *selector, struct hfd_causes *causes) {
+        struct hf__strbuf shown = {0};
+
+        if (selector)
+                hf__json_print(selector, &shown);
+        else
+                hf__strbuf_puts(&shown, "null");
+        hfd_cause_invalid(causes, "spec.nodeSelector", shown.error == 0 ? shown.data : "",
+                          "only additions to spec.nodeSelector are allowed (no mutations or "
+                          "deletions)");
+        hf__strbuf_done(&shown);
+}
+
+/* A pod that is held back may get more labels of nodes. */
+static void validate_selector(const struct hf__json *selector, const struct hf__json *old,
+                              struct hfd_causes *causes) {
+        struct hf__json_index labels;
+        bool kept = true;
+
+        if (hf__json_index_init(&labels, selector, NULL) == 0)
+                for (const struct hf__json *m = hf__json_first(old); m && kept;
+                     m = hf__json_next(m)) {
+                        const struct hf__json_index_entry *same =
+                                hf__json_index_find(&labels, hf__json_key(m));
+                        kept = same && hf__json_equal(same->item, m);
+                }
+        hf__json_index_done(&labels);
+        if (!kept)
+                refuse_selector(selector, causes);
+}
+
+/* ---- numbers ---- */
+
+/* True: Kubernetes goes on after the cause. */
+static bool validate_deadline(const struct hf__json *spec, const struct hf__json *old,
+                              struct hfd_causes *causes) {
+        static const char key[] = "activeDeadlineSeconds", field[] = "spec.activeDeadlineSeconds";
+        const struct hf__json *value = hf__json_get(spec, key), *old_value = hf__json_get(old, key);
+        int64_t seconds = 0, old_seconds = INT64_MAX;
+        size_t n = causes->n;
+
+        if (!value) {
+                if (old_value)
+                        hfd_cause_invalid(causes, field, "null",
+                                          "must not update from a positive integer to nil value");
+                return true;
+        }
+        hfd_require_range(spec, "spec", key, 0, INT32_MAX,
+                          "must be between 0 and 2147483647, inclusive", causes);
+        if (causes->n > n)
+                return false;
+        (void)hf__json_integer(value, &seconds);
+        if (!hf__json_integer(old_value, &old_seconds) || seconds <= old_seconds)
+                return true;
+        char shown[24];
+        (void)snprintf(shown, sizeof shown, "%lld", (long long)seconds);
+        hfd_cause_invalid(causes, field, shown, "must be less than or equal to previous value");
+        return false;
+}
+
+/* Whether the update gives a pod whose time to stop is negative one second. */
+static bool mends_grace(const struct hf__json *spec, const struct hf__json *old) {
+        static const char key[] = "terminationGracePeriodSeconds";
+        int64_t seconds, old_seconds;
+
+        return hf__json_i64(old, key, &old_seconds) && old_seconds < 0 &&
+               hf__json_i64(spec, key, &seconds) && seconds == 1;
+}
+
+/* ---- the rest ---- */
+
+/* Removes what may change from a copy of the spec. */
+static void drop_mutable(struct hf__json *spec, bool gated, bool grace) {
+        static const char *const members[] = {"activeDeadlineSeconds", "tolerations",
+                                              "schedulingGates"};
+        struct hf__json *affinity = hf__json_get(spec, "affinity");
+
+        for (size_t i = 0; i < sizeof members / sizeof members[0]; i++)
+                hf__json_drop(spec, members[i]);
+        if (grace)
+                hf__json_drop(spec, "terminationGracePeriodSeconds");
+        if (gated) {
+                hf__json_drop(spec, "nodeSelector");
+                hf__json_drop(affinity, "nodeAffinity");
+                if (affinity && !hf__json_first(affinity))
+                        hf__json_drop(spec, "affinity");
+        }
+        for (size_t i = 0; i < 2; i++)
+                for (struct hf__json *m = hf__json_first(hf__json_get(spec, container_lists[i])); m;
+                     m = hf__json_next(m))
+                        hf__json_drop(m, "image");
+}
+
+static void validate_rest(const struct hf__json *spec, const struct hf__json *old, bool gated,
+                          struct hfd_causes *causes) {
+        struct hf__json *rest = hf__json_dup(spec), *old_rest = hf__json_dup(old);
+        bool grace = mends_grace(spec, old);
+
+        drop_mutable(rest, gated, grace);
+        drop_mutable(old_rest, gated, grace);
+        /* If memory runs out, the write fails soon. */
+        if (rest && old_rest && !hf__json_equal(rest, old_rest))
+                hfd_cause_forbidden(causes, "spec",
+                                    "pod updates may not change fields other than "
+                                    "`spec.containers[*].image`,`spec.initContainers[*].image`,"
+                                    "`spec.activeDeadlineSeconds`,`spec.tolerations` (only "
+                                    "additions to existing tolerations),"
+                                    "`spec.terminationGracePeriodSeconds` (allow it to be set to "
+                                    "1 if it was previously negative)");
+        hf__json_free(rest);
+        hf__json_free(old_rest);
+}
+
+/* False: Kubernetes looks no further. */
+static bool validate_lists(const struct hf__json *spec, const struct hf__json *old,
+                           struct hfd_causes *causes) {
+        char field[HFD_FIELD_PATH_MAX];
+
+        for (size_t i = 0; i < 2; i++)
+                if (hf__json_count(hf__json_get(spec, container_lists[i])) !=
+                    hf__json_count(hf__json_get(old, container_lists[i]))) {
+                        hfd_cause_forbidden(causes,
+                                            hfd_field_path(field, "spec", container_lists[i]),
+                                            "pod updates may not add or remove containers");
+                        return false;
+                }
+        return true;
+}
+
+static void validate_update(const struct hf__json *spec, const struct hf__json *old,
+                            struct hfd_causes *causes) {
+        bool gated = hf__json_first(hf__json_get(old, "schedulingGates"));
+
+        if (!validate_lists(spec, old, causes) || !validate_deadline(spec, old, causes))
+                return;
+        validate_tolerations(hf__json_get(spec, "tolerations"), hf__json_get(old, "tolerations"),
+                             causes);
+        validate_gates(hf__json_get(spec, "schedulingGates"), hf__json_get(old, "schedulingGates"),
+                       causes);
+        if (gated)
+                validate_selector(hf__json_get(spec, "nodeSelector"),
+                                  hf__json_get(old, "nodeSelector"), causes);
+        validate_rest(spec, old, gated, causes);
+}
+
+/* ---- the kind ---- */
+
+void hfd_pod_validate_spec(const struct hf__json *spec, struct hfd_causes *causes) {
+        char list[HFD_FIELD_PATH_MAX], path[HFD_FIELD_PATH_MAX];
+
+        hfd_pod_spec_validate(spec, "spec", causes);
+        for (size_t i = 0; i < 2; i++) {
+                size_t at = 0;
+                hfd_field_path(list, "spec", container_lists[i]);
+                for (struct hf__json *m = hf__json_first(hf__json_get(spec, container_lists[i])); m;
+                     m = hf__json_next(m))
+                        hfd_image_validate(m, hfd_field_index(path, list, at++), causes);
+        }
+}
+
+void hfd_pod_validate(const struct hf__json *object, const struct hf__json *old,
+                      struct hfd_causes *causes) {
+        const struct hf__json *spec = hf__json_get(object, "spec");
+
+        hfd_pod_validate_spec(spec, causes);
+        if (old) {
+                validate_update(spec, hf__json_get(old, "spec"), causes);
+                return;
+        }
+        if (hf__json_first(hf__json_get(spec, "ephemeralContainers")))
+                hfd_cause_forbidden(causes, "spec.ephemeralContainers", "cannot be set on create");
+        if (*hfd_text_of(spec, "nodeName") && hf__json_first(hf__json_get(spec, "schedulingGates")))
+                hfd_cause_forbidden(causes, "spec.nodeName",
+                                    "cannot be set until all schedulingGates have been cleared");
+}
