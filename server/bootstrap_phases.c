@@ -112,6 +112,7 @@ int hfd_bootstrap_phases_make(struct hfd_server *server, struct hf_status *reter
                         .n_manifests = hfd_manifests_phase_0_n,
                         .directories = extra->phase_0_directories,
                         .n_directories = extra->n_phase_0_directories,
+                        .any_order = true,
                 },
                 {
                         .size = sizeof(struct hf_bootstrap_phase),
