@@ -17,7 +17,9 @@
 #include "patience.h"
 #include "scripted_cacher.h"
 #include "scripted_watch.h"
-#include "server/cacher/cacher_private.h"
+#include "server/cacher/state/cacher_state.h"
+#include "server/cacher/sync/reflector.h"
+#include "server/cacher/watch/snapshot.h"
 #include "server/resources/rows/resource_table.h"
 #include "time_units.h"
 
@@ -35,8 +37,8 @@ static struct hf__buf *make_value(const char *text) {
 /* The cache is filled and follows the store, or waits to fill itself again. */
 static bool has_settled(void) {
         pthread_mutex_lock(&scripted.cacher->mu);
-        bool has = scripted.cacher->reflector.watch_id != 0 ||
-                   scripted.cacher->reflector.state == HFD_REFLECTOR_BACKOFF;
+        bool has = scripted.cacher->watch.id != 0 ||
+                   hfd_reflector_due_locked(scripted.cacher) != HF_NSEC_NEVER;
         pthread_mutex_unlock(&scripted.cacher->mu);
         return has;
 }

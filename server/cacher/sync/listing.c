@@ -33,8 +33,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/cacher/cacher_private.h"
-#include "server/cacher/sync/stored_value.h"
+#include "server/cacher/requests/store_request.h"
+#include "server/cacher/state/cacher_state.h"
+#include "server/cacher/state/stored_value.h"
+#include "server/cacher/sync/slot_forms.h"
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/objects/object_key.h"
 #include "server/resources/objects/stored_object.h"
@@ -49,6 +51,45 @@
 #define STEP_OBJECTS  1000 /* built before the timer thread checks its other work */
 
 static void request_page(struct hfd_listing *listing);
+
+/* ---- all listings ---- */
+
+struct hfd_listings *hfd_listings_new(void) {
+        return calloc(1, sizeof(struct hfd_listings));
+}
+
+struct hfd_listings *hfd_listings_free(struct hfd_listings *listings) {
+        assert(!listings || !listings->running);
+        free(listings);
+        return NULL;
+}
+
+bool hfd_listings_running_locked(const struct hfd_cacher *cacher) {
+        return cacher->listings->running != NULL;
+}
+
+size_t hfd_listings_progress_locked(const struct hfd_cacher *cacher, hf_nsec *ret_at) {
+        *ret_at = cacher->listings->progress_at;
+        return cacher->listings->n;
+}
+
+void hfd_listings_reset_locked(struct hfd_cacher *cacher) { cacher->listings->n = 0; }
+
+/* The running listing has received n objects so far. */
+static void record_progress(struct hfd_cacher *cacher, size_t n) {
+        struct hfd_listings *listings = cacher->listings;
+        hf_nsec now = hfd_cacher_now(cacher);
+
+        pthread_mutex_lock(&cacher->mu);
+        listings->n = n;
+        if (n > listings->n_max) {
+                listings->n_max = n;
+                listings->progress_at = now;
+        }
+        pthread_mutex_unlock(&cacher->mu);
+}
+
+/* ---- values ---- */
 
 /*
  * Puts one stored value into the trees. A value that is not a valid object gets a placeholder
@@ -254,7 +295,7 @@ static void on_page(void *ctx, const struct hfd_store_reply *reply) {
         if (listing->revision == 0)
                 listing->revision = reply->revision;
         count_page(listing, reply);
-        hfd_reflector_progress(listing->cacher, listing->n_keys);
+        record_progress(listing->cacher, listing->n_keys);
         queue_page(listing, page, next_range(listing, reply));
 }
 
@@ -274,7 +315,7 @@ static void request_page(struct hfd_listing *listing) {
 /* ---- building, by the timer thread ---- */
 
 bool hfd_listing_step_due_locked(struct hfd_cacher *cacher) {
-        const struct hfd_listing *listing = cacher->filling;
+        const struct hfd_listing *listing = cacher->listings->running;
 
         if (!listing)
                 return false;
@@ -300,7 +341,7 @@ static bool remove_page(struct hfd_listing *listing) {
 
 void hfd_listing_step(struct hfd_cacher *cacher) {
         pthread_mutex_lock(&cacher->mu);
-        struct hfd_listing *listing = cacher->filling;
+        struct hfd_listing *listing = cacher->listings->running;
         struct hfd_listing_page *page = listing->first;
         if (cacher->stopping && listing->error == 0)
                 listing->error = HF_E_CANCELED;
@@ -308,7 +349,7 @@ void hfd_listing_step(struct hfd_cacher *cacher) {
         /* The stop may have come after the caller looked: the request that runs still uses this. */
         bool later = end && listing->requesting;
         if (end && !later)
-                cacher->filling = NULL;
+                cacher->listings->running = NULL;
         pthread_mutex_unlock(&cacher->mu);
         if (later)
                 return;
@@ -340,12 +381,12 @@ int hfd_listing_start(struct hfd_cacher *cacher, unsigned long replacement_epoch
         listing->done = done;
         listing->requesting = true;
         pthread_mutex_lock(&cacher->mu);
-        assert(!cacher->filling);
+        assert(!cacher->listings->running);
         /* The timer thread builds the listing. While the cacher stops, it may have ended
          * already. */
         bool stopping = cacher->stopping;
         if (!stopping)
-                cacher->filling = listing;
+                cacher->listings->running = listing;
         pthread_mutex_unlock(&cacher->mu);
         if (stopping) {
                 hfd_listing_free(listing);

@@ -20,7 +20,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "server/cacher/sync/store_request.h"
+#include "server/cacher/requests/store_request.h"
 #include "server/registry/base/quota_turns.h"
 #include "server/registry/write/commit.h"
 #include "server/registry/write/quota/quota_charges.h"

@@ -16,7 +16,7 @@
  * References: one for the caller of hfd_watcher_new, one for the cacher's list (dropped after
  * sink.end), one while the watcher is in a list of dirty watchers, one for a request to the store.
  */
-#include "server/cacher/watcher.h"
+#include "server/cacher/watch/watcher.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -24,9 +24,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/cacher/cacher_private.h"
-#include "server/cacher/delivery.h"
-#include "server/cacher/sync/stored_value.h"
+#include "server/cacher/requests/store_request.h"
+#include "server/cacher/state/cacher_state.h"
+#include "server/cacher/state/stored_value.h"
+#include "server/cacher/watch/delivery.h"
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/rows/resource_table.h"
 
@@ -35,6 +36,14 @@
 /* A last bookmark shortly before the end lets the client watch again from there. */
 #define BOOKMARK_BEFORE_END   (2 * HF_NSEC_PER_SEC)
 #define DEFAULT_TIMEOUT_MIN_S 1800 /* the maximum is twice as long */
+
+/* Guarded by cacher->mu. */
+struct hfd_watchers {
+        struct hfd_watcher *list[HFD_SLOTS_MAX]; /* by hfd_resource_index */
+        size_t n;
+        hf_nsec due; /* boot time; no bookmark and no end of a watch is due earlier */
+        bool ended;  /* the server is shutting down and accepts no further watch */
+};
 
 struct hfd_watcher {
         /* guarded by cacher->mu */
@@ -53,6 +62,20 @@ struct hfd_watcher {
 
         char text[]; /* namespace and name; immutable; short, because a server has many watchers */
 };
+
+struct hfd_watchers *hfd_watchers_new(void) {
+        struct hfd_watchers *watchers = calloc(1, sizeof *watchers);
+
+        if (watchers)
+                watchers->due = HF_NSEC_NEVER;
+        return watchers;
+}
+
+struct hfd_watchers *hfd_watchers_free(struct hfd_watchers *watchers) {
+        assert(!watchers || watchers->n == 0);
+        free(watchers);
+        return NULL;
+}
 
 struct hfd_watcher *hfd_watcher_unref(struct hfd_watcher *watcher) {
         if (!watcher || atomic_fetch_sub_explicit(&watcher->refs, 1, memory_order_acq_rel) != 1)
@@ -80,7 +103,7 @@ size_t hfd_watchers_queue_change_locked(struct hfd_cacher *cacher, const struct 
         size_t n = 0;
 
         for (struct hfd_watcher *w =
-                     cacher->watchers.list[hfd_resource_index(change->object->resource)];
+                     cacher->watchers->list[hfd_resource_index(change->object->resource)];
              w; w = w->next) {
                 if (change->object->revision <= w->after ||
                     !hfd_delivery_is_watched(&w->delivery, change->object))
@@ -94,7 +117,7 @@ size_t hfd_watchers_queue_change_locked(struct hfd_cacher *cacher, const struct 
 
 static void end_resource_locked(struct hfd_cacher *cacher, size_t resource, int error,
                                 struct hfd_watcher **dirty) {
-        for (struct hfd_watcher *w = cacher->watchers.list[resource]; w; w = w->next) {
+        for (struct hfd_watcher *w = cacher->watchers->list[resource]; w; w = w->next) {
                 hfd_delivery_request_end_locked(&w->delivery, error);
                 mark_dirty_locked(w, dirty);
         }
@@ -120,6 +143,7 @@ void hfd_watchers_end_resource_locked(struct hfd_cacher *cacher, size_t resource
 }
 
 void hfd_watchers_end_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty) {
+        cacher->watchers->ended = true;
         end_all_locked(cacher, 0, dirty);
 }
 
@@ -134,7 +158,7 @@ static void queue_bookmark_locked(struct hfd_watcher *watcher) {
 
 void hfd_watchers_lease_acquired_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty) {
         for (size_t i = 0; i < hfd_cacher_slots(cacher); i++)
-                for (struct hfd_watcher *w = cacher->watchers.list[i]; w; w = w->next)
+                for (struct hfd_watcher *w = cacher->watchers->list[i]; w; w = w->next)
                         if (w->in_process && w->bookmarks && !w->delivery.end_requested) {
                                 queue_bookmark_locked(w);
                                 mark_dirty_locked(w, dirty);
@@ -150,11 +174,13 @@ static hf_nsec next_bookmark(const struct hfd_watcher *w, hf_nsec now) {
         return now < last ? last : HF_NSEC_NEVER;
 }
 
+hf_nsec hfd_watchers_due_locked(const struct hfd_cacher *cacher) { return cacher->watchers->due; }
+
 void hfd_watchers_tick_locked(struct hfd_cacher *cacher, hf_nsec now, struct hfd_watcher **dirty) {
         hf_nsec next = HF_NSEC_NEVER;
 
         for (size_t i = 0; i < hfd_cacher_slots(cacher); i++)
-                for (struct hfd_watcher *w = cacher->watchers.list[i]; w; w = w->next) {
+                for (struct hfd_watcher *w = cacher->watchers->list[i]; w; w = w->next) {
                         if (w->delivery.end_requested)
                                 continue;
                         if (w->bookmark_at <= now) {
@@ -170,7 +196,7 @@ void hfd_watchers_tick_locked(struct hfd_cacher *cacher, hf_nsec now, struct hfd
                         hf_nsec due = w->bookmark_at < w->ends_at ? w->bookmark_at : w->ends_at;
                         next = due < next ? due : next;
                 }
-        cacher->watchers.due = next;
+        cacher->watchers->due = next;
 }
 
 /* ---- delivering, without cacher->mu ---- */
@@ -185,8 +211,8 @@ static void deliver_queue_unlock(struct hfd_watcher *watcher) {
                 *watcher->link = watcher->next;
                 if (watcher->next)
                         watcher->next->link = watcher->link;
-                assert(cacher->watchers.n > 0);
-                cacher->watchers.n--;
+                assert(cacher->watchers->n > 0);
+                cacher->watchers->n--;
         }
         pthread_mutex_unlock(&cacher->mu);
         if (end) {
@@ -349,7 +375,7 @@ static struct hfd_watcher *watcher_alloc(struct hfd_cacher *cacher,
 static void add_to_list_locked(struct hfd_watcher *watcher) {
         struct hfd_cacher *cacher = watcher->cacher;
         struct hfd_watcher **head =
-                &cacher->watchers.list[hfd_resource_index(watcher->delivery.resource)];
+                &cacher->watchers->list[hfd_resource_index(watcher->delivery.resource)];
         hf_nsec due =
                 watcher->bookmark_at < watcher->ends_at ? watcher->bookmark_at : watcher->ends_at;
 
@@ -358,9 +384,9 @@ static void add_to_list_locked(struct hfd_watcher *watcher) {
         if (*head)
                 (*head)->link = &watcher->next;
         *head = watcher;
-        cacher->watchers.n++;
-        if (due < cacher->watchers.due) {
-                cacher->watchers.due = due;
+        cacher->watchers->n++;
+        if (due < cacher->watchers->due) {
+                cacher->watchers->due = due;
                 pthread_cond_broadcast(&cacher->cond);
         }
 }
@@ -410,7 +436,7 @@ bool hfd_watcher_new(struct hfd_cacher *cacher, const struct hfd_watcher_spec *s
         }
         hfd_object_scope(spec->resource, spec->ns, watcher->delivery.name, &scope);
         pthread_mutex_lock(&cacher->mu);
-        bool ended = cacher->watchers.ended, synced = cacher->synced, added = false, ahead = false;
+        bool ended = cacher->watchers->ended, synced = cacher->synced, added = false, ahead = false;
         bool sealed = synced && hfd_sealed_value_find(&cacher->unreadable, cacher->prefix,
                                                       spec->resource, &scope, &value);
         const struct hfd_custom_version *custom = spec->resource->custom;

@@ -4,49 +4,23 @@
  * An API watch: it delivers the changes to one resource, to one namespace of it, or to one object,
  * in order. The head of watcher.c describes the model.
  *
- * The caller supplies a sink. The cacher calls sink.events any number of times and then sink.end
- * once. These calls never overlap. They run on any thread, with no lock held, and must not block.
- * If events returns false, the watch ends. events may call hfd_watcher_cancel.
- *
- * A sink that has no room says so in sink.ready. Its changes then wait in the watcher, as
- * references that all watchers share, until hfd_watcher_resume; if there are too many, the watch
- * ends. The objects that exist when a watch begins are not queued: the watcher has a snapshot of
- * them. The owner of the sink may take it and send the objects in its own time, before it starts
- * the watcher.
+ * The caller supplies a sink (watch_sink.h). The objects that exist when a watch begins are not
+ * queued: the watcher has a snapshot of them. The owner of the sink may take it and send the
+ * objects in its own time, before it starts the watcher.
  */
-#include <holdfast/client.h>
+#include <stdbool.h>
+#include <stdint.h>
 
-#include "server/resources/objects/object.h"
-#include "server/resources/response.h"
+#include <holdfast/clock.h>
+
+#include "server/cacher/watch/watch_sink.h"
 #include "server/resources/selection/selector.h"
 
 struct hfd_cacher;
 struct hfd_change;
 struct hfd_snapshot;
 struct hfd_watcher;
-
-struct hfd_watch_item {
-        enum hf_event_type type;
-        struct hfd_object *object; /* NULL for a bookmark */
-        uint64_t revision;
-};
-struct hfd_watcher_sink {
-        /* Whether the sink has room for some events. NULL = always. It is called before events, but
-         * not for the events of a snapshot, which are delivered at once. */
-        bool (*ready)(void *ctx);
-        /*
-         * Changes wait (hfd_watcher_waiting), because the watch has not started or the sink has no
-         * room; or they no longer wait. Called without a lock and never concurrently with the other
-         * calls. May end other watches. NULL = not called.
-         */
-        void (*waiting)(void *ctx);
-        bool (*events)(void *ctx, struct hfd_watch_item *items, size_t n); /* borrowed */
-        /*
-         * The last call. error 0: the watch ended cleanly. HF_E_CANCELED: it was canceled.
-         * HF_E_GONE: the client gets response, a Status, as an ERROR event.
-         */
-        void (*end)(void *ctx, int error, const struct hfd_response *response);
-};
+struct hfd_watchers;
 
 /*
  * The parameters of a watch. Strings are copied. hfd_watcher_new moves the contents of the
@@ -65,13 +39,10 @@ struct hfd_watcher_spec {
         bool in_process;   /* the client is the loopback client */
 };
 
-/* The cacher's state for watches. Guarded by the cacher's lock. */
-struct hfd_watchers {
-        struct hfd_watcher *list[HFD_SLOTS_MAX]; /* by hfd_resource_index */
-        size_t n;
-        hf_nsec due; /* boot time; no bookmark and no end of a watch is due earlier */
-        bool ended;  /* the server is shutting down and accepts no further watch */
-};
+/* NULL: out of memory. */
+struct hfd_watchers *hfd_watchers_new(void);
+/* Every watch has ended. Accepts NULL; returns NULL. */
+struct hfd_watchers *hfd_watchers_free(struct hfd_watchers *watchers);
 
 /*
  * Begins a watch. False: response contains the failure, and the sink is never called. The caller
@@ -126,7 +97,7 @@ void hfd_watchers_expire_resource_locked(struct hfd_cacher *cacher, size_t resou
 /* Ends the watches of one resource cleanly. */
 void hfd_watchers_end_resource_locked(struct hfd_cacher *cacher, size_t resource,
                                       struct hfd_watcher **dirty);
-/* Ends all watches cleanly. */
+/* Ends all watches cleanly. From now on no watch begins. */
 void hfd_watchers_end_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty);
 /*
  * Called when a Lease has a new holder. Queues a bookmark for the watches of the loopback client
@@ -134,6 +105,8 @@ void hfd_watchers_end_locked(struct hfd_cacher *cacher, struct hfd_watcher **dir
  * the write that acquired the Lease.
  */
 void hfd_watchers_lease_acquired_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty);
+/* The boot time before which no bookmark and no end of a watch is due. */
+hf_nsec hfd_watchers_due_locked(const struct hfd_cacher *cacher);
 /* Queues the bookmarks that are due at `now`, and ends the watches whose time is over. */
 void hfd_watchers_tick_locked(struct hfd_cacher *cacher, hf_nsec now, struct hfd_watcher **dirty);
 /* Delivers to each watcher of the list. The caller must not hold the lock. */

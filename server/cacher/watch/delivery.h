@@ -14,8 +14,9 @@
 #include <stdatomic.h>
 
 #include "server/cacher/history/event_history.h"
-#include "server/cacher/snapshot.h"
-#include "server/cacher/watcher.h"
+#include "server/cacher/watch/snapshot.h"
+#include "server/cacher/watch/watch_sink.h"
+#include "server/resources/selection/selector.h"
 
 struct hfd_queued_change {
         struct hfd_change change; /* owns its references; object NULL = bookmark */
