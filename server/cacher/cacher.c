@@ -24,7 +24,7 @@
 #include "server/cacher/sync/reflector.h"
 #include "server/cacher/sync/slot_forms.h"
 #include "server/cacher/timer.h"
-#include "server/cacher/watch/watcher.h"
+#include "server/cacher/watch/watchers.h"
 #include "server/resources/rows/resource_table.h"
 
 /* ---- create, start, free ---- */

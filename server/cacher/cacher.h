@@ -9,10 +9,11 @@
  * (what all parts share), stored_value (values that are not valid objects). requests/:
  * store_request (requests to the store, measured and counted), store_identity (detects a replaced
  * store), store_lag (notices that the store's watch hangs), store_room. watch/: snapshot (a list's
- * view of the objects), watcher (watches of clients), delivery (their queues). sync/: slot_forms
- * (the form of custom objects), consistent_read (reads that wait for a revision), listing (lists
- * the store), store_events (applies the events of the store's watch), reflector (keeps the cache
- * equal to the store), cache_audit (compares them). Then the timer and the functions below.
+ * view of the objects), watcher and watchers (watches of clients), delivery (their queues). sync/:
+ * slot_forms (the form of custom objects), consistent_read (reads that wait for a revision),
+ * listing (lists the store), store_events (applies the events of the store's watch), reflector
+ * (keeps the cache equal to the store), cache_audit (compares them). Then the timer and the
+ * functions below.
  *
  * Lock: one mutex guards what several threads change. It is held for lookups and for changes of
  * pointers, so no thread holds it for long. Callbacks and requests to the store never run under it:

@@ -20,7 +20,7 @@
 #include "server/cacher/sync/consistent_read.h"
 #include "server/cacher/sync/listing.h"
 #include "server/cacher/sync/reflector.h"
-#include "server/cacher/watch/watcher.h"
+#include "server/cacher/watch/watchers.h"
 
 /* Used by the thread that calls start and free. */
 struct hfd_cacher_timer {

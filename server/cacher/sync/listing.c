@@ -36,6 +36,7 @@
 #include "server/cacher/requests/store_request.h"
 #include "server/cacher/state/cacher_state.h"
 #include "server/cacher/state/stored_value.h"
+#include "server/cacher/sync/listing_page.h"
 #include "server/cacher/sync/slot_forms.h"
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/objects/object_key.h"
@@ -132,60 +133,6 @@ static size_t next_limit(const struct hfd_listing *listing) {
         limit = limit < PAGE_MAX ? limit : PAGE_MAX;
         limit >>= listing->n_retries;
         return limit > 0 ? limit : 1;
-}
-
-/* ---- pages that wait to be built ---- */
-
-/* A page: its keys, and references to its values. */
-struct hfd_listing_page {
-        struct hfd_listing_page *next;
-        size_t n, n_built;
-        struct hfd_kv kvs[]; /* their values are owned; the keys follow the array */
-};
-
-/* NULL: out of memory. */
-static struct hfd_listing_page *copy_page(const struct hfd_store_reply *reply) {
-        size_t n_keys = 0;
-
-        for (size_t i = 0; i < reply->n_kvs; i++)
-                n_keys += strlen(reply->kvs[i].key) + 1;
-        struct hfd_listing_page *page =
-                malloc(sizeof *page + reply->n_kvs * sizeof *page->kvs + n_keys);
-        if (!page)
-                return NULL;
-        *page = (struct hfd_listing_page){.n = reply->n_kvs};
-        char *key = (char *)&page->kvs[page->n];
-        for (size_t i = 0; i < page->n; i++) {
-                page->kvs[i] = reply->kvs[i];
-                hf__buf_ref(page->kvs[i].value);
-                page->kvs[i].key = key;
-                key = stpcpy(key, reply->kvs[i].key) + 1;
-        }
-        return page;
-}
-
-static struct hfd_listing_page *free_page(struct hfd_listing_page *page) {
-        struct hfd_listing_page *next = page->next;
-
-        for (size_t i = page->n_built; i < page->n; i++)
-                hf__buf_unref(page->kvs[i].value);
-        free(page);
-        return next;
-}
-
-/*
- * Builds a part of the page. Each value is dropped at once, so that its memory can be reused. 0 or
- * -ENOMEM.
- */
-static int build_objects(struct hfd_listing *listing, struct hfd_listing_page *page) {
-        int r = 0;
-
-        for (size_t i = 0; i < STEP_OBJECTS && page->n_built < page->n && r == 0; i++) {
-                struct hfd_kv *kv = &page->kvs[page->n_built++];
-                r = add_value(listing, kv) ? 0 : -ENOMEM;
-                hf__buf_unref(kv->value);
-        }
-        return r;
 }
 
 /* ---- requests ---- */
@@ -287,7 +234,7 @@ static void on_page(void *ctx, const struct hfd_store_reply *reply) {
                 request_page(listing);
                 return;
         }
-        struct hfd_listing_page *page = r == 0 ? copy_page(reply) : NULL;
+        struct hfd_listing_page *page = r == 0 ? hfd_listing_page_new(reply) : NULL;
         if (!page) {
                 end_requests(listing, r ? r : -ENOMEM, r ? &reply->status : NULL);
                 return;
@@ -324,6 +271,21 @@ bool hfd_listing_step_due_locked(struct hfd_cacher *cacher) {
         return listing->first || listing->requested_all;
 }
 
+/*
+ * Builds a part of the page. Each value is dropped at once, so that its memory can be reused. 0 or
+ * -ENOMEM.
+ */
+static int build_objects(struct hfd_listing *listing, struct hfd_listing_page *page) {
+        int r = 0;
+
+        for (size_t i = 0; i < STEP_OBJECTS && page->n_built < page->n && r == 0; i++) {
+                struct hfd_kv *kv = &page->kvs[page->n_built++];
+                r = add_value(listing, kv) ? 0 : -ENOMEM;
+                hf__buf_unref(kv->value);
+        }
+        return r;
+}
+
 /* Removes a page that was built. Returns whether the next page must be requested now. */
 static bool remove_page(struct hfd_listing *listing) {
         struct hfd_cacher *cacher = listing->cacher;
@@ -335,7 +297,7 @@ static bool remove_page(struct hfd_listing *listing) {
         listing->waiting = listing->waiting && !request;
         listing->requesting |= request;
         pthread_mutex_unlock(&cacher->mu);
-        (void)free_page(page);
+        (void)hfd_listing_page_free(page);
         return request;
 }
 
@@ -400,7 +362,7 @@ struct hfd_listing *hfd_listing_free(struct hfd_listing *listing) {
         if (!listing)
                 return NULL;
         while (listing->first)
-                listing->first = free_page(listing->first);
+                listing->first = hfd_listing_page_free(listing->first);
         for (size_t i = 0; i < hfd_cacher_slots(listing->cacher); i++) {
                 hfd_object_tree_clear(&listing->trees[i]);
                 hfd_object_tree_clear(&listing->newer[i]);

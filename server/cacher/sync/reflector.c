@@ -31,7 +31,7 @@
 #include "server/cacher/sync/consistent_read.h"
 #include "server/cacher/sync/listing.h"
 #include "server/cacher/sync/store_events.h"
-#include "server/cacher/watch/watcher.h"
+#include "server/cacher/watch/watchers.h"
 
 #define EPOCH_DEADLINE (5 * HF_NSEC_PER_SEC)
 #define BACKOFF_MIN    (50 * HF_NSEC_PER_MSEC)

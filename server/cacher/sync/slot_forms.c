@@ -17,7 +17,7 @@
 #include <stdlib.h>
 
 #include "server/cacher/state/cacher_state.h"
-#include "server/cacher/watch/watcher.h"
+#include "server/cacher/watch/watchers.h"
 #include "server/resources/objects/custom_object.h"
 #include "server/resources/rows/resource_table.h"
 

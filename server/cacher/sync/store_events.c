@@ -17,7 +17,7 @@
 #include "server/cacher/state/cacher_state.h"
 #include "server/cacher/state/stored_value.h"
 #include "server/cacher/sync/slot_forms.h"
-#include "server/cacher/watch/watcher.h"
+#include "server/cacher/watch/watchers.h"
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/objects/object_key.h"
 #include "server/resources/objects/stored_object.h"

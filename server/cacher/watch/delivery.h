@@ -2,7 +2,7 @@
 #pragma once
 /*
  * The delivery of a watch: the queue of its changes, and how they get to its sink. Only watcher.c
- * uses this header: it knows when a watch begins, what it gets and when it ends. The head of
+ * and watchers.c use it: they know when a watch begins, what it gets and when it ends. The head of
  * delivery.c describes the model.
  *
  *      new --start--> delivers when its queue is not empty --end requested, queue empty--> ended
