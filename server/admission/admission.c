@@ -14,7 +14,7 @@
 
 #include "base/json.h"
 #include "server/cacher/cacher.h"
-#include "server/cacher/sync/store_request.h"
+#include "server/cacher/requests/store_request.h"
 #include "server/resources/objects/object_key.h"
 #include "server/resources/objects/stored_object.h"
 #include "server/resources/rows/resource_table.h"

@@ -20,17 +20,19 @@
 #include "base/strbuf.h"
 #include "base/thread.h"
 #include "server/auth/fixed_rules.h"
-#include "server/authorization/index_feed.h"
+#include "server/authorization/role_index.h"
+#include "server/cacher/feed/feed.h"
 #include "server/http/http.h"
 #include "server/rbac/decision.h"
 
-#define CHECKS 32 /* watches that are checked under one lock */
+#define CHECKS    32                       /* watches that are checked under one lock */
+#define PAUSE_MAX (500 * HF_NSEC_PER_MSEC) /* between two indexes */
 
 struct hfd_authorizer {
         /* Immutable after start. */
         const struct hf_host *host; /* borrowed */
         unsigned modes;
-        struct hfd_index_feed *feed; /* owned; NULL = not started */
+        struct hfd_feed *feed; /* owned; makes the index; NULL = not started */
         /* Guarded by mu. */
         pthread_mutex_t mu;
         struct hfd_rbac_index *index;            /* owned reference; NULL = not complete yet */
@@ -55,13 +57,13 @@ int hfd_authorizer_new(const struct hf_host *host, unsigned modes,
 
 void hfd_authorizer_stop(struct hfd_authorizer *authorizer) {
         if (authorizer)
-                hfd_index_feed_stop(authorizer->feed);
+                hfd_feed_stop(authorizer->feed);
 }
 
 struct hfd_authorizer *hfd_authorizer_free(struct hfd_authorizer *authorizer) {
         if (!authorizer)
                 return NULL;
-        authorizer->feed = hfd_index_feed_free(authorizer->feed);
+        authorizer->feed = hfd_feed_free(authorizer->feed);
         assert(!authorizer->oldest && !authorizer->newest);
         hfd_rbac_index_unref(authorizer->index);
         pthread_mutex_destroy(&authorizer->mu);
@@ -196,30 +198,37 @@ static void check_watches(struct hfd_authorizer *authorizer) {
 /* ---- the index ---- */
 
 /* The old index is freed only after the walk, so that no new one gets its address meanwhile. */
-static void on_index(void *ctx, struct hfd_rbac_index *index) {
+static int make_index(void *ctx, struct hfd_cacher *cacher) {
         struct hfd_authorizer *authorizer = ctx;
+        struct hfd_rbac_index *index;
+        int r = hfd_role_index_make(cacher, &index);
 
+        if (r != 0)
+                return r;
         pthread_mutex_lock(&authorizer->mu);
         struct hfd_rbac_index *old = authorizer->index;
         authorizer->index = index;
         pthread_mutex_unlock(&authorizer->mu);
         check_watches(authorizer);
         hfd_rbac_index_unref(old);
+        return 0;
 }
 
 bool hfd_authorizer_observes(const struct hfd_resource *resource) {
-        return hfd_index_feed_observes(resource);
+        return hfd_role_index_observes(resource);
 }
 
 int hfd_authorizer_start(struct hfd_authorizer *authorizer, struct hfd_cacher *cacher) {
         if (!hfd_authorizer_has_mode(authorizer, HFD_MODE_RBAC))
                 return 0;
         assert(!authorizer->feed);
-        return hfd_index_feed_new(authorizer->host, cacher, on_index, authorizer,
-                                  &authorizer->feed);
+        const struct hfd_feed_config config = {.cacher = cacher,
+                                               .thread = "hf-rbac",
+                                               .component = "authorization",
+                                               .pause_max = PAUSE_MAX,
+                                               .make = make_index,
+                                               .ctx = authorizer};
+        return hfd_feed_new(authorizer->host, &config, &authorizer->feed);
 }
 
-void hfd_authorizer_changed(struct hfd_authorizer *authorizer) {
-        if (authorizer->feed)
-                hfd_index_feed_wake(authorizer->feed);
-}
+void hfd_authorizer_changed(struct hfd_authorizer *authorizer) { hfd_feed_wake(authorizer->feed); }

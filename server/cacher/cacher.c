@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Creates and frees the cacher, runs its timer thread, and reads from its trees.
+ * Creates and frees the cacher and its parts, waits until it is filled, and reads from its trees.
  *
- * The timer ends reads that have waited too long, sends bookmarks, ends watches, restarts the
- * reflector after a backoff, notices and reopens a watch of the store that hangs, starts audits,
- * drops old history, and builds the trees of a listing, in small steps between the others. It
- * sleeps until the first of these is due. A thread that makes one of them due earlier must wake the
- * timer through cacher->cond.
- *
- * Invariant: the timer collects the due work under the lock and does it after releasing the lock.
+ * Invariant: the parts are created from the lowest to the highest, before any thread uses one, and
+ * freed in the opposite order, after all threads have stopped. A part uses only those below it.
  */
 #include "server/cacher/cacher.h"
 
@@ -19,113 +14,58 @@
 #include <string.h>
 
 #include "base/thread.h"
-#include "server/cacher/cacher_private.h"
+#include "server/cacher/requests/store_identity.h"
+#include "server/cacher/requests/store_lag.h"
+#include "server/cacher/requests/store_request.h"
+#include "server/cacher/state/cacher_state.h"
+#include "server/cacher/sync/cache_audit.h"
+#include "server/cacher/sync/consistent_read.h"
+#include "server/cacher/sync/listing.h"
+#include "server/cacher/sync/reflector.h"
+#include "server/cacher/sync/slot_forms.h"
+#include "server/cacher/timer.h"
+#include "server/cacher/watch/watchers.h"
 #include "server/resources/rows/resource_table.h"
 
-/* ---- the timer ---- */
-
-/* The work that is due, which the timer collects under the lock. */
-struct due_work {
-        struct hfd_consistent_read *late;        /* their wait has timed out */
-        struct hfd_watcher *dirty;               /* they have events to deliver */
-        bool reflector, audit, listing, history; /* history: it has more to drop */
-        struct hfd_history_garbage garbage;
-        struct hfd_store_lag_action lag;
-};
-
-static bool is_work_due(const struct due_work *due) {
-        return due->late || due->dirty || due->reflector || due->audit || due->listing ||
-               due->history || due->garbage.n || due->garbage.n_states ||
-               due->lag.kind != HFD_WATCH_LAG_WAIT;
-}
-
-/*
- * Collects the due work. Lowers *next to the boot time at which the next waiting read times out or
- * the lag of the store's watch must be checked.
- */
-static void collect_due_work_locked(struct hfd_cacher *cacher, hf_nsec now,
-                                    struct due_work *ret_due, hf_nsec *next) {
-        struct due_work due = {0};
-
-        due.late = hfd_consistent_reads_remove_late_locked(cacher, now, next);
-        if (cacher->watchers.due <= now)
-                hfd_watchers_tick_locked(cacher, now, &due.dirty);
-        due.reflector = cacher->reflector.state == HFD_REFLECTOR_BACKOFF &&
-                        cacher->reflector.retry_at <= now;
-        due.listing = hfd_listing_step_due_locked(cacher);
-        due.audit = cacher->audit.due <= now;
-        due.lag = hfd_store_lag_decide_locked(cacher, now, next);
-        due.history = !hfd_event_histories_trim(&cacher->histories, now, &due.garbage);
-        *ret_due = due;
-}
-
-/* Called without the lock, because each of these runs callbacks or sends requests. */
-static void run_due_work(struct hfd_cacher *cacher, struct due_work *due) {
-        hfd_history_garbage_free(&due->garbage);
-        hfd_consistent_reads_call_ready(due->late);
-        hfd_watchers_deliver(due->dirty);
-        if (due->reflector)
-                hfd_reflector_run(cacher);
-        if (due->listing)
-                hfd_listing_step(cacher);
-        if (due->audit)
-                hfd_cache_audit_start(cacher);
-        hfd_store_lag_act(cacher, &due->lag);
-}
-
-/*
- * The timer thread. After work that was due, it checks again before it sleeps, because the lock was
- * released and more work may be due.
- */
-static void *timer_main(void *ctx) {
-        struct hfd_cacher *cacher = ctx;
-        const struct hf_clock *clock = hf_host_clock(cacher->host);
-
-        pthread_mutex_lock(&cacher->mu);
-        while (!cacher->stopping || cacher->filling) {
-                hf_nsec next = HF_NSEC_NEVER;
-                struct due_work due;
-                collect_due_work_locked(cacher, hf_now(clock), &due, &next);
-                if (is_work_due(&due)) {
-                        pthread_mutex_unlock(&cacher->mu);
-                        run_due_work(cacher, &due);
-                        pthread_mutex_lock(&cacher->mu);
-                        continue;
-                }
-                if (cacher->watchers.due < next)
-                        next = cacher->watchers.due;
-                if (cacher->histories.due < next)
-                        next = cacher->histories.due;
-                if (cacher->audit.due < next)
-                        next = cacher->audit.due;
-                if (cacher->reflector.state == HFD_REFLECTOR_BACKOFF &&
-                    cacher->reflector.retry_at < next)
-                        next = cacher->reflector.retry_at;
-                cacher->lag.timer_due = next;
-                (void)clock->wait(clock->ctx, &cacher->cond, &cacher->mu, next);
-        }
-        pthread_mutex_unlock(&cacher->mu);
-        return NULL;
-}
-
 /* ---- create, start, free ---- */
-
-static void init_metrics(struct hfd_cacher *cacher) {
-        struct hf_metrics *metrics = cacher->host->metrics;
-
-        hfd_store_requests_init(&cacher->requests, cacher->host);
-        cacher->identity.n_replaced =
-                hf_metrics_get(metrics, HF_METRIC_COUNTER, "holdfast_store_history_replaced_total",
-                               "How often the store was found to have been replaced.", "");
-        cacher->audit.n_differences =
-                hf_metrics_get(metrics, HF_METRIC_COUNTER, "holdfast_watch_cache_differences_total",
-                               "How often the watch cache was found to differ from the store.", "");
-}
 
 /* A byte for each row, so that an event costs one look-up however many rows there are. */
 static void init_observers(struct hfd_cacher *cacher, const struct hfd_cacher_config *config) {
         for (size_t i = 0; i < hfd_resources_count() && config->observers; i++)
                 cacher->observers[i] = config->observers(hfd_resource_at(i));
+}
+
+/* 0 or -ENOMEM; free_parts follows in either case. */
+static int make_parts(struct hfd_cacher *cacher, const struct hfd_cacher_config *config) {
+        const struct hf_host *host = cacher->host;
+
+        cacher->requests = hfd_store_requests_new(host);
+        cacher->identity = hfd_store_identity_new(host, config->on_history_replaced, config->ctx);
+        cacher->lag = hfd_store_lag_new(cacher);
+        cacher->watchers = hfd_watchers_new();
+        cacher->forms = hfd_slot_forms_new();
+        cacher->reads = hfd_consistent_reads_new();
+        cacher->listings = hfd_listings_new();
+        cacher->reflector = hfd_reflector_new();
+        cacher->audit = hfd_cache_audit_new(host);
+        cacher->timer = hfd_cacher_timer_new();
+        bool good = cacher->requests && cacher->identity && cacher->lag && cacher->watchers &&
+                    cacher->forms && cacher->reads && cacher->listings && cacher->reflector &&
+                    cacher->audit && cacher->timer;
+        return good ? 0 : -ENOMEM;
+}
+
+static void free_parts(struct hfd_cacher *cacher) {
+        cacher->timer = hfd_cacher_timer_free(cacher->timer);
+        cacher->audit = hfd_cache_audit_free(cacher->audit);
+        cacher->reflector = hfd_reflector_free(cacher->reflector);
+        cacher->listings = hfd_listings_free(cacher->listings);
+        cacher->reads = hfd_consistent_reads_free(cacher->reads);
+        cacher->forms = hfd_slot_forms_free(cacher->forms);
+        cacher->watchers = hfd_watchers_free(cacher->watchers);
+        cacher->lag = hfd_store_lag_free(cacher->lag);
+        cacher->identity = hfd_store_identity_free(cacher->identity);
+        cacher->requests = hfd_store_requests_free(cacher->requests);
 }
 
 int hfd_cacher_new(const struct hf_host *host, const struct hfd_cacher_config *config,
@@ -141,24 +81,20 @@ int hfd_cacher_new(const struct hf_host *host, const struct hfd_cacher_config *c
         (void)snprintf(cacher->prefix, sizeof cacher->prefix, "%s", config->prefix);
         cacher->on_copy_begun = config->on_copy_begun;
         cacher->ctx = config->ctx;
-        cacher->identity.on_replaced = config->on_history_replaced;
-        cacher->identity.ctx = config->ctx;
         cacher->on_observed = config->on_observed;
         init_observers(cacher, config);
-        cacher->audit.due = hfd_cacher_now(cacher) + HFD_CACHE_AUDIT_INTERVAL;
-        cacher->reflector.relist = true;
+        cacher->watch.relist = true;
         hfd_event_histories_init(&cacher->histories);
-        cacher->watchers.due = HF_NSEC_NEVER;
-        init_metrics(cacher);
         int r = hf__mutex_cond_init(&cacher->mu, &cacher->cond);
         if (r != 0)
                 goto fail;
-        r = hfd_store_lag_init(cacher);
+        r = make_parts(cacher, config);
         if (r != 0)
-                goto fail_lock;
+                goto fail_parts;
         *ret_cacher = cacher;
         return 0;
-fail_lock:
+fail_parts:
+        free_parts(cacher);
         pthread_cond_destroy(&cacher->cond);
         pthread_mutex_destroy(&cacher->mu);
 fail:
@@ -167,21 +103,17 @@ fail:
 }
 
 int hfd_cacher_start(struct hfd_cacher *cacher) {
-        assert(!cacher->timer_running);
-        int r = hf__thread_start(cacher->host, "hf-api-time", timer_main, cacher,
-                                 &cacher->timer_thread);
-        if (r != 0)
-                return r;
-        cacher->timer_running = true;
-        hfd_reflector_run(cacher);
-        return 0;
+        int r = hfd_cacher_timer_start(cacher);
+
+        if (r == 0)
+                hfd_reflector_run(cacher);
+        return r;
 }
 
 void hfd_cacher_end_watches(struct hfd_cacher *cacher) {
         struct hfd_watcher *dirty = NULL;
 
         pthread_mutex_lock(&cacher->mu);
-        cacher->watchers.ended = true;
         hfd_watchers_end_locked(cacher, &dirty);
         pthread_mutex_unlock(&cacher->mu);
         hfd_watchers_deliver(dirty);
@@ -196,29 +128,22 @@ struct hfd_cacher *hfd_cacher_free(struct hfd_cacher *cacher) {
          */
         hfd_cacher_end_watches(cacher);
         hfd_reflector_stop(cacher);
-        if (cacher->timer_running)
-                (void)hf__thread_join(cacher->timer_thread);
+        hfd_cacher_timer_join(cacher);
         pthread_mutex_lock(&cacher->mu);
         struct hfd_consistent_read *remaining =
                 hfd_consistent_reads_remove_all_locked(cacher, HF_E_CANCELED);
         pthread_mutex_unlock(&cacher->mu);
         hfd_consistent_reads_call_ready(remaining);
-        /* This wait is bounded, because every request to the store has a deadline, and a thread
-         * delays a probe only while it handles what it has read. */
-        pthread_mutex_lock(&cacher->mu);
-        while (cacher->requests.n > 0 || cacher->reads.n_delaying > 0)
-                pthread_cond_wait(&cacher->cond, &cacher->mu);
-        pthread_mutex_unlock(&cacher->mu);
-        assert(!cacher->reads.waiting && !cacher->reads.to_probe && !cacher->reads.probing);
+        /* A thread may still send a probe for the reads, which is a request of its own. */
+        hfd_consistent_reads_await_end(cacher);
+        hfd_store_requests_await_end(cacher);
         hfd_event_histories_done(&cacher->histories);
         for (size_t i = 0; i < hfd_cacher_slots(cacher); i++) {
                 hfd_object_tree_clear(&cacher->trees[i]);
                 hfd_object_tree_clear(&cacher->newer[i]);
         }
         hfd_object_tree_clear(&cacher->unreadable);
-        hfd_slot_forms_done(&cacher->forms);
-        hf__buf_unref(cacher->identity.epoch);
-        hfd_store_lag_deinit(cacher);
+        free_parts(cacher);
         pthread_cond_destroy(&cacher->cond);
         pthread_mutex_destroy(&cacher->mu);
         free(cacher);
@@ -252,10 +177,23 @@ static void wake_threads(void *ctx) {
         pthread_mutex_unlock(&cacher->mu);
 }
 
+/* Returns the reason why the cache is not filled, as hfd_cacher_wait_synced does. */
+static int explain_unfilled_locked(struct hfd_cacher *cacher, struct hf_status *reterr_status) {
+        const struct hf_status *status = hfd_reflector_status_locked(cacher);
+        hf_nsec at;
+        size_t n = hfd_listings_progress_locked(cacher, &at);
+
+        if (status->error == -EBADMSG)
+                return hf_fail(reterr_status, -EBADMSG, "%s", status->message);
+        if (n > 0)
+                return hf_fail(reterr_status, HF_E_CANCELED, "the cache has %zu objects so far", n);
+        return hf_fail(reterr_status, HF_E_CANCELED, "the store did not respond: %s",
+                       *status->message ? status->message : "no reply yet");
+}
+
 int hfd_cacher_wait_synced(struct hfd_cacher *cacher, struct hf_cancel *token,
                            struct hf_status *reterr_status) {
         const struct hf_clock *clock = hf_host_clock(cacher->host);
-        const char *why = cacher->reflector.status.message;
         struct hf_cancel_waker waker = {0};
         int r = 0;
 
@@ -264,14 +202,8 @@ int hfd_cacher_wait_synced(struct hfd_cacher *cacher, struct hf_cancel *token,
         while (!cacher->synced && !hf_cancel_fired(token))
                 (void)clock->wait(clock->ctx, &cacher->cond, &cacher->mu,
                                   hf_cancel_deadline(token));
-        if (!cacher->synced && cacher->reflector.status.error == -EBADMSG)
-                r = hf_fail(reterr_status, -EBADMSG, "%s", why);
-        else if (!cacher->synced && cacher->reflector.n_listed > 0)
-                r = hf_fail(reterr_status, HF_E_CANCELED, "the cache has %zu objects so far",
-                            cacher->reflector.n_listed);
-        else if (!cacher->synced)
-                r = hf_fail(reterr_status, HF_E_CANCELED, "the store did not respond: %s",
-                            *why ? why : "no reply yet");
+        if (!cacher->synced)
+                r = explain_unfilled_locked(cacher, reterr_status);
         pthread_mutex_unlock(&cacher->mu);
         hf_cancel_remove_waker(&waker);
         return r;
@@ -285,11 +217,10 @@ int hfd_cacher_refill(struct hfd_cacher *cacher, struct hf_cancel *token) {
         hf_cancel_add_waker(token, &waker, wake_threads, cacher);
         pthread_mutex_lock(&cacher->mu);
         uint64_t n_fills = cacher->n_fills;
-        cacher->identity.replacement_epoch++; /* a listing that runs is not published */
-        hfd_reflector_relist_locked(cacher, &cancel);
+        hfd_store_identity_keys_replaced_locked(cacher); /* a listing that runs is not published */
+        hfd_cacher_relist_locked(cacher, &cancel);
         pthread_mutex_unlock(&cacher->mu);
-        if (cancel)
-                cacher->store->ops->watch_cancel(cacher->store, cancel);
+        hfd_cacher_cancel_watch(cacher, cancel);
         pthread_mutex_lock(&cacher->mu);
         while (cacher->n_fills == n_fills && !hf_cancel_fired(token))
                 (void)clock->wait(clock->ctx, &cacher->cond, &cacher->mu,
@@ -301,28 +232,22 @@ int hfd_cacher_refill(struct hfd_cacher *cacher, struct hf_cancel *token) {
 }
 
 hf_nsec hfd_cacher_fill_progress(struct hfd_cacher *cacher) {
+        hf_nsec at;
+
         pthread_mutex_lock(&cacher->mu);
-        hf_nsec at = cacher->reflector.progress_at;
+        (void)hfd_listings_progress_locked(cacher, &at);
         pthread_mutex_unlock(&cacher->mu);
         return at;
 }
 
 hf_nsec hfd_cacher_last_store_contact(struct hfd_cacher *cacher) {
-        return (hf_nsec)atomic_load(&cacher->requests.last_contact);
+        return hfd_store_requests_last_contact(cacher);
 }
 
-hf_nsec hfd_cacher_store_full(struct hfd_cacher *cacher) {
-        return (hf_nsec)atomic_load(&cacher->requests.room.refused_at);
-}
+hf_nsec hfd_cacher_store_full(struct hfd_cacher *cacher) { return hfd_store_requests_full(cacher); }
 
 uint64_t hfd_cacher_lag(struct hfd_cacher *cacher, hf_nsec *ret_time) {
-        hf_nsec now = hfd_cacher_now(cacher);
-
-        pthread_mutex_lock(&cacher->mu);
-        uint64_t revisions = hfd_watch_lag_revisions(&cacher->lag.watch);
-        *ret_time = hfd_watch_lag_time(&cacher->lag.watch, now);
-        pthread_mutex_unlock(&cacher->mu);
-        return revisions;
+        return hfd_store_lag_get(cacher, ret_time);
 }
 
 /* ---- reading ---- */

@@ -4,20 +4,24 @@
  * The cacher keeps all objects of the store in memory, in the exact bytes that are served, and
  * serves the watches of clients. Kubernetes' apiserver has a component of the same name.
  *
- * Its parts, each with a separate header: object_tree (the objects), snapshot (a list's view of
- * them), event_history (the recent changes), store_events (applies the events of the store's
- * watch), reflector (keeps both equal to the store), listing (lists the store), stored_value
- * (values that are not valid objects), consistent_read (reads that wait for a revision), watcher
- * (watches of clients), store_identity (detects a replaced store), store_lag (notices that the
- * store's watch hangs), store_request (requests to the store, measured and counted).
+ * Its parts, each with a separate header, by folder; a folder uses only those named before it.
+ * history/: object_tree (the objects), event_history (the recent changes). state/: cacher_state
+ * (what all parts share), stored_value (values that are not valid objects). requests/:
+ * store_request (requests to the store, measured and counted), store_identity (detects a replaced
+ * store), store_lag (notices that the store's watch hangs), store_room. watch/: snapshot (a list's
+ * view of the objects), watcher and watchers (watches of clients), delivery (their queues). sync/:
+ * slot_forms (the form of custom objects), consistent_read (reads that wait for a revision),
+ * listing (lists the store), store_events (applies the events of the store's watch), reflector
+ * (keeps the cache equal to the store), cache_audit (compares them). Then the timer and the
+ * functions below.
  *
  * Lock: one mutex guards what several threads change. It is held for lookups and for changes of
  * pointers, so no thread holds it for long. Callbacks and requests to the store never run under it:
  * the work is collected under the lock and done after the lock is released. It is never held
  * together with another lock.
  *
- * Threads: the cacher has one thread, a timer. The store's threads deliver replies and events. Any
- * thread may call the functions below. Only wait_synced, refill and free block.
+ * Threads: the cacher has one thread, its timer (timer.h). The store's threads deliver replies and
+ * events. Any thread may call the functions below. Only wait_synced, refill and free block.
  *
  * Invariants: the trees contain every change up to `revision` and no later one. The history of a
  * resource contains every change after its floor. Until it ends, a watcher gets each change that it

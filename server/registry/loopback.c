@@ -27,7 +27,7 @@
 
 #include "base/strbuf.h"
 #include "base/thread.h"
-#include "server/cacher/watcher.h"
+#include "server/cacher/watch/watcher.h"
 #include "server/registry/base/request.h"
 #include "server/resources/custom/custom_table.h"
 #include "server/resources/forms/conversion.h"

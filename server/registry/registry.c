@@ -12,7 +12,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "server/cacher/watcher.h"
+#include "server/cacher/watch/watcher.h"
 #include "server/pool/work_pool.h"
 #include "server/registry/base/request.h"
 #include "server/registry/delete_collection.h"

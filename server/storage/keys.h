@@ -7,10 +7,10 @@
  *      P/<resource>/<name>                a cluster-scoped object
  *      P.holdfast/terms/<ns>/<name>       the term record of a Lease (term_record.h)
  *      P.holdfast/compact                 when to compact next, and where (compactor.h)
- *      P.holdfast/epoch                   rewritten by a restore (cacher/sync/store_identity.h)
+ *      P.holdfast/epoch                   rewritten by a restore (cacher/requests/store_identity.h)
  *      P.holdfast/copying                 exists while the store is an incomplete copy (copy.h)
  *      P.holdfast/progress                written to make the watch deliver
- *                                         (cacher/sync/store_lag.c)
+ *                                         (cacher/requests/store_lag.c)
  *
  * <resource> is the plural; outside of the core and the coordination group it is <group>/<plural>.
  * '.' sorts before '/', and '/' before '0'. So one watch of [P., P0) delivers the changes of

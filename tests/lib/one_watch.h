@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * One watch without a cacher: its delivery (server/cacher/delivery.h), and a sink that records what
- * it gets. The test queues changes, lets the delivery run, and looks at one_watch_seen. Asserts
- * instead of handling errors. Only tests that link failing_memory.c can use it. Thread: that of the
- * test.
+ * One watch without a cacher: its delivery (server/cacher/watch/delivery.h), and a sink that
+ * records what it gets. The test queues changes, lets the delivery run, and looks at
+ * one_watch_seen. Asserts instead of handling errors. Only tests that link failing_memory.c can use
+ * it. Thread: that of the test.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "server/cacher/delivery.h"
+#include "server/cacher/watch/delivery.h"
 
 /* The delivery. The test may set its members between two functions of the fixture. */
 extern struct hfd_delivery one_watch;

@@ -18,7 +18,8 @@
 #include "base/strbuf.h"
 #include "failing_memory.h"
 #include "patience.h"
-#include "server/cacher/cacher_private.h"
+#include "server/cacher/state/cacher_state.h"
+#include "server/cacher/sync/reflector.h"
 #include "server/resources/rows/resource_table.h"
 
 #define LINES_MAX 64
@@ -143,7 +144,7 @@ void scripted_cacher_reply_list(uint64_t revision) {
 
 static bool follows(unsigned n) {
         pthread_mutex_lock(&scripted.cacher->mu);
-        bool is = scripted.cacher->reflector.watch_id == n;
+        bool is = scripted.cacher->watch.id == n;
         pthread_mutex_unlock(&scripted.cacher->mu);
         return is;
 }
@@ -155,7 +156,7 @@ void scripted_cacher_await_watch(unsigned n) {
 
 static bool is_in_backoff(void) {
         pthread_mutex_lock(&scripted.cacher->mu);
-        bool is = scripted.cacher->reflector.state == HFD_REFLECTOR_BACKOFF;
+        bool is = hfd_reflector_due_locked(scripted.cacher) != HF_NSEC_NEVER;
         pthread_mutex_unlock(&scripted.cacher->mu);
         return is;
 }

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "server/cacher/watcher.h"
+#include "server/cacher/watch/watcher.h"
 
 struct scripted_watch {
         struct hfd_watcher *watcher;

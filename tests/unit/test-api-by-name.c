@@ -16,9 +16,9 @@
 
 #include "api_core_request.h"
 #include "api_fixture.h"
-#include "server/cacher/cacher_private.h"
-#include "server/cacher/snapshot.h"
-#include "server/cacher/watcher.h"
+#include "server/cacher/state/cacher_state.h"
+#include "server/cacher/watch/snapshot.h"
+#include "server/cacher/watch/watcher.h"
 #include "server/registry/list/continue_token.h"
 #include "server/registry/list/list_page.h"
 #include "server/registry/list/rendering.h"

@@ -17,8 +17,9 @@
 
 #include "faulty_api_fixture.h"
 #include "patience.h"
-#include "server/cacher/cacher_private.h"
-#include "server/cacher/sync/store_request.h"
+#include "server/cacher/requests/store_identity.h"
+#include "server/cacher/requests/store_request.h"
+#include "server/cacher/sync/cache_audit.h"
 #include "store_client.h"
 
 /* A watch of three workspaces, a0 to a2. */
@@ -106,13 +107,6 @@ static void test_a_late_reply_of_the_old_history_is_ignored(void **state) {
         client_watch_free(again);
 }
 
-static bool is_confirming(struct faulty_api_fixture *f) {
-        pthread_mutex_lock(&f->cacher->mu);
-        bool confirming = f->cacher->identity.confirming;
-        pthread_mutex_unlock(&f->cacher->mu);
-        return confirming;
-}
-
 /*
  * A reply with an old revision, as from a member that lags behind, is a sign of a replacement. A
  * second read finds that the store was not replaced.
@@ -132,7 +126,7 @@ static void test_an_old_answer_replaces_no_history(void **state) {
                                                             ignore_reply, &n_replies),
                                  0);
                 f->store.held(f->store.held_ctx, &old);
-                PATIENCE_AWAIT(!is_confirming(f));
+                PATIENCE_AWAIT(!hfd_store_identity_is_confirming(f->cacher));
         }
         assert_int_equal(atomic_load(&n_replies), 3);
         assert_int_equal(atomic_load(&f->n_replaced), 0);

@@ -15,7 +15,8 @@
 #include "api_fixture.h"
 #include "client_watch.h"
 #include "patience.h"
-#include "server/cacher/cacher_private.h"
+#include "server/cacher/state/cacher_state.h"
+#include "server/cacher/sync/consistent_read.h"
 #include "store_client.h"
 
 #define BAD "/registry/configmaps/default/bad"
@@ -65,7 +66,7 @@ static void test_reads_of_a_sealed_value_fail_and_others_do_not(void **state) {
                                              NULL),
                          0);
         pthread_mutex_lock(&f->cacher->mu); /* reads go to the store */
-        f->cacher->reads.direct_until = HF_NSEC_NEVER;
+        f->cacher->reads->direct_until = HF_NSEC_NEVER;
         pthread_mutex_unlock(&f->cacher->mu);
         expect_sealed(f, api_fixture_get(f, api_configmaps, "default", "bad"));
         expect_sealed(f, list(f, "default", NULL));

@@ -18,7 +18,9 @@
 #include "api_fixture.h"
 #include "client_watch.h"
 #include "patience.h"
-#include "server/cacher/cacher_private.h"
+#include "server/cacher/state/cacher_state.h"
+#include "server/cacher/sync/cache_audit.h"
+#include "server/cacher/sync/consistent_read.h"
 #include "server/resources/rows/resource_table.h"
 #include "store_client.h"
 
@@ -104,7 +106,7 @@ static void test_reads_of_a_lost_history_do_not_disable_the_cache(void **state) 
                 assert_int_equal(late.reader.outcome, HF_E_TIMEOUT);
         }
         pthread_mutex_lock(&f->cacher->mu);
-        assert_int_equal(f->cacher->reads.direct_until, 0);
+        assert_int_equal(f->cacher->reads->direct_until, 0);
         pthread_mutex_unlock(&f->cacher->mu);
 }
 
@@ -120,7 +122,7 @@ static void write_raw(struct api_fixture *f, const char *key, const char *text) 
 
 static bool audit_runs(struct api_fixture *f) {
         pthread_mutex_lock(&f->cacher->mu);
-        bool runs = f->cacher->audit.running;
+        bool runs = f->cacher->audit->running;
         pthread_mutex_unlock(&f->cacher->mu);
         return runs;
 }
@@ -272,7 +274,7 @@ static void test_an_invalid_value_is_not_found(void **state) {
                                              NULL),
                          HF_E_NOT_FOUND);
         pthread_mutex_lock(&f->cacher->mu); /* reads go to the store */
-        f->cacher->reads.direct_until = HF_NSEC_NEVER;
+        f->cacher->reads->direct_until = HF_NSEC_NEVER;
         pthread_mutex_unlock(&f->cacher->mu);
         assert_int_equal(api_fixture_request(f, HF_VERB_GET, api_workspaces, NULL, "bad", NULL,
                                              NULL),
@@ -345,7 +347,7 @@ static void test_a_list_without_memory_for_an_object_fails(void **state) {
                   "{\"metadata\":{\"name\":\"b\"}}");
         assert_int_equal(api_fixture_n_selected(f, NULL), 2);
         pthread_mutex_lock(&f->cacher->mu);
-        f->cacher->reads.direct_until = HF_NSEC_NEVER;
+        f->cacher->reads->direct_until = HF_NSEC_NEVER;
         pthread_mutex_unlock(&f->cacher->mu);
         assert_int_equal(api_fixture_n_selected(f, NULL), 2);
         atomic_store(&out_of_memory, true);

@@ -16,7 +16,7 @@
 #include "api_fixture.h"
 #include "client_watch.h"
 #include "patience.h"
-#include "server/cacher/cacher_private.h"
+#include "server/cacher/state/cacher_state.h"
 
 static struct client_watch *watch(struct api_fixture *f, struct hf_resource resource,
                                   const char *query, const char *revision) {

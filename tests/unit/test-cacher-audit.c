@@ -11,8 +11,8 @@
 
 #include "patience.h"
 #include "scripted_cacher.h"
+#include "server/cacher/requests/store_identity.h"
 #include "server/cacher/sync/cache_audit.h"
-#include "server/cacher/sync/store_identity.h"
 #include "time_units.h"
 
 #define DIFFERENCES "holdfast_watch_cache_differences_total"

@@ -14,7 +14,7 @@
 #include "patience.h"
 #include "scripted_cacher.h"
 #include "scripted_watch.h"
-#include "server/cacher/snapshot.h"
+#include "server/cacher/watch/snapshot.h"
 #include "server/resources/rows/resource_table.h"
 #include "time_units.h"
 

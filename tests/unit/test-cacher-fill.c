@@ -16,7 +16,10 @@
 #include <cmocka.h>
 
 #include "patience.h"
-#include "server/cacher/cacher_private.h"
+#include "server/cacher/cacher.h"
+#include "server/cacher/state/cacher_state.h"
+#include "server/cacher/sync/listing.h"
+#include "server/cacher/watch/snapshot.h"
 #include "server/resources/rows/resource_table.h"
 #include "server/storage/memory/store.h"
 #include "store_client.h"
@@ -155,7 +158,7 @@ static void test_a_page_may_end_with_a_key_of_the_greatest_length(void **state) 
         struct hfd_cacher *cacher = start_cacher(store);
         await_fill(cacher, 499);
         pthread_mutex_lock(&cacher->mu);
-        assert_int_equal(cacher->reflector.n_listed_max, 501);
+        assert_int_equal(cacher->listings->n_max, 501);
         pthread_mutex_unlock(&cacher->mu);
         hfd_cacher_free(cacher);
         store->ops->free(store);
@@ -197,7 +200,7 @@ static void test_repeated_failures_are_no_progress(void **state) {
         hf_nsec progress = hfd_cacher_fill_progress(cacher);
         assert_true(progress > 0);
         pthread_mutex_lock(&cacher->mu);
-        assert_int_equal(cacher->reflector.n_listed_max, 500);
+        assert_int_equal(cacher->listings->n_max, 500);
         pthread_mutex_unlock(&cacher->mu);
         atomic_store(&n_to_fail, 0);
         await_fill(cacher, 3000);

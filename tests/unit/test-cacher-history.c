@@ -19,7 +19,7 @@
 #include <cmocka.h>
 
 #include "api_fixture.h"
-#include "server/cacher/cacher_private.h"
+#include "server/cacher/state/cacher_state.h"
 #include "server/resources/rows/resource_table.h"
 #include "store_client.h"
 

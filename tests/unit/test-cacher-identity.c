@@ -16,8 +16,8 @@
 #include "base/buf.h"
 #include "patience.h"
 #include "scripted_cacher.h"
-#include "server/cacher/sync/store_identity.h"
-#include "server/cacher/sync/store_request.h"
+#include "server/cacher/requests/store_identity.h"
+#include "server/cacher/requests/store_request.h"
 #include "time_units.h"
 
 #define REPLACED "holdfast_store_history_replaced_total"

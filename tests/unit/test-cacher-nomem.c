@@ -15,8 +15,9 @@
 #include "api_fixture.h"
 #include "base/thread.h"
 #include "patience.h"
-#include "server/cacher/cacher_private.h"
-#include "server/cacher/watcher.h"
+#include "server/cacher/state/cacher_state.h"
+#include "server/cacher/sync/consistent_read.h"
+#include "server/cacher/watch/watcher.h"
 #include "server/resources/rows/resource_table.h"
 
 /* The linker redirects hfd_object_at here. */
@@ -158,7 +159,7 @@ static void test_a_list_fails_instead_of_selecting_wrongly(void **state) {
                                      0);
                 assert_non_null(strstr(f->last.body, "\"code\":500"));
                 pthread_mutex_lock(&f->cacher->mu); /* the second time from the store */
-                f->cacher->reads.direct_until = HF_NSEC_NEVER;
+                f->cacher->reads->direct_until = HF_NSEC_NEVER;
                 pthread_mutex_unlock(&f->cacher->mu);
         }
         atomic_store(&selects_nothing, false);

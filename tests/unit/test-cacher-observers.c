@@ -13,7 +13,8 @@
 #include <cmocka.h>
 
 #include "patience.h"
-#include "server/cacher/cacher_private.h"
+#include "server/cacher/cacher.h"
+#include "server/cacher/state/cacher_state.h"
 #include "server/resources/objects/object_key.h"
 #include "server/resources/rows/resource_table.h"
 #include "server/storage/memory/store.h"

@@ -20,8 +20,8 @@
 #include "base/mailbox.h"
 #include "patience.h"
 #include "scripted_cacher.h"
+#include "server/cacher/requests/store_identity.h"
 #include "server/cacher/sync/consistent_read.h"
-#include "server/cacher/sync/store_identity.h"
 #include "time_units.h"
 
 struct read {

@@ -18,8 +18,8 @@
 
 #include "patience.h"
 #include "scripted_cacher.h"
-#include "server/cacher/cacher_private.h"
-#include "server/cacher/sync/store_identity.h"
+#include "server/cacher/requests/store_identity.h"
+#include "server/cacher/state/cacher_state.h"
 #include "time_units.h"
 
 /* What wait_synced says now. */
@@ -306,7 +306,7 @@ static int end_refill(struct refill *refill) {
 
 static bool has_refill_begun(void) {
         pthread_mutex_lock(&scripted.cacher->mu);
-        bool has = scripted.cacher->identity.replacement_epoch > 0;
+        bool has = hfd_store_identity_replacement_epoch_locked(scripted.cacher) > 0;
         pthread_mutex_unlock(&scripted.cacher->mu);
         return has;
 }

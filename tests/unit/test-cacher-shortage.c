@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each allocation of a filling, of an event and of a watch fails once: the cache is filled again,
- * or it has everything; no watch misses a change; nothing is left behind.
+ * Each allocation of the creation, of a filling, of an event and of a watch fails once: the cache
+ * is filled again, or it has everything; no watch misses a change; nothing is left behind.
  */
 #undef NDEBUG
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,12 +13,17 @@
 
 #include <cmocka.h>
 
+#include <holdfast/metrics.h>
+
 #include "base/buf.h"
 #include "failing_memory.h"
+#include "hand_clock.h"
 #include "patience.h"
 #include "scripted_cacher.h"
 #include "scripted_watch.h"
-#include "server/cacher/cacher_private.h"
+#include "server/cacher/state/cacher_state.h"
+#include "server/cacher/sync/reflector.h"
+#include "server/cacher/watch/snapshot.h"
 #include "server/resources/rows/resource_table.h"
 #include "time_units.h"
 
@@ -35,8 +41,8 @@ static struct hf__buf *make_value(const char *text) {
 /* The cache is filled and follows the store, or waits to fill itself again. */
 static bool has_settled(void) {
         pthread_mutex_lock(&scripted.cacher->mu);
-        bool has = scripted.cacher->reflector.watch_id != 0 ||
-                   scripted.cacher->reflector.state == HFD_REFLECTOR_BACKOFF;
+        bool has = scripted.cacher->watch.id != 0 ||
+                   hfd_reflector_due_locked(scripted.cacher) != HF_NSEC_NEVER;
         pthread_mutex_unlock(&scripted.cacher->mu);
         return has;
 }
@@ -62,6 +68,37 @@ static void try_all(void (*step)(int n)) {
                 assert_int_equal(scripted_cacher_set_up(NULL), 0);
         } while (failing_memory_hit() && ++n < 1000);
         assert_true(n > 2 && n < 1000);
+}
+
+/* ---- the creation ---- */
+
+static void ignore_text(void *ctx, const char *text, size_t n) {}
+
+/* A metric that cannot be registered is left out; all else must be there. */
+static void create_without(int n) {
+        struct hf_host host = {.size = sizeof host, .clock = &hand_clock};
+        const struct hfd_cacher_config config = {.store = &scripted.store.base,
+                                                 .prefix = "/registry"};
+        struct hfd_cacher *cacher = NULL;
+
+        assert_int_equal(hf_metrics_new(&host.metrics), 0);
+        failing_memory_arm(n);
+        int r = hfd_cacher_new(&host, &config, &cacher);
+        failing_memory_disarm();
+        assert_true(r == 0 ? cacher != NULL : r == -ENOMEM && failing_memory_hit() && !cacher);
+        hf_metrics_write(host.metrics, ignore_text, NULL); /* calls no part that was freed */
+        if (r == 0) {
+                assert_int_equal(hfd_cacher_start(cacher), 0);
+                struct scripted_request epoch = scripted_store_next(&scripted.store, SCRIPTED_GET);
+                scripted_reply_error(&epoch, HF_E_UNAVAILABLE);
+                hf_metrics_write(host.metrics, ignore_text, NULL);
+        }
+        hfd_cacher_free(cacher);
+        hf_metrics_free(host.metrics);
+}
+
+static void test_a_creation_is_complete_or_undone(void **state) {
+        failing_memory_try_all(create_without, 10);
 }
 
 /* ---- a filling ---- */
@@ -182,6 +219,7 @@ static void test_what_needs_no_answer_is_tried_again(void **state) { try_all(wai
 
 int main(void) {
         const struct CMUnitTest tests[] = {
+                SCRIPTED_TEST(test_a_creation_is_complete_or_undone),
                 SCRIPTED_TEST(test_a_filling_is_complete_or_repeated),
                 SCRIPTED_TEST(test_no_event_is_lost),
                 SCRIPTED_TEST(test_what_needs_no_answer_is_tried_again),

@@ -13,12 +13,15 @@
 
 #include "base/thread.h"
 #include "failing_memory.h"
-#include "server/cacher/cacher_private.h"
-#include "server/cacher/snapshot.h"
+#include "server/cacher/requests/store_identity.h"
+#include "server/cacher/requests/store_lag.h"
+#include "server/cacher/state/cacher_state.h"
+#include "server/cacher/watch/snapshot.h"
 #include "server/resources/rows/resource_table.h"
 
 #define UNDO_MAX 4096
 
+static const struct hf_host host = {.size = sizeof(struct hf_host)};
 static struct hfd_cacher cacher;
 static const struct hfd_resource *resource;
 static struct hfd_object_tree *tree;
@@ -28,7 +31,11 @@ static size_t n_live;
 static int setup(void **state) {
         n_live = failing_memory_n_live();
         memset(&cacher, 0, sizeof cacher);
+        cacher.host = &host;
         assert_int_equal(hf__mutex_init(&cacher.mu), 0);
+        cacher.identity = hfd_store_identity_new(&host, NULL, NULL);
+        cacher.lag = hfd_store_lag_new(&cacher);
+        assert_true(cacher.identity && cacher.lag);
         hfd_event_histories_init(&cacher.histories);
         resource = hfd_resource_find("", "v1", "configmaps");
         tree = &cacher.trees[hfd_resource_index(resource)];
@@ -40,6 +47,8 @@ static int setup(void **state) {
 static int teardown(void **state) {
         hfd_event_histories_done(&cacher.histories);
         hfd_object_tree_clear(tree);
+        hfd_store_lag_free(cacher.lag);
+        hfd_store_identity_free(cacher.identity);
         pthread_mutex_destroy(&cacher.mu);
         assert_int_equal(failing_memory_n_live(), n_live);
         return 0;
@@ -157,7 +166,8 @@ static void test_other_revisions_are_unknown(void **state) {
         assert_false(hfd_cacher_snapshot(&cacher, resource, 1, &snapshot));
         assert_true(hfd_cacher_snapshot(&cacher, resource, 2, &snapshot));
         hfd_snapshot_done(&snapshot);
-        cacher.identity.replaced = true; /* an earlier revision may mean something else */
+        /* An earlier revision may mean something else from now on. */
+        hfd_store_identity_replaced(&cacher, "a test says so");
         assert_false(hfd_cacher_snapshot(&cacher, resource, 3, &snapshot));
         assert_true(hfd_cacher_snapshot(&cacher, resource, 0, &snapshot));
         hfd_snapshot_done(&snapshot);

@@ -22,7 +22,9 @@
 #include "hand_clock.h"
 #include "patience.h"
 #include "server/cacher/cacher.h"
-#include "server/cacher/cacher_private.h"
+#include "server/cacher/state/cacher_state.h"
+#include "server/cacher/sync/cache_audit.h"
+#include "server/cacher/sync/consistent_read.h"
 #include "store_client.h"
 #include "time_units.h"
 
@@ -352,7 +354,7 @@ static void test_the_time_of_a_request_is_measured_by_operation(void **state) {
 
 static bool is_compared(void) {
         pthread_mutex_lock(&f.cacher->mu);
-        bool is = f.cacher->audit.running;
+        bool is = f.cacher->audit->running;
         pthread_mutex_unlock(&f.cacher->mu);
         return is;
 }

@@ -13,7 +13,7 @@
 #include "api_fixture.h"
 #include "hand_clock.h"
 #include "patience.h"
-#include "server/cacher/watcher.h"
+#include "server/cacher/watch/watcher.h"
 #include "server/resources/rows/resource_table.h"
 
 struct seen {

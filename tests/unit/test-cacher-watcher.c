@@ -18,8 +18,8 @@
 #include "api_fixture.h"
 #include "base/thread.h"
 #include "patience.h"
-#include "server/cacher/snapshot.h"
-#include "server/cacher/watcher.h"
+#include "server/cacher/watch/snapshot.h"
+#include "server/cacher/watch/watcher.h"
 #include "server/resources/rows/resource_table.h"
 
 struct seen {

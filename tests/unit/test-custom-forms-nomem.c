@@ -12,8 +12,8 @@
 #include "failing_memory.h"
 #include "patience.h"
 #include "server/cacher/feed/kind_feed.h"
-#include "server/cacher/snapshot.h"
 #include "server/cacher/sync/slot_forms.h"
+#include "server/cacher/watch/snapshot.h"
 #include "server/resources/custom/custom_table.h"
 #include "store_client.h"
 

@@ -17,7 +17,7 @@
 #include "api_fixture.h"
 #include "base/json.h"
 #include "base/strbuf.h"
-#include "server/cacher/snapshot.h"
+#include "server/cacher/watch/snapshot.h"
 #include "server/registry/list/list_body.h"
 #include "server/registry/list/rendering.h"
 #include "server/resources/objects/protobuf_answer.h"

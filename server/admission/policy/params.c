@@ -18,7 +18,7 @@
 #include "base/strbuf.h"
 #include "server/admission/policy/param_kind.h"
 #include "server/cacher/cacher.h"
-#include "server/cacher/snapshot.h"
+#include "server/cacher/watch/snapshot.h"
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/forms/conversion.h"
 #include "server/resources/label_selector.h"

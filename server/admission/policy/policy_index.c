@@ -15,7 +15,7 @@
 
 #include "server/admission/admission.h"
 #include "server/cacher/cacher.h"
-#include "server/cacher/snapshot.h"
+#include "server/cacher/watch/snapshot.h"
 #include "server/resources/objects/object.h"
 #include "server/resources/objects/object_key.h"
 #include "server/resources/rows/resource_table.h"

@@ -16,7 +16,7 @@
 #include "base/json.h"
 #include "server/admission/expressions/match_conditions.h"
 #include "server/cacher/cacher.h"
-#include "server/cacher/snapshot.h"
+#include "server/cacher/watch/snapshot.h"
 #include "server/outbound/service_resolver.h"
 #include "server/resources/rows/resource_table.h"
 

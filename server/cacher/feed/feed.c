@@ -19,7 +19,7 @@
 #include "base/json.h"
 #include "base/thread.h"
 #include "server/cacher/cacher.h"
-#include "server/cacher/snapshot.h"
+#include "server/cacher/watch/snapshot.h"
 #include "server/resources/packed.h"
 
 #define PAUSE_FACTOR 4

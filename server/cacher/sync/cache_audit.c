@@ -11,11 +11,16 @@
  */
 #include "server/cacher/sync/cache_audit.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "server/cacher/cacher_private.h"
+#include <holdfast/metrics.h>
+
+#include "server/cacher/requests/store_identity.h"
+#include "server/cacher/requests/store_request.h"
+#include "server/cacher/state/cacher_state.h"
 #include "server/resources/objects/object_key.h"
 #include "server/resources/rows/resource_table.h"
 
@@ -35,6 +40,27 @@ struct audit {
 };
 
 static void request_audit_page(struct audit *audit);
+
+struct hfd_cache_audit *hfd_cache_audit_new(const struct hf_host *host) {
+        struct hfd_cache_audit *audit = calloc(1, sizeof *audit);
+
+        if (!audit)
+                return NULL;
+        audit->n_differences =
+                hf_metrics_get(host->metrics, HF_METRIC_COUNTER,
+                               "holdfast_watch_cache_differences_total",
+                               "How often the watch cache was found to differ from the store.", "");
+        audit->due = hf_now(hf_host_clock(host)) + HFD_CACHE_AUDIT_INTERVAL;
+        return audit;
+}
+
+struct hfd_cache_audit *hfd_cache_audit_free(struct hfd_cache_audit *audit) {
+        assert(!audit || !audit->running);
+        free(audit);
+        return NULL;
+}
+
+hf_nsec hfd_cache_audit_due_locked(const struct hfd_cacher *cacher) { return cacher->audit->due; }
 
 static void free_audit(struct audit *audit) {
         for (size_t i = 0; i < hfd_cacher_slots(audit->cacher); i++)
@@ -62,20 +88,19 @@ static void end_audit(struct audit *audit, bool complete) {
         if (complete && !*audit->difference)
                 compare_counts(audit);
         pthread_mutex_lock(&cacher->mu);
-        cacher->audit.running = false;
-        cacher->audit.due = hfd_cacher_now(cacher) + HFD_CACHE_AUDIT_INTERVAL;
+        cacher->audit->running = false;
+        cacher->audit->due = hfd_cacher_now(cacher) + HFD_CACHE_AUDIT_INTERVAL;
         if (*audit->difference)
-                hfd_reflector_relist_locked(cacher, &cancel);
+                hfd_cacher_relist_locked(cacher, &cancel);
         pthread_mutex_unlock(&cacher->mu);
         if (*audit->difference) {
                 hf_log(&cacher->host->log, HF_LOG_ERROR, "cacher",
                        "the cache differs from the store at revision %" PRIu64
                        " (%s); filling it again",
                        audit->revision, audit->difference);
-                hf_metric_add(cacher->audit.n_differences, 1);
+                hf_metric_add(cacher->audit->n_differences, 1);
         }
-        if (cancel)
-                cacher->store->ops->watch_cancel(cacher->store, cancel);
+        hfd_cacher_cancel_watch(cacher, cancel);
         free_audit(audit);
 }
 
@@ -118,7 +143,8 @@ static void on_audit_page(void *ctx, const struct hfd_store_reply *reply) {
                 return;
         }
         pthread_mutex_lock(&cacher->mu);
-        bool same_history = audit->replacement_epoch == cacher->identity.replacement_epoch;
+        bool same_history =
+                audit->replacement_epoch == hfd_store_identity_replacement_epoch_locked(cacher);
         pthread_mutex_unlock(&cacher->mu);
         if (same_history)
                 compare_page(audit, reply);
@@ -142,10 +168,10 @@ static void request_audit_page(struct audit *audit) {
 }
 
 static void begin_audit_locked(struct hfd_cacher *cacher, struct audit *audit) {
-        cacher->audit.running = true;
+        cacher->audit->running = true;
         audit->cacher = cacher;
         audit->revision = cacher->revision;
-        audit->replacement_epoch = cacher->identity.replacement_epoch;
+        audit->replacement_epoch = hfd_store_identity_replacement_epoch_locked(cacher);
         for (size_t i = 0; i < hfd_cacher_slots(cacher); i++)
                 audit->trees[i] = hfd_object_tree_snapshot(&cacher->trees[i]);
         audit->unreadable = hfd_object_tree_snapshot(&cacher->unreadable);
@@ -155,9 +181,9 @@ void hfd_cache_audit_start(struct hfd_cacher *cacher) {
         struct audit *audit = calloc(1, sizeof *audit);
 
         pthread_mutex_lock(&cacher->mu);
-        bool start = audit && cacher->synced && !cacher->stopping && !cacher->audit.running &&
-                     !cacher->reflector.relist && cacher->reflector.watching;
-        cacher->audit.due = hfd_cacher_now(cacher) + HFD_CACHE_AUDIT_INTERVAL;
+        bool start = audit && cacher->synced && !cacher->stopping && !cacher->audit->running &&
+                     !cacher->watch.relist && cacher->watch.is_open;
+        cacher->audit->due = hfd_cacher_now(cacher) + HFD_CACHE_AUDIT_INTERVAL;
         if (start)
                 begin_audit_locked(cacher, audit);
         pthread_mutex_unlock(&cacher->mu);

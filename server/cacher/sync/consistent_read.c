@@ -25,10 +25,12 @@
 #include "server/cacher/sync/consistent_read.h"
 
 #include <assert.h>
-#include <stddef.h>
+#include <stdlib.h>
 
 #include "base/mailbox.h"
-#include "server/cacher/cacher_private.h"
+#include "server/cacher/requests/store_identity.h"
+#include "server/cacher/requests/store_request.h"
+#include "server/cacher/state/cacher_state.h"
 
 #define CACHE_WAIT      (100 * HF_NSEC_PER_MSEC) /* then the read goes to the store */
 #define LATE_MAX        3
@@ -36,6 +38,16 @@
 #define PROBE_DEADLINE  (5 * HF_NSEC_PER_SEC)
 
 static void send_probe(struct hfd_cacher *cacher);
+
+struct hfd_consistent_reads *hfd_consistent_reads_new(void) {
+        return calloc(1, sizeof(struct hfd_consistent_reads));
+}
+
+struct hfd_consistent_reads *hfd_consistent_reads_free(struct hfd_consistent_reads *reads) {
+        assert(!reads || (!reads->waiting && !reads->to_probe && !reads->probing));
+        free(reads);
+        return NULL;
+}
 
 static void push_read(struct hfd_consistent_read **list, struct hfd_consistent_read *read) {
         read->next = *list;
@@ -84,7 +96,7 @@ void hfd_consistent_reads_call_ready(struct hfd_consistent_read *reads) {
 /* ---- removing reads from their lists ---- */
 
 struct hfd_consistent_read *hfd_consistent_reads_remove_reached_locked(struct hfd_cacher *cacher) {
-        struct hfd_consistent_read *reached = NULL, **link = &cacher->reads.waiting;
+        struct hfd_consistent_read *reached = NULL, **link = &cacher->reads->waiting;
 
         while (*link) {
                 struct hfd_consistent_read *read = *link;
@@ -93,7 +105,7 @@ struct hfd_consistent_read *hfd_consistent_reads_remove_reached_locked(struct hf
                         continue;
                 }
                 *link = read->next;
-                cacher->reads.n_late = 0;
+                cacher->reads->n_late = 0;
                 push_read(&reached, read);
         }
         return reached;
@@ -101,7 +113,7 @@ struct hfd_consistent_read *hfd_consistent_reads_remove_reached_locked(struct hf
 
 struct hfd_consistent_read *
 hfd_consistent_reads_remove_late_locked(struct hfd_cacher *cacher, hf_nsec now, hf_nsec *ret_next) {
-        struct hfd_consistent_read *late = NULL, **link = &cacher->reads.waiting;
+        struct hfd_consistent_read *late = NULL, **link = &cacher->reads->waiting;
         bool counted = false;
 
         while (*link) {
@@ -119,8 +131,8 @@ hfd_consistent_reads_remove_late_locked(struct hfd_cacher *cacher, hf_nsec now, 
                 if (read->by_client || counted)
                         continue;
                 counted = true;
-                if (++cacher->reads.n_late >= LATE_MAX)
-                        cacher->reads.direct_until = now + DIRECT_DURATION;
+                if (++cacher->reads->n_late >= LATE_MAX)
+                        cacher->reads->direct_until = now + DIRECT_DURATION;
         }
         return late;
 }
@@ -128,7 +140,7 @@ hfd_consistent_reads_remove_late_locked(struct hfd_cacher *cacher, hf_nsec now, 
 struct hfd_consistent_read *hfd_consistent_reads_remove_all_locked(struct hfd_cacher *cacher,
                                                                    int outcome) {
         struct hfd_consistent_read *all = NULL;
-        struct hfd_consistent_read **lists[] = {&cacher->reads.waiting, &cacher->reads.to_probe};
+        struct hfd_consistent_read **lists[] = {&cacher->reads->waiting, &cacher->reads->to_probe};
 
         for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
                 while (*lists[i]) {
@@ -151,7 +163,7 @@ static void wait_for_cache_locked(struct hfd_cacher *cacher, struct hfd_consiste
         read->outcome = 0;
         if (cacher->stopping)
                 read->outcome = HF_E_CANCELED; /* without the timer, the wait would never end */
-        else if (cacher->identity.replaced)
+        else if (hfd_store_identity_is_replaced_locked(cacher))
                 read->outcome = HF_E_TIMEOUT; /* the cache still contains the replaced history */
         if (read->outcome != 0 || read->revision <= cacher->revision) {
                 push_read(ready, read);
@@ -159,7 +171,7 @@ static void wait_for_cache_locked(struct hfd_cacher *cacher, struct hfd_consiste
         }
         hf_nsec until = hfd_cacher_now(cacher) + timeout;
         read->until = until < read->deadline ? until : read->deadline;
-        push_read(&cacher->reads.waiting, read);
+        push_read(&cacher->reads->waiting, read);
         pthread_cond_broadcast(&cacher->cond);
 }
 
@@ -173,7 +185,7 @@ static bool fail_probe_locked(struct hfd_cacher *cacher, struct hfd_consistent_r
          * another. */
         if (reply->error == HF_E_TIMEOUT && read->deadline > hfd_cacher_now(cacher) &&
             !cacher->stopping) {
-                push_read(&cacher->reads.to_probe, read);
+                push_read(&cacher->reads->to_probe, read);
                 return false;
         }
         read->outcome = reply->error == HF_E_TIMEOUT ? HF_E_UNAVAILABLE : reply->error;
@@ -186,10 +198,10 @@ static void on_probe(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_consistent_read *ready = NULL;
 
         pthread_mutex_lock(&cacher->mu);
-        assert(cacher->reads.probe_running);
-        while (cacher->reads.probing) {
-                struct hfd_consistent_read *read = cacher->reads.probing;
-                cacher->reads.probing = read->next;
+        assert(cacher->reads->probe_running);
+        while (cacher->reads->probing) {
+                struct hfd_consistent_read *read = cacher->reads->probing;
+                cacher->reads->probing = read->next;
                 if (!reply->error) {
                         read->revision = reply->revision;
                         wait_for_cache_locked(cacher, read, CACHE_WAIT, &ready);
@@ -197,7 +209,7 @@ static void on_probe(void *ctx, const struct hfd_store_reply *reply) {
                         push_read(&ready, read);
                 }
         }
-        cacher->reads.probe_running = false;
+        cacher->reads->probe_running = false;
         pthread_mutex_unlock(&cacher->mu);
         /* Send the next probe before the callbacks, because they may need some time. */
         send_probe(cacher);
@@ -209,16 +221,16 @@ static void send_probe(struct hfd_cacher *cacher) {
         hf_nsec deadline;
 
         pthread_mutex_lock(&cacher->mu);
-        if (cacher->reads.probe_running || !cacher->reads.to_probe) {
+        if (cacher->reads->probe_running || !cacher->reads->to_probe) {
                 pthread_mutex_unlock(&cacher->mu);
                 return;
         }
-        assert(!cacher->reads.probing);
-        cacher->reads.probe_running = true;
-        cacher->reads.probing = cacher->reads.to_probe;
-        cacher->reads.to_probe = NULL;
+        assert(!cacher->reads->probing);
+        cacher->reads->probe_running = true;
+        cacher->reads->probing = cacher->reads->to_probe;
+        cacher->reads->to_probe = NULL;
         deadline = hfd_cacher_now(cacher) + PROBE_DEADLINE;
-        for (struct hfd_consistent_read *read = cacher->reads.probing; read; read = read->next)
+        for (struct hfd_consistent_read *read = cacher->reads->probing; read; read = read->next)
                 if (read->deadline < deadline)
                         deadline = read->deadline;
         pthread_mutex_unlock(&cacher->mu);
@@ -234,35 +246,43 @@ static void send_delayed_probe(void *ctx) {
 
         send_probe(cacher);
         pthread_mutex_lock(&cacher->mu);
-        assert(cacher->reads.n_delaying > 0);
-        if (--cacher->reads.n_delaying == 0 && cacher->stopping)
+        assert(cacher->reads->n_delaying > 0);
+        if (--cacher->reads->n_delaying == 0 && cacher->stopping)
                 pthread_cond_broadcast(&cacher->cond); /* hfd_cacher_free waits */
+        pthread_mutex_unlock(&cacher->mu);
+}
+
+void hfd_consistent_reads_await_end(struct hfd_cacher *cacher) {
+        pthread_mutex_lock(&cacher->mu);
+        assert(cacher->stopping);
+        while (cacher->reads->n_delaying > 0)
+                pthread_cond_wait(&cacher->cond, &cacher->mu);
         pthread_mutex_unlock(&cacher->mu);
 }
 
 /* Whether the caller must send the probe now: no other probe is running, after which one is sent,
  * and this thread does not send one later. */
 static bool must_probe_locked(struct hfd_cacher *cacher) {
-        if (cacher->reads.probe_running)
+        if (cacher->reads->probe_running)
                 return false;
         enum hf__delay delay = hf__mailbox_delay_call(send_delayed_probe, cacher);
         if (delay == HF__DELAYED)
-                cacher->reads.n_delaying++;
+                cacher->reads->n_delaying++;
         return delay == HF__NOT_DELAYED;
 }
 
 void hfd_consistent_read_start(struct hfd_cacher *cacher, struct hfd_consistent_read *read) {
         assert(read->ready);
         pthread_mutex_lock(&cacher->mu);
-        if (!cacher->synced || cacher->stopping || cacher->identity.replaced ||
-            (cacher->reads.direct_until != 0 &&
-             cacher->reads.direct_until > hfd_cacher_now(cacher))) {
+        if (!cacher->synced || cacher->stopping || hfd_store_identity_is_replaced_locked(cacher) ||
+            (cacher->reads->direct_until != 0 &&
+             cacher->reads->direct_until > hfd_cacher_now(cacher))) {
                 pthread_mutex_unlock(&cacher->mu);
                 read->outcome = HF_E_TIMEOUT;
                 read->ready(read);
                 return;
         }
-        push_read(&cacher->reads.to_probe, read);
+        push_read(&cacher->reads->to_probe, read);
         bool must_probe = must_probe_locked(cacher);
         pthread_mutex_unlock(&cacher->mu);
         if (must_probe)

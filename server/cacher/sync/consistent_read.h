@@ -48,7 +48,8 @@ struct hfd_consistent_read {
         const void *thread;
 };
 
-/* The cacher's state for waiting reads. Guarded by the cacher's lock. */
+/* The cacher's state for waiting reads, for consistent_read.c and tests only. Guarded by the
+ * cacher's lock. */
 struct hfd_consistent_reads {
         struct hfd_consistent_read *probing;  /* their probe has been sent */
         struct hfd_consistent_read *to_probe; /* they share the next probe */
@@ -58,6 +59,15 @@ struct hfd_consistent_reads {
         unsigned n_late;      /* times that reads were late, since a waiting one was served */
         hf_nsec direct_until; /* boot time; until then consistent reads go to the store at once */
 };
+
+/* NULL: out of memory. */
+struct hfd_consistent_reads *hfd_consistent_reads_new(void);
+/* No read waits. Accepts NULL; returns NULL. */
+struct hfd_consistent_reads *hfd_consistent_reads_free(struct hfd_consistent_reads *reads);
+
+/* Waits until no thread sends a delayed probe any more. The cacher is stopping, so none begins to.
+ * Short: a thread delays a probe only while it handles what it has read. */
+void hfd_consistent_reads_await_end(struct hfd_cacher *cacher);
 
 /* Begins to wait until the cache has reached the store's current revision. */
 void hfd_consistent_read_start(struct hfd_cacher *cacher, struct hfd_consistent_read *read);

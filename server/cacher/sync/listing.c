@@ -33,8 +33,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/cacher/cacher_private.h"
-#include "server/cacher/sync/stored_value.h"
+#include "server/cacher/requests/store_request.h"
+#include "server/cacher/state/cacher_state.h"
+#include "server/cacher/state/stored_value.h"
+#include "server/cacher/sync/listing_page.h"
+#include "server/cacher/sync/slot_forms.h"
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/objects/object_key.h"
 #include "server/resources/objects/stored_object.h"
@@ -49,6 +52,45 @@
 #define STEP_OBJECTS  1000 /* built before the timer thread checks its other work */
 
 static void request_page(struct hfd_listing *listing);
+
+/* ---- all listings ---- */
+
+struct hfd_listings *hfd_listings_new(void) {
+        return calloc(1, sizeof(struct hfd_listings));
+}
+
+struct hfd_listings *hfd_listings_free(struct hfd_listings *listings) {
+        assert(!listings || !listings->running);
+        free(listings);
+        return NULL;
+}
+
+bool hfd_listings_running_locked(const struct hfd_cacher *cacher) {
+        return cacher->listings->running != NULL;
+}
+
+size_t hfd_listings_progress_locked(const struct hfd_cacher *cacher, hf_nsec *ret_at) {
+        *ret_at = cacher->listings->progress_at;
+        return cacher->listings->n;
+}
+
+void hfd_listings_reset_locked(struct hfd_cacher *cacher) { cacher->listings->n = 0; }
+
+/* The running listing has received n objects so far. */
+static void record_progress(struct hfd_cacher *cacher, size_t n) {
+        struct hfd_listings *listings = cacher->listings;
+        hf_nsec now = hfd_cacher_now(cacher);
+
+        pthread_mutex_lock(&cacher->mu);
+        listings->n = n;
+        if (n > listings->n_max) {
+                listings->n_max = n;
+                listings->progress_at = now;
+        }
+        pthread_mutex_unlock(&cacher->mu);
+}
+
+/* ---- values ---- */
 
 /*
  * Puts one stored value into the trees. A value that is not a valid object gets a placeholder
@@ -91,60 +133,6 @@ static size_t next_limit(const struct hfd_listing *listing) {
         limit = limit < PAGE_MAX ? limit : PAGE_MAX;
         limit >>= listing->n_retries;
         return limit > 0 ? limit : 1;
-}
-
-/* ---- pages that wait to be built ---- */
-
-/* A page: its keys, and references to its values. */
-struct hfd_listing_page {
-        struct hfd_listing_page *next;
-        size_t n, n_built;
-        struct hfd_kv kvs[]; /* their values are owned; the keys follow the array */
-};
-
-/* NULL: out of memory. */
-static struct hfd_listing_page *copy_page(const struct hfd_store_reply *reply) {
-        size_t n_keys = 0;
-
-        for (size_t i = 0; i < reply->n_kvs; i++)
-                n_keys += strlen(reply->kvs[i].key) + 1;
-        struct hfd_listing_page *page =
-                malloc(sizeof *page + reply->n_kvs * sizeof *page->kvs + n_keys);
-        if (!page)
-                return NULL;
-        *page = (struct hfd_listing_page){.n = reply->n_kvs};
-        char *key = (char *)&page->kvs[page->n];
-        for (size_t i = 0; i < page->n; i++) {
-                page->kvs[i] = reply->kvs[i];
-                hf__buf_ref(page->kvs[i].value);
-                page->kvs[i].key = key;
-                key = stpcpy(key, reply->kvs[i].key) + 1;
-        }
-        return page;
-}
-
-static struct hfd_listing_page *free_page(struct hfd_listing_page *page) {
-        struct hfd_listing_page *next = page->next;
-
-        for (size_t i = page->n_built; i < page->n; i++)
-                hf__buf_unref(page->kvs[i].value);
-        free(page);
-        return next;
-}
-
-/*
- * Builds a part of the page. Each value is dropped at once, so that its memory can be reused. 0 or
- * -ENOMEM.
- */
-static int build_objects(struct hfd_listing *listing, struct hfd_listing_page *page) {
-        int r = 0;
-
-        for (size_t i = 0; i < STEP_OBJECTS && page->n_built < page->n && r == 0; i++) {
-                struct hfd_kv *kv = &page->kvs[page->n_built++];
-                r = add_value(listing, kv) ? 0 : -ENOMEM;
-                hf__buf_unref(kv->value);
-        }
-        return r;
 }
 
 /* ---- requests ---- */
@@ -246,7 +234,7 @@ static void on_page(void *ctx, const struct hfd_store_reply *reply) {
                 request_page(listing);
                 return;
         }
-        struct hfd_listing_page *page = r == 0 ? copy_page(reply) : NULL;
+        struct hfd_listing_page *page = r == 0 ? hfd_listing_page_new(reply) : NULL;
         if (!page) {
                 end_requests(listing, r ? r : -ENOMEM, r ? &reply->status : NULL);
                 return;
@@ -254,7 +242,7 @@ static void on_page(void *ctx, const struct hfd_store_reply *reply) {
         if (listing->revision == 0)
                 listing->revision = reply->revision;
         count_page(listing, reply);
-        hfd_reflector_progress(listing->cacher, listing->n_keys);
+        record_progress(listing->cacher, listing->n_keys);
         queue_page(listing, page, next_range(listing, reply));
 }
 
@@ -274,13 +262,28 @@ static void request_page(struct hfd_listing *listing) {
 /* ---- building, by the timer thread ---- */
 
 bool hfd_listing_step_due_locked(struct hfd_cacher *cacher) {
-        const struct hfd_listing *listing = cacher->filling;
+        const struct hfd_listing *listing = cacher->listings->running;
 
         if (!listing)
                 return false;
         if (listing->error != 0 || cacher->stopping)
                 return !listing->requesting;
         return listing->first || listing->requested_all;
+}
+
+/*
+ * Builds a part of the page. Each value is dropped at once, so that its memory can be reused. 0 or
+ * -ENOMEM.
+ */
+static int build_objects(struct hfd_listing *listing, struct hfd_listing_page *page) {
+        int r = 0;
+
+        for (size_t i = 0; i < STEP_OBJECTS && page->n_built < page->n && r == 0; i++) {
+                struct hfd_kv *kv = &page->kvs[page->n_built++];
+                r = add_value(listing, kv) ? 0 : -ENOMEM;
+                hf__buf_unref(kv->value);
+        }
+        return r;
 }
 
 /* Removes a page that was built. Returns whether the next page must be requested now. */
@@ -294,13 +297,13 @@ static bool remove_page(struct hfd_listing *listing) {
         listing->waiting = listing->waiting && !request;
         listing->requesting |= request;
         pthread_mutex_unlock(&cacher->mu);
-        (void)free_page(page);
+        (void)hfd_listing_page_free(page);
         return request;
 }
 
 void hfd_listing_step(struct hfd_cacher *cacher) {
         pthread_mutex_lock(&cacher->mu);
-        struct hfd_listing *listing = cacher->filling;
+        struct hfd_listing *listing = cacher->listings->running;
         struct hfd_listing_page *page = listing->first;
         if (cacher->stopping && listing->error == 0)
                 listing->error = HF_E_CANCELED;
@@ -308,7 +311,7 @@ void hfd_listing_step(struct hfd_cacher *cacher) {
         /* The stop may have come after the caller looked: the request that runs still uses this. */
         bool later = end && listing->requesting;
         if (end && !later)
-                cacher->filling = NULL;
+                cacher->listings->running = NULL;
         pthread_mutex_unlock(&cacher->mu);
         if (later)
                 return;
@@ -340,12 +343,12 @@ int hfd_listing_start(struct hfd_cacher *cacher, unsigned long replacement_epoch
         listing->done = done;
         listing->requesting = true;
         pthread_mutex_lock(&cacher->mu);
-        assert(!cacher->filling);
+        assert(!cacher->listings->running);
         /* The timer thread builds the listing. While the cacher stops, it may have ended
          * already. */
         bool stopping = cacher->stopping;
         if (!stopping)
-                cacher->filling = listing;
+                cacher->listings->running = listing;
         pthread_mutex_unlock(&cacher->mu);
         if (stopping) {
                 hfd_listing_free(listing);
@@ -359,7 +362,7 @@ struct hfd_listing *hfd_listing_free(struct hfd_listing *listing) {
         if (!listing)
                 return NULL;
         while (listing->first)
-                listing->first = free_page(listing->first);
+                listing->first = hfd_listing_page_free(listing->first);
         for (size_t i = 0; i < hfd_cacher_slots(listing->cacher); i++) {
                 hfd_object_tree_clear(&listing->trees[i]);
                 hfd_object_tree_clear(&listing->newer[i]);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * One listing of all objects in the store. It reads page after page, all at the revision of the
- * first page, and builds trees from them. The reflector publishes the trees after the last page.
- * The head of listing.c describes the two threads that do this.
+ * One listing of all objects in the store, and how far the listings have come. It reads page after
+ * page, all at the revision of the first page, and builds trees from them. The reflector publishes
+ * the trees after the last page. The head of listing.c describes the two threads that do this.
  */
 #include <stdbool.h>
 
+#include <holdfast/clock.h>
 #include <holdfast/error.h>
 
 #include "server/cacher/history/event_history.h"
@@ -27,7 +28,7 @@ struct hfd_listing {
         /* Empty until the listing is published: then the cacher's trees move here, to be freed. */
         struct hfd_object_tree newer[HFD_SLOTS_MAX];
         struct hfd_event_histories histories; /* the same */
-        struct hfd_object_tree unreadable;    /* placeholders, by key; see cacher_private.h */
+        struct hfd_object_tree unreadable;    /* placeholders, by key; see cacher_state.h */
 
         /* of the thread that requests a page, or runs the callback of the request */
         uint64_t revision;           /* of the first page; 0 = no page has arrived */
@@ -44,6 +45,25 @@ struct hfd_listing {
         int error;                      /* the reason for the failure; 0 = none so far */
         struct hf_status status;
 };
+
+/* The cacher's state for listings, for listing.c and tests only. Guarded by the cacher's lock. */
+struct hfd_listings {
+        struct hfd_listing *running; /* owned; NULL = none */
+        size_t n;                    /* objects that the running listing has so far; 0 = none */
+        size_t n_max;                /* the most that any listing has had */
+        hf_nsec progress_at;         /* boot time of the last increase of n_max; 0 = none yet */
+};
+
+/* NULL: out of memory. */
+struct hfd_listings *hfd_listings_new(void);
+/* No listing may run. Accepts NULL; returns NULL. */
+struct hfd_listings *hfd_listings_free(struct hfd_listings *listings);
+bool hfd_listings_running_locked(const struct hfd_cacher *cacher);
+/* How many objects the running listing has received, and when a listing last came further than any
+ * before (boot time; 0 = no page has arrived yet). */
+size_t hfd_listings_progress_locked(const struct hfd_cacher *cacher, hf_nsec *ret_at);
+/* What the last listing has received is published or dropped. */
+void hfd_listings_reset_locked(struct hfd_cacher *cacher);
 
 /*
  * Starts a listing; only one may run. When it has ended, done is called once, on the timer thread,

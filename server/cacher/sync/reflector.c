@@ -20,20 +20,48 @@
 
 #include <assert.h>
 #include <malloc.h>
+#include <stdatomic.h>
 #include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
 
-#include "server/cacher/cacher_private.h"
+#include "server/cacher/requests/store_identity.h"
+#include "server/cacher/requests/store_lag.h"
+#include "server/cacher/requests/store_request.h"
+#include "server/cacher/state/cacher_state.h"
+#include "server/cacher/sync/consistent_read.h"
 #include "server/cacher/sync/listing.h"
 #include "server/cacher/sync/store_events.h"
+#include "server/cacher/watch/watchers.h"
 
 #define EPOCH_DEADLINE (5 * HF_NSEC_PER_SEC)
 #define BACKOFF_MIN    (50 * HF_NSEC_PER_MSEC)
 #define BACKOFF_MAX    (1000 * HF_NSEC_PER_MSEC)
 #define TRIM_MIN       10000 /* objects */
 
+/* Guarded by the cacher's lock, as is the watch (struct hfd_store_watch). */
+struct hfd_reflector {
+        enum { IDLE, RUNNING, BACKOFF } state;
+        uint64_t n_watches; /* watches opened so far; identifies the newest one (begin_watch) */
+        hf_nsec backoff;
+        struct hf_status status; /* the last failure */
+};
+
 static void read_epoch(struct hfd_cacher *cacher);
 static void begin_watch(struct hfd_cacher *cacher);
+
+struct hfd_reflector *hfd_reflector_new(void) {
+        struct hfd_reflector *reflector = calloc(1, sizeof *reflector);
+
+        if (reflector)
+                reflector->backoff = BACKOFF_MIN;
+        return reflector;
+}
+
+struct hfd_reflector *hfd_reflector_free(struct hfd_reflector *reflector) {
+        assert(!reflector || reflector->state == IDLE);
+        free(reflector);
+        return NULL;
+}
 
 /*
  * Ends the chain after a failure. The timer restarts it after the backoff, unless the cacher is
@@ -41,22 +69,22 @@ static void begin_watch(struct hfd_cacher *cacher);
  */
 static void fail_chain(struct hfd_cacher *cacher, int error, const struct hf_status *status,
                        bool relist) {
-        struct hfd_reflector *reflector = &cacher->reflector;
+        struct hfd_reflector *reflector = cacher->reflector;
 
         pthread_mutex_lock(&cacher->mu);
-        assert(reflector->state == HFD_REFLECTOR_RUNNING);
-        reflector->n_listed = 0;
+        assert(reflector->state == RUNNING);
+        hfd_listings_reset_locked(cacher);
         reflector->status =
                 status && *status->message ? *status : (struct hf_status){.error = error};
         if (!*reflector->status.message)
                 (void)snprintf(reflector->status.message, sizeof reflector->status.message, "%s",
                                hf_strerror(error));
-        reflector->relist |= relist;
-        reflector->watching = false;
-        reflector->watch_id = 0;
-        hfd_watch_lag_closed(&cacher->lag.watch);
-        reflector->state = cacher->stopping ? HFD_REFLECTOR_IDLE : HFD_REFLECTOR_BACKOFF;
-        reflector->retry_at = hfd_cacher_now(cacher) + reflector->backoff;
+        cacher->watch.relist |= relist;
+        cacher->watch.is_open = false;
+        cacher->watch.id = 0;
+        hfd_store_lag_closed_locked(cacher);
+        reflector->state = cacher->stopping ? IDLE : BACKOFF;
+        cacher->watch.retry_at = hfd_cacher_now(cacher) + reflector->backoff;
         reflector->backoff *= 2;
         if (reflector->backoff > BACKOFF_MAX)
                 reflector->backoff = BACKOFF_MAX;
@@ -79,7 +107,7 @@ static void swap_trees(struct hfd_object_tree *a, struct hfd_object_tree *b) {
  * had begun.
  */
 static bool publish_locked(struct hfd_cacher *cacher, struct hfd_listing *listing) {
-        if (listing->replacement_epoch != cacher->identity.replacement_epoch)
+        if (listing->replacement_epoch != hfd_store_identity_replacement_epoch_locked(cacher))
                 return false;
         for (size_t i = 0; i < hfd_cacher_slots(cacher); i++) {
                 swap_trees(&cacher->trees[i], &listing->trees[i]);
@@ -88,16 +116,14 @@ static bool publish_locked(struct hfd_cacher *cacher, struct hfd_listing *listin
         swap_trees(&cacher->unreadable, &listing->unreadable);
         hfd_event_histories_restart(&cacher->histories, listing->revision, &listing->histories);
         cacher->revision = listing->revision;
-        if (cacher->lag.watch.cached > cacher->revision) /* by a late event of a replaced history */
-                cacher->lag.watch = (struct hfd_watch_lag){0};
-        hfd_watch_lag_reached(&cacher->lag.watch, cacher->revision, hfd_cacher_now(cacher));
+        hfd_store_lag_filled_locked(cacher);
         cacher->synced = true;
         cacher->n_fills++;
-        cacher->reflector.n_listed = 0;
+        hfd_listings_reset_locked(cacher);
         atomic_store(&cacher->n_sealed_logged, 0);
-        cacher->identity.replaced = cacher->identity.replacement_pending = false;
-        cacher->reflector.relist = false;
-        cacher->reflector.backoff = BACKOFF_MIN;
+        hfd_store_identity_filled_locked(cacher);
+        cacher->watch.relist = false;
+        cacher->reflector->backoff = BACKOFF_MIN;
         return true;
 }
 
@@ -142,19 +168,6 @@ static void on_listed(struct hfd_listing *listing, int error, const struct hf_st
                 read_epoch(cacher);
 }
 
-void hfd_reflector_progress(struct hfd_cacher *cacher, size_t n) {
-        struct hfd_reflector *reflector = &cacher->reflector;
-        hf_nsec now = hfd_cacher_now(cacher);
-
-        pthread_mutex_lock(&cacher->mu);
-        reflector->n_listed = n;
-        if (n > reflector->n_listed_max) {
-                reflector->n_listed_max = n;
-                reflector->progress_at = now;
-        }
-        pthread_mutex_unlock(&cacher->mu);
-}
-
 /* ---- events of the watch ---- */
 
 static void on_events(void *ctx, const struct hfd_watch_event *events, size_t n) {
@@ -165,23 +178,22 @@ static void on_events(void *ctx, const struct hfd_watch_event *events, size_t n)
         hfd_store_events_apply(cacher, events, n, &batch);
         pthread_mutex_lock(&cacher->mu);
         if (!batch.complete)
-                cacher->reflector.relist = true;
+                cacher->watch.relist = true;
         else if (batch.lease_acquired)
                 hfd_watchers_lease_acquired_locked(cacher, &batch.dirty);
-        uint64_t cancel = batch.complete ? 0 : cacher->reflector.watch_id;
-        cacher->reflector.backoff = BACKOFF_MIN;
-        hfd_watch_lag_reached(&cacher->lag.watch, cacher->revision, now);
+        uint64_t cancel = batch.complete ? 0 : cacher->watch.id;
+        cacher->reflector->backoff = BACKOFF_MIN;
+        hfd_store_lag_reached_locked(cacher, now);
         struct hfd_consistent_read *reached = hfd_consistent_reads_remove_reached_locked(cacher);
         pthread_mutex_unlock(&cacher->mu);
-        atomic_store(&cacher->requests.last_contact, now);
+        hfd_store_requests_heard(cacher, now);
         bool epoch_written = batch.epoch_written, copy_begun = batch.copy_begun;
         hfd_consistent_reads_call_ready(reached);
         unsigned observers = batch.observers;
         hfd_store_events_deliver(&batch);
         if (observers != 0 && cacher->on_observed)
                 cacher->on_observed(cacher->ctx, observers);
-        if (cancel)
-                cacher->store->ops->watch_cancel(cacher->store, cancel);
+        hfd_cacher_cancel_watch(cacher, cancel);
         if (epoch_written)
                 hfd_store_identity_epoch_written(cacher);
         if (copy_begun && cacher->on_copy_begun)
@@ -200,7 +212,7 @@ static void on_watch_end(void *ctx, int error, const struct hf_status *status) {
 
 static void begin_watch(struct hfd_cacher *cacher) {
         static const struct hfd_watch_handler handler = {on_events, on_watch_end};
-        struct hfd_reflector *reflector = &cacher->reflector;
+        struct hfd_reflector *reflector = cacher->reflector;
         char begin[sizeof cacher->prefix + 1], end[sizeof cacher->prefix + 1];
         uint64_t id = 0;
 
@@ -211,7 +223,7 @@ static void begin_watch(struct hfd_cacher *cacher) {
         (void)snprintf(begin, sizeof begin, "%s.", cacher->prefix);
         (void)snprintf(end, sizeof end, "%s0", cacher->prefix);
         pthread_mutex_lock(&cacher->mu);
-        reflector->watching = true;
+        cacher->watch.is_open = true;
         uint64_t watch_number = ++reflector->n_watches;
         uint64_t from = cacher->revision + 1;
         pthread_mutex_unlock(&cacher->mu);
@@ -225,21 +237,20 @@ static void begin_watch(struct hfd_cacher *cacher) {
          * longer valid and must not be stored. Canceling it below has no effect.
          */
         pthread_mutex_lock(&cacher->mu);
-        if (reflector->watching && reflector->n_watches == watch_number) {
-                reflector->watch_id = id;
-                hfd_watch_lag_opened(&cacher->lag.watch, hfd_cacher_now(cacher));
-                pthread_cond_broadcast(&cacher->cond); /* the timer waits for the watch's events */
+        if (cacher->watch.is_open && reflector->n_watches == watch_number) {
+                cacher->watch.id = id;
+                hfd_store_lag_opened_locked(cacher);
         }
         /* Another thread may have tried to cancel the watch before its ID was stored. */
-        bool must_cancel = cacher->stopping || reflector->relist;
+        bool must_cancel = cacher->stopping || cacher->watch.relist;
         pthread_mutex_unlock(&cacher->mu);
         if (must_cancel)
-                cacher->store->ops->watch_cancel(cacher->store, id);
+                hfd_cacher_cancel_watch(cacher, id);
 }
 
 static void begin_list(struct hfd_cacher *cacher) {
         pthread_mutex_lock(&cacher->mu);
-        unsigned long replacement_epoch = cacher->identity.replacement_epoch;
+        unsigned long replacement_epoch = hfd_store_identity_replacement_epoch_locked(cacher);
         pthread_mutex_unlock(&cacher->mu);
         int r = hfd_listing_start(cacher, replacement_epoch, on_listed);
         if (r != 0)
@@ -260,7 +271,7 @@ static void on_epoch(void *ctx, const struct hfd_store_reply *reply) {
         if (hfd_store_identity_epoch_changed(cacher, reply->n_kvs ? reply->kvs[0].value : NULL))
                 hfd_store_identity_replaced(cacher, "the epoch key changed");
         pthread_mutex_lock(&cacher->mu);
-        bool relist = cacher->reflector.relist;
+        bool relist = cacher->watch.relist;
         pthread_mutex_unlock(&cacher->mu);
         if (relist)
                 begin_list(cacher);
@@ -282,37 +293,34 @@ static void read_epoch(struct hfd_cacher *cacher) {
 
 void hfd_reflector_run(struct hfd_cacher *cacher) {
         pthread_mutex_lock(&cacher->mu);
-        bool start = !cacher->stopping && cacher->reflector.state != HFD_REFLECTOR_RUNNING;
+        bool start = !cacher->stopping && cacher->reflector->state != RUNNING;
         if (start)
-                cacher->reflector.state = HFD_REFLECTOR_RUNNING;
-        if (cacher->reflector.backoff == 0)
-                cacher->reflector.backoff = BACKOFF_MIN;
+                cacher->reflector->state = RUNNING;
         pthread_mutex_unlock(&cacher->mu);
         if (start)
                 read_epoch(cacher);
 }
 
-void hfd_reflector_relist_locked(struct hfd_cacher *cacher, uint64_t *ret_cancel) {
-        cacher->reflector.relist = true;
-        *ret_cancel = cacher->reflector.watch_id;
-        if (cacher->reflector.state == HFD_REFLECTOR_BACKOFF)
-                cacher->reflector.retry_at = 0;
-        pthread_cond_broadcast(&cacher->cond);
+hf_nsec hfd_reflector_due_locked(const struct hfd_cacher *cacher) {
+        return cacher->reflector->state == BACKOFF ? cacher->watch.retry_at : HF_NSEC_NEVER;
+}
+
+const struct hf_status *hfd_reflector_status_locked(const struct hfd_cacher *cacher) {
+        return &cacher->reflector->status;
 }
 
 void hfd_reflector_stop(struct hfd_cacher *cacher) {
         pthread_mutex_lock(&cacher->mu);
         cacher->stopping = true;
-        uint64_t id = cacher->reflector.watch_id;
-        if (cacher->reflector.state == HFD_REFLECTOR_BACKOFF)
-                cacher->reflector.state = HFD_REFLECTOR_IDLE;
+        uint64_t id = cacher->watch.id;
+        if (cacher->reflector->state == BACKOFF)
+                cacher->reflector->state = IDLE;
         pthread_cond_broadcast(&cacher->cond);
         pthread_mutex_unlock(&cacher->mu);
-        if (id)
-                cacher->store->ops->watch_cancel(cacher->store, id);
+        hfd_cacher_cancel_watch(cacher, id);
         /* This wait is bounded: a request ends by its deadline, and a canceled watch ends soon. */
         pthread_mutex_lock(&cacher->mu);
-        while (cacher->reflector.state == HFD_REFLECTOR_RUNNING)
+        while (cacher->reflector->state == RUNNING)
                 pthread_cond_wait(&cacher->cond, &cacher->mu);
         pthread_mutex_unlock(&cacher->mu);
 }

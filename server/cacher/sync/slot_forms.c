@@ -14,13 +14,20 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <string.h>
+#include <stdlib.h>
 
-#include "server/cacher/cacher_private.h"
+#include "server/cacher/state/cacher_state.h"
+#include "server/cacher/watch/watchers.h"
 #include "server/resources/objects/custom_object.h"
 #include "server/resources/rows/resource_table.h"
 
 #define BATCH 32 /* objects that are replaced under one lock */
+
+/* Guarded by the cacher's lock. */
+struct hfd_slot_forms {
+        /* By slot, from HFD_RESOURCES_MAX on. References; NULL = no form. */
+        const struct hfd_resource *rows[HFD_CUSTOM_SLOTS_MAX];
+};
 
 static size_t slot_number(const struct hfd_resource *resource) {
         size_t index = hfd_resource_index(resource);
@@ -29,9 +36,17 @@ static size_t slot_number(const struct hfd_resource *resource) {
         return index - HFD_RESOURCES_MAX;
 }
 
-void hfd_slot_forms_done(struct hfd_slot_forms *forms) {
+struct hfd_slot_forms *hfd_slot_forms_new(void) {
+        return calloc(1, sizeof(struct hfd_slot_forms));
+}
+
+struct hfd_slot_forms *hfd_slot_forms_free(struct hfd_slot_forms *forms) {
+        if (!forms)
+                return NULL;
         for (size_t i = 0; i < HFD_CUSTOM_SLOTS_MAX; i++)
-                forms->rows[i] = hfd_resource_unref(forms->rows[i]);
+                hfd_resource_unref(forms->rows[i]);
+        free(forms);
+        return NULL;
 }
 
 const struct hfd_resource *hfd_slot_form_get_locked(const struct hfd_slot_forms *forms,
@@ -47,7 +62,7 @@ const struct hfd_resource *hfd_slot_form_get(struct hfd_cacher *cacher,
         if (resource->slot == 0)
                 return resource;
         pthread_mutex_lock(&cacher->mu);
-        const struct hfd_resource *form = hfd_slot_form_get_locked(&cacher->forms, resource);
+        const struct hfd_resource *form = hfd_slot_form_get_locked(cacher->forms, resource);
         pthread_mutex_unlock(&cacher->mu);
         return form;
 }
@@ -135,7 +150,7 @@ static int form_objects(struct hfd_cacher *cacher, const struct hfd_resource *ro
 int hfd_cacher_form_slot(struct hfd_cacher *cacher, const struct hfd_resource *row) {
         assert(row->custom);
         pthread_mutex_lock(&cacher->mu);
-        const struct hfd_resource **at = &cacher->forms.rows[slot_number(row)], *old = *at;
+        const struct hfd_resource **at = &cacher->forms->rows[slot_number(row)], *old = *at;
         /* Of several kinds with one form, the first one stays, so that objects keep no other. */
         bool same = old && hfd_custom_same_form(old, row);
         if (!same)
@@ -152,7 +167,7 @@ int hfd_cacher_form_slot(struct hfd_cacher *cacher, const struct hfd_resource *r
 
 void hfd_cacher_unform_slot(struct hfd_cacher *cacher, const struct hfd_resource *slot) {
         pthread_mutex_lock(&cacher->mu);
-        const struct hfd_resource **at = &cacher->forms.rows[slot_number(slot)], *old = *at;
+        const struct hfd_resource **at = &cacher->forms->rows[slot_number(slot)], *old = *at;
         *at = NULL;
         pthread_mutex_unlock(&cacher->mu);
         hfd_resource_unref(old);

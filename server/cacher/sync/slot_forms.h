@@ -11,13 +11,12 @@
 #include "server/resources/objects/object.h"
 
 struct hfd_cacher;
+struct hfd_slot_forms;
 
-struct hfd_slot_forms {
-        /* By slot, from HFD_RESOURCES_MAX on. References; NULL = no form. */
-        const struct hfd_resource *rows[HFD_CUSTOM_SLOTS_MAX];
-};
-
-void hfd_slot_forms_done(struct hfd_slot_forms *forms);
+/* Begins without any form. NULL: out of memory. */
+struct hfd_slot_forms *hfd_slot_forms_new(void);
+/* Accepts NULL; returns NULL. */
+struct hfd_slot_forms *hfd_slot_forms_free(struct hfd_slot_forms *forms);
 /*
  * Both return a reference to the row under which objects of this resource are made now: the form of
  * its slot or, if it has none, the resource itself. Thread: any. hfd_slot_form_get takes the

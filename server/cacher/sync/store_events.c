@@ -13,8 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/cacher/cacher_private.h"
-#include "server/cacher/sync/stored_value.h"
+#include "server/cacher/requests/store_identity.h"
+#include "server/cacher/state/cacher_state.h"
+#include "server/cacher/state/stored_value.h"
+#include "server/cacher/sync/slot_forms.h"
+#include "server/cacher/watch/watchers.h"
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/objects/object_key.h"
 #include "server/resources/objects/stored_object.h"
@@ -67,7 +70,7 @@ static struct hfd_object *get_put_object(struct hfd_cacher *cacher,
         pthread_mutex_lock(&cacher->mu);
         struct hfd_object *newer =
                 hfd_object_tree_find(&cacher->newer[hfd_resource_index(resource)], path);
-        const struct hfd_resource *form = hfd_slot_form_get_locked(&cacher->forms, resource);
+        const struct hfd_resource *form = hfd_slot_form_get_locked(cacher->forms, resource);
         if (newer && newer->revision == kv->mod_revision &&
             hfd_custom_same_form(newer->resource, form))
                 object = hfd_object_ref(newer);
@@ -186,7 +189,7 @@ static bool apply_event_locked(struct hfd_cacher *cacher, const struct hfd_watch
 
         prepared->object = prepared->placeholder = NULL; /* consumed */
         if (object)
-                object = hfd_slot_form_apply_locked(&cacher->forms, object);
+                object = hfd_slot_form_apply_locked(cacher->forms, object);
         if (!object && !placeholder && event->type == HFD_WATCH_PUT)
                 return false;
         forget_newer_locked(&cacher->newer[index], prepared->path, event->kv.mod_revision);

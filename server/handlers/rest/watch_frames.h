@@ -6,7 +6,7 @@
  *
  * A function that returns a frame returns a new reference; NULL = out of memory.
  */
-#include "server/cacher/watcher.h"
+#include "server/cacher/watch/watcher.h"
 #include "server/registry/base/request.h"
 #include "server/registry/registry.h"
 

@@ -17,7 +17,7 @@
  */
 #include <stdatomic.h>
 
-#include "server/cacher/watcher.h"
+#include "server/cacher/watch/watcher.h"
 #include "server/filters/limits/unsent.h"
 #include "server/handlers/rest/watch_frames.h"
 #include "server/http/http.h"

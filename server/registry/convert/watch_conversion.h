@@ -9,7 +9,7 @@
  * any, but calls of add and end never overlap, as those of the watcher; the sink is called on the
  * thread that adds, or on that of the webhook's response, never twice at a time.
  */
-#include "server/cacher/watcher.h"
+#include "server/cacher/watch/watcher.h"
 #include "server/registry/base/registry_state.h"
 #include "server/registry/base/request.h"
 

@@ -28,9 +28,9 @@
 #include <string.h>
 
 #include "base/strbuf.h"
-#include "server/cacher/snapshot.h"
-#include "server/cacher/sync/store_request.h"
-#include "server/cacher/sync/stored_value.h"
+#include "server/cacher/requests/store_request.h"
+#include "server/cacher/state/stored_value.h"
+#include "server/cacher/watch/snapshot.h"
 #include "server/pool/work_pool.h"
 #include "server/registry/convert/convert.h"
 #include "server/registry/list/continue_token.h"

@@ -6,7 +6,7 @@
  * Thread: owner only, without any lock. The work grows with the number of objects that are
  * examined: a page ends at its limit, and the objects after it are only counted.
  */
-#include "server/cacher/snapshot.h"
+#include "server/cacher/watch/snapshot.h"
 #include "server/registry/list/read.h"
 #include "server/resources/objects/object_key.h"
 #include "server/storage/store.h"

@@ -29,8 +29,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/cacher/sync/store_request.h"
-#include "server/cacher/sync/stored_value.h"
+#include "server/cacher/requests/store_request.h"
+#include "server/cacher/state/stored_value.h"
 #include "server/registry/convert/convert.h"
 #include "server/registry/list/table.h"
 #include "server/resources/forms/conversion.h"

@@ -14,7 +14,7 @@
  * chunk may take a millisecond, so it belongs on the pool of threads (work_pool.h).
  */
 #include "base/strbuf.h"
-#include "server/cacher/snapshot.h"
+#include "server/cacher/watch/snapshot.h"
 #include "server/registry/base/registry_state.h"
 #include "server/registry/base/request.h"
 

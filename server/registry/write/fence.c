@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "server/cacher/sync/store_identity.h"
+#include "server/cacher/requests/store_identity.h"
 
 /* ---- the term record of a Lease ---- */
 

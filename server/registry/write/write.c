@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "server/cacher/sync/store_request.h"
+#include "server/cacher/requests/store_request.h"
 #include "server/registry/write/admit.h"
 #include "server/registry/write/body.h"
 #include "server/registry/write/convert.h"

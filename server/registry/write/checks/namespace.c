@@ -22,7 +22,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "server/cacher/sync/store_request.h"
+#include "server/cacher/requests/store_request.h"
 #include "server/registry/write/reply.h"
 #include "server/resources/objects/stored_object.h"
 #include "server/resources/rows/resource_table.h"

@@ -13,8 +13,8 @@
 
 #include "base/json.h"
 #include "server/cacher/history/object_tree.h"
-#include "server/cacher/snapshot.h"
 #include "server/cacher/sync/consistent_read.h"
+#include "server/cacher/watch/snapshot.h"
 #include "server/registry/write/reply.h"
 #include "server/resources/strategies/strategies.h"
 

@@ -21,7 +21,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "server/cacher/sync/store_request.h"
+#include "server/cacher/requests/store_request.h"
 #include "server/registry/base/quota_charges.h"
 #include "server/registry/write/quota_turn.h"
 #include "server/registry/write/reply.h"

@@ -16,8 +16,8 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "server/cacher/sync/store_identity.h"
-#include "server/cacher/sync/store_request.h"
+#include "server/cacher/requests/store_identity.h"
+#include "server/cacher/requests/store_request.h"
 #include "server/registry/write/checks/custom.h"
 #include "server/registry/write/checks/namespace.h"
 #include "server/registry/write/defer.h"

@@ -6,12 +6,12 @@
  * Invariant: every invalid or sealed value has a placeholder, under its key. Without it the audit
  * would take the missing object for a lost event, and fill the cache again after every audit.
  */
-#include "server/cacher/sync/stored_value.h"
+#include "server/cacher/state/stored_value.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "server/cacher/cacher_private.h"
+#include "server/cacher/state/cacher_state.h"
 #include "server/resources/rows/resource_table.h"
 #include "server/storage/sealed.h"
 

@@ -6,25 +6,44 @@
  * snapshot of the store's identity is made before the request is sent, because a newer reply may
  * arrive before this one.
  */
-#include "server/cacher/sync/store_request.h"
+#include "server/cacher/requests/store_request.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/cacher/cacher_private.h"
+#include <holdfast/metrics.h>
 
-void hfd_store_requests_init(struct hfd_store_requests *requests, const struct hf_host *host) {
-        static const char *const operations[HFD_STORE_N_OPERATIONS] = {
-                [HFD_STORE_GET] = "get",
-                [HFD_STORE_LIST] = "list",
-                [HFD_STORE_TXN] = "txn",
-                [HFD_STORE_REVISION] = "revision",
+#include "server/cacher/requests/store_identity.h"
+#include "server/cacher/requests/store_lag.h"
+#include "server/cacher/requests/store_room.h"
+#include "server/cacher/state/cacher_state.h"
+
+/* The operations whose duration is measured. */
+enum store_operation { STORE_GET, STORE_LIST, STORE_TXN, STORE_REVISION, N_OPERATIONS };
+
+struct hfd_store_requests {
+        struct hf_metric *metrics[N_OPERATIONS]; /* by operation; immutable */
+        size_t n;                  /* running requests; guarded by the cacher's lock */
+        atomic_llong last_contact; /* boot time of the store's last reply or event */
+        struct hfd_store_room room;
+};
+
+struct hfd_store_requests *hfd_store_requests_new(const struct hf_host *host) {
+        static const char *const operations[N_OPERATIONS] = {
+                [STORE_GET] = "get",
+                [STORE_LIST] = "list",
+                [STORE_TXN] = "txn",
+                [STORE_REVISION] = "revision",
         };
+        struct hfd_store_requests *requests = calloc(1, sizeof *requests);
 
-        for (size_t i = 0; i < HFD_STORE_N_OPERATIONS; i++) {
+        if (!requests)
+                return NULL;
+        for (size_t i = 0; i < N_OPERATIONS; i++) {
                 char labels[64];
                 (void)snprintf(labels, sizeof labels, "operation=\"%s\"", operations[i]);
                 requests->metrics[i] =
@@ -32,6 +51,32 @@ void hfd_store_requests_init(struct hfd_store_requests *requests, const struct h
                                        "etcd_request_duration_seconds",
                                        "Latency of requests to the store, by operation.", labels);
         }
+        return requests;
+}
+
+struct hfd_store_requests *hfd_store_requests_free(struct hfd_store_requests *requests) {
+        assert(!requests || requests->n == 0);
+        free(requests);
+        return NULL;
+}
+
+void hfd_store_requests_await_end(struct hfd_cacher *cacher) {
+        pthread_mutex_lock(&cacher->mu);
+        while (cacher->requests->n > 0)
+                pthread_cond_wait(&cacher->cond, &cacher->mu);
+        pthread_mutex_unlock(&cacher->mu);
+}
+
+void hfd_store_requests_heard(struct hfd_cacher *cacher, hf_nsec now) {
+        atomic_store(&cacher->requests->last_contact, now);
+}
+
+hf_nsec hfd_store_requests_last_contact(const struct hfd_cacher *cacher) {
+        return (hf_nsec)atomic_load(&cacher->requests->last_contact);
+}
+
+hf_nsec hfd_store_requests_full(const struct hfd_cacher *cacher) {
+        return (hf_nsec)atomic_load(&cacher->requests->room.refused_at);
 }
 
 struct tracked_request {
@@ -50,9 +95,9 @@ static void untrack_request(struct tracked_request *request) {
 
         free(request);
         pthread_mutex_lock(&cacher->mu);
-        assert(cacher->requests.n > 0);
-        cacher->requests.n--;
-        if (cacher->requests.n == 0 && cacher->stopping)
+        assert(cacher->requests->n > 0);
+        cacher->requests->n--;
+        if (cacher->requests->n == 0 && cacher->stopping)
                 pthread_cond_broadcast(&cacher->cond);
         pthread_mutex_unlock(&cacher->mu);
 }
@@ -66,8 +111,8 @@ static void on_tracked_reply(void *ctx, const struct hfd_store_reply *reply) {
         /* These errors may mean that the store is unreachable; all others are from the store. */
         if (reply->error != HF_E_UNAVAILABLE && reply->error != HF_E_TIMEOUT &&
             reply->error != HF_E_CANCELED)
-                atomic_store(&request->cacher->requests.last_contact, now);
-        hfd_store_room_replied(&request->cacher->requests.room, request->writes, reply, now);
+                hfd_store_requests_heard(request->cacher, now);
+        hfd_store_room_replied(&request->cacher->requests->room, request->writes, reply, now);
         hfd_store_identity_check(request->cacher, request->identity, reply);
         hfd_store_lag_replied(request->cacher, request->identity, request->writes, reply);
         request->done(request->ctx, reply);
@@ -75,7 +120,7 @@ static void on_tracked_reply(void *ctx, const struct hfd_store_reply *reply) {
 }
 
 static struct tracked_request *track_request(struct hfd_cacher *cacher,
-                                             enum hfd_store_operation operation, hfd_store_fn done,
+                                             enum store_operation operation, hfd_store_fn done,
                                              void *ctx) {
         struct tracked_request *request = malloc(sizeof *request);
 
@@ -85,10 +130,10 @@ static struct tracked_request *track_request(struct hfd_cacher *cacher,
                                             .done = done,
                                             .ctx = ctx,
                                             .started = hfd_cacher_now(cacher),
-                                            .metric = cacher->requests.metrics[operation]};
+                                            .metric = cacher->requests->metrics[operation]};
         pthread_mutex_lock(&cacher->mu);
-        request->identity = hfd_store_identity_snapshot_locked(&cacher->identity);
-        cacher->requests.n++;
+        request->identity = hfd_store_identity_snapshot_locked(cacher);
+        cacher->requests->n++;
         pthread_mutex_unlock(&cacher->mu);
         return request;
 }
@@ -105,7 +150,7 @@ static int check_started(struct tracked_request *request, int r) {
 
 int hfd_store_request_get(struct hfd_cacher *cacher, const char *key, bool urgent, hf_nsec deadline,
                           hfd_store_fn done, void *ctx) {
-        struct tracked_request *request = track_request(cacher, HFD_STORE_GET, done, ctx);
+        struct tracked_request *request = track_request(cacher, STORE_GET, done, ctx);
 
         return request ? check_started(request,
                                        cacher->store->ops->get(cacher->store, key, urgent, deadline,
@@ -117,7 +162,7 @@ int hfd_store_request_get(struct hfd_cacher *cacher, const char *key, bool urgen
 static int list_range(struct hfd_cacher *cacher, const char *prefix, const char *start_key,
                       uint64_t revision, size_t limit, bool keys_only, hf_nsec deadline,
                       hfd_store_fn done, void *ctx) {
-        struct tracked_request *request = track_request(cacher, HFD_STORE_LIST, done, ctx);
+        struct tracked_request *request = track_request(cacher, STORE_LIST, done, ctx);
 
         return request ? check_started(request, cacher->store->ops->list(cacher->store, prefix,
                                                                          start_key, revision, limit,
@@ -140,7 +185,7 @@ int hfd_store_request_keys(struct hfd_cacher *cacher, const char *prefix, const 
 
 int hfd_store_request_txn(struct hfd_cacher *cacher, const struct hfd_txn *txn, hf_nsec deadline,
                           hfd_store_fn done, void *ctx) {
-        struct tracked_request *request = track_request(cacher, HFD_STORE_TXN, done, ctx);
+        struct tracked_request *request = track_request(cacher, STORE_TXN, done, ctx);
 
         if (request)
                 request->writes = txn->n_ops > 0;
@@ -152,7 +197,7 @@ int hfd_store_request_txn(struct hfd_cacher *cacher, const struct hfd_txn *txn, 
 
 int hfd_store_request_revision(struct hfd_cacher *cacher, hf_nsec deadline, hfd_store_fn done,
                                void *ctx) {
-        struct tracked_request *request = track_request(cacher, HFD_STORE_REVISION, done, ctx);
+        struct tracked_request *request = track_request(cacher, STORE_REVISION, done, ctx);
 
         return request ? check_started(request,
                                        cacher->store->ops->revision(cacher->store, deadline,

@@ -7,19 +7,20 @@
  * one that is kept because a client pages through it; or the current one with the changes since
  * undone, newest first.
  *
- * A state does not say which values are sealed (sync/stored_value.h). Whenever that changes, the
+ * A state does not say which values are sealed (state/stored_value.h). Whenever that changes, the
  * history begins anew, so the sealed values of today are those of every state that it reaches back
  * to.
  *
  * Invariant: a state of an earlier filling of the cache is not kept. The store may have been
  * restored since, and then the same revisions mean other states.
  */
-#include "server/cacher/snapshot.h"
+#include "server/cacher/watch/snapshot.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "server/cacher/cacher_private.h"
+#include "server/cacher/requests/store_identity.h"
+#include "server/cacher/state/cacher_state.h"
 #include "server/resources/rows/resource_table.h"
 
 #define UNDO_MAX 4096 /* changes; to undo more, the store is faster */
@@ -67,7 +68,7 @@ bool hfd_cacher_snapshot(struct hfd_cacher *cacher, const struct hfd_resource *r
         const struct hfd_event_history *history = hfd_event_history_of(&cacher->histories, index);
         uint64_t revision = at ? at : cacher->revision;
         bool known = cacher->synced && revision <= cacher->revision && revision >= history->floor &&
-                     !(at && cacher->identity.replaced);
+                     !(at && hfd_store_identity_is_replaced_locked(cacher));
         if (known) {
                 const struct hfd_object_tree *tree = &cacher->trees[index], *kept;
                 uint64_t changed = hfd_event_history_changed(history, revision);
@@ -97,13 +98,20 @@ bool hfd_cacher_snapshot(struct hfd_cacher *cacher, const struct hfd_resource *r
         return known;
 }
 
+static bool is_synced(struct hfd_cacher *cacher) {
+        pthread_mutex_lock(&cacher->mu);
+        bool synced = cacher->synced;
+        pthread_mutex_unlock(&cacher->mu);
+        return synced;
+}
+
 int hfd_cacher_snapshot_now(struct hfd_cacher *cacher, const struct hfd_resource *resource,
                             struct hfd_snapshot *ret_snapshot) {
-        bool synced = hfd_cacher_synced(cacher);
+        bool synced = is_synced(cacher);
 
         if (hfd_cacher_snapshot(cacher, resource, 0, ret_snapshot))
                 return 0;
-        return synced && hfd_cacher_synced(cacher) ? -ENOMEM : -EAGAIN;
+        return synced && is_synced(cacher) ? -ENOMEM : -EAGAIN;
 }
 
 void hfd_cacher_keep_snapshot(struct hfd_cacher *cacher, const struct hfd_resource *resource,

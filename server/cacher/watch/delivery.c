@@ -12,7 +12,7 @@
  * A watch ends without the rest of its queue if it was canceled, if it ends before its start, or if
  * its sink has no room: the client of a watch that ends watches again.
  */
-#include "server/cacher/delivery.h"
+#include "server/cacher/watch/delivery.h"
 
 #include <assert.h>
 #include <errno.h>

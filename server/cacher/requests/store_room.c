@@ -3,7 +3,7 @@
  * Remembers whether the store has room. The identity Lease and the elector try again and again to
  * write, so the state becomes right again also when no client writes.
  */
-#include "server/cacher/sync/store_room.h"
+#include "server/cacher/requests/store_room.h"
 
 #include <errno.h>
 

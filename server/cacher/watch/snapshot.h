@@ -16,7 +16,7 @@ struct hfd_cacher;
 
 struct hfd_snapshot {
         struct hfd_object_tree objects; /* owned; must not be changed */
-        /* owned; by key: the values that no object could be made from (sync/stored_value.h). Those
+        /* owned; by key: the values that no object could be made from (state/stored_value.h). Those
          * of this resource are of the same revision. */
         struct hfd_object_tree unreadable;
         uint64_t revision; /* of the list */

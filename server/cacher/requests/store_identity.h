@@ -10,41 +10,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <holdfast/metrics.h>
+#include <holdfast/host.h>
 
 #include "base/buf.h"
 #include "server/storage/keys.h"
 #include "server/storage/store.h"
 
 struct hfd_cacher;
+struct hfd_store_identity;
 
-/* The cacher's state for the identity of the store. */
-struct hfd_store_identity {
-        /* immutable */
-        void (*on_replaced)(void *ctx); /* called after a replacement; NULL = no callback */
-        void *ctx;
-        struct hf_metric *n_replaced;
-
-        /* guarded by the cacher's lock */
-
-        /*
-         * How often a replacement of the store was detected, or its encryption keys were replaced
-         * (hfd_cacher_refill). A result is discarded if its operation began before the newest one.
-         */
-        unsigned long replacement_epoch;
-        uint64_t known_revision; /* the highest revision in any reply; 0 = none */
-        uint64_t known_cluster;  /* the cluster ID in the newest reply; 0 = not known */
-        struct hf__buf *epoch;   /* owned; the epoch key's value as last read; NULL = not read */
-        bool epoch_exists;       /* the epoch key existed when it was read */
-        /*
-         * replacement_pending: a sign of a replacement was detected, perhaps only a new epoch.
-         * replaced: hfd_store_identity_replaced has also handled it. Both are reset when the cache
-         * has been filled from the new store.
-         */
-        bool replacement_pending;
-        bool replaced;
-        bool confirming; /* a read that checks a sign of a replacement is running */
-};
+/*
+ * Registers the metric. on_replaced is called after a replacement, with ctx, on any thread; NULL =
+ * no callback. NULL: out of memory.
+ */
+struct hfd_store_identity *hfd_store_identity_new(const struct hf_host *host,
+                                                  void (*on_replaced)(void *ctx), void *ctx);
+/* Accepts NULL; returns NULL. */
+struct hfd_store_identity *hfd_store_identity_free(struct hfd_store_identity *identity);
 
 /* A copy of part of the identity, made when a request is sent; its reply is compared with it. */
 struct hfd_store_identity_snapshot {
@@ -52,7 +34,10 @@ struct hfd_store_identity_snapshot {
         uint64_t revision;
 };
 struct hfd_store_identity_snapshot
-hfd_store_identity_snapshot_locked(const struct hfd_store_identity *identity);
+hfd_store_identity_snapshot_locked(const struct hfd_cacher *cacher);
+/* Whether a reply can be compared: the store was not replaced since its request was sent. */
+bool hfd_store_identity_is_comparable_locked(const struct hfd_cacher *cacher,
+                                             struct hfd_store_identity_snapshot sent);
 /*
  * Compares a reply with the snapshot of its request. If they contradict, reads the store's revision
  * once more, unless such a read is running, and handles a replacement if that reply contradicts
@@ -67,8 +52,24 @@ void hfd_store_identity_check(struct hfd_cacher *cacher, struct hfd_store_identi
  * leader's term.
  */
 void hfd_store_identity_replaced(struct hfd_cacher *cacher, const char *why);
-/* True: a replacement was detected, and the cache has not been filled from the new store yet. */
+/*
+ * A sign of a replacement was detected, perhaps only a new epoch, and the cache has not been filled
+ * from the new store yet.
+ */
 bool hfd_store_identity_replacement_pending(struct hfd_cacher *cacher);
+/* The same, and hfd_store_identity_replaced has handled it. */
+bool hfd_store_identity_is_replaced_locked(const struct hfd_cacher *cacher);
+/*
+ * How often a replacement of the store was detected, or its encryption keys were replaced. A result
+ * is discarded if its operation began before the newest one.
+ */
+unsigned long hfd_store_identity_replacement_epoch_locked(const struct hfd_cacher *cacher);
+/* The encryption keys were replaced, which counts as a replacement in the function above only. */
+void hfd_store_identity_keys_replaced_locked(struct hfd_cacher *cacher);
+/* The cache was filled by a listing that began after the newest replacement. */
+void hfd_store_identity_filled_locked(struct hfd_cacher *cacher);
+/* Whether a read that checks a sign of a replacement is running. For tests. */
+bool hfd_store_identity_is_confirming(struct hfd_cacher *cacher);
 
 /*
  * Copies the name of the epoch key to key. A restore procedure changes the value of this key. 0 or

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * The delivery of a watch: the queue of its changes, and how they get to its sink. Only watcher.c
- * uses this header: it knows when a watch begins, what it gets and when it ends. The head of
+ * and watchers.c use it: they know when a watch begins, what it gets and when it ends. The head of
  * delivery.c describes the model.
  *
  *      new --start--> delivers when its queue is not empty --end requested, queue empty--> ended
@@ -14,8 +14,9 @@
 #include <stdatomic.h>
 
 #include "server/cacher/history/event_history.h"
-#include "server/cacher/snapshot.h"
-#include "server/cacher/watcher.h"
+#include "server/cacher/watch/snapshot.h"
+#include "server/cacher/watch/watch_sink.h"
+#include "server/resources/selection/selector.h"
 
 struct hfd_queued_change {
         struct hfd_change change; /* owns its references; object NULL = bookmark */

@@ -18,7 +18,7 @@
  * was sent, never with the state when the reply arrives, because replies may arrive in any order. A
  * reply is not compared if its request was sent before the newest replacement.
  */
-#include "server/cacher/sync/store_identity.h"
+#include "server/cacher/requests/store_identity.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -26,23 +26,76 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/cacher/cacher_private.h"
+#include <holdfast/metrics.h>
+
+#include "server/cacher/requests/store_lag.h"
+#include "server/cacher/requests/store_request.h"
+#include "server/cacher/state/cacher_state.h"
 
 #define CONFIRM_DEADLINE (5 * HF_NSEC_PER_SEC)
 #define WHY_MAX          96 /* size of the reason for a replacement */
 
+struct hfd_store_identity {
+        /* immutable */
+        void (*on_replaced)(void *ctx); /* called after a replacement; NULL = no callback */
+        void *ctx;
+        struct hf_metric *n_replaced;
+
+        /* guarded by the cacher's lock */
+
+        unsigned long replacement_epoch; /* see hfd_store_identity_replacement_epoch_locked */
+        uint64_t known_revision;         /* the highest revision in any reply; 0 = none */
+        uint64_t known_cluster;          /* the cluster ID in the newest reply; 0 = not known */
+        struct hf__buf *epoch; /* owned; the epoch key's value as last read; NULL = not read */
+        bool epoch_exists;     /* the epoch key existed when it was read */
+        /*
+         * replacement_pending: a sign of a replacement was detected, perhaps only a new epoch.
+         * replaced: hfd_store_identity_replaced has also handled it. Both are reset when the cache
+         * has been filled from the new store.
+         */
+        bool replacement_pending;
+        bool replaced;
+        bool confirming; /* a read that checks a sign of a replacement is running */
+};
+
+struct hfd_store_identity *hfd_store_identity_new(const struct hf_host *host,
+                                                  void (*on_replaced)(void *ctx), void *ctx) {
+        struct hfd_store_identity *identity = calloc(1, sizeof *identity);
+
+        if (!identity)
+                return NULL;
+        identity->on_replaced = on_replaced;
+        identity->ctx = ctx;
+        identity->n_replaced =
+                hf_metrics_get(host->metrics, HF_METRIC_COUNTER,
+                               "holdfast_store_history_replaced_total",
+                               "How often the store was found to have been replaced.", "");
+        return identity;
+}
+
+struct hfd_store_identity *hfd_store_identity_free(struct hfd_store_identity *identity) {
+        if (!identity)
+                return NULL;
+        hf__buf_unref(identity->epoch);
+        free(identity);
+        return NULL;
+}
+
+/* ---- replacements ---- */
+
 void hfd_store_identity_replaced(struct hfd_cacher *cacher, const char *why) {
+        struct hfd_store_identity *identity = cacher->identity;
         uint64_t cancel;
 
         pthread_mutex_lock(&cacher->mu);
         /* Until the cache is filled again, further signs belong to the same replacement. */
-        bool handled = cacher->identity.replaced;
-        cacher->identity.replacement_epoch++;
-        cacher->identity.replaced = cacher->identity.replacement_pending = true;
-        cacher->identity.known_revision = 0;
-        cacher->identity.known_cluster = 0;
-        cacher->lag.watch = (struct hfd_watch_lag){0};
-        hfd_reflector_relist_locked(cacher, &cancel);
+        bool handled = identity->replaced;
+        identity->replacement_epoch++;
+        identity->replaced = identity->replacement_pending = true;
+        identity->known_revision = 0;
+        identity->known_cluster = 0;
+        hfd_store_lag_reset_locked(cacher);
+        hfd_cacher_relist_locked(cacher, &cancel);
         pthread_mutex_unlock(&cacher->mu);
         if (handled)
                 return;
@@ -50,17 +103,41 @@ void hfd_store_identity_replaced(struct hfd_cacher *cacher, const char *why) {
                "the store was replaced (%s): ending the term and all watches, filling the "
                "cache again",
                why);
-        hf_metric_add(cacher->identity.n_replaced, 1);
-        if (cacher->identity.on_replaced)
-                cacher->identity.on_replaced(cacher->identity.ctx);
-        if (cancel)
-                cacher->store->ops->watch_cancel(cacher->store, cancel);
+        hf_metric_add(identity->n_replaced, 1);
+        if (identity->on_replaced)
+                identity->on_replaced(identity->ctx);
+        hfd_cacher_cancel_watch(cacher, cancel);
 }
 
+bool hfd_store_identity_replacement_pending(struct hfd_cacher *cacher) {
+        pthread_mutex_lock(&cacher->mu);
+        bool pending = cacher->identity->replacement_pending;
+        pthread_mutex_unlock(&cacher->mu);
+        return pending;
+}
+
+bool hfd_store_identity_is_replaced_locked(const struct hfd_cacher *cacher) {
+        return cacher->identity->replaced;
+}
+
+unsigned long hfd_store_identity_replacement_epoch_locked(const struct hfd_cacher *cacher) {
+        return cacher->identity->replacement_epoch;
+}
+
+void hfd_store_identity_keys_replaced_locked(struct hfd_cacher *cacher) {
+        cacher->identity->replacement_epoch++;
+}
+
+void hfd_store_identity_filled_locked(struct hfd_cacher *cacher) {
+        cacher->identity->replaced = cacher->identity->replacement_pending = false;
+}
+
+/* ---- comparing replies ---- */
+
 struct hfd_store_identity_snapshot
-hfd_store_identity_snapshot_locked(const struct hfd_store_identity *identity) {
-        return (struct hfd_store_identity_snapshot){identity->replacement_epoch,
-                                                    identity->known_revision};
+hfd_store_identity_snapshot_locked(const struct hfd_cacher *cacher) {
+        return (struct hfd_store_identity_snapshot){cacher->identity->replacement_epoch,
+                                                    cacher->identity->known_revision};
 }
 
 /*
@@ -88,9 +165,10 @@ static bool contradicts_locked(struct hfd_store_identity *identity,
         return false;
 }
 
-static bool is_comparable_locked(const struct hfd_store_identity *identity,
-                                 struct hfd_store_identity_snapshot sent) {
-        return !identity->replaced && sent.replacement_epoch == identity->replacement_epoch;
+bool hfd_store_identity_is_comparable_locked(const struct hfd_cacher *cacher,
+                                             struct hfd_store_identity_snapshot sent) {
+        return !cacher->identity->replaced &&
+               sent.replacement_epoch == cacher->identity->replacement_epoch;
 }
 
 /* ---- confirming a sign ---- */
@@ -108,7 +186,7 @@ static void end_confirmation(struct confirmation *confirmation) {
         struct hfd_cacher *cacher = confirmation->cacher;
 
         pthread_mutex_lock(&cacher->mu);
-        cacher->identity.confirming = false;
+        cacher->identity->confirming = false;
         pthread_mutex_unlock(&cacher->mu);
         free(confirmation);
 }
@@ -121,8 +199,8 @@ static void on_confirmation(void *ctx, const struct hfd_store_reply *reply) {
 
         pthread_mutex_lock(&cacher->mu);
         bool confirmed = !reply->error &&
-                         is_comparable_locked(&cacher->identity, confirmation->sent) &&
-                         contradicts_locked(&cacher->identity, confirmation->sent, reply, why);
+                         hfd_store_identity_is_comparable_locked(cacher, confirmation->sent) &&
+                         contradicts_locked(cacher->identity, confirmation->sent, reply, why);
         pthread_mutex_unlock(&cacher->mu);
         if (confirmed)
                 hfd_store_identity_replaced(cacher, why);
@@ -147,19 +225,26 @@ void hfd_store_identity_check(struct hfd_cacher *cacher, struct hfd_store_identi
         if (!reply->revision || (reply->error && reply->error != HF_E_CONFLICT))
                 return;
         pthread_mutex_lock(&cacher->mu);
-        bool contradicts = is_comparable_locked(&cacher->identity, sent) &&
-                           contradicts_locked(&cacher->identity, sent, reply, why);
-        if (contradicts && !cacher->identity.confirming && !cacher->stopping)
+        bool contradicts = hfd_store_identity_is_comparable_locked(cacher, sent) &&
+                           contradicts_locked(cacher->identity, sent, reply, why);
+        if (contradicts && !cacher->identity->confirming && !cacher->stopping)
                 confirmation = malloc(sizeof *confirmation);
         if (confirmation) {
-                cacher->identity.confirming = true;
-                *confirmation = (struct confirmation){.cacher = cacher,
-                                                      .sent = hfd_store_identity_snapshot_locked(
-                                                              &cacher->identity)};
+                cacher->identity->confirming = true;
+                *confirmation =
+                        (struct confirmation){.cacher = cacher,
+                                              .sent = hfd_store_identity_snapshot_locked(cacher)};
         }
         pthread_mutex_unlock(&cacher->mu);
         if (confirmation)
                 send_confirmation(confirmation, why);
+}
+
+bool hfd_store_identity_is_confirming(struct hfd_cacher *cacher) {
+        pthread_mutex_lock(&cacher->mu);
+        bool confirming = cacher->identity->confirming;
+        pthread_mutex_unlock(&cacher->mu);
+        return confirming;
 }
 
 /* ---- the epoch key ---- */
@@ -170,21 +255,21 @@ int hfd_store_identity_epoch_key(struct hfd_cacher *cacher, char key[HFD_KEY_MAX
 }
 
 bool hfd_store_identity_epoch_changed(struct hfd_cacher *cacher, const struct hf__buf *value) {
+        struct hfd_store_identity *identity = cacher->identity;
         const char *text = value ? value->data : "";
         size_t n = value ? value->n : 0;
 
         pthread_mutex_lock(&cacher->mu);
-        bool changed =
-                cacher->identity.epoch && (cacher->identity.epoch_exists != (value != NULL) ||
-                                           cacher->identity.epoch->n != n ||
-                                           memcmp(cacher->identity.epoch->data, text, n) != 0);
-        cacher->identity.replacement_pending |= changed;
-        if (changed || !cacher->identity.epoch) {
+        bool changed = identity->epoch &&
+                       (identity->epoch_exists != (value != NULL) || identity->epoch->n != n ||
+                        memcmp(identity->epoch->data, text, n) != 0);
+        identity->replacement_pending |= changed;
+        if (changed || !identity->epoch) {
                 struct hf__buf *copy = hf__buf_copy(text, n);
                 if (copy) { /* if memory runs out, the next read detects the change again */
-                        hf__buf_unref(cacher->identity.epoch);
-                        cacher->identity.epoch = copy;
-                        cacher->identity.epoch_exists = value != NULL;
+                        hf__buf_unref(identity->epoch);
+                        identity->epoch = copy;
+                        identity->epoch_exists = value != NULL;
                 }
         }
         pthread_mutex_unlock(&cacher->mu);
@@ -203,10 +288,9 @@ static void on_epoch_confirmed(void *ctx, const struct hfd_store_reply *reply) {
         }
         /* A new watch begins with the same read, and is retried until it succeeds. */
         pthread_mutex_lock(&cacher->mu);
-        cancel = cacher->reflector.watch_id;
+        cancel = cacher->watch.id;
         pthread_mutex_unlock(&cacher->mu);
-        if (cancel)
-                cacher->store->ops->watch_cancel(cacher->store, cancel);
+        hfd_cacher_cancel_watch(cacher, cancel);
 }
 
 void hfd_store_identity_epoch_written(struct hfd_cacher *cacher) {
@@ -225,15 +309,9 @@ void hfd_store_identity_epoch_written(struct hfd_cacher *cacher) {
 
 struct hf__buf *hfd_store_identity_epoch_known(struct hfd_cacher *cacher, bool *ret_exists) {
         pthread_mutex_lock(&cacher->mu);
-        struct hf__buf *epoch = cacher->identity.epoch ? hf__buf_ref(cacher->identity.epoch) : NULL;
-        *ret_exists = cacher->identity.epoch_exists;
+        struct hf__buf *epoch =
+                cacher->identity->epoch ? hf__buf_ref(cacher->identity->epoch) : NULL;
+        *ret_exists = cacher->identity->epoch_exists;
         pthread_mutex_unlock(&cacher->mu);
         return epoch;
-}
-
-bool hfd_store_identity_replacement_pending(struct hfd_cacher *cacher) {
-        pthread_mutex_lock(&cacher->mu);
-        bool pending = cacher->identity.replacement_pending;
-        pthread_mutex_unlock(&cacher->mu);
-        return pending;
 }

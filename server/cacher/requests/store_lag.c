@@ -9,44 +9,111 @@
  * Invariant: only replies of the current history count. After a replacement of the store the lag is
  * measured from the beginning, because the cache is filled again.
  */
-#include "server/cacher/sync/store_lag.h"
+#include "server/cacher/requests/store_lag.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
-#include "server/cacher/cacher_private.h"
+#include <holdfast/metrics.h>
+
+#include "server/cacher/requests/store_request.h"
+#include "server/cacher/state/cacher_state.h"
 
 #define REQUEST_DEADLINE (5 * HF_NSEC_PER_SEC)
 
+struct hfd_store_lag {
+        /* immutable */
+        struct hfd_cacher *cacher; /* borrowed; owns this */
+        struct hf_metric *revisions, *seconds, *n_reopened;
+
+        /* guarded by the cacher's lock */
+        struct hfd_watch_lag watch;
+        uint64_t progress_revision; /* mod revision of the progress key; 0 = none is known */
+        hf_nsec timer_due;          /* boot time until which the cacher's timer sleeps */
+};
+
 /* ---- metrics ---- */
 
-static void collect_lag(void *ctx) {
-        struct hfd_cacher *cacher = ctx;
-        hf_nsec time;
-        uint64_t revisions = hfd_cacher_lag(cacher, &time);
+static uint64_t get_lag(struct hfd_store_lag *lag, hf_nsec *ret_time) {
+        struct hfd_cacher *cacher = lag->cacher;
+        hf_nsec now = hfd_cacher_now(cacher);
 
-        hf_metric_set(cacher->lag.revisions, (double)revisions);
-        hf_metric_set(cacher->lag.seconds, (double)time / (double)HF_NSEC_PER_SEC);
+        pthread_mutex_lock(&cacher->mu);
+        uint64_t revisions = hfd_watch_lag_revisions(&lag->watch);
+        *ret_time = hfd_watch_lag_time(&lag->watch, now);
+        pthread_mutex_unlock(&cacher->mu);
+        return revisions;
 }
 
-int hfd_store_lag_init(struct hfd_cacher *cacher) {
-        struct hf_metrics *metrics = cacher->host->metrics;
+uint64_t hfd_store_lag_get(struct hfd_cacher *cacher, hf_nsec *ret_time) {
+        return get_lag(cacher->lag, ret_time);
+}
 
-        cacher->lag.revisions =
+static void collect_lag(void *ctx) {
+        struct hfd_store_lag *lag = ctx;
+        hf_nsec time;
+        uint64_t revisions = get_lag(lag, &time);
+
+        hf_metric_set(lag->revisions, (double)revisions);
+        hf_metric_set(lag->seconds, (double)time / (double)HF_NSEC_PER_SEC);
+}
+
+struct hfd_store_lag *hfd_store_lag_new(struct hfd_cacher *cacher) {
+        struct hf_metrics *metrics = cacher->host->metrics;
+        struct hfd_store_lag *lag = calloc(1, sizeof *lag);
+
+        if (!lag)
+                return NULL;
+        lag->cacher = cacher;
+        lag->revisions =
                 hf_metrics_get(metrics, HF_METRIC_GAUGE, "holdfast_store_watch_lag_revisions",
                                "Revisions of the store that the watch cache has not reached.", "");
-        cacher->lag.seconds =
+        lag->seconds =
                 hf_metrics_get(metrics, HF_METRIC_GAUGE, "holdfast_store_watch_lag_seconds",
                                "How long the watch cache is known to be behind the store.", "");
-        cacher->lag.n_reopened =
+        lag->n_reopened =
                 hf_metrics_get(metrics, HF_METRIC_COUNTER, "holdfast_store_watch_reopened_total",
                                "How often the store's watch lagged and was opened anew.", "");
-        return hf_metrics_add_collector(metrics, collect_lag, cacher);
+        if (hf_metrics_add_collector(metrics, collect_lag, lag) == 0)
+                return lag;
+        free(lag);
+        return NULL;
 }
 
-void hfd_store_lag_deinit(struct hfd_cacher *cacher) {
-        hf_metrics_remove_collector(cacher->host->metrics, collect_lag, cacher);
+struct hfd_store_lag *hfd_store_lag_free(struct hfd_store_lag *lag) {
+        if (!lag)
+                return NULL;
+        hf_metrics_remove_collector(lag->cacher->host->metrics, collect_lag, lag);
+        free(lag);
+        return NULL;
+}
+
+/* ---- the store's watch ---- */
+
+void hfd_store_lag_opened_locked(struct hfd_cacher *cacher) {
+        hfd_watch_lag_opened(&cacher->lag->watch, hfd_cacher_now(cacher));
+        pthread_cond_broadcast(&cacher->cond); /* the timer waits for the watch's events */
+}
+
+void hfd_store_lag_closed_locked(struct hfd_cacher *cacher) {
+        hfd_watch_lag_closed(&cacher->lag->watch);
+}
+
+void hfd_store_lag_reached_locked(struct hfd_cacher *cacher, hf_nsec now) {
+        hfd_watch_lag_reached(&cacher->lag->watch, cacher->revision, now);
+}
+
+void hfd_store_lag_filled_locked(struct hfd_cacher *cacher) {
+        struct hfd_watch_lag *watch = &cacher->lag->watch;
+
+        if (watch->cached > cacher->revision) /* by a late event of a replaced history */
+                *watch = (struct hfd_watch_lag){0};
+        hfd_watch_lag_reached(watch, cacher->revision, hfd_cacher_now(cacher));
+}
+
+void hfd_store_lag_reset_locked(struct hfd_cacher *cacher) {
+        cacher->lag->watch = (struct hfd_watch_lag){0};
 }
 
 /* ---- replies ---- */
@@ -63,19 +130,20 @@ static uint64_t written_revision(bool writes, const struct hfd_store_reply *repl
 
 void hfd_store_lag_replied(struct hfd_cacher *cacher, struct hfd_store_identity_snapshot sent,
                            bool writes, const struct hfd_store_reply *reply) {
+        struct hfd_store_lag *lag = cacher->lag;
+
         if (!reply->revision || (reply->error && reply->error != HF_E_CONFLICT))
                 return;
         uint64_t written = written_revision(writes, reply);
         hf_nsec next, now = hfd_cacher_now(cacher);
 
         pthread_mutex_lock(&cacher->mu);
-        if (!cacher->identity.replaced &&
-            sent.replacement_epoch == cacher->identity.replacement_epoch) {
-                hfd_watch_lag_replied(&cacher->lag.watch, reply->revision, written, now);
-                next = hfd_watch_lag_due(&cacher->lag.watch);
+        if (hfd_store_identity_is_comparable_locked(cacher, sent)) {
+                hfd_watch_lag_replied(&lag->watch, reply->revision, written, now);
+                next = hfd_watch_lag_due(&lag->watch);
                 /* Otherwise the timer wakes early enough. */
-                if (next < cacher->lag.timer_due) {
-                        cacher->lag.timer_due = next;
+                if (next < lag->timer_due) {
+                        lag->timer_due = next;
                         pthread_cond_broadcast(&cacher->cond);
                 }
         }
@@ -86,12 +154,12 @@ void hfd_store_lag_replied(struct hfd_cacher *cacher, struct hfd_store_identity_
 
 struct hfd_store_lag_action hfd_store_lag_decide_locked(struct hfd_cacher *cacher, hf_nsec now,
                                                         hf_nsec *next) {
-        struct hfd_watch_lag *watch = &cacher->lag.watch;
+        struct hfd_watch_lag *watch = &cacher->lag->watch;
         struct hfd_store_lag_action action = {
-                .watch_id = cacher->reflector.watch_id,
+                .watch_id = cacher->watch.id,
                 .cached = watch->cached,
                 .n = hfd_watch_lag_revisions(watch),
-                .progress_revision = cacher->lag.progress_revision,
+                .progress_revision = cacher->lag->progress_revision,
         };
 
         action.kind = hfd_watch_lag_decide(watch, now);
@@ -99,6 +167,10 @@ struct hfd_store_lag_action hfd_store_lag_decide_locked(struct hfd_cacher *cache
         if (due < *next)
                 *next = due;
         return action;
+}
+
+void hfd_store_lag_sleep_locked(struct hfd_cacher *cacher, hf_nsec next) {
+        cacher->lag->timer_due = next;
 }
 
 static void ignore_reply(void *ctx, const struct hfd_store_reply *reply) {}
@@ -110,9 +182,9 @@ static void on_progress_written(void *ctx, const struct hfd_store_reply *reply) 
                 return;
         pthread_mutex_lock(&cacher->mu);
         if (!reply->error)
-                cacher->lag.progress_revision = reply->revision;
+                cacher->lag->progress_revision = reply->revision;
         else
-                cacher->lag.progress_revision = reply->n_kvs ? reply->kvs[0].mod_revision : 0;
+                cacher->lag->progress_revision = reply->n_kvs ? reply->kvs[0].mod_revision : 0;
         pthread_mutex_unlock(&cacher->mu);
 }
 
@@ -151,7 +223,7 @@ void hfd_store_lag_act(struct hfd_cacher *cacher, const struct hfd_store_lag_act
                        "the store's watch delivers nothing, and the cache is %" PRIu64
                        " revisions behind %" PRIu64 ": watching on another endpoint",
                        action->n, action->cached + action->n);
-                hf_metric_add(cacher->lag.n_reopened, 1);
+                hf_metric_add(cacher->lag->n_reopened, 1);
                 /* The end of the watch makes the reflector open another one. */
                 cacher->store->ops->watch_suspect(cacher->store, action->watch_id);
                 break;

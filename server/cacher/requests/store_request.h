@@ -13,34 +13,27 @@
  * the store. The reply is borrowed until done returns. If a function does not return 0 (-ENOMEM, or
  * the store has refused the request at once), done is not called.
  */
-#include <stdatomic.h>
+#include <holdfast/clock.h>
+#include <holdfast/host.h>
 
-#include <holdfast/metrics.h>
-
-#include "server/cacher/sync/store_room.h"
 #include "server/storage/store.h"
 
 struct hfd_cacher;
+struct hfd_store_requests;
 
-/* The operations whose duration is measured. */
-enum hfd_store_operation {
-        HFD_STORE_GET,
-        HFD_STORE_LIST,
-        HFD_STORE_TXN,
-        HFD_STORE_REVISION,
-        HFD_STORE_N_OPERATIONS
-};
+/* Registers the metrics. NULL: out of memory. */
+struct hfd_store_requests *hfd_store_requests_new(const struct hf_host *host);
+/* No request may run. Accepts NULL; returns NULL. */
+struct hfd_store_requests *hfd_store_requests_free(struct hfd_store_requests *requests);
+/* Blocks until no request runs, when the cacher stops: each request has a deadline. */
+void hfd_store_requests_await_end(struct hfd_cacher *cacher);
 
-/* The cacher's state for requests to the store. */
-struct hfd_store_requests {
-        struct hf_metric *metrics[HFD_STORE_N_OPERATIONS]; /* by operation; immutable */
-        size_t n;                  /* running requests; guarded by the cacher's lock */
-        atomic_llong last_contact; /* boot time of the store's last reply or event */
-        struct hfd_store_room room;
-};
-
-/* Registers the metrics. */
-void hfd_store_requests_init(struct hfd_store_requests *requests, const struct hf_host *host);
+/* The store's watch has delivered events at `now` (boot time). */
+void hfd_store_requests_heard(struct hfd_cacher *cacher, hf_nsec now);
+/* The boot time of the store's last reply or event; 0 = none yet. */
+hf_nsec hfd_store_requests_last_contact(const struct hfd_cacher *cacher);
+/* The boot time at which the store last refused a write because it is full; 0 = it has room. */
+hf_nsec hfd_store_requests_full(const struct hfd_cacher *cacher);
 
 /* urgent: as in store.h. */
 int hfd_store_request_get(struct hfd_cacher *cacher, const char *key, bool urgent, hf_nsec deadline,

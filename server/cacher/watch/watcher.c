@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The life of a watch: what it gets, when it ends, and which lists contain it until then.
- * delivery.c has its queue, and passes the events to its sink.
- *
- * Under the lock, a change is queued for every watcher with a matching resource, namespace and name
- * that began at an earlier revision, unless its end was requested. These watchers are dirty: the
- * thread that has queued the change delivers to them after it has released the lock.
+ * The life of a watch: what it gets at first, and when it ends. watchers.c queues changes for it,
+ * and delivery.c has its queue, and passes the events to its sink.
  *
  * A watch that begins with the existing objects takes a snapshot of them, in constant time. They
  * are never queued.
@@ -16,7 +12,7 @@
  * References: one for the caller of hfd_watcher_new, one for the cacher's list (dropped after
  * sink.end), one while the watcher is in a list of dirty watchers, one for a request to the store.
  */
-#include "server/cacher/watcher.h"
+#include "server/cacher/watch/watcher.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -24,35 +20,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/cacher/cacher_private.h"
-#include "server/cacher/delivery.h"
-#include "server/cacher/sync/stored_value.h"
+#include "server/cacher/requests/store_request.h"
+#include "server/cacher/state/cacher_state.h"
+#include "server/cacher/state/stored_value.h"
+#include "server/cacher/watch/watcher_private.h"
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/rows/resource_table.h"
 
-#define REVISION_DEADLINE (10 * HF_NSEC_PER_SEC) /* of the request for the store's revision */
-#define BOOKMARK_INTERVAL (60 * HF_NSEC_PER_SEC)
-/* A last bookmark shortly before the end lets the client watch again from there. */
-#define BOOKMARK_BEFORE_END   (2 * HF_NSEC_PER_SEC)
-#define DEFAULT_TIMEOUT_MIN_S 1800 /* the maximum is twice as long */
-
-struct hfd_watcher {
-        /* guarded by cacher->mu */
-        struct hfd_watcher *next, **link; /* in the list of its resource, until it has ended */
-        struct hfd_watcher *dirty_next;   /* in a list of dirty watchers */
-        bool dirty;                       /* it is in such a list */
-
-        /* immutable */
-        bool bookmarks, in_process;
-        struct hfd_cacher *cacher;
-        uint64_t after; /* only later revisions are delivered */
-
-        atomic_int refs;
-        struct hfd_delivery delivery; /* what it selects, its queue and its sink */
-        hf_nsec ends_at, bookmark_at; /* boot times; guarded by cacher->mu */
-
-        char text[]; /* namespace and name; immutable; short, because a server has many watchers */
-};
+#define REVISION_DEADLINE     (10 * HF_NSEC_PER_SEC) /* of the request for the store's revision */
+#define DEFAULT_TIMEOUT_MIN_S 1800                   /* the maximum is twice as long */
 
 struct hfd_watcher *hfd_watcher_unref(struct hfd_watcher *watcher) {
         if (!watcher || atomic_fetch_sub_explicit(&watcher->refs, 1, memory_order_acq_rel) != 1)
@@ -64,120 +40,9 @@ struct hfd_watcher *hfd_watcher_unref(struct hfd_watcher *watcher) {
         return NULL;
 }
 
-/* ---- queueing, under cacher->mu ---- */
-
-static void mark_dirty_locked(struct hfd_watcher *watcher, struct hfd_watcher **dirty) {
-        if (watcher->dirty || watcher->delivery.ended)
-                return;
-        watcher->dirty = true;
-        atomic_fetch_add(&watcher->refs, 1);
-        watcher->dirty_next = *dirty;
-        *dirty = watcher;
-}
-
-size_t hfd_watchers_queue_change_locked(struct hfd_cacher *cacher, const struct hfd_change *change,
-                                        struct hfd_watcher **dirty) {
-        size_t n = 0;
-
-        for (struct hfd_watcher *w =
-                     cacher->watchers.list[hfd_resource_index(change->object->resource)];
-             w; w = w->next) {
-                if (change->object->revision <= w->after ||
-                    !hfd_delivery_is_watched(&w->delivery, change->object))
-                        continue;
-                hfd_delivery_queue_locked(&w->delivery, change, change->object->revision);
-                mark_dirty_locked(w, dirty);
-                n++;
-        }
-        return n;
-}
-
-static void end_resource_locked(struct hfd_cacher *cacher, size_t resource, int error,
-                                struct hfd_watcher **dirty) {
-        for (struct hfd_watcher *w = cacher->watchers.list[resource]; w; w = w->next) {
-                hfd_delivery_request_end_locked(&w->delivery, error);
-                mark_dirty_locked(w, dirty);
-        }
-}
-
-static void end_all_locked(struct hfd_cacher *cacher, int error, struct hfd_watcher **dirty) {
-        for (size_t i = 0; i < hfd_cacher_slots(cacher); i++)
-                end_resource_locked(cacher, i, error, dirty);
-}
-
-void hfd_watchers_expire_resource_locked(struct hfd_cacher *cacher, size_t resource,
-                                         struct hfd_watcher **dirty) {
-        end_resource_locked(cacher, resource, HF_E_GONE, dirty);
-}
-
-void hfd_watchers_expire_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty) {
-        end_all_locked(cacher, HF_E_GONE, dirty);
-}
-
-void hfd_watchers_end_resource_locked(struct hfd_cacher *cacher, size_t resource,
-                                      struct hfd_watcher **dirty) {
-        end_resource_locked(cacher, resource, 0, dirty);
-}
-
-void hfd_watchers_end_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty) {
-        end_all_locked(cacher, 0, dirty);
-}
-
-static void queue_bookmark_locked(struct hfd_watcher *watcher) {
-        struct hfd_change bookmark = {.type = HF_EVENT_BOOKMARK};
-
-        hfd_delivery_queue_locked(&watcher->delivery, &bookmark,
-                                  watcher->cacher->revision > watcher->after
-                                          ? watcher->cacher->revision
-                                          : watcher->after);
-}
-
-void hfd_watchers_lease_acquired_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty) {
-        for (size_t i = 0; i < hfd_cacher_slots(cacher); i++)
-                for (struct hfd_watcher *w = cacher->watchers.list[i]; w; w = w->next)
-                        if (w->in_process && w->bookmarks && !w->delivery.end_requested) {
-                                queue_bookmark_locked(w);
-                                mark_dirty_locked(w, dirty);
-                        }
-}
-
-/* When the watcher gets a bookmark after `now`: at an interval, and once before its end. */
-static hf_nsec next_bookmark(const struct hfd_watcher *w, hf_nsec now) {
-        hf_nsec last = w->ends_at - BOOKMARK_BEFORE_END;
-
-        if (now + BOOKMARK_INTERVAL <= last)
-                return now + BOOKMARK_INTERVAL;
-        return now < last ? last : HF_NSEC_NEVER;
-}
-
-void hfd_watchers_tick_locked(struct hfd_cacher *cacher, hf_nsec now, struct hfd_watcher **dirty) {
-        hf_nsec next = HF_NSEC_NEVER;
-
-        for (size_t i = 0; i < hfd_cacher_slots(cacher); i++)
-                for (struct hfd_watcher *w = cacher->watchers.list[i]; w; w = w->next) {
-                        if (w->delivery.end_requested)
-                                continue;
-                        if (w->bookmark_at <= now) {
-                                queue_bookmark_locked(w);
-                                mark_dirty_locked(w, dirty);
-                                w->bookmark_at = next_bookmark(w, now);
-                        }
-                        if (w->ends_at <= now) {
-                                hfd_delivery_request_end_locked(&w->delivery, 0);
-                                mark_dirty_locked(w, dirty);
-                                continue;
-                        }
-                        hf_nsec due = w->bookmark_at < w->ends_at ? w->bookmark_at : w->ends_at;
-                        next = due < next ? due : next;
-                }
-        cacher->watchers.due = next;
-}
-
 /* ---- delivering, without cacher->mu ---- */
 
-/* Delivers the queue. If the watch ends, removes it from the list, and calls sink.end. Releases
- * cacher->mu, which the caller holds. */
-static void deliver_queue_unlock(struct hfd_watcher *watcher) {
+void hfd_watcher_deliver_unlock(struct hfd_watcher *watcher) {
         struct hfd_cacher *cacher = watcher->cacher;
 
         bool end = hfd_delivery_run_locked(&watcher->delivery);
@@ -185,8 +50,8 @@ static void deliver_queue_unlock(struct hfd_watcher *watcher) {
                 *watcher->link = watcher->next;
                 if (watcher->next)
                         watcher->next->link = watcher->link;
-                assert(cacher->watchers.n > 0);
-                cacher->watchers.n--;
+                assert(cacher->watchers->n > 0);
+                cacher->watchers->n--;
         }
         pthread_mutex_unlock(&cacher->mu);
         if (end) {
@@ -195,34 +60,22 @@ static void deliver_queue_unlock(struct hfd_watcher *watcher) {
         }
 }
 
-void hfd_watchers_deliver(struct hfd_watcher *dirty) {
-        while (dirty) {
-                struct hfd_watcher *watcher = dirty;
-                /* Unlink it before delivering, so that events queued from now on mark it again. */
-                pthread_mutex_lock(&watcher->cacher->mu);
-                dirty = watcher->dirty_next;
-                watcher->dirty = false;
-                deliver_queue_unlock(watcher);
-                hfd_watcher_unref(watcher);
-        }
-}
-
 void hfd_watcher_start(struct hfd_watcher *watcher) {
         pthread_mutex_lock(&watcher->cacher->mu);
         watcher->delivery.started = true; /* an earlier cancel may have set it */
-        deliver_queue_unlock(watcher);
+        hfd_watcher_deliver_unlock(watcher);
 }
 
 void hfd_watcher_open(struct hfd_watcher *watcher) {
         pthread_mutex_lock(&watcher->cacher->mu);
         watcher->delivery.opened = true;
-        deliver_queue_unlock(watcher);
+        hfd_watcher_deliver_unlock(watcher);
 }
 
 void hfd_watcher_resume(struct hfd_watcher *watcher) {
         pthread_mutex_lock(&watcher->cacher->mu);
         watcher->delivery.resumed = true;
-        deliver_queue_unlock(watcher);
+        hfd_watcher_deliver_unlock(watcher);
 }
 
 size_t hfd_watcher_waiting(const struct hfd_watcher *watcher) {
@@ -251,7 +104,7 @@ void hfd_watcher_filter(const struct hfd_watcher *watcher, const struct hfd_sele
 void hfd_watcher_cancel(struct hfd_watcher *watcher) {
         pthread_mutex_lock(&watcher->cacher->mu);
         hfd_delivery_cancel_locked(&watcher->delivery);
-        deliver_queue_unlock(watcher);
+        hfd_watcher_deliver_unlock(watcher);
 }
 
 /* ---- creating a watcher ---- */
@@ -339,9 +192,9 @@ static struct hfd_watcher *watcher_alloc(struct hfd_cacher *cacher,
         watcher->ends_at = now + seconds * HF_NSEC_PER_SEC;
         watcher->bookmark_at = HF_NSEC_NEVER;
         if (watcher->bookmarks) {
-                watcher->bookmark_at = now + BOOKMARK_INTERVAL;
-                if (watcher->bookmark_at > watcher->ends_at - BOOKMARK_BEFORE_END)
-                        watcher->bookmark_at = watcher->ends_at - BOOKMARK_BEFORE_END;
+                watcher->bookmark_at = now + HFD_BOOKMARK_INTERVAL;
+                if (watcher->bookmark_at > watcher->ends_at - HFD_BOOKMARK_BEFORE_END)
+                        watcher->bookmark_at = watcher->ends_at - HFD_BOOKMARK_BEFORE_END;
         }
         return watcher;
 }
@@ -349,7 +202,7 @@ static struct hfd_watcher *watcher_alloc(struct hfd_cacher *cacher,
 static void add_to_list_locked(struct hfd_watcher *watcher) {
         struct hfd_cacher *cacher = watcher->cacher;
         struct hfd_watcher **head =
-                &cacher->watchers.list[hfd_resource_index(watcher->delivery.resource)];
+                &cacher->watchers->list[hfd_resource_index(watcher->delivery.resource)];
         hf_nsec due =
                 watcher->bookmark_at < watcher->ends_at ? watcher->bookmark_at : watcher->ends_at;
 
@@ -358,9 +211,9 @@ static void add_to_list_locked(struct hfd_watcher *watcher) {
         if (*head)
                 (*head)->link = &watcher->next;
         *head = watcher;
-        cacher->watchers.n++;
-        if (due < cacher->watchers.due) {
-                cacher->watchers.due = due;
+        cacher->watchers->n++;
+        if (due < cacher->watchers->due) {
+                cacher->watchers->due = due;
                 pthread_cond_broadcast(&cacher->cond);
         }
 }
@@ -377,7 +230,7 @@ static void on_revision(void *ctx, const struct hfd_store_reply *reply) {
         if (!reply->error && reply->revision < watcher->after) {
                 pthread_mutex_lock(&watcher->cacher->mu);
                 hfd_delivery_request_end_locked(&watcher->delivery, HF_E_GONE);
-                deliver_queue_unlock(watcher);
+                hfd_watcher_deliver_unlock(watcher);
         }
         hfd_watcher_unref(watcher);
 }
@@ -410,7 +263,7 @@ bool hfd_watcher_new(struct hfd_cacher *cacher, const struct hfd_watcher_spec *s
         }
         hfd_object_scope(spec->resource, spec->ns, watcher->delivery.name, &scope);
         pthread_mutex_lock(&cacher->mu);
-        bool ended = cacher->watchers.ended, synced = cacher->synced, added = false, ahead = false;
+        bool ended = cacher->watchers->ended, synced = cacher->synced, added = false, ahead = false;
         bool sealed = synced && hfd_sealed_value_find(&cacher->unreadable, cacher->prefix,
                                                       spec->resource, &scope, &value);
         const struct hfd_custom_version *custom = spec->resource->custom;

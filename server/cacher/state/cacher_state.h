@@ -1,26 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Private to the files of server/cacher. cacher.h describes the lock and the invariants. */
+/*
+ * What the parts of the cacher share: its lock, the cached objects and their history, and what is
+ * known of the store's watch. Private to the files of server/cacher. cacher.h describes the lock
+ * and the invariants.
+ *
+ * Each part keeps its own state behind a pointer in this struct, and only its own file changes it.
+ * hfd_cacher_new creates all parts before any of them runs, and hfd_cacher_free frees them when
+ * none runs any more, so no part checks whether another exists.
+ */
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 
+#include <holdfast/clock.h>
 #include <holdfast/host.h>
 
-#include "server/cacher/cacher.h"
 #include "server/cacher/history/event_history.h"
 #include "server/cacher/history/object_tree.h"
-#include "server/cacher/snapshot.h"
-#include "server/cacher/sync/cache_audit.h"
-#include "server/cacher/sync/consistent_read.h"
-#include "server/cacher/sync/listing.h"
-#include "server/cacher/sync/reflector.h"
-#include "server/cacher/sync/slot_forms.h"
-#include "server/cacher/sync/store_identity.h"
-#include "server/cacher/sync/store_lag.h"
-#include "server/cacher/sync/store_request.h"
-#include "server/cacher/watcher.h"
 #include "server/resources/custom/custom_table.h"
+#include "server/storage/store.h"
+
+struct hfd_cache_audit;
+struct hfd_cacher_timer;
+struct hfd_consistent_reads;
+struct hfd_listings;
+struct hfd_reflector;
+struct hfd_slot_forms;
+struct hfd_store_identity;
+struct hfd_store_lag;
+struct hfd_store_requests;
+struct hfd_watchers;
 
 #define HFD_CACHER_PREFIX_MAX 256
+
+/* The watch of the store that the cache follows. The reflector opens it again when it ends. */
+struct hfd_store_watch {
+        bool relist;      /* list everything again; otherwise resume at revision + 1 */
+        bool is_open;     /* a watch is open or being opened */
+        uint64_t id;      /* the store's ID of the watch; 0 = none */
+        hf_nsec retry_at; /* boot time of the next try, while the reflector waits for one */
+};
 
 struct hfd_cacher {
         /* immutable after new */
@@ -33,10 +54,6 @@ struct hfd_cacher {
                 observers[HFD_RESOURCES_MAX]; /* by hfd_resource_index; none of custom resources */
         void *ctx;                            /* borrowed; for the callbacks */
         void (*on_copy_begun)(void *ctx);     /* NULL = no callback */
-
-        /* used by the thread that calls start and free */
-        pthread_t timer_thread;
-        bool timer_running;
 
         /* guarded by mu */
         pthread_mutex_t mu;
@@ -55,23 +72,25 @@ struct hfd_cacher {
          * (stored_value.h). They are not served, but the audit needs them.
          */
         struct hfd_object_tree unreadable;
+        struct hfd_event_histories histories;
         atomic_uint n_sealed_logged; /* sealed values, since the last filling; not guarded */
-        struct hfd_slot_forms forms; /* of objects of custom resources */
         uint64_t revision;
         uint64_t n_fills; /* how often the cache was filled */
         bool synced;      /* the trees have been filled at least once */
         bool stopping;    /* free has begun */
+        struct hfd_store_watch watch;
 
-        /* the parts; each header documents which of its members the lock guards */
-        struct hfd_event_histories histories;
-        struct hfd_reflector reflector;
-        struct hfd_listing *filling; /* owned; the running listing; NULL = none */
-        struct hfd_consistent_reads reads;
-        struct hfd_watchers watchers;
-        struct hfd_store_identity identity;
-        struct hfd_cache_audit audit;
-        struct hfd_store_lag lag;
-        struct hfd_store_requests requests;
+        /* The parts, from the lowest to the highest; owned, and immutable after new. */
+        struct hfd_store_requests *requests;
+        struct hfd_store_identity *identity;
+        struct hfd_store_lag *lag;
+        struct hfd_watchers *watchers;
+        struct hfd_slot_forms *forms; /* of objects of custom resources */
+        struct hfd_consistent_reads *reads;
+        struct hfd_listings *listings;
+        struct hfd_reflector *reflector;
+        struct hfd_cache_audit *audit;
+        struct hfd_cacher_timer *timer;
 };
 
 /* Slots below this number may be in use; it grows. Loops need not look at the others. */
@@ -82,3 +101,12 @@ static inline size_t hfd_cacher_slots(const struct hfd_cacher *cacher) {
 static inline hf_nsec hfd_cacher_now(const struct hfd_cacher *cacher) {
         return hf_now(hf_host_clock(cacher->host));
 }
+
+/*
+ * Makes the reflector list everything again. *ret_cancel is the ID of the watch that the caller
+ * must cancel after it has released the lock; 0 = none.
+ */
+void hfd_cacher_relist_locked(struct hfd_cacher *cacher, uint64_t *ret_cancel);
+/* Cancels a watch of the store; id 0 = none. Its end makes the reflector go on. Not under the
+ * lock. */
+void hfd_cacher_cancel_watch(struct hfd_cacher *cacher, uint64_t id);

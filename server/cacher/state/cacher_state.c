@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Has the cache filled again. The reflector (sync/reflector.h) does it; who asks for it does not
+ * depend on the reflector.
+ *
+ * Invariant: after `relist` was set, the watch that is open is canceled. If none is open, the
+ * reflector finds `relist` set at the latest when it has opened one, and cancels that.
+ */
+#include "server/cacher/state/cacher_state.h"
+
+#include "base/thread.h"
+
+void hfd_cacher_relist_locked(struct hfd_cacher *cacher, uint64_t *ret_cancel) {
+        hf__mutex_assert_held(&cacher->mu);
+        cacher->watch.relist = true;
+        cacher->watch.retry_at = 0; /* if the reflector waits, it need not wait any longer */
+        *ret_cancel = cacher->watch.id;
+        pthread_cond_broadcast(&cacher->cond);
+}
+
+void hfd_cacher_cancel_watch(struct hfd_cacher *cacher, uint64_t id) {
+        if (id)
+                cacher->store->ops->watch_cancel(cacher->store, id);
+}

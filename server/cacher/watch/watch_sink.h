@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Where the events of a watch go. The owner of the watch implements it.
+ *
+ * The cacher calls events any number of times and then end once. These calls never overlap. They
+ * run on any thread, with no lock held, and must not block. If events returns false, the watch
+ * ends. events may call hfd_watcher_cancel.
+ *
+ * A sink that has no room says so in ready. Its changes then wait in the watcher, as references
+ * that all watchers share, until hfd_watcher_resume; if there are too many, the watch ends.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <holdfast/client.h>
+
+#include "server/resources/objects/object.h"
+#include "server/resources/response.h"
+
+struct hfd_watch_item {
+        enum hf_event_type type;
+        struct hfd_object *object; /* NULL for a bookmark */
+        uint64_t revision;
+};
+struct hfd_watcher_sink {
+        /* Whether the sink has room for some events. NULL = always. It is called before events, but
+         * not for the events of a snapshot, which are delivered at once. */
+        bool (*ready)(void *ctx);
+        /*
+         * Changes wait (hfd_watcher_waiting), because the watch has not started or the sink has no
+         * room; or they no longer wait. Called without a lock and never concurrently with the other
+         * calls. May end other watches. NULL = not called.
+         */
+        void (*waiting)(void *ctx);
+        bool (*events)(void *ctx, struct hfd_watch_item *items, size_t n); /* borrowed */
+        /*
+         * The last call. error 0: the watch ended cleanly. HF_E_CANCELED: it was canceled.
+         * HF_E_GONE: the client gets response, a Status, as an ERROR event.
+         */
+        void (*end)(void *ctx, int error, const struct hfd_response *response);
+};

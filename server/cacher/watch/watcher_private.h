@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* What watcher.c (one watch) and watchers.c (all of them) share. Private to server/cacher/watch. */
+#include <stdatomic.h>
+
+#include "server/cacher/state/cacher_state.h"
+#include "server/cacher/watch/delivery.h"
+
+#define HFD_BOOKMARK_INTERVAL (60 * HF_NSEC_PER_SEC)
+/* A last bookmark shortly before the end lets the client watch again from there. */
+#define HFD_BOOKMARK_BEFORE_END (2 * HF_NSEC_PER_SEC)
+
+/* Guarded by cacher->mu. */
+struct hfd_watchers {
+        struct hfd_watcher *list[HFD_SLOTS_MAX]; /* by hfd_resource_index */
+        size_t n;
+        hf_nsec due; /* boot time; no bookmark and no end of a watch is due earlier */
+        bool ended;  /* the server is shutting down and accepts no further watch */
+};
+
+struct hfd_watcher {
+        /* guarded by cacher->mu */
+        struct hfd_watcher *next, **link; /* in the list of its resource, until it has ended */
+        struct hfd_watcher *dirty_next;   /* in a list of dirty watchers */
+        bool dirty;                       /* it is in such a list */
+
+        /* immutable */
+        bool bookmarks, in_process;
+        struct hfd_cacher *cacher;
+        uint64_t after; /* only later revisions are delivered */
+
+        atomic_int refs;
+        struct hfd_delivery delivery; /* what it selects, its queue and its sink */
+        hf_nsec ends_at, bookmark_at; /* boot times; guarded by cacher->mu */
+
+        char text[]; /* namespace and name; immutable; short, because a server has many watchers */
+};
+
+/* Delivers the queue. If the watch ends, removes it from the list, and calls sink.end. Releases
+ * cacher->mu, which the caller holds. */
+void hfd_watcher_deliver_unlock(struct hfd_watcher *watcher);

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * All watches: which of them get a change, a bookmark or their end.
+ *
+ * Under the lock, a change is queued for every watcher with a matching resource, namespace and name
+ * that began at an earlier revision, unless its end was requested. These watchers are dirty: the
+ * thread that has queued the change delivers to them after it has released the lock.
+ *
+ * Invariant: a dirty watcher is in one list of dirty watchers, and that list has a reference to it.
+ */
+#include "server/cacher/watch/watchers.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "server/cacher/watch/watcher.h"
+#include "server/cacher/watch/watcher_private.h"
+#include "server/resources/rows/resource_table.h"
+
+struct hfd_watchers *hfd_watchers_new(void) {
+        struct hfd_watchers *watchers = calloc(1, sizeof *watchers);
+
+        if (watchers)
+                watchers->due = HF_NSEC_NEVER;
+        return watchers;
+}
+
+struct hfd_watchers *hfd_watchers_free(struct hfd_watchers *watchers) {
+        assert(!watchers || watchers->n == 0);
+        free(watchers);
+        return NULL;
+}
+
+/* ---- queueing, under cacher->mu ---- */
+
+static void mark_dirty_locked(struct hfd_watcher *watcher, struct hfd_watcher **dirty) {
+        if (watcher->dirty || watcher->delivery.ended)
+                return;
+        watcher->dirty = true;
+        atomic_fetch_add(&watcher->refs, 1);
+        watcher->dirty_next = *dirty;
+        *dirty = watcher;
+}
+
+size_t hfd_watchers_queue_change_locked(struct hfd_cacher *cacher, const struct hfd_change *change,
+                                        struct hfd_watcher **dirty) {
+        size_t n = 0;
+
+        for (struct hfd_watcher *w =
+                     cacher->watchers->list[hfd_resource_index(change->object->resource)];
+             w; w = w->next) {
+                if (change->object->revision <= w->after ||
+                    !hfd_delivery_is_watched(&w->delivery, change->object))
+                        continue;
+                hfd_delivery_queue_locked(&w->delivery, change, change->object->revision);
+                mark_dirty_locked(w, dirty);
+                n++;
+        }
+        return n;
+}
+
+static void end_resource_locked(struct hfd_cacher *cacher, size_t resource, int error,
+                                struct hfd_watcher **dirty) {
+        for (struct hfd_watcher *w = cacher->watchers->list[resource]; w; w = w->next) {
+                hfd_delivery_request_end_locked(&w->delivery, error);
+                mark_dirty_locked(w, dirty);
+        }
+}
+
+static void end_all_locked(struct hfd_cacher *cacher, int error, struct hfd_watcher **dirty) {
+        for (size_t i = 0; i < hfd_cacher_slots(cacher); i++)
+                end_resource_locked(cacher, i, error, dirty);
+}
+
+void hfd_watchers_expire_resource_locked(struct hfd_cacher *cacher, size_t resource,
+                                         struct hfd_watcher **dirty) {
+        end_resource_locked(cacher, resource, HF_E_GONE, dirty);
+}
+
+void hfd_watchers_expire_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty) {
+        end_all_locked(cacher, HF_E_GONE, dirty);
+}
+
+void hfd_watchers_end_resource_locked(struct hfd_cacher *cacher, size_t resource,
+                                      struct hfd_watcher **dirty) {
+        end_resource_locked(cacher, resource, 0, dirty);
+}
+
+void hfd_watchers_end_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty) {
+        cacher->watchers->ended = true;
+        end_all_locked(cacher, 0, dirty);
+}
+
+static void queue_bookmark_locked(struct hfd_watcher *watcher) {
+        struct hfd_change bookmark = {.type = HF_EVENT_BOOKMARK};
+
+        hfd_delivery_queue_locked(&watcher->delivery, &bookmark,
+                                  watcher->cacher->revision > watcher->after
+                                          ? watcher->cacher->revision
+                                          : watcher->after);
+}
+
+void hfd_watchers_lease_acquired_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty) {
+        for (size_t i = 0; i < hfd_cacher_slots(cacher); i++)
+                for (struct hfd_watcher *w = cacher->watchers->list[i]; w; w = w->next)
+                        if (w->in_process && w->bookmarks && !w->delivery.end_requested) {
+                                queue_bookmark_locked(w);
+                                mark_dirty_locked(w, dirty);
+                        }
+}
+
+/* When the watcher gets a bookmark after `now`: at an interval, and once before its end. */
+static hf_nsec next_bookmark(const struct hfd_watcher *w, hf_nsec now) {
+        hf_nsec last = w->ends_at - HFD_BOOKMARK_BEFORE_END;
+
+        if (now + HFD_BOOKMARK_INTERVAL <= last)
+                return now + HFD_BOOKMARK_INTERVAL;
+        return now < last ? last : HF_NSEC_NEVER;
+}
+
+hf_nsec hfd_watchers_due_locked(const struct hfd_cacher *cacher) { return cacher->watchers->due; }
+
+void hfd_watchers_tick_locked(struct hfd_cacher *cacher, hf_nsec now, struct hfd_watcher **dirty) {
+        hf_nsec next = HF_NSEC_NEVER;
+
+        for (size_t i = 0; i < hfd_cacher_slots(cacher); i++)
+                for (struct hfd_watcher *w = cacher->watchers->list[i]; w; w = w->next) {
+                        if (w->delivery.end_requested)
+                                continue;
+                        if (w->bookmark_at <= now) {
+                                queue_bookmark_locked(w);
+                                mark_dirty_locked(w, dirty);
+                                w->bookmark_at = next_bookmark(w, now);
+                        }
+                        if (w->ends_at <= now) {
+                                hfd_delivery_request_end_locked(&w->delivery, 0);
+                                mark_dirty_locked(w, dirty);
+                                continue;
+                        }
+                        hf_nsec due = w->bookmark_at < w->ends_at ? w->bookmark_at : w->ends_at;
+                        next = due < next ? due : next;
+                }
+        cacher->watchers->due = next;
+}
+
+/* ---- delivering, without cacher->mu ---- */
+
+void hfd_watchers_deliver(struct hfd_watcher *dirty) {
+        while (dirty) {
+                struct hfd_watcher *watcher = dirty;
+                /* Unlink it before delivering, so that events queued from now on mark it again. */
+                pthread_mutex_lock(&watcher->cacher->mu);
+                dirty = watcher->dirty_next;
+                watcher->dirty = false;
+                hfd_watcher_deliver_unlock(watcher);
+                hfd_watcher_unref(watcher);
+        }
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* All watches of the cacher: queues changes for them, and ends them. watcher.h has one of them. */
+#include <stddef.h>
+
+#include <holdfast/clock.h>
+
+struct hfd_cacher;
+struct hfd_change;
+struct hfd_watcher;
+struct hfd_watchers;
+
+/* NULL: out of memory. */
+struct hfd_watchers *hfd_watchers_new(void);
+/* Every watch has ended. Accepts NULL; returns NULL. */
+struct hfd_watchers *hfd_watchers_free(struct hfd_watchers *watchers);
+
+/*
+ * The caller of the following functions holds the cacher's lock. They queue events for watchers, or
+ * request their end, and link these watchers into *dirty. After the caller has released the lock,
+ * it passes the list to hfd_watchers_deliver.
+ */
+/* Returns the number of watchers that get the change. */
+size_t hfd_watchers_queue_change_locked(struct hfd_cacher *cacher, const struct hfd_change *change,
+                                        struct hfd_watcher **dirty);
+/* Ends all watches with 410, because the cache cannot tell which changes they have missed. */
+void hfd_watchers_expire_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty);
+/* The same for the watches of one resource. */
+void hfd_watchers_expire_resource_locked(struct hfd_cacher *cacher, size_t resource,
+                                         struct hfd_watcher **dirty);
+/* Ends the watches of one resource cleanly. */
+void hfd_watchers_end_resource_locked(struct hfd_cacher *cacher, size_t resource,
+                                      struct hfd_watcher **dirty);
+/* Ends all watches cleanly. From now on no watch begins. */
+void hfd_watchers_end_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty);
+/*
+ * Called when a Lease has a new holder. Queues a bookmark for the watches of the loopback client
+ * that want bookmarks, because the new holder's controllers wait until their informers have reached
+ * the write that acquired the Lease.
+ */
+void hfd_watchers_lease_acquired_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty);
+/* The boot time before which no bookmark and no end of a watch is due. */
+hf_nsec hfd_watchers_due_locked(const struct hfd_cacher *cacher);
+/* Queues the bookmarks that are due at `now`, and ends the watches whose time is over. */
+void hfd_watchers_tick_locked(struct hfd_cacher *cacher, hf_nsec now, struct hfd_watcher **dirty);
+/* Delivers to each watcher of the list. The caller must not hold the lock. */
+void hfd_watchers_deliver(struct hfd_watcher *dirty);
