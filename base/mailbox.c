@@ -3,9 +3,10 @@
  * Messages between threads: a list under a mutex, and an eventfd that wakes the owner.
  *
  * Invariant: whenever the mutex is free and the list is not empty, either the eventfd is readable,
- * or the owner is inside hf__mailbox_take and about to lock, or `wake_due` is set and a thread that
- * delays its wakes has the mailbox in `delayed`. So the owner misses no message. A mailbox that is
- * in `delayed` exists, because it counts these threads.
+ * or the owner is inside hf__mailbox_take and about to lock, or a thread is about to make the
+ * eventfd readable, or `wake_due` is set and a thread that delays its wakes has the mailbox in
+ * `delayed`. So the owner misses no message. A mailbox that is in `delayed` exists until its wake,
+ * because it counts these threads.
  */
 #include "base/mailbox.h"
 
@@ -130,9 +131,14 @@ void hf__mailbox_wake_delayed(void) {
                 struct hf__mailbox *mailbox = wakes.delayed[i];
 
                 pthread_mutex_lock(&mailbox->mu);
-                if (mailbox->wake_due)
-                        hf__mailbox_wake(mailbox);
+                bool is_due = mailbox->wake_due;
                 mailbox->wake_due = false;
+                pthread_mutex_unlock(&mailbox->mu);
+                /* Without the lock, for which the owner would wait as soon as it is awake. The
+                 * mailbox exists, because n_delaying still counts this thread. */
+                if (is_due)
+                        hf__mailbox_wake(mailbox);
+                pthread_mutex_lock(&mailbox->mu);
                 if (--mailbox->n_delaying == 0)
                         pthread_cond_signal(&mailbox->forgotten);
                 pthread_mutex_unlock(&mailbox->mu);

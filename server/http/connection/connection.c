@@ -46,6 +46,7 @@
 #define MAX_READS     8
 #define MAX_WRITES    4
 #define NOTSENT_LOWAT (128 * 1024) /* bytes */
+#define RECORD_MAX    (16 * 1024)  /* bytes in one record of TLS */
 
 static void set_socket_options(int fd) {
         int on = 1, idle = 30, interval = 10, count = 3;
@@ -377,10 +378,19 @@ static void read_input(struct hfd_connection *connection) {
         hfd_connection_mark_dirty(connection);
 }
 
-/* Writes as much as the socket accepts now. Returns the number of bytes. */
+/* While a socket is corked, the kernel keeps what is written, to send it in one piece. */
+static void cork_socket(struct hfd_connection *connection, int on) {
+        (void)setsockopt(connection->fd, IPPROTO_TCP, TCP_CORK, &on, sizeof on);
+}
+
+/* Writes as much as the socket accepts now. Returns the number of bytes. TLS writes each of its
+ * records by itself. A peer that gets many responses at once sends its next requests at once. */
 static size_t write_tls(struct hfd_connection *connection, const char *data, size_t n) {
+        bool is_corked = n > RECORD_MAX;
         size_t done = 0;
 
+        if (is_corked)
+                cork_socket(connection, 1);
         while (done < n && !connection->dead) {
                 int written, error;
 
@@ -396,6 +406,8 @@ static size_t write_tls(struct hfd_connection *connection, const char *data, siz
                         break;
                 connection->dead = true;
         }
+        if (is_corked)
+                cork_socket(connection, 0);
         return done;
 }
 
