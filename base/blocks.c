@@ -34,57 +34,65 @@ struct block {
         struct block *next;
 };
 
-/* One struct, so that each function looks up the thread's storage only once. */
-static _Thread_local struct {
-        bool is_active; /* between begin and end */
+struct kept {
         size_t bytes;
         struct block *lists[N_SIZES];
-} mine;
+};
+
+/* Owned; NULL = the thread keeps nothing. Not the struct itself: the C library puts the storage of
+ * threads on the stack of each, and few of them keep blocks. */
+static _Thread_local struct kept *mine;
 
 static size_t size_of(size_t i) { return SIZE_MIN + i * SIZE_STEP; }
 
 void hf__blocks_begin(void) {
-        assert(!mine.is_active && mine.bytes == 0);
-        mine.is_active = !IS_SANITIZED;
+        assert(!mine);
+        mine = IS_SANITIZED ? NULL : calloc(1, sizeof *mine);
 }
 
 void hf__blocks_end(void) {
-        mine.is_active = false;
-        for (size_t i = 0; i < N_SIZES; i++)
-                while (mine.lists[i]) {
-                        struct block *block = mine.lists[i];
+        struct kept *kept = mine;
 
-                        mine.lists[i] = block->next;
-                        mine.bytes -= size_of(i);
+        mine = NULL;
+        for (size_t i = 0; kept && i < N_SIZES; i++)
+                while (kept->lists[i]) {
+                        struct block *block = kept->lists[i];
+
+                        kept->lists[i] = block->next;
+                        kept->bytes -= size_of(i);
                         free(block);
                 }
-        assert(mine.bytes == 0);
+        assert(!kept || kept->bytes == 0);
+        free(kept);
 }
 
 void *hf__blocks_get(size_t n) {
         size_t i = n <= SIZE_MIN ? 0 : (n - SIZE_MIN + SIZE_STEP - 1) / SIZE_STEP;
+        struct kept *kept = mine;
 
-        if (i >= N_SIZES || !mine.lists[i])
+        if (!kept || i >= N_SIZES || !kept->lists[i])
                 return malloc(n);
-        struct block *block = mine.lists[i];
-        mine.lists[i] = block->next;
-        mine.bytes -= size_of(i);
+        struct block *block = kept->lists[i];
+        kept->lists[i] = block->next;
+        kept->bytes -= size_of(i);
         return block;
 }
 
 void hf__blocks_put(void *memory) {
-        if (!mine.is_active || !memory) {
+        struct kept *kept = mine;
+
+        if (!kept || !memory) {
                 free(memory);
                 return;
         }
         /* Only exact sizes, so that this is also right for another malloc than glibc's. */
         size_t n = malloc_usable_size(memory), i = (n - SIZE_MIN) / SIZE_STEP;
-        if (n < SIZE_MIN || i >= N_SIZES || size_of(i) != n || mine.bytes + n > KEPT_MAX) {
+        if (n < SIZE_MIN || i >= N_SIZES || size_of(i) != n || kept->bytes + n > KEPT_MAX) {
                 free(memory);
                 return;
         }
         struct block *block = memory;
-        block->next = mine.lists[i];
-        mine.lists[i] = block;
-        mine.bytes += n;
+        block->next = kept->lists[i];
+        kept->lists[i] = block;
+        kept->bytes += n;
 }

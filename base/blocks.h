@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 /* From begin to end the calling thread keeps blocks: 512 KiB at most. end frees them; a thread must
- * not exit before it. */
+ * not exit before it. Without memory for its lists the thread keeps none. */
 void hf__blocks_begin(void);
 void hf__blocks_end(void);
 /* Like malloc and free, on any thread. On a thread that keeps no blocks they call malloc and free.

@@ -48,10 +48,11 @@ struct run {
         struct hf_workqueue *queue;      /* owned */
         struct hf_cancel *end;           /* owned; a child of drain; fired when the run ends */
         struct feed *feeds;              /* owned, one per source */
+        struct worker *workers;          /* owned; beside the first one; their state by mu */
+        unsigned n_more;                 /* of workers */
 
         pthread_mutex_t mu;
         /* guarded by mu */
-        struct worker workers[HF_RECONCILER_WORKERS_MAX - 1]; /* beside the first one */
         unsigned n_waiting; /* workers in wait_for_key, or about to call it */
         bool ending;        /* no further worker is started */
         bool has_warned;    /* it was reported that no thread could be created */
@@ -155,8 +156,7 @@ static void *worker_main(void *ctx);
 static int start_worker_locked(struct run *run) {
         hf__mutex_assert_held(&run->mu);
         const struct hf_host *host = hf_term_host(run->term);
-        unsigned n_more = run->reconciler.n_workers > 1 ? run->reconciler.n_workers - 1 : 0;
-        struct worker *worker = run->workers, *end = worker + n_more;
+        struct worker *worker = run->workers, *end = worker + run->n_more;
 
         while (worker < end && worker->state == WORKING)
                 worker++;
@@ -182,8 +182,7 @@ static bool join_left_locked(struct run *run) {
         bool any = false;
 
         hf__mutex_assert_held(&run->mu);
-        for (struct worker *worker = run->workers;
-             worker < run->workers + HF_RECONCILER_WORKERS_MAX - 1; worker++) {
+        for (struct worker *worker = run->workers; worker < run->workers + run->n_more; worker++) {
                 any = any || worker->state == WORKING;
                 if (worker->state == LEFT) {
                         (void)hf__thread_join(worker->thread); /* short, as above */
@@ -291,8 +290,7 @@ static void join_workers(struct run *run) {
         (void)pthread_mutex_lock(&run->mu);
         run->ending = true;
         (void)pthread_mutex_unlock(&run->mu);
-        for (struct worker *worker = run->workers;
-             worker < run->workers + HF_RECONCILER_WORKERS_MAX - 1; worker++) {
+        for (struct worker *worker = run->workers; worker < run->workers + run->n_more; worker++) {
                 (void)pthread_mutex_lock(&run->mu);
                 bool made = worker->state != FREE;
                 (void)pthread_mutex_unlock(&run->mu);
@@ -339,8 +337,11 @@ static int prepare_run(struct run *run, const struct hf_reconciler *given,
         if (!reconciler->name || !reconciler->reconcile || !reconciler->sources ||
             reconciler->n_sources == 0 || reconciler->n_workers > HF_RECONCILER_WORKERS_MAX)
                 return -EINVAL;
+        run->n_more = reconciler->n_workers > 1 ? reconciler->n_workers - 1 : 0;
+        /* One more, because calloc of nothing may return NULL. */
+        run->workers = calloc(run->n_more + 1, sizeof *run->workers);
         run->feeds = calloc(reconciler->n_sources, sizeof *run->feeds);
-        if (!run->feeds)
+        if (!run->workers || !run->feeds)
                 return -ENOMEM;
         for (size_t i = 0; i < reconciler->n_sources; i++) {
                 struct hf_reconciler_source source;
@@ -378,6 +379,7 @@ static int run_until(const struct hf_reconciler *reconciler, struct hf_term *ter
         hf_workqueue_free(run.queue);
         hf_cancel_unref(run.end);
         free(run.feeds);
+        free(run.workers);
         (void)pthread_mutex_destroy(&run.mu);
         return r;
 }
