@@ -165,11 +165,12 @@ def test_standbys_continue_after_the_lease_expired(cluster):
     assert_each_once(cluster, "abcde")
 
 
-def test_a_stopped_leader_records_nothing_when_it_continues(cluster):
-    """The leader is stopped between an object and its record. Another instance completes the
+@pytest.mark.parametrize("settled", [0, N_ZERO])
+def test_a_stopped_leader_records_nothing_when_it_continues(cluster, settled):
+    """The leader is stopped between an object, or all objects of phase 0, and the record. Another instance completes the
     bootstrap. After SIGCONT, gate and fence prevent the late record."""
     zero, go = manifests(cluster, "zero", a="1", b="2"), cluster.directory / "go"
-    a = instance(cluster, "a", phase_0=zero, pause=f"phase-0/applied/{N_ZERO}", env={"BOOTSTRAP_GO": str(go)})
+    a = instance(cluster, "a", phase_0=zero, pause=f"phase-0/applied/{settled}", env={"BOOTSTRAP_GO": str(go)})
     wait_until("a's pause", lambda: "paused at" in a.log_text())
     a.send(signal.SIGSTOP)
     b = instance(cluster, "b", phase_0=zero).wait_ready()
