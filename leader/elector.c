@@ -29,7 +29,7 @@ struct hf_elector *hf__elector_free(struct hf_elector *elector) {
         if (!elector)
                 return NULL;
         assert(!elector->term && !elector->instance);
-        if (elector->electors && elector->electors->holders)
+        if (elector->electors->holders)
                 hf__holder_watch_drop(elector->electors->holders, elector);
         if (elector->host_loop)
                 hf__loop_remove(elector->host_loop, &elector->change);

@@ -168,9 +168,9 @@ static bool wait_for_instances(struct hf_electors *electors, hf_nsec until) {
         return joined;
 }
 
-/* Drains the HF_EVERY_INSTANCE controllers until boot time `until`, then aborts them. False: one
- * has not returned a stop grace later, and no controller's memory is freed. */
-static bool stop_instances(struct hf_electors *electors, hf_nsec until) {
+/* Drains the HF_EVERY_INSTANCE controllers until boot time `until`, then aborts them. If one has
+ * not returned a stop grace later, no controller's memory is freed, and `instance` remains set. */
+static void stop_instances(struct hf_electors *electors, hf_nsec until) {
         hf_nsec grace = 0;
         for (size_t i = 0; i < electors->n; i++) {
                 struct hf_elector *elector = electors->list[i];
@@ -185,11 +185,10 @@ static bool stop_instances(struct hf_electors *electors, hf_nsec until) {
                                 hf__term_fire_abort(electors->list[i]->instance,
                                                     HF_CANCEL_DEADLINE);
                 if (!wait_for_instances(electors, hf_now(hf_host_clock(electors->host)) + grace))
-                        return false;
+                        return;
         }
         for (size_t i = 0; i < electors->n; i++)
                 electors->list[i]->instance = hf__term_free(electors->list[i]->instance);
-        return true;
 }
 
 /* The timer uses CLOCK_BOOTTIME, because a Lease also expires while the machine is suspended. */
@@ -262,7 +261,7 @@ int hf_electors_start(struct hf_electors *electors, struct hf_status *reterr_sta
         hf__taken_names_done(&electors->names);
         int r = start_all(electors);
         if (r != 0) {
-                (void)stop_instances(electors, 0);
+                stop_instances(electors, 0);
                 (void)hf_fail(reterr_status, r, "the electors cannot start: %s", hf_strerror(r));
         }
         set_state(electors, r == 0 ? HF__ELECTORS_RUNNING : HF__ELECTORS_STOPPED);
@@ -296,8 +295,7 @@ static bool wait_for_loop(struct hf_electors *electors, hf_nsec until) {
 
 /* Returns the result of the stop, which is the worst result of any elector. A stuck controller is
  * worse than a Lease that was not released, because then no memory may be freed. */
-static int collect_result(struct hf_electors *electors, bool instances_joined,
-                          struct hf_status *reterr_status) {
+static int collect_result(struct hf_electors *electors, struct hf_status *reterr_status) {
         int r = 0;
         for (size_t i = 0; i < electors->n; i++) {
                 struct hf_elector *elector = electors->list[i];
@@ -311,7 +309,7 @@ static int collect_result(struct hf_electors *electors, bool instances_joined,
                                        "controller %s of %s did not return within its deadline: "
                                        "its Lease is not released",
                                        info.stuck_controller, elector->label);
-                if (!instances_joined && name[0])
+                if (name[0])
                         return hf_fail(reterr_status, HF_E_STUCK,
                                        "controller %s of %s did not return within its deadline",
                                        name, elector->label);
@@ -366,10 +364,10 @@ int hf_electors_stop(struct hf_electors *electors, struct hf_status *reterr_stat
         atomic_store(&electors->stop_requested, true);
         hf__electors_wake(electors);
         bool loop_over = wait_for_loop(electors, until);
-        bool instances_joined = stop_instances(electors, until);
+        stop_instances(electors, until);
         if (loop_over) {
                 (void)hf__thread_join(electors->thread);
-                r = collect_result(electors, instances_joined, &status);
+                r = collect_result(electors, &status);
         } else {
                 state = HF__ELECTORS_HUNG;
                 r = hf_fail(&status, HF_E_STUCK,

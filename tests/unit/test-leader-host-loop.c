@@ -216,6 +216,22 @@ static void test_a_leader_runs_and_stops_in_the_hosts_loop(void **state) {
         guest_free(g);
 }
 
+/* The loop of `done` is not run before the electors are freed. */
+static void test_freed_electors_report_no_stop(void **state) {
+        struct guest *g = guest_new(0);
+        struct hf_loop *other;
+
+        RUN_UNTIL(g, g->n_written > 0);
+        assert_int_equal(hf_loop_new(&other), 0);
+        assert_int_equal(hf_electors_stop_begin(g->electors, other, on_stopped, g), 0);
+        RUN_UNTIL(g, hf_electors_stop_poll(g->electors, NULL) != HF_E_BUSY);
+        g->electors = hf_electors_free(g->electors);
+        assert_int_equal(hf_loop_dispatch(other), 0);
+        assert_false(g->stopped);
+        assert_null(hf_loop_free(other));
+        guest_free(g);
+}
+
 static void test_a_drain_that_takes_too_long_becomes_an_abort(void **state) {
         struct guest *g = guest_new(200 * HF_NSEC_PER_MSEC);
 
@@ -323,6 +339,7 @@ static void test_a_posted_function_waits_for_the_next_dispatch(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_leader_runs_and_stops_in_the_hosts_loop),
+                cmocka_unit_test(test_freed_electors_report_no_stop),
                 cmocka_unit_test(test_a_drain_that_takes_too_long_becomes_an_abort),
                 cmocka_unit_test(test_a_lost_term_is_followed_by_another),
                 cmocka_unit_test(test_requests_that_hang_are_canceled_when_their_client_is_freed),
