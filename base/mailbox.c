@@ -120,6 +120,11 @@ void hf__mailbox_delay_wakes(void) {
 
 void hf__mailbox_wake_delayed(void) {
         assert(wakes.on);
+        /* A call may post a message, so the owners are woken after the calls. */
+        while (wakes.n_calls > 0) {
+                wakes.n_calls--;
+                wakes.calls[wakes.n_calls].wake(wakes.calls[wakes.n_calls].ctx);
+        }
         wakes.on = false;
         for (size_t i = 0; i < wakes.n_delayed; i++) {
                 struct hf__mailbox *mailbox = wakes.delayed[i];
@@ -132,8 +137,6 @@ void hf__mailbox_wake_delayed(void) {
                         pthread_cond_signal(&mailbox->forgotten);
                 pthread_mutex_unlock(&mailbox->mu);
         }
-        for (size_t i = 0; i < wakes.n_calls; i++)
-                wakes.calls[i].wake(wakes.calls[i].ctx);
 }
 
 enum hf__delay hf__mailbox_delay_call(void (*wake)(void *ctx), void *ctx) {

@@ -133,6 +133,29 @@ void *hf__thread_join(pthread_t thread) {
         return result;
 }
 
+struct work {
+        int (*fn)(void *ctx);
+        void *ctx;
+        int result;
+};
+
+static void *work_main(void *ctx) {
+        struct work *work = ctx;
+
+        work->result = work->fn(work->ctx);
+        return NULL;
+}
+
+int hf__thread_run(const struct hf_host *host, const char *name, int (*fn)(void *ctx), void *ctx) {
+        struct work work = {.fn = fn, .ctx = ctx};
+        pthread_t thread;
+
+        if (hf__thread_start(host, name, work_main, &work, &thread) != 0)
+                return fn(ctx);
+        (void)hf__thread_join(thread);
+        return work.result;
+}
+
 int hf__mutex_init(pthread_mutex_t *mutex) {
         pthread_mutexattr_t attr;
         int error = pthread_mutexattr_init(&attr);

@@ -139,6 +139,8 @@ static int load_steps(struct hf__phase *phase, const struct hf_bootstrap_phase *
                 r = hf__manifest_read_text(&phase->steps, kinds, from->manifests[i].source,
                                            from->manifests[i].text, from->manifests[i].n,
                                            reterr_status);
+        for (size_t i = 0; i < phase->steps.n; i++)
+                phase->steps.list[i].any_order = from->any_order;
         for (size_t i = 0; r == 0 && i < from->n_directories; i++)
                 r = hf__manifest_read_directory(&phase->steps, kinds, from->directories[i],
                                                 reterr_status);

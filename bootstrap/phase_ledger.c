@@ -2,8 +2,9 @@
 /*
  * The requests for the ledger of a phase in a term.
  *
- * Invariant: a write contains what was read, or what the last write returned, plus one change.
- * After a failure, also a conflict, the caller discards all known state.
+ * Invariant: a write contains what was read, or what the last write returned, plus one change: a
+ * record, the records of steps that were done together, or a completion. After a failure, also a
+ * conflict, the caller discards all known state.
  */
 #include "bootstrap/phase_ledger.h"
 
@@ -15,6 +16,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "base/time_format.h"
+#include "bootstrap/plan.h"
 #include "bootstrap/report.h"
 
 static void format_now(const struct hf__phase_run *run, char text[HF__MICROTIME_MAX]) {
@@ -122,18 +124,33 @@ static int end_write(struct hf__phase_run *run, struct hf__call *call, struct hf
         return r;
 }
 
-int hf__phase_ledger_start_record(struct hf__phase_run *run, const struct hf__plan *plan,
-                                  struct hf__call **ret_call, struct hf_status *why) {
-        struct hf__ledger_entry entry = {.step = run->step->id, .outcome = plan->outcome};
+/* Adds the record of a step, whose object is as it should be, to the ledger in memory. */
+static int add_record(struct hf__phase_run *run, const struct hf__step *step,
+                      enum hf__outcome outcome, const char *applied) {
+        struct hf__ledger_entry entry = {.step = step->id, .outcome = outcome};
 
-        assert(plan->action == HF__PLAN_RECORD);
         (void)snprintf(entry.phase, sizeof entry.phase, "%s", run->phase->name);
         (void)snprintf(entry.version, sizeof entry.version, "%s", run->bootstrap->version);
-        memcpy(entry.hash, run->step->hash, sizeof entry.hash);
-        memcpy(entry.applied, plan->applied, sizeof entry.applied);
+        memcpy(entry.hash, step->hash, sizeof entry.hash);
+        (void)snprintf(entry.applied, sizeof entry.applied, "%s", applied);
         format_now(run, entry.at);
+        return hf__ledger_add(&run->ledger, &entry);
+}
+
+/* The server has the record. */
+static void report_record(struct hf__phase_run *run, const struct hf__step *step,
+                          enum hf__outcome outcome, size_t n_settled) {
+        hf_metric_add(run->phase->metrics.steps[outcome], 1);
+        hf_log(&run->bootstrap->host->log, HF_LOG_INFO, HF__COMPONENT, "%s: %s %s",
+               run->phase->name, step->id, hf__outcome_text(outcome));
+        hf__report_progress(run->phase, HF_BOOTSTRAP_RECORDED, step->id, n_settled);
+}
+
+int hf__phase_ledger_start_record(struct hf__phase_run *run, const struct hf__plan *plan,
+                                  struct hf__call **ret_call, struct hf_status *why) {
+        assert(plan->action == HF__PLAN_RECORD);
         hf__report_progress(run->phase, HF_BOOTSTRAP_APPLIED, run->step->id, plan->step);
-        int r = hf__ledger_add(&run->ledger, &entry);
+        int r = add_record(run, run->step, plan->outcome, plan->applied);
         return r == 0 ? start_write(run, ret_call, why) : r;
 }
 
@@ -145,30 +162,69 @@ int hf__phase_ledger_end_record(struct hf__phase_run *run, const struct hf__plan
                 return r;
         hf__phase_run_forget_object(run);
         run->n_failures = 0;
-        hf_metric_add(run->phase->metrics.steps[plan->outcome], 1);
-        hf_log(&run->bootstrap->host->log, HF_LOG_INFO, HF__COMPONENT, "%s: %s %s",
-               run->phase->name, run->step->id, hf__outcome_text(plan->outcome));
-        hf__report_progress(run->phase, HF_BOOTSTRAP_RECORDED, run->step->id, plan->step + 1);
+        report_record(run, run->step, plan->outcome, plan->step + 1);
         return 0;
 }
 
-int hf__phase_ledger_complete(struct hf__phase_run *run, struct hf_status *why) {
-        char now[HF__MICROTIME_MAX];
+/* ---- steps that were done together, and the completion ---- */
+
+static int write_and_wait(struct hf__phase_run *run, struct hf_status *why) {
         struct hf__call *call;
+        int r = start_write(run, &call, why);
+
+        return r == 0 ? end_write(run, call, why) : r;
+}
+
+static int add_completion(struct hf__phase_run *run) {
+        char now[HF__MICROTIME_MAX];
 
         format_now(run, now);
-        int r = hf__ledger_complete(&run->ledger, run->phase->name, run->bootstrap->version, now);
-        if (r == 0)
-                r = start_write(run, &call, why);
-        if (r == 0)
-                r = end_write(run, call, why);
-        if (r != 0)
-                return r;
-        run->n_failures = 0;
+        return hf__ledger_complete(&run->ledger, run->phase->name, run->bootstrap->version, now);
+}
+
+static void report_completion(struct hf__phase_run *run) {
         hf_log(&run->bootstrap->host->log, HF_LOG_NOTICE, HF__COMPONENT,
                "%s: complete, by version %s", run->phase->name, run->bootstrap->version);
         hf__report_complete(run->phase);
         hf__report_progress(run->phase, HF_BOOTSTRAP_COMPLETE, NULL, run->phase->steps.n);
+}
+
+int hf__phase_ledger_record_created(struct hf__phase_run *run, const struct hf__created *created,
+                                    size_t n, struct hf_status *why) {
+        const struct hf__steps *steps = &run->phase->steps;
+        int r = 0;
+
+        for (size_t i = 0; i < n && r == 0; i++)
+                r = add_record(run, &steps->list[created[i].step], HF__OUTCOME_CREATED,
+                               created[i].applied);
+        size_t n_settled = hf__plan_n_settled(&run->ledger, steps, run->bootstrap->version);
+        bool completes = r == 0 && n_settled == steps->n;
+        if (completes)
+                r = add_completion(run);
+        if (r == 0)
+                r = write_and_wait(run, why);
+        if (r != 0)
+                return r;
+        run->n_failures = 0;
+        for (size_t i = 0; i < n; i++) {
+                bool is_between = i + 1 < n && created[i].step < n_settled;
+                report_record(run, &steps->list[created[i].step], HF__OUTCOME_CREATED,
+                              is_between ? created[i].step + 1 : n_settled);
+        }
+        if (completes)
+                report_completion(run);
+        return 0;
+}
+
+int hf__phase_ledger_complete(struct hf__phase_run *run, struct hf_status *why) {
+        int r = add_completion(run);
+
+        if (r == 0)
+                r = write_and_wait(run, why);
+        if (r != 0)
+                return r;
+        run->n_failures = 0;
+        report_completion(run);
         return 0;
 }
 

@@ -11,14 +11,23 @@
 /* Reads the ledger. A missing ledger counts as an empty one. HF_E_INVALID: the object is not a
  * ledger, or has a newer format and does not show the phase as complete. */
 int hf__phase_ledger_read(struct hf__phase_run *run, struct hf_status *why);
-/* Both change the ledger and write it at the resourceVersion that was read. Both report the
- * progress that they made. A record is written in two halves: start does not block, and end waits
+/* All change the ledger and write it at the resourceVersion that was read. All report the progress
+ * that they made. A record is written in two halves: start does not block, and end waits
  * for the response, and consumes the call. Between them nothing else may use the ledger's object,
  * and run->step stays. */
 int hf__phase_ledger_start_record(struct hf__phase_run *run, const struct hf__plan *plan,
                                   struct hf__call **ret_call, struct hf_status *why);
 int hf__phase_ledger_end_record(struct hf__phase_run *run, const struct hf__plan *plan,
                                 struct hf__call *call, struct hf_status *why);
+/* A step whose object was created, as one of several. */
+struct hf__created {
+        size_t step;      /* its index */
+        hf__hash applied; /* hash of the content in the server's response */
+};
+/* Records the steps in one write, which also marks the phase complete if they were the last.
+ * Reports what was recorded; the caller has reported what was applied. */
+int hf__phase_ledger_record_created(struct hf__phase_run *run, const struct hf__created *created,
+                                    size_t n, struct hf_status *why);
 int hf__phase_ledger_complete(struct hf__phase_run *run, struct hf_status *why);
 /* Whether the ledger was deleted, or another phase has created it again and this phase is not in
  * it. Returns false if the ledger cannot be read. */

@@ -2,7 +2,8 @@
 /*
  * Runs a phase in a term. plan.c decides, and this file carries out: it reads the ledger, gets the
  * next action from the plan, does it, and gets the next one. While a record is written, the next
- * step's object is created. The file begins with the loop; the functions that the loop calls
+ * step's object is created. Steps whose order does not matter are done together
+ * (phase_together.c). The file begins with the loop; the functions that the loop calls
  * follow.
  *
  * After any failure it discards all known state and, after a pause that grows, reads it again. So
@@ -31,8 +32,10 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/thread.h"
 #include "bootstrap/phase_ledger.h"
 #include "bootstrap/phase_object.h"
+#include "bootstrap/phase_together.h"
 #include "bootstrap/report.h"
 
 #define RETRY_MIN    (100 * HF_NSEC_PER_MSEC)
@@ -40,8 +43,9 @@
 #define GIVE_WAY_MAX (600 * HF_NSEC_PER_SEC)
 #define LEDGER_CHECK (5 * HF_NSEC_PER_SEC) /* between two checks that the ledger still exists */
 
-static int run_to_completion(struct hf__phase_run *run);
+static int run_to_completion(void *ctx);
 static int do_next_action(struct hf__phase_run *run, bool *ret_finished, struct hf_status *why);
+static int create(struct hf__phase_run *run, const struct hf__plan *plan, struct hf_status *why);
 static int record(struct hf__phase_run *run, const struct hf__plan *plan, struct hf_status *why);
 static const struct hf__step *start_next_create(struct hf__phase_run *run,
                                                 struct hf__call **ret_call);
@@ -62,7 +66,8 @@ int hf__phase_run(struct hf_term *term, void *ctx) {
         struct hf__phase_run run = {.phase = phase, .bootstrap = phase->bootstrap, .term = term};
 
         for (;;) {
-                int r = run_to_completion(&run);
+                /* On a thread of its own: this one then waits for the rest of the term. */
+                int r = hf__thread_run(phase->bootstrap->host, "hf-phase", run_to_completion, &run);
                 if (r == 0) {
                         phase->give_way_after = phase->bootstrap->give_way_after;
                         hf__report_settled(phase);
@@ -83,15 +88,15 @@ int hf__phase_run(struct hf_term *term, void *ctx) {
 
 /* ---- until the phase is complete ---- */
 
-/* Whether the error means that the term is over for this process: then another attempt is
- * useless. */
-static bool means_term_end(int error) {
+bool hf__phase_run_means_term_end(int error) {
         return error == HF_E_NOT_LEADER || error == HF_E_STALE_TERM || error == HF_E_UNFENCED ||
                error == HF_E_CANCELED;
 }
 
 /* Returns 0 when nothing is left to do, else the error that ended the run. */
-static int run_to_completion(struct hf__phase_run *run) {
+static int run_to_completion(void *ctx) {
+        struct hf__phase_run *run = ctx;
+
         for (;;) {
                 struct hf_status why = {0};
                 bool finished = false;
@@ -104,7 +109,8 @@ static int run_to_completion(struct hf__phase_run *run) {
                 int r = do_next_action(run, &finished, &why);
                 if (finished)
                         return 0;
-                if (means_term_end(r) || (r != 0 && hf_cancel_fired(hf_term_drain(run->term))))
+                if (hf__phase_run_means_term_end(r) ||
+                    (r != 0 && hf_cancel_fired(hf_term_drain(run->term))))
                         return r;
                 if (r != 0)
                         handle_failure(run, r, &why);
@@ -134,7 +140,7 @@ static int do_next_action(struct hf__phase_run *run, bool *ret_finished, struct 
                 hf__report_progress(phase, HF_BOOTSTRAP_BEGUN, step_id(run), plan.step);
         }
         switch (plan.action) {
-        case HF__PLAN_CREATE: return hf__phase_object_create(run, why);
+        case HF__PLAN_CREATE: return create(run, &plan, why);
         case HF__PLAN_READ: return hf__phase_object_read(run, why);
         case HF__PLAN_REPLACE: return hf__phase_object_replace(run, false, why);
         case HF__PLAN_DRY_RUN: return hf__phase_object_replace(run, true, why);
@@ -143,6 +149,12 @@ static int do_next_action(struct hf__phase_run *run, bool *ret_finished, struct 
         case HF__PLAN_FINISHED: break;
         }
         return 0;
+}
+
+/* Creates the step's object, and those of steps that may be done together with it. */
+static int create(struct hf__phase_run *run, const struct hf__plan *plan, struct hf_status *why) {
+        return run->step->any_order && !run->found_object ? hf__phase_together(run, plan, why)
+                                                          : hf__phase_object_create(run, why);
 }
 
 /* Records the step in the ledger, and creates the next step's object meanwhile. The record is sent

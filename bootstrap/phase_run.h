@@ -3,7 +3,7 @@
 /*
  * A phase in one term of the leader. Its parts, phase_run.c (the loop), phase_ledger.c (requests
  * for the ledger) and phase_object.c (requests for the step's object), share this state. It belongs
- * to the phase's thread of the term.
+ * to the phase's thread of the term, and while that waits, to the thread that completes the phase.
  */
 #include "bootstrap/phase.h"
 #include "bootstrap/plan.h"
@@ -19,6 +19,8 @@ struct hf__phase_run {
         bool is_restoring;
         /* the last read may have been outdated, so only consistent reads follow */
         bool needs_consistent_read;
+        /* an object existed already, so the next ones may too: one after another from now on */
+        bool found_object;
 
         /* the known state; discarded after a failure */
         bool has_ledger;
@@ -39,6 +41,9 @@ struct hf__phase_run {
  * drains. Returns 0, or the error that ended the run. */
 int hf__phase_run(struct hf_term *term, void *ctx);
 
+/* Whether the error means that the term is over for this process: then another attempt is useless.
+ * Pure. */
+bool hf__phase_run_means_term_end(int error);
 /* Discard the known state of the step's object, or all known state. */
 void hf__phase_run_forget_object(struct hf__phase_run *run);
 void hf__phase_run_forget(struct hf__phase_run *run);

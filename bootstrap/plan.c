@@ -69,6 +69,35 @@ static void plan_step(const struct hf__ledger_entry *entry, const struct hf__ste
         }
 }
 
+size_t hf__plan_together(const struct hf__ledger *ledger, const char *phase,
+                         const struct hf__steps *steps, const char *version, size_t first,
+                         size_t *ret_list, size_t max) {
+        size_t n = 1;
+
+        assert(!ledger->newer_format && first < steps->n && max > 0);
+        ret_list[0] = first;
+        /* Later the phase is in use, so an object that a user deletes must not come back. */
+        if (hf__ledger_find_completed(ledger, phase))
+                return n;
+        for (size_t i = first; i < steps->n && steps->list[i].any_order && n < max; i++) {
+                if (i == first || hf__plan_settled(ledger, &steps->list[i], version))
+                        continue;
+                if (hf__ledger_find(ledger, steps->list[i].id))
+                        break; /* its object must be read, which the plan will want */
+                ret_list[n++] = i;
+        }
+        return n;
+}
+
+size_t hf__plan_n_settled(const struct hf__ledger *ledger, const struct hf__steps *steps,
+                          const char *version) {
+        size_t n = 0;
+
+        while (n < steps->n && hf__plan_settled(ledger, &steps->list[n], version))
+                n++;
+        return n;
+}
+
 void hf__plan_next(const struct hf__ledger *ledger, const char *phase,
                    const struct hf__steps *steps, const char *version, const struct hf__seen *seen,
                    struct hf__plan *ret_plan) {

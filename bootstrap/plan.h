@@ -23,6 +23,9 @@
  *    record. The next leader finds the stamp and learns by a dry run how this server stores the
  *    content. The record gets that result, not the object's current state, so that an edit made in
  *    between still counts as an edit.
+ *  - Until some version has completed the phase, steps whose order does not matter may be done
+ *    together: their objects are created at the same time, and then one write records all that were
+ *    created. A crash before it leaves that many objects without a record.
  */
 #include "bootstrap/ledger.h"
 #include "bootstrap/steps.h"
@@ -63,6 +66,18 @@ struct hf__plan {
 /* Whether there is nothing left to do for the step. */
 bool hf__plan_settled(const struct hf__ledger *ledger, const struct hf__step *step,
                       const char *version);
+/*
+ * Lists the steps, by index and beginning with `first`, whose objects may be created at the same
+ * time: first, if the plan wants to create its object, and the steps after it whose order does not
+ * matter and that have no record. At most max; returns their number, at least 1. The ledger must
+ * not have a newer format.
+ */
+size_t hf__plan_together(const struct hf__ledger *ledger, const char *phase,
+                         const struct hf__steps *steps, const char *version, size_t first,
+                         size_t *ret_list, size_t max);
+/* The number of steps at the beginning for which there is nothing left to do. */
+size_t hf__plan_n_settled(const struct hf__ledger *ledger, const struct hf__steps *steps,
+                          const char *version);
 /* Decides the next action. `seen` describes the object of the step that the previous plan named.
  * The ledger must not have a newer format. */
 void hf__plan_next(const struct hf__ledger *ledger, const char *phase,

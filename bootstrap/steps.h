@@ -4,6 +4,7 @@
  * Steps: one per manifest, in the order in which they are applied. Immutable once they are loaded;
  * then any thread may read them.
  */
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "bootstrap/content.h"
@@ -20,6 +21,7 @@ struct hf__step {
         hf__hash hash;               /* hash of the content */
         /* owned; for messages: "phase-0/10-admin.json: document 1, line 1" */
         char *source;
+        bool any_order; /* it may be applied before the steps before it, or after those after it */
 };
 
 struct hf__steps {

@@ -49,6 +49,7 @@ struct hf_hook_context {
         enum hf__hook_start_state start_state;
         bool start_begun;    /* start_thread exists */
         bool start_returned; /* the start thread will not access the registry again */
+        bool start_joined;
         hf_nsec start_until;
         pthread_t start_thread;
         struct hf_status start_status;

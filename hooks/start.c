@@ -67,12 +67,23 @@ static void begin_hook_start_locked(struct hf_hook_context *hook, hf_nsec now) {
         }
 }
 
+/* The start function has returned, so the join is short. Without it the thread would keep its stack
+ * until the stop. */
+static void join_start_locked(struct hf_hook_context *hook) {
+        hf__mutex_assert_held(&hook->hooks->mu);
+        if (!hook->start_returned || hook->start_joined)
+                return;
+        (void)hf__thread_join(hook->start_thread);
+        hook->start_joined = true;
+}
+
 /* Begins the start of a hook that can start, and checks one that has begun. An error ends the start
  * of all hooks. */
 static int advance_hook_locked(struct hf_hook_context *hook, hf_nsec now,
                                struct hf_status *reterr_status) {
         if (can_start_locked(hook))
                 begin_hook_start_locked(hook, now);
+        join_start_locked(hook);
         if (hook->start_state == HF__START_FAILED)
                 return hf_fail(reterr_status, hook->start_status.error, "hook \"%s\" failed: %s",
                                hook->name, hook->start_status.message);

@@ -107,7 +107,9 @@ static void join_hook_threads_locked(struct hf_hooks *hooks, struct hf_hook_cont
         hook->threads = NULL;
         pthread_mutex_unlock(&hooks->mu);
         hf__hook_threads_join(threads);
-        (void)hf__thread_join(hook->start_thread);
+        if (!hook->start_joined)
+                (void)hf__thread_join(hook->start_thread);
+        hook->start_joined = true;
         if (hook->stop_thread_made)
                 (void)hf__thread_join(hook->stop_thread);
         pthread_mutex_lock(&hooks->mu);

@@ -13,7 +13,8 @@
  *      operation that was not sent is withdrawn.
  *   3. Timers that have expired act: the drain deadline, the stop grace, the deadline of the
  *      operation, the time limit of the release.
- *   4. The operation that is due is started, and a lost watch is reopened.
+ *   4. The operation that is due is started. A lost watch is reopened; before the last write of a
+ *      stop the watch is closed.
  *   5. The wake-up time is the earliest time at which 1, 3 or 4 would do something.
  *
  * Invariants (asserted after every step):
@@ -182,13 +183,17 @@ static void apply_record_requests(struct hf__core *core, hf_nsec now,
 
 /* ---- timers ---- */
 
+static void close_watch(struct hf__core *core, struct hf__core_actions *actions) {
+        if (core->watching)
+                hf__core_push_action(actions, HF__ACT_UNWATCH);
+        core->watching = false;
+}
+
 static void enter_stuck(struct hf__core *core, struct hf__core_actions *actions) {
         assert(core->state == HF_ABORTING && !core->joined);
         core->state = HF_STUCK;
         core->op_kind = HF__OP_NONE;
-        if (core->watching)
-                hf__core_push_action(actions, HF__ACT_UNWATCH);
-        core->watching = false;
+        close_watch(core, actions);
         hf__core_push_action(actions, HF__ACT_STUCK);
 }
 
@@ -209,10 +214,23 @@ static void run_timers(struct hf__core *core, struct hf__core_time now,
         }
 }
 
+/* Whether the last write of the elector is under way. Nothing depends on an event then: the write
+ * is conditional, and if it fails, the Lease is read. */
+static bool is_last_write(const struct hf__core *core) {
+        return core->op_kind == HF__OP_RELEASE && core->stop_requested;
+}
+
 /* Opens the watch if it is not open, at most once per retry period. Returns the boot time at which
- * that will be due, or HF_NSEC_NEVER. */
-static hf_nsec reopen_watch(struct hf__core *core, hf_nsec now, struct hf__core_actions *actions) {
-        if (core->watching || has_ended(core))
+ * that will be due, or HF_NSEC_NEVER. Closes it before the last write: when a process with ten
+ * thousand electors stops, each release would come back to it as an event. */
+static hf_nsec update_watch(struct hf__core *core, hf_nsec now, struct hf__core_actions *actions) {
+        if (has_ended(core))
+                return HF_NSEC_NEVER;
+        if (is_last_write(core)) {
+                close_watch(core, actions);
+                return HF_NSEC_NEVER;
+        }
+        if (core->watching)
                 return HF_NSEC_NEVER;
         if (now < core->watch_retry_at)
                 return core->watch_retry_at;
@@ -301,7 +319,7 @@ void hf__core_step(struct hf__core *core, const struct hf__core_event *event,
         apply_record_requests(core, now.boot, ret_actions);
         run_timers(core, now, ret_actions);
         due_at = hf__core_start_due_op(core, now, ret_actions);
-        due_at = hf__earlier(due_at, reopen_watch(core, now.boot, ret_actions));
+        due_at = hf__earlier(due_at, update_watch(core, now.boot, ret_actions));
         push_report(core, old_state, old_holder, ret_actions);
         ret_actions->wake_at = next_wake_up(core, due_at);
         assert_invariants(core);

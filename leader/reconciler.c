@@ -7,11 +7,11 @@
  * no other. Later events wait meanwhile, also those of other informers on the same thread. Workers
  * remove keys and reconcile them. The wakers of drain and abort only close the queue.
  *
- * The number of workers depends on the load. The calling thread is a worker from beginning to end.
- * A worker that takes a key while no other worker waits starts a new one, up to the configured
- * maximum, so that a slow key does not delay the others. A worker leaves when it has waited for
- * LINGER and another worker waits too. Without keys only the calling thread remains, which joins
- * the others, so that nothing of them stays in memory.
+ * The number of workers depends on the load. Without keys there is none: the calling thread waits
+ * for a key, and then for the first worker, to which it gives the key. A worker that takes a key
+ * while no other worker waits starts a new one, up to the configured maximum, so that a slow key
+ * does not delay the others. A worker leaves when it has waited for LINGER and another worker waits
+ * too. The first worker joins the others and leaves last, so that nothing of them stays in memory.
  *
  * Invariants:
  *  - struct run is on the stack of hf_reconciler_run. Before that function returns, all handlers
@@ -51,7 +51,7 @@ struct run {
 
         pthread_mutex_t mu;
         /* guarded by mu */
-        struct worker workers[HF_RECONCILER_WORKERS_MAX - 1]; /* beside the calling thread */
+        struct worker workers[HF_RECONCILER_WORKERS_MAX - 1]; /* beside the first one */
         unsigned n_waiting; /* workers in wait_for_key, or about to call it */
         bool ending;        /* no further worker is started */
         bool has_warned;    /* it was reported that no thread could be created */
@@ -193,12 +193,12 @@ static bool join_left_locked(struct run *run) {
         return any;
 }
 
-/* Waits for a key. lingers: waits no longer than LINGER, and then returns HF_E_CANCELED. (Without
- * memory for the token it waits as long as it takes.) */
-static int wait_for_key(struct run *run, const char **ret_key, bool lingers) {
+/* Waits for a key, no longer than LINGER, and then returns HF_E_CANCELED. (Without memory for the
+ * token it waits as long as it takes.) */
+static int wait_for_key(struct run *run, const char **ret_key) {
         struct hf_cancel *abort = hf_term_abort(run->term), *linger = NULL;
 
-        if (lingers && hf_cancel_new(abort, hf_host_clock(hf_term_host(run->term)), &linger) == 0)
+        if (hf_cancel_new(abort, hf_host_clock(hf_term_host(run->term)), &linger) == 0)
                 hf_cancel_set_deadline(linger,
                                        hf_now(hf_host_clock(hf_term_host(run->term))) + LINGER);
         int r = hf_workqueue_take(run->queue, linger ? linger : abort, ret_key);
@@ -206,27 +206,35 @@ static int wait_for_key(struct run *run, const char **ret_key, bool lingers) {
         return r;
 }
 
+/* Whether a worker goes on that got no key: LINGER has passed, or the term ends. Of those that wait
+ * the last one stays, and the first worker stays while there are others, which it joins. */
+static bool stays_locked(const struct run *run, int error, bool is_first, bool has_others) {
+        if (error != HF_E_CANCELED || run->ending || hf_cancel_fired(hf_term_abort(run->term)))
+                return false;
+        return is_first ? has_others : run->n_waiting == 1;
+}
+
 /* The caller has counted this worker in n_waiting. The worker removes itself from the count before
- * it returns. may_leave: it may return before the term ends. Only the calling thread of the run may
- * not, and it joins the others. */
-static void run_worker(struct run *run, bool may_leave) {
+ * it returns. first: the key of the first worker, which has been taken already; NULL = this is
+ * another worker. */
+static void run_worker(struct run *run, const char *first) {
+        const bool is_first = first != NULL;
         bool stays = true, has_others = false;
 
         while (stays) {
-                const char *key = NULL;
-                int r = wait_for_key(run, &key, may_leave || has_others), no_thread = 0;
+                const char *key = first;
+                int r = key ? 0 : wait_for_key(run, &key), no_thread = 0;
+                first = NULL;
                 (void)pthread_mutex_lock(&run->mu);
                 assert(run->n_waiting > 0);
+                if (is_first)
+                        has_others = join_left_locked(run);
                 if (r != 0) {
-                        /* LINGER has passed, or the term ends. The last waiting worker stays. */
-                        stays = r == HF_E_CANCELED && !hf_cancel_fired(hf_term_abort(run->term)) &&
-                                !run->ending && (!may_leave || run->n_waiting == 1);
+                        stays = stays_locked(run, r, is_first, has_others);
                         run->n_waiting -= !stays;
                 } else if (--run->n_waiting == 0) {
                         no_thread = start_worker_locked(run);
                 }
-                if (!may_leave)
-                        has_others = join_left_locked(run);
                 (void)pthread_mutex_unlock(&run->mu);
                 if (no_thread < 0)
                         hf_log(&hf_term_host(run->term)->log, HF_LOG_WARNING, run->reconciler.name,
@@ -245,11 +253,38 @@ static void *worker_main(void *ctx) {
         struct worker *worker = ctx;
         struct run *run = worker->run;
 
-        run_worker(run, true);
+        run_worker(run, NULL);
         (void)pthread_mutex_lock(&run->mu);
         worker->state = LEFT;
         (void)pthread_mutex_unlock(&run->mu);
         return NULL;
+}
+
+struct first_worker {
+        struct run *run;
+        const char *key; /* the queue's */
+};
+
+static int first_worker_main(void *ctx) {
+        const struct first_worker *first = ctx;
+
+        run_worker(first->run, first->key);
+        return 0;
+}
+
+/* Until the term ends. The calling thread only waits, so it needs little memory however much the
+ * work takes. */
+static void run_workers(struct run *run) {
+        struct hf_cancel *abort = hf_term_abort(run->term);
+        struct first_worker first = {.run = run};
+
+        while (hf_workqueue_take(run->queue, abort, &first.key) == 0) {
+                (void)pthread_mutex_lock(&run->mu);
+                run->n_waiting++;
+                (void)pthread_mutex_unlock(&run->mu);
+                (void)hf__thread_run(hf_term_host(run->term), "hf-worker", first_worker_main,
+                                     &first);
+        }
 }
 
 static void join_workers(struct run *run) {
@@ -281,8 +316,7 @@ static int run_term(struct run *run) {
                 r = add_handlers(run);
         if (r == 0) {
                 hf_term_started(run->term);
-                run->n_waiting = 1;
-                run_worker(run, false);
+                run_workers(run);
                 join_workers(run);
                 assert(run->n_waiting == 0);
         }

@@ -6,6 +6,9 @@
  * objects. It waits for phase-1 only a few seconds, because phase-1 contains users' manifests: an
  * object that cannot be applied must not keep an instance from being ready. A manifest that cannot
  * be parsed already prevents the start.
+ *
+ * The built-in manifests of a phase need none of the others of that phase, so their order does not
+ * matter (any_order). Those of users' directories are applied in the order that they have.
  */
 #include "server/bootstrap_phases.h"
 
@@ -112,6 +115,7 @@ int hfd_bootstrap_phases_make(struct hfd_server *server, struct hf_status *reter
                         .n_manifests = hfd_manifests_phase_0_n,
                         .directories = extra->phase_0_directories,
                         .n_directories = extra->n_phase_0_directories,
+                        .any_order = true,
                 },
                 {
                         .size = sizeof(struct hf_bootstrap_phase),
@@ -123,6 +127,7 @@ int hfd_bootstrap_phases_make(struct hfd_server *server, struct hf_status *reter
                         .directories = (const char *const *)server->config->bootstrap_manifests,
                         .n_directories = server->config->n_bootstrap_manifests,
                         .hook_patience = PHASE_1_PATIENCE,
+                        .any_order = true,
                 },
         };
         struct hf_bootstrap_config config = {.size = sizeof config,

@@ -13,6 +13,6 @@ struct hfd_server;
  * Thread: main. 0, -ENOMEM, or a user's mistake: HF_E_INVALID and others; the message begins with
  * the flag and names the file. */
 int hfd_bootstrap_phases_make(struct hfd_server *server, struct hf_status *reterr_status);
-/* The name of the last phase's controller; election.c starts other leader-only controllers after
- * it. Borrowed from server->bootstrap. */
+/* The name of the last phase's controller; main/election.c starts other leader-only controllers
+ * after it. Borrowed from server->bootstrap. */
 const char *hfd_bootstrap_phases_last_controller(struct hfd_server *server);

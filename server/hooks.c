@@ -24,56 +24,79 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "client/call.h"
 #include "server/server.h"
 
 /* How long to wait after a failed request. */
 #define RETRY_INTERVAL (500 * HF_NSEC_PER_MSEC)
 
-/* Creates the namespace unless it exists. Several instances may do this at once. */
-static int ensure_namespace(struct hf_hook_context *context, const char *name,
-                            struct hf_status *reterr_status) {
-        static const struct hf_resource namespaces = {"", "v1", "namespaces"};
+static const char *const system_namespaces[] = {"kube-system", "kube-public", "kube-node-lease",
+                                                "default"};
+enum { N_SYSTEM_NAMESPACES = sizeof system_namespaces / sizeof system_namespaces[0] };
+
+/* Starts a read of the namespace, or its creation. */
+static int start_request(struct hf_hook_context *context, enum hf_verb verb, const char *name,
+                         struct hf__call **ret_call, struct hf_status *reterr_status) {
         static const char format[] = "{\"kind\":\"Namespace\",\"apiVersion\":\"v1\","
                                      "\"metadata\":{\"name\":\"%s\"}}";
         char body[256];
         int n = snprintf(body, sizeof body, format, name);
-        struct hf_request get = {.size = sizeof get,
-                                 .verb = HF_VERB_GET,
-                                 .resource = namespaces,
-                                 .name = name};
-        struct hf_request create = {.size = sizeof create,
-                                    .verb = HF_VERB_CREATE,
-                                    .resource = namespaces,
-                                    .body = body,
-                                    .n_body = (size_t)n};
-        struct hf_client *client = hf_hook_client(context);
-        struct hf_cancel *token = hf_hook_shutting_down(context);
+        bool creates = verb == HF_VERB_CREATE;
+        const struct hf_request request = {.size = sizeof request,
+                                           .verb = verb,
+                                           .resource = {"", "v1", "namespaces"},
+                                           .name = creates ? NULL : name,
+                                           .body = creates ? body : NULL,
+                                           .n_body = creates ? (size_t)n : 0};
 
         assert(n > 0 && (size_t)n < sizeof body);
-        int r = hf_client_do(client, &get, token, NULL, NULL, reterr_status);
-        if (r == HF_E_NOT_FOUND)
-                r = hf_client_do(client, &create, token, NULL, NULL, reterr_status);
-        return r == HF_E_EXISTS ? 0 : r;
+        return hf__call_start(hf_hook_client(context), &request, hf_hook_shutting_down(context),
+                              ret_call, reterr_status);
+}
+
+/*
+ * Sends a request for each namespace whose result is HF_E_NOT_FOUND, all at the same time, so that
+ * a store on a disk makes one commit of them. Replaces these results by those of the requests. A
+ * request that cannot be started has the error of that.
+ */
+static void request_all(struct hf_hook_context *context, enum hf_verb verb,
+                        int results[N_SYSTEM_NAMESPACES], struct hf_status *reterr_status) {
+        struct hf_cancel *token = hf_hook_shutting_down(context);
+        struct hf__call *calls[N_SYSTEM_NAMESPACES] = {NULL};
+
+        for (size_t i = 0; i < N_SYSTEM_NAMESPACES; i++)
+                if (results[i] == HF_E_NOT_FOUND)
+                        results[i] = start_request(context, verb, system_namespaces[i], &calls[i],
+                                                   reterr_status);
+        for (size_t i = 0; i < N_SYSTEM_NAMESPACES; i++)
+                if (calls[i])
+                        results[i] = hf__call_wait(calls[i], token, NULL, NULL, reterr_status);
+}
+
+/* Creates the namespaces that do not exist. Several instances may do this at once. */
+static int ensure_namespaces(struct hf_hook_context *context, struct hf_status *reterr_status) {
+        int results[N_SYSTEM_NAMESPACES];
+
+        for (size_t i = 0; i < N_SYSTEM_NAMESPACES; i++)
+                results[i] = HF_E_NOT_FOUND;
+        request_all(context, HF_VERB_GET, results, reterr_status);
+        request_all(context, HF_VERB_CREATE, results, reterr_status);
+        for (size_t i = 0; i < N_SYSTEM_NAMESPACES; i++)
+                if (results[i] != 0 && results[i] != HF_E_EXISTS)
+                        return results[i];
+        return 0;
 }
 
 static int start_system_namespaces(struct hf_hook_context *context, void *ctx,
                                    struct hf_status *reterr_status) {
-        static const char *const names[] = {"kube-system", "kube-public", "kube-node-lease",
-                                            "default"};
         struct hfd_server *server = ctx;
 
-        for (size_t i = 0; i < sizeof names / sizeof names[0];) {
-                int r = ensure_namespace(context, names[i], reterr_status);
-                if (r == 0) {
-                        i++;
-                        continue;
-                }
-                /* The store may fail at any time, also during the start. So retry until the token
-                 * fires; a start that exceeds the hook's deadline shuts the server down. */
+        /* The store may fail at any time, also during the start. So retry until the token fires; a
+         * start that exceeds the hook's deadline shuts the server down. */
+        while (ensure_namespaces(context, reterr_status) != 0)
                 if (hf_cancel_wait(hf_hook_shutting_down(context),
                                    hfd_server_now(server) + RETRY_INTERVAL) == HF_E_CANCELED)
                         return HF_E_CANCELED;
-        }
         return 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Initializes and destroys struct hfd_server (server.h). After the initialization assembly.c
+ * Initializes and destroys struct hfd_server (server.h). After the initialization main/assembly.c
  * creates the objects; it frees them before the struct is destroyed.
  */
 #include "server/server.h"

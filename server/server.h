@@ -7,16 +7,19 @@
  * has its own header and uses only the parts above it in this list:
  *
  *      server            the struct; init, done, wake
- *      configured_store, certificates, health_checks, leadership, bootstrap_phases, hooks,
- *      debug_leader, status_line, object_encryption      one task each
- *      election, reload  the controllers and the elector; reading files again
- *      assembly          creates all objects, frees all objects
- *      boot, shutdown    start serving; stop gracefully
- *      sequence          boot, wait for the stop, shut down: one thread
- *      main_loop         signals, watchdog, status line, reloads: the main thread
- *      check             `holdfastd --check`, which starts nothing
- *      release           the sub-command `holdfastd release`, which needs no struct hfd_server
- *      program           the command line and its sub-commands
+ *      health_checks, leadership, bootstrap_phases, hooks, debug_leader, status_line
+ *                        one task each
+ *      certificates/, configured_admission/, reload/
+ *                        the files of certificates and keys; the plug-ins of flags; reading files
+ *                        again
+ *      check/            `holdfastd --check`, which starts nothing
+ *      main/
+ *        election        the controllers and the elector
+ *        assembly        creates all objects, frees all objects
+ *        boot, shutdown  start serving; stop gracefully
+ *        sequence        boot, wait for the stop, shut down: one thread
+ *        main_loop       signals, watchdog, status line, reloads: the main thread
+ *        program         the command line and its sub-commands
  *
  * Order. Main calls hfd_server_init, hfd_assembly_make, starts the sequence thread, and loops. The
  * sequence thread calls hfd_boot_run and hfd_shutdown_run and ends. Main joins it, and calls
@@ -48,7 +51,6 @@
 #include "server/auth/pki/pki.h"
 #include "server/authorization/authorizer.h"
 #include "server/cacher/cacher.h"
-#include "server/certificates/cluster_ca.h"
 #include "server/config/config.h"
 #include "server/controllers/controllers.h"
 #include "server/controllers/instances/identity.h"
@@ -73,6 +75,8 @@
 #include "server/storage/compactor.h"
 #include "server/storage/store.h"
 #include "server/systemd/log_sink.h"
+
+struct hfd_cluster_ca;
 
 struct hfd_server {
         /* ---- immutable from hfd_server_init to hfd_server_done ---- */

@@ -95,19 +95,6 @@ const struct hfd_response *hfd_forms_failure(const struct hfd_admission_forms *f
         return forms ? forms->failure : NULL;
 }
 
-/* A failure without a response is one for which there was no memory. */
-static void keep_failure(struct form *form, const struct hfd_response *failure) {
-        form->failure = calloc(1, sizeof *form->failure);
-        if (!form->failure)
-                return;
-        if (failure && failure->code != 0) {
-                *form->failure = *failure;
-                hf__buf_ref(form->failure->body);
-        } else {
-                hfd_response_no_memory(form->failure);
-        }
-}
-
 static void on_converted(void *ctx, struct hf__json *result, const struct hfd_response *failure) {
         struct hfd_admission_forms *forms = ctx;
         struct form *form = &forms->list[forms->n - 1];
@@ -116,7 +103,7 @@ static void on_converted(void *ctx, struct hf__json *result, const struct hfd_re
         forms->wanted = false;
         form->result = result;
         if (!result)
-                keep_failure(form, failure);
+                form->failure = hfd_response_copy(failure);
         forms->resume(forms->ctx);
 }
 
@@ -139,9 +126,7 @@ struct hfd_admission_forms *hfd_forms_free(struct hfd_admission_forms *forms) {
         for (size_t i = 0; i < forms->n; i++) {
                 hf__json_free(forms->list[i].source);
                 hf__json_free(forms->list[i].result);
-                if (forms->list[i].failure)
-                        hfd_response_done(forms->list[i].failure);
-                free(forms->list[i].failure);
+                hfd_response_free(forms->list[i].failure);
         }
         free(forms->list);
         free(forms);

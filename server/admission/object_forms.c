@@ -24,7 +24,8 @@ struct batch {
         /* Owned references; results are NULL while they are not known. */
         struct hfd_object **sources, **results;
         size_t n;
-        struct hfd_response *failure; /* owned; NULL = it has not failed */
+        /* owned; NULL = it has not failed, or there was no memory for it, and no results either */
+        struct hfd_response *failure;
 };
 
 struct hfd_object_forms {
@@ -93,19 +94,6 @@ bool hfd_object_forms_is_wanted(const struct hfd_object_forms *forms) {
         return forms && forms->wanted;
 }
 
-/* Without memory for the failure the batch has neither it nor results. */
-static void keep_failure(struct batch *batch, const struct hfd_response *failure) {
-        batch->failure = calloc(1, sizeof *batch->failure);
-        if (!batch->failure)
-                return;
-        if (failure && failure->code != 0) {
-                *batch->failure = *failure;
-                hf__buf_ref(batch->failure->body);
-        } else {
-                hfd_response_no_memory(batch->failure);
-        }
-}
-
 static void on_converted(void *ctx, struct hfd_object *const *results,
                          const struct hfd_response *failure) {
         struct hfd_object_forms *forms = ctx;
@@ -116,7 +104,7 @@ static void on_converted(void *ctx, struct hfd_object *const *results,
         for (size_t i = 0; results && i < batch->n; i++)
                 batch->results[i] = hfd_object_ref(results[i]);
         if (!results)
-                keep_failure(batch, failure);
+                batch->failure = hfd_response_copy(failure);
         forms->resume(forms->ctx);
 }
 
@@ -140,9 +128,7 @@ static void free_batch(struct batch *batch) {
         }
         free(batch->sources);
         free(batch->results);
-        if (batch->failure)
-                hfd_response_done(batch->failure);
-        free(batch->failure);
+        hfd_response_free(batch->failure);
         hfd_resource_unref(batch->to);
 }
 

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Small files and lock files. Invariants:
+ * Reads small files, and locks lock files.
  *
- *  - A reader never sees an incomplete file, and a crash leaves either the old file or the new one.
- *    Therefore hfd_write_file syncs the file before the rename, and the directory after the rename.
- *  - A file may contain a key, so its text is overwritten wherever this file frees it.
+ * Invariant: a file may contain a key, so its text is overwritten wherever this file frees it.
  */
 #include "server/auth/files.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,81 +29,6 @@ int hfd_make_dir(const char *path, struct hf_status *reterr_status) {
         if (r == 0)
                 (void)close(fd);
         return r;
-}
-
-static int write_all(int fd, const char *text, size_t n) {
-        while (n > 0) {
-                ssize_t written = write(fd, text, n);
-                if (written < 0 && errno == EINTR)
-                        continue;
-                if (written < 0)
-                        return -errno;
-                text += written;
-                n -= (size_t)written;
-        }
-        return 0;
-}
-
-/* Syncs the directory of path. A rename survives a crash only after that. */
-static int sync_directory_of(const char *path) {
-        char dir[PATH_MAX];
-        const char *slash = strrchr(path, '/');
-        int n_dir = slash == path ? 1 : (int)(slash - path);
-        int n = slash ? snprintf(dir, sizeof dir, "%.*s", n_dir, path)
-                      : snprintf(dir, sizeof dir, ".");
-        if (n < 0 || (size_t)n >= sizeof dir)
-                return -ENAMETOOLONG;
-        int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (fd < 0)
-                return -errno;
-        int r = fsync(fd) == 0 ? 0 : -errno;
-        (void)close(fd);
-        return r;
-}
-
-/* Sets the mode before it writes the text, so that other users can never read a key. */
-static int write_and_close(int fd, const char *text, mode_t mode) {
-        int r = fchmod(fd, mode) == 0 ? 0 : -errno;
-        if (r == 0)
-                r = write_all(fd, text, strlen(text));
-        if (r == 0 && fsync(fd) != 0)
-                r = -errno;
-        if (close(fd) != 0 && r == 0)
-                r = -errno;
-        return r;
-}
-
-/* Only root may change the owner of a file, but others may choose one of their groups. */
-static void give_to(int fd, uid_t owner, gid_t group) {
-        if (fchown(fd, owner, group) != 0)
-                (void)!fchown(fd, (uid_t)-1, group);
-}
-
-int hfd_write_file_of(const char *path, const char *text, mode_t mode, uid_t owner, gid_t group,
-                      struct hf_status *reterr_status) {
-        char temporary[PATH_MAX];
-        int n = snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
-        if (n < 0 || (size_t)n >= sizeof temporary)
-                return hf_fail(reterr_status, -ENAMETOOLONG, "cannot write %.200s: %s", path,
-                               strerror(ENAMETOOLONG));
-        int fd = mkostemp(temporary, O_CLOEXEC);
-        if (fd < 0)
-                return hf_fail(reterr_status, -errno, "cannot write %s: %s", path, strerror(errno));
-        if (owner != geteuid() || group != getegid())
-                give_to(fd, owner, group);
-        int r = write_and_close(fd, text, mode);
-        if (r == 0 && rename(temporary, path) != 0)
-                r = -errno;
-        if (r != 0)
-                (void)unlink(temporary);
-        else
-                r = sync_directory_of(path);
-        return r == 0 ? 0 : hf_fail(reterr_status, r, "cannot write %s: %s", path, strerror(-r));
-}
-
-int hfd_write_file(const char *path, const char *text, mode_t mode,
-                   struct hf_status *reterr_status) {
-        return hfd_write_file_of(path, text, mode, geteuid(), getegid(), reterr_status);
 }
 
 static int fail_read(const char *path, int error, struct hf_status *reterr_status) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Small files that are written as a whole, the directories for them, and lock files.
+ * Small files, the directories for them, and lock files. write_file.h writes files.
  *
  * Threads: any thread that serves no requests, because every function but hfd_secret_free blocks on
  * files. The functions share no state. Messages name the path and the cause.
@@ -23,17 +23,6 @@ int hfd_make_dir(const char *path, struct hf_status *reterr_status);
  * users could replace the file (trusted_path.h), or it contains a NUL. HF_E_NOT_FOUND,
  * HF_E_TOO_LARGE or -errno. */
 int hfd_read_file(const char *path, char **ret_text, struct hf_status *reterr_status);
-
-/* Replaces the file as a whole: writes a temporary file next to path, syncs it, renames it to path
- * and syncs the directory. The new file has the given mode before it has its text. Does not check
- * who may write to the directory. 0, or -errno: then either the old file or the new one is at path.
- */
-int hfd_write_file(const char *path, const char *text, mode_t mode,
-                   struct hf_status *reterr_status);
-/* The same, and gives the new file to this owner and group before it has its text. If this process
- * may not change the owner, it changes the group alone, if it may. Neither failure is an error. */
-int hfd_write_file_of(const char *path, const char *text, mode_t mode, uid_t owner, gid_t group,
-                      struct hf_status *reterr_status);
 
 /*
  * Opens a lock file and acquires an exclusive OFD lock on it. If create is true, a missing file is

@@ -203,9 +203,10 @@ struct hfd_cacher *hfd_cacher_free(struct hfd_cacher *cacher) {
                 hfd_consistent_reads_remove_all_locked(cacher, HF_E_CANCELED);
         pthread_mutex_unlock(&cacher->mu);
         hfd_consistent_reads_call_ready(remaining);
-        /* This wait is bounded, because every request to the store has a deadline. */
+        /* This wait is bounded, because every request to the store has a deadline, and a thread
+         * delays a probe only while it handles what it has read. */
         pthread_mutex_lock(&cacher->mu);
-        while (cacher->requests.n > 0)
+        while (cacher->requests.n > 0 || cacher->reads.n_delaying > 0)
                 pthread_cond_wait(&cacher->cond, &cacher->mu);
         pthread_mutex_unlock(&cacher->mu);
         assert(!cacher->reads.waiting && !cacher->reads.to_probe && !cacher->reads.probing);

@@ -19,6 +19,7 @@
 #include "server/auth/pki/pki_cert.h"
 #include "server/certificates/account_keys.h"
 #include "server/certificates/certificate_expiry.h"
+#include "server/certificates/cluster_ca.h"
 #include "server/jwt/key_set.h"
 #include "server/process/flag_files.h"
 #include "server/server.h"

@@ -63,13 +63,15 @@ static bool is_from(const char *ca_pem, const char *cert_pem) {
         return hfd_pki_describe(ca_pem, cert_pem, &description) == 0 && description.from_ca;
 }
 
-/* A certificate given by flags may come from a CA that this server does not know. Then its chain
- * says who has issued it, or at least the certificate itself can be recognised. Borrowed. */
-static const char *find_root(const char *own_ca, const char *serving, const char *client_ca) {
+/* The generated certificate is from the own CA. One given by flags may come from a CA that this
+ * server does not know. Then its chain says who has issued it, or at least the certificate itself
+ * can be recognised. Borrowed. */
+static const char *find_root(const struct hfd_pki *own, const char *serving,
+                             const char *client_ca) {
         const char *rest = rest_of_chain(serving);
 
-        if (is_from(own_ca, serving))
-                return own_ca;
+        if (strcmp(serving, own->server_cert_pem) == 0 || is_from(own->ca_pem, serving))
+                return own->ca_pem;
         if (is_from(client_ca, serving) || (rest && is_from(client_ca, rest)))
                 return client_ca;
         return rest ? rest : serving;
@@ -89,7 +91,7 @@ static int copy_own(const char *cert, const char *key, struct hfd_pki_ca *ret_ca
 
 int hfd_cluster_ca_publish(struct hfd_cluster_ca *ca, const struct hfd_pki *own,
                            const char *serving, const char *client_ca) {
-        char *root = strdup(find_root(own->ca_pem, serving, client_ca));
+        char *root = strdup(find_root(own, serving, client_ca));
         struct hfd_pki_ca new_own;
 
         if (!root || copy_own(own->ca_pem, own->ca_key_pem, &new_own) != 0) {

@@ -29,7 +29,7 @@
 #include "server/certificates/account_keys.h"
 #include "server/controllers/instances/identity.h"
 #include "server/encryption/encryption_config.h"
-#include "server/http/tls.h"
+#include "server/http/connection/tls.h"
 #include "server/jwt/key_set.h"
 #include "server/process/advertise.h"
 #include "server/process/flag_files.h"

@@ -13,7 +13,7 @@
  */
 #include <stdint.h>
 
-#include "server/http/response_header.h"
+#include "server/http/request/response_header.h"
 #include "server/rbac/attributes.h"
 
 struct hf__json;

@@ -26,9 +26,12 @@
 #include <unistd.h>
 
 #include "base/thread.h"
-#include "server/http/http_private.h"
-#include "server/http/tls.h"
-#include "server/http/worker.h"
+#include "server/http/connection/http_private.h"
+#include "server/http/connection/tls.h"
+#include "server/http/connection/worker.h"
+#include "server/http/protocol/h1.h"
+#include "server/http/protocol/h2.h"
+#include "server/http/worker_loop.h"
 
 #define DEFAULT_WORKERS     2
 #define MAX_WORKERS         64
@@ -222,6 +225,8 @@ int hfd_http_new(const struct hf_host *host, const struct hfd_http_config *confi
         http->listen_fd = http->spare_fd = -1;
         http->host = host;
         http->clock = hf_host_clock(host);
+        http->h1 = &hfd_h1;
+        http->h2 = &hfd_h2;
         copy_config(http, config);
         fit_descriptor_limit(http);
         hfd_refusals_init(&http->refusals, host);
@@ -254,7 +259,7 @@ uint16_t hfd_http_port(struct hfd_http *http) { return http->port; }
 int hfd_http_start(struct hfd_http *http) {
         assert(http->n_workers > 0 && !http->workers[0].running);
         for (unsigned i = http->n_workers; i-- > 0;) {
-                int r = hfd_worker_start(&http->workers[i]);
+                int r = hfd_worker_loop_start(&http->workers[i]);
 
                 if (r != 0)
                         return r; /* hfd_http_free joins the workers that run */
@@ -264,7 +269,7 @@ int hfd_http_start(struct hfd_http *http) {
 
 static void wake_workers(struct hfd_http *http) {
         for (unsigned i = 0; i < http->n_workers; i++)
-                hf__mailbox_wake(&http->workers[i].mailbox);
+                hf__mailbox_wake(&http->workers[i].mailbox.shared);
 }
 
 /* Our own socket is shut down here and not by worker 0, so that clients are refused as soon as this
@@ -285,8 +290,11 @@ struct hfd_http *hfd_http_free(struct hfd_http *http) {
         atomic_store_explicit(&http->draining, true, memory_order_release);
         atomic_store_explicit(&http->closing, true, memory_order_release);
         wake_workers(http);
-        for (unsigned i = 0; i < http->n_workers; i++) /* worker 0 first: worker.h says why */
+        /* Worker 0 first: worker_loop.h says why. */
+        for (unsigned i = 0; i < http->n_workers; i++) {
+                hfd_worker_loop_stop(&http->workers[i]);
                 hfd_worker_done(&http->workers[i]);
+        }
         assert(hfd_http_n_connections(http) == 0);
         free(http->workers);
         if (http->listen_fd >= 0)
@@ -298,19 +306,6 @@ struct hfd_http *hfd_http_free(struct hfd_http *http) {
         pthread_mutex_destroy(&http->mu);
         free(http);
         return NULL;
-}
-
-void hfd_http_connection_gone(struct hfd_http *http) {
-        size_t before = atomic_fetch_sub_explicit(&http->n_connections, 1, memory_order_acq_rel);
-
-        assert(before > 0);
-        if (before != 1 || !atomic_load_explicit(&http->draining, memory_order_acquire))
-                return;
-        /* Under the mutex. Otherwise a waiter that has read the old count, but does not wait yet,
-         * would miss the broadcast. */
-        pthread_mutex_lock(&http->mu);
-        pthread_cond_broadcast(&http->all_closed);
-        pthread_mutex_unlock(&http->mu);
 }
 
 int hfd_http_wait_closed(struct hfd_http *http, hf_nsec deadline) {

@@ -14,7 +14,7 @@ struct hfd_router;
 int hfd_router_new(struct hfd_router **ret_router);            /* 0 or -ENOMEM */
 struct hfd_router *hfd_router_free(struct hfd_router *router); /* accepts NULL, returns NULL */
 /* path is copied and begins with '/'. 0, HF_E_EXISTS, -EINVAL or -ENOMEM. The handler takes over
- * the request's reference, as http.h describes. */
+ * the request's reference, as http_request.h describes. */
 int hfd_router_add(struct hfd_router *router, const char *path, hfd_http_handler handler,
                    void *ctx);
 /* 0 or HF_E_NOT_FOUND. */

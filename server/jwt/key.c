@@ -85,6 +85,16 @@ static EVP_PKEY *read_certificate(const unsigned char *der, long n) {
         return pkey;
 }
 
+/* Reads a private key in PKCS #8, the form that holdfastd writes, which names the type of the key.
+ * Trying all types and forms takes OpenSSL a millisecond. */
+static EVP_PKEY *read_pkcs8(const unsigned char *der, long n) {
+        PKCS8_PRIV_KEY_INFO *info = d2i_PKCS8_PRIV_KEY_INFO(NULL, &der, n);
+        EVP_PKEY *pkey = info ? EVP_PKCS82PKEY(info) : NULL;
+
+        PKCS8_PRIV_KEY_INFO_free(info);
+        return pkey;
+}
+
 /* Whether the name of a part of a PEM text is that of a private key. */
 static bool is_private_name(const char *name) {
         return strcmp(name, "PRIVATE KEY") == 0 || strcmp(name, "RSA PRIVATE KEY") == 0 ||
@@ -94,6 +104,8 @@ static bool is_private_name(const char *name) {
 /* NULL with *ret_skip: the part is no key. */
 static EVP_PKEY *read_part(const char *name, const unsigned char *der, long n, bool *ret_skip) {
         *ret_skip = false;
+        if (strcmp(name, "PRIVATE KEY") == 0)
+                return read_pkcs8(der, n);
         if (is_private_name(name))
                 return d2i_AutoPrivateKey(NULL, &der, n);
         if (strcmp(name, "PUBLIC KEY") == 0)

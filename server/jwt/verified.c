@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A table of digests. A digest belongs to one row, by its first byte, and a new one replaces the
- * oldest of its row.
+ * oldest of its row. The rows are made for the first digest, because the clients of many servers
+ * have no tokens.
  *
  * Invariant: a digest is added only after the signature of its token was verified with the set of
  * keys that owns the table. A set of keys never changes; each has a table of its own.
@@ -19,10 +20,15 @@
 #define N_ROWS 256
 #define N_WAYS (HFD_JWT_VERIFIED_MAX / N_ROWS)
 
+/* All-zero = empty: no known text has that digest. */
+struct rows {
+        struct hfd_jwt_digest of[N_ROWS][N_WAYS];
+};
+
 struct hfd_jwt_verified {
         pthread_mutex_t mu;
-        /* Guarded by mu. All-zero = empty: no known text has that digest. */
-        struct hfd_jwt_digest rows[N_ROWS][N_WAYS];
+        /* Guarded by mu. */
+        struct rows *rows; /* owned; NULL until the first digest is added */
         uint64_t n_added;
 };
 
@@ -40,6 +46,7 @@ struct hfd_jwt_verified *hfd_jwt_verified_free(struct hfd_jwt_verified *verified
         if (!verified)
                 return NULL;
         pthread_mutex_destroy(&verified->mu);
+        free(verified->rows);
         free(verified);
         return NULL;
 }
@@ -56,19 +63,23 @@ bool hfd_jwt_verified_has(struct hfd_jwt_verified *verified, const struct hfd_jw
         bool has = false;
 
         pthread_mutex_lock(&verified->mu);
-        const struct hfd_jwt_digest *row = verified->rows[digest->bytes[0]];
-        for (size_t i = 0; i < N_WAYS && !has; i++)
-                has = memcmp(&row[i], digest, sizeof *digest) == 0;
+        const struct rows *rows = verified->rows;
+        for (size_t i = 0; rows && i < N_WAYS && !has; i++)
+                has = memcmp(&rows->of[digest->bytes[0]][i], digest, sizeof *digest) == 0;
         pthread_mutex_unlock(&verified->mu);
         return has;
 }
 
 void hfd_jwt_verified_add(struct hfd_jwt_verified *verified, const struct hfd_jwt_digest *digest) {
         pthread_mutex_lock(&verified->mu);
-        struct hfd_jwt_digest *row = verified->rows[digest->bytes[0]];
-        memmove(row + 1, row, (N_WAYS - 1) * sizeof *row);
-        row[0] = *digest;
-        verified->n_added++;
+        if (!verified->rows)
+                verified->rows = calloc(1, sizeof *verified->rows);
+        if (verified->rows) { /* else the token is verified again when it comes again */
+                struct hfd_jwt_digest *row = verified->rows->of[digest->bytes[0]];
+                memmove(row + 1, row, (N_WAYS - 1) * sizeof *row);
+                row[0] = *digest;
+                verified->n_added++;
+        }
         pthread_mutex_unlock(&verified->mu);
 }
 

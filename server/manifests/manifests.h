@@ -4,10 +4,12 @@
  * The built-in manifests of holdfastd's bootstrap; the build embeds the files in this folder. Phase
  * 0 contains what the system itself needs, phase 1 what users find in a new cluster.
  *
- * They are applied in the order of server/manifests/meson.build. To add a manifest, put it at the
- * end of its phase. The content of a manifest may be changed: an upgrade applies new manifests and
- * changed ones, unless a user has edited the object (docs/semantics.md, Bootstrap). The arrays end
- * with a zeroed element, which hfd_manifests_phase_*_n does not count. Immutable.
+ * Those of a phase are created at the same time in an empty store, so none may need another one of
+ * its phase; an upgrade applies them in the order of server/manifests/meson.build. To add a
+ * manifest, put it at the end of its phase. The content of a manifest may be changed: an upgrade
+ * applies new manifests and changed ones, unless a user has edited the object (docs/semantics.md,
+ * Bootstrap). The arrays end with a zeroed element, which hfd_manifests_phase_*_n does not count.
+ * Immutable.
  */
 #include <holdfast/bootstrap.h>
 

@@ -40,17 +40,30 @@ static size_t read_resident(void) {
                                            : 0;
 }
 
-/* Trims once, at the second check: by then the work of the start has ended. Does not trim a large
- * process, because that takes long and holds up the threads that allocate. Returns whether it has
- * trimmed. */
-static bool trim_after_start(struct hfd_memory_trim *trim, size_t resident) {
-        bool is_time = trim->phase == HFD_MEMORY_TRIM_STARTED && resident < WASTE_MIN;
+/* Trims at the second check, when the work of the start has ended, and when the start is forgotten.
+ * Does not trim a large process, because that takes long and holds up the threads that allocate.
+ * Returns whether it has trimmed. */
+static bool trim_after_start(struct hfd_memory_trim *trim, size_t resident, hf_nsec now) {
+        bool is_time = false;
 
-        trim->phase = trim->phase == HFD_MEMORY_TRIM_STARTING ? HFD_MEMORY_TRIM_STARTED
-                                                              : HFD_MEMORY_TRIM_SETTLED;
-        if (is_time)
-                (void)malloc_trim(0);
-        return is_time;
+        switch (trim->phase) {
+        case HFD_MEMORY_TRIM_STARTING: trim->phase = HFD_MEMORY_TRIM_STARTED; break;
+        case HFD_MEMORY_TRIM_STARTED:
+                trim->phase = HFD_MEMORY_TRIM_FORGETTING;
+                trim->forgotten_at = now + HFD_MEMORY_TRIM_FORGET;
+                is_time = true;
+                break;
+        case HFD_MEMORY_TRIM_FORGETTING:
+                is_time = now >= trim->forgotten_at;
+                if (is_time)
+                        trim->phase = HFD_MEMORY_TRIM_SETTLED;
+                break;
+        case HFD_MEMORY_TRIM_SETTLED: break;
+        }
+        if (!is_time || resident >= WASTE_MIN)
+                return false;
+        (void)malloc_trim(0);
+        return true;
 }
 
 void hfd_memory_trim_tick(struct hfd_memory_trim *trim, const struct hf_host *host, hf_nsec now) {
@@ -58,7 +71,7 @@ void hfd_memory_trim_tick(struct hfd_memory_trim *trim, const struct hf_host *ho
                 return;
         trim->next = now + HFD_MEMORY_TRIM_INTERVAL;
         size_t resident = read_resident();
-        if (trim_after_start(trim, resident) || resident < trim->tolerated + WASTE_MIN)
+        if (trim_after_start(trim, resident, now) || resident < trim->tolerated + WASTE_MIN)
                 return;
         struct mallinfo2 info = mallinfo2();
         if (!hfd_memory_trim_is_due(trim, resident, info.uordblks + info.hblkhd))
@@ -72,5 +85,7 @@ void hfd_memory_trim_tick(struct hfd_memory_trim *trim, const struct hf_host *ho
 }
 
 hf_nsec hfd_memory_trim_next(const struct hfd_memory_trim *trim) {
-        return trim->phase == HFD_MEMORY_TRIM_SETTLED ? HF_NSEC_NEVER : trim->next;
+        if (trim->phase == HFD_MEMORY_TRIM_SETTLED)
+                return HF_NSEC_NEVER;
+        return trim->phase == HFD_MEMORY_TRIM_FORGETTING ? trim->forgotten_at : trim->next;
 }

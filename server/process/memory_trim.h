@@ -14,18 +14,23 @@
 
 /* The time between two checks. */
 #define HFD_MEMORY_TRIM_INTERVAL (5 * HF_NSEC_PER_SEC)
+/* How long after the first trim the second one comes. Then the cacher's history, which reaches 75
+ * seconds back, has forgotten what the start has written. */
+#define HFD_MEMORY_TRIM_FORGET (90 * HF_NSEC_PER_SEC)
 
 /* Begins as {0}. */
 struct hfd_memory_trim {
         hf_nsec next;     /* boot time of the next check */
         size_t waste;     /* bytes at the previous check; see hfd_memory_trim_is_due */
         size_t tolerated; /* the waste after the last trim, or the least waste since then */
-        /* What to do about the peak of the start. */
+        /* What to do about the peak of the start. A large process is not trimmed. */
         enum {
-                HFD_MEMORY_TRIM_STARTING, /* wait for an interval */
-                HFD_MEMORY_TRIM_STARTED,  /* trim at the next check, if the process is small */
-                HFD_MEMORY_TRIM_SETTLED   /* nothing any more */
+                HFD_MEMORY_TRIM_STARTING,   /* wait for an interval */
+                HFD_MEMORY_TRIM_STARTED,    /* trim at the next check */
+                HFD_MEMORY_TRIM_FORGETTING, /* trim again at forgotten_at */
+                HFD_MEMORY_TRIM_SETTLED     /* nothing any more */
         } phase;
+        hf_nsec forgotten_at; /* boot time */
 };
 
 /*
@@ -38,6 +43,6 @@ bool hfd_memory_trim_is_due(struct hfd_memory_trim *trim, size_t resident, size_
 /* Checks once per interval whether a trim is due, and trims. The caller makes the first call when
  * the start is complete. now: boot time. Blocks while it trims. */
 void hfd_memory_trim_tick(struct hfd_memory_trim *trim, const struct hf_host *host, hf_nsec now);
-/* The boot time at which the caller must call hfd_memory_trim_tick for the trim after the start.
- * HF_NSEC_NEVER: that trim is done, and the checks for later peaks may come late. */
+/* The boot time at which the caller must call hfd_memory_trim_tick for the trims after the start.
+ * HF_NSEC_NEVER: they are done, and the checks for later peaks may come late. */
 hf_nsec hfd_memory_trim_next(const struct hfd_memory_trim *trim);

@@ -43,6 +43,7 @@
 #include "server/registry/list/list.h"
 #include "server/registry/list/read.h"
 #include "server/registry/write/body.h"
+#include "server/registry/write/steps/start.h"
 #include "server/resources/packed.h"
 #include "server/storage/term_record.h"
 

@@ -18,6 +18,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,18 +37,14 @@
 
 struct loopback;
 
+/* A request or a watch. */
 struct operation {
-        /* First member: a pointer to it is cast to the outer struct. Filled before the registry
-         * gets it, and then used by the registry only. */
-        struct hfd_request request;
-
         /* Immutable after operation_list. */
         struct loopback *client;
-        void *body;             /* owned; NULL = none */
-        struct hf_fence fence;  /* the request's, if it has one */
-        hf_response_fn done;    /* for a request; NULL = a watch */
-        hf_event_fn on_event;   /* for a watch */
-        hf_watch_end_fn on_end; /* for a watch */
+        const struct hfd_resource *resource; /* owned reference; NULL = there is none */
+        struct call *call;                   /* what it is a part of; NULL = a watch */
+        hf_event_fn on_event;                /* for a watch */
+        hf_watch_end_fn on_end;              /* for a watch */
         void *ctx;
 
         atomic_int refs;
@@ -57,6 +54,18 @@ struct operation {
         uint64_t id;
         /* owned reference; NULL = a request, or a watch that has not begun */
         struct hfd_watcher *watcher;
+};
+
+/* A request. A watch does without most of it: there are many, and they last. */
+struct call {
+        struct operation op; /* first member: it is freed with the call */
+        /* Filled before the registry gets it, and then used by the registry only. */
+        struct hfd_request request;
+
+        /* Immutable after operation_list. */
+        void *body;            /* owned; NULL = none */
+        struct hf_fence fence; /* the request's, if it has one */
+        hf_response_fn done;
 };
 
 struct loopback {
@@ -74,31 +83,40 @@ struct loopback {
 
 /* ---- operations ---- */
 
-/* ns and name may be NULL; is_valid_target has checked their lengths. NULL: out of memory. */
-static struct operation *operation_new(struct loopback *client, const struct hf_resource *resource,
-                                       const char *ns, const char *name) {
-        struct operation *op = calloc(1, sizeof *op);
-
-        if (!op)
-                return NULL;
+static void operation_init(struct operation *op, struct loopback *client,
+                           const struct hf_resource *resource, void *ctx) {
         op->client = client;
+        op->ctx = ctx;
         atomic_init(&op->refs, 2); /* the registry's and the list's */
-        op->request.resource =
-                hfd_custom_table_find_stored(hfd_cacher_table(client->registry->cacher),
-                                             resource->group ? resource->group : "",
-                                             resource->version, resource->plural);
-        (void)snprintf(op->request.ns, sizeof op->request.ns, "%s", ns ? ns : "");
-        (void)snprintf(op->request.name, sizeof op->request.name, "%s", name ? name : "");
-        return op;
+        op->resource = hfd_custom_table_find_stored(hfd_cacher_table(client->registry->cacher),
+                                                    resource->group ? resource->group : "",
+                                                    resource->version, resource->plural);
+}
+
+/* ns and name may be NULL; is_valid_target has checked their lengths. */
+static void request_init(struct hfd_request *request, const struct operation *op, const char *ns,
+                         const char *name) {
+        request->resource = op->resource;
+        request->in_process = true;
+        (void)snprintf(request->ns, sizeof request->ns, "%s", ns ? ns : "");
+        (void)snprintf(request->name, sizeof request->name, "%s", name ? name : "");
+}
+
+static void request_deinit(struct hfd_request *request) {
+        hfd_options_done(&request->options);
+        hfd_admission_notes_done(&request->notes);
 }
 
 static void operation_free(struct operation *op) {
+        struct call *call = op->call;
+
         assert(!op->link);
-        hfd_options_done(&op->request.options);
-        hfd_admission_notes_done(&op->request.notes);
         hfd_watcher_unref(op->watcher);
-        free(op->body);
-        hfd_resource_unref(op->request.resource);
+        hfd_resource_unref(op->resource);
+        if (call) {
+                request_deinit(&call->request);
+                free(call->body);
+        }
         free(op);
 }
 
@@ -177,21 +195,22 @@ static struct operation *find_operation_locked(struct loopback *client, uint64_t
 static void finish_request(struct operation *op, const struct hf_response *response) {
         if (!operation_unlist(op))
                 return;
-        op->done(op->ctx, response);
+        op->call->done(op->ctx, response);
         operation_unref(op);
 }
 
 static void cancel_request(struct operation *op) {
         struct hf_response response = {.size = sizeof response, .error = HF_E_CANCELED};
 
-        assert(op->done);
+        assert(op->call);
         (void)hf_fail(&response.status, HF_E_CANCELED, "the request was canceled");
         finish_request(op, &response);
 }
 
 /* The registry has finished with the request or never got it: drops the registry's reference. */
 static void on_response(struct hfd_request *request, const struct hfd_response *from_registry) {
-        struct operation *op = (struct operation *)request;
+        struct call *call = (void *)((char *)request - offsetof(struct call, request));
+        struct operation *op = &call->op;
         struct hf_response response = {.size = sizeof response,
                                        .error = from_registry->status.error,
                                        .fence_echoed = from_registry->fence_compared,
@@ -217,7 +236,8 @@ static bool is_single_object_verb(enum hf_verb verb) {
 }
 
 /* Copies the request, whose names and verb were checked. NULL: out of memory. */
-static struct operation *request_new(struct loopback *client, const struct hf_request *request) {
+static struct call *call_new(struct loopback *client, const struct hf_request *request,
+                             hf_response_fn done, void *ctx) {
         static const enum hfd_verb verbs[] = {[HF_VERB_GET] = HFD_GET,
                                               [HF_VERB_LIST] = HFD_LIST,
                                               [HF_VERB_CREATE] = HFD_CREATE,
@@ -231,59 +251,62 @@ static struct operation *request_new(struct loopback *client, const struct hf_re
         hf_nsec timeout = request->verb == HF_VERB_DELETE_COLLECTION
                                   ? HFD_REGISTRY_DELETE_COLLECTION_DEADLINE
                                   : HFD_REGISTRY_DEADLINE;
-        struct operation *op =
-                operation_new(client, &request->resource, request->ns,
-                              is_single_object_verb(request->verb) ? request->name : NULL);
+        struct call *call = calloc(1, sizeof *call);
 
-        if (!op)
+        if (!call)
                 return NULL;
-        op->request.verb = verbs[request->verb];
+        struct hfd_request *own = &call->request;
+        call->done = done;
+        call->op.call = call;
+        operation_init(&call->op, client, &request->resource, ctx);
+        request_init(own, &call->op, request->ns,
+                     is_single_object_verb(request->verb) ? request->name : NULL);
+        own->verb = verbs[request->verb];
         if (request->verb == HF_VERB_PATCH && request->patch != HF_PATCH_APPLY)
-                op->request.patch = patches[request->patch];
-        op->request.done = on_response;
-        op->request.deadline = request->deadline ? request->deadline
-                                                 : hfd_registry_now(client->registry) + timeout;
-        op->request.from_store = request->lane == HF_LANE_LEASE;
-        op->request.in_process = true;
-        op->request.skips_admission = request->lane == HF_LANE_LEASE; /* admit.h */
-        op->request.takes_any_version = true;
+                own->patch = patches[request->patch];
+        own->done = on_response;
+        own->deadline = request->deadline ? request->deadline
+                                          : hfd_registry_now(client->registry) + timeout;
+        own->from_store = request->lane == HF_LANE_LEASE;
+        own->skips_admission = request->lane == HF_LANE_LEASE; /* admit.h */
+        own->takes_any_version = true;
         if (request->fence) {
-                op->fence = *request->fence;
-                op->request.fence = &op->fence;
+                call->fence = *request->fence;
+                own->fence = &call->fence;
         }
         if (request->n_body) {
-                op->body = malloc(request->n_body);
-                if (!op->body) {
-                        operation_free(op);
+                call->body = malloc(request->n_body);
+                if (!call->body) {
+                        operation_free(&call->op);
                         return NULL;
                 }
-                memcpy(op->body, request->body, request->n_body);
+                memcpy(call->body, request->body, request->n_body);
         }
-        op->request.body = op->body;
-        op->request.n_body = request->n_body;
-        return op;
+        own->body = call->body;
+        own->n_body = request->n_body;
+        return call;
 }
 
 /*
  * Makes most of the checks of rest.c for a path, with the same errors; only a name without a
  * namespace gets 400 here, and 405 over HTTP. False: response is filled.
  */
-static bool check_request(struct operation *op, const struct hf_request *request,
+static bool check_request(struct hfd_request *own, const struct hf_request *request,
                           struct hfd_response *response) {
-        const struct hfd_resource *resource = op->request.resource;
+        const struct hfd_resource *resource = own->resource;
         const char *subresource = request->subresource ? request->subresource : "";
 
         if (!resource || resource->is_review ||
-            !hfd_resource_subresource(resource, subresource, &op->request.subresource)) {
+            !hfd_resource_subresource(resource, subresource, &own->subresource)) {
                 hfd_response_no_such_resource(response);
                 return false;
         }
-        if (op->request.subresource && op->request.verb != HFD_GET &&
-            op->request.verb != HFD_UPDATE && op->request.verb != HFD_PATCH) {
+        if (own->subresource && own->verb != HFD_GET && own->verb != HFD_UPDATE &&
+            own->verb != HFD_PATCH) {
                 hfd_response_not_allowed(response);
                 return false;
         }
-        if (resource->namespaced && !*op->request.ns && is_single_object_verb(request->verb)) {
+        if (resource->namespaced && !*own->ns && is_single_object_verb(request->verb)) {
                 hfd_response_bad_request(response,
                                          "an empty namespace may not be set when a resource "
                                          "name is provided");
@@ -293,37 +316,34 @@ static bool check_request(struct operation *op, const struct hf_request *request
                 hfd_response_bad_request(response, "server-side apply is not supported");
                 return false;
         }
-        return hfd_options_parse(&op->request, request->query, response);
+        return hfd_options_parse(own, request->query, response);
 }
 
 static int loopback_request(struct hf_client *self, const struct hf_request *request,
                             hf_response_fn done, void *ctx, uint64_t *ret_id) {
         struct loopback *client = (struct loopback *)self;
         struct hfd_response response = {0};
-        struct operation *op;
-        int r;
 
         if (!is_valid_target(&request->resource, request->ns, request->name) ||
             (unsigned)request->verb > HF_VERB_PATCH || (unsigned)request->patch > HF_PATCH_APPLY ||
             (is_single_object_verb(request->verb) && (!request->name || !*request->name)))
                 return -EINVAL;
-        op = request_new(client, request);
-        if (!op)
+        struct call *call = call_new(client, request, done, ctx);
+        if (!call)
                 return -ENOMEM;
-        op->done = done;
-        op->ctx = ctx;
-        r = operation_list(op, ret_id);
+        struct hfd_request *own = &call->request;
+        int r = operation_list(&call->op, ret_id);
         if (r != 0) {
-                operation_free(op);
+                operation_free(&call->op);
                 return r;
         }
-        if (check_request(op, request, &response)) {
-                const char *manager = op->request.options.field_manager;
-                op->request.skips_admission |= manager && strcmp(manager, BOOTSTRAP_MANAGER) == 0;
-                hfd_registry_serve(client->registry, &op->request);
+        if (check_request(own, request, &response)) {
+                const char *manager = own->options.field_manager;
+                own->skips_admission |= manager && strcmp(manager, BOOTSTRAP_MANAGER) == 0;
+                hfd_registry_serve(client->registry, own);
                 return 0;
         }
-        on_response(&op->request, &response);
+        on_response(own, &response);
         hfd_response_done(&response);
         return 0;
 }
@@ -336,7 +356,7 @@ static void loopback_cancel(struct hf_client *self, uint64_t id) {
         pthread_mutex_unlock(&client->mu);
         if (!op)
                 return;
-        if (op->done)
+        if (op->call)
                 cancel_request(op);
         operation_unref(op);
 }
@@ -344,7 +364,7 @@ static void loopback_cancel(struct hf_client *self, uint64_t id) {
 /* ---- watches ---- */
 
 static void send_bookmark(struct operation *op, struct hf_event *event) {
-        const struct hfd_resource *resource = op->request.resource;
+        const struct hfd_resource *resource = op->resource;
         char bookmark[320 + HFD_API_VERSION_MAX], version[HFD_API_VERSION_MAX];
 
         hfd_resource_api_version(resource, version);
@@ -368,8 +388,7 @@ static bool on_watch_events(void *ctx, struct hfd_watch_item *items, size_t n) {
                         send_bookmark(op, &event);
                         continue;
                 }
-                struct hfd_object *object =
-                        hfd_conversion_object(op->request.resource, items[i].object);
+                struct hfd_object *object = hfd_conversion_object(op->resource, items[i].object);
                 good = object != NULL;
                 if (good) {
                         event.object = object->bytes->data;
@@ -407,7 +426,7 @@ static const struct hfd_watcher_sink watcher_sink = {.events = on_watch_events,
  * Builds a query from spec and parses it, so that the options get the same checks as over HTTP.
  * False: response is filled.
  */
-static bool parse_watch_options(struct operation *op, const struct hf_watch_spec *spec,
+static bool parse_watch_options(struct hfd_request *request, const struct hf_watch_spec *spec,
                                 struct hfd_response *response) {
         struct hf__strbuf query = {0};
 
@@ -418,7 +437,7 @@ static bool parse_watch_options(struct operation *op, const struct hf_watch_spec
                 hf__strbuf_printf(&query, "&fieldSelector=metadata.name%%3D%s", spec->name);
         if (spec->query && *spec->query)
                 hf__strbuf_printf(&query, "&%s", spec->query);
-        bool good = !query.error && hfd_options_parse(&op->request, query.data, response);
+        bool good = !query.error && hfd_options_parse(request, query.data, response);
         if (query.error)
                 hfd_response_no_memory(response);
         hf__strbuf_done(&query);
@@ -442,33 +461,46 @@ static void start_watcher(struct operation *op, struct hfd_watcher *watcher) {
         operation_unref(op);
 }
 
+/* Begins the watch. NULL: response is filled. */
+static struct hfd_watcher *begin_watch(struct operation *op, const struct hf_watch_spec *spec,
+                                       struct hfd_response *response) {
+        struct hfd_request request = {.verb = HFD_WATCH};
+        struct hfd_watcher *watcher = NULL;
+
+        if (!op->resource || op->resource->is_review) {
+                hfd_response_no_such_resource(response);
+                return NULL;
+        }
+        request_init(&request, op, spec->ns, NULL);
+        if (parse_watch_options(&request, spec, response) &&
+            !hfd_registry_watch(op->client->registry, &request, &watcher_sink, op, response,
+                                &watcher))
+                watcher = NULL;
+        request_deinit(&request);
+        return watcher;
+}
+
 static int loopback_watch(struct hf_client *self, const struct hf_watch_spec *spec,
                           hf_event_fn on_event, hf_watch_end_fn on_end, void *ctx,
                           uint64_t *ret_id) {
         struct loopback *client = (struct loopback *)self;
         struct hfd_response response = {0};
-        struct hfd_watcher *watcher;
 
         if (!is_valid_target(&spec->resource, spec->ns, spec->name))
                 return -EINVAL;
-        struct operation *op = operation_new(client, &spec->resource, spec->ns, NULL);
+        struct operation *op = calloc(1, sizeof *op);
         if (!op)
                 return -ENOMEM;
+        operation_init(op, client, &spec->resource, ctx);
         op->on_event = on_event;
         op->on_end = on_end;
-        op->ctx = ctx;
-        op->request.verb = HFD_WATCH;
-        op->request.in_process = true;
         int r = operation_list(op, ret_id);
         if (r != 0) {
                 operation_free(op);
                 return r;
         }
-        if (!op->request.resource || op->request.resource->is_review) {
-                hfd_response_no_such_resource(&response);
-        } else if (parse_watch_options(op, spec, &response) &&
-                   hfd_registry_watch(client->registry, &op->request, &watcher_sink, op, &response,
-                                      &watcher)) {
+        struct hfd_watcher *watcher = begin_watch(op, spec, &response);
+        if (watcher) {
                 start_watcher(op, watcher);
                 return 0;
         }
@@ -507,7 +539,7 @@ static void cancel_first_locked(struct loopback *client) {
         pthread_mutex_unlock(&client->mu);
         if (watcher)
                 hfd_watcher_cancel(watcher);
-        else if (op->done)
+        else if (op->call)
                 cancel_request(op);
         operation_unref(op);
         pthread_mutex_lock(&client->mu);

@@ -20,7 +20,7 @@
 #include "server/registry/list/read.h"
 #include "server/registry/list/rendering.h"
 #include "server/registry/parts/part.h"
-#include "server/registry/write/write.h"
+#include "server/registry/write/steps/start.h"
 #include "server/resources/forms/conversion.h"
 
 /*

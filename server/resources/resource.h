@@ -161,8 +161,8 @@ struct hfd_resource {
                          struct hfd_causes *causes);
         void (*validate_status)(const struct hf__json *object, const struct hf__json *old,
                                 struct hfd_causes *causes);
-        /* NULL, or marks an object at its first delete, in place of registry/write/delete.c, which
-         * then ignores the propagationPolicy. now: the deletionTimestamp. 0 or -ENOMEM. */
+        /* NULL, or marks an object at its first delete, in place of registry/write/steps/delete.c,
+         * which then ignores the propagationPolicy. now: the deletionTimestamp. 0 or -ENOMEM. */
         int (*mark_deleted)(struct hf__json *object, const char *now);
 };
 

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/strbuf.h"
@@ -21,6 +22,27 @@
 
 void hfd_response_done(struct hfd_response *response) {
         response->body = hf__buf_unref(response->body);
+}
+
+struct hfd_response *hfd_response_copy(const struct hfd_response *response) {
+        struct hfd_response *copy = calloc(1, sizeof *copy);
+
+        if (!copy)
+                return NULL;
+        if (response && response->code != 0) {
+                *copy = *response;
+                hf__buf_ref(copy->body);
+        } else {
+                hfd_response_no_memory(copy);
+        }
+        return copy;
+}
+
+struct hfd_response *hfd_response_free(struct hfd_response *response) {
+        if (response)
+                hfd_response_done(response);
+        free(response);
+        return NULL;
 }
 
 void hfd_response_ok(struct hfd_response *response, int code, struct hf__buf *body) {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Many electors in one process, on the one loop thread that a set of electors has, each leading
- * under a Lease of its own; then as many bare PUTs of as many Leases by the same client, at the
- * rate at which the electors renewed.
+ * under a Lease of its own, until all are stopped at once; then as many bare PUTs of as many Leases
+ * by the same client, at the rate at which the electors renewed; then one PUT of each of these
+ * Leases, as fast as the client and the server can: what a release of all could take at least.
  *
  *      many-electors KUBECONFIG N SECONDS SERVER_PID STORE_PID
  *
- * Prints one JSON line: how long until all lead; per phase the calls made and the CPU of the
- * three processes (the kernel's accounting); resident memory, threads and sockets before, while
- * they lead, and after.
+ * STORE_PID: of etcd; 0 = the server's own file is the store. Prints one JSON line: how long until
+ * all lead; per phase the calls made and the CPU of the three processes (the kernel's accounting);
+ * resident memory, threads and sockets before, while they lead, and after.
  */
 #include <dirent.h>
 #include <pthread.h>
@@ -78,7 +79,7 @@ struct reading {
         long n_calls, n_updates;
 };
 
-static clockid_t server_clock, store_clock;
+static clockid_t server_clock, store_clock; /* store_clock 0: the store has no process */
 
 static double seconds_of(clockid_t clock) {
         struct timespec t = {0};
@@ -90,7 +91,7 @@ static struct reading read_all(void) {
         return (struct reading){.seconds = seconds_of(CLOCK_MONOTONIC),
                                 .own_cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID),
                                 .server_cpu = seconds_of(server_clock),
-                                .store_cpu = seconds_of(store_clock),
+                                .store_cpu = store_clock ? seconds_of(store_clock) : 0,
                                 .n_calls = atomic_load(&counting.n_calls),
                                 .n_updates = atomic_load(&counting.n_updates)};
 }
@@ -192,11 +193,34 @@ static struct hf_electors *start(struct hf_client *client, int n) {
 
 /* ---- bare writes ---- */
 
+#define MAX_UNDER_WAY 128 /* as many operations as the electors of one client have under way */
+
 struct slot {
         char name[32], rv[32];
         atomic_bool busy;
 };
 static atomic_long n_failed;
+
+static struct {
+        pthread_mutex_t mu;
+        pthread_cond_t ended;
+        int n; /* guarded by mu */
+} under_way = {.mu = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER};
+
+/* Waits until fewer than this are under way. */
+static void wait_for_room(int n) {
+        pthread_mutex_lock(&under_way.mu);
+        while (under_way.n >= n)
+                pthread_cond_wait(&under_way.ended, &under_way.mu);
+        pthread_mutex_unlock(&under_way.mu);
+}
+
+static void count_under_way(int change) {
+        pthread_mutex_lock(&under_way.mu);
+        under_way.n += change;
+        pthread_cond_signal(&under_way.ended);
+        pthread_mutex_unlock(&under_way.mu);
+}
 
 static void on_written(void *ctx, const struct hf_response *reply) {
         static const char key[] = "\"resourceVersion\":\"";
@@ -214,9 +238,10 @@ static void on_written(void *ctx, const struct hf_response *reply) {
         else
                 atomic_fetch_add(&n_failed, 1);
         atomic_store(&slot->busy, false);
+        count_under_way(-1);
 }
 
-static void write_bare(struct hf_client *client, struct slot *slot) {
+static void write_bare(struct hf_client *client, struct slot *slot, const char *holder) {
         char body[1024], now[HF__MICROTIME_MAX];
         const struct hf_clock *clock = hf_clock_system();
         bool exists = slot->rv[0];
@@ -227,12 +252,12 @@ static void write_bare(struct hf_client *client, struct slot *slot) {
         int n = snprintf(body, sizeof body,
                          "{\"kind\":\"Lease\",\"apiVersion\":\"coordination.k8s.io/"
                          "v1\",\"metadata\":{\"name\":\"%s\",\"namespace\":\"default\"%s%s%s},"
-                         "\"spec\":{\"holderIdentity\":\"%s_bare_write\",\"leaseDurationSeconds\":"
+                         "\"spec\":{\"holderIdentity\":\"%s\",\"leaseDurationSeconds\":"
                          "15,\"acquireTime\":\"2026-01-01T00:00:00."
                          "000000Z\","
                          "\"renewTime\":\"%s\",\"leaseTransitions\":0}}",
                          slot->name, exists ? ",\"resourceVersion\":\"" : "", slot->rv,
-                         exists ? "\"" : "", slot->name, now);
+                         exists ? "\"" : "", holder, now);
         const struct hf_request request = {.size = sizeof request,
                                            .verb = exists ? HF_VERB_UPDATE : HF_VERB_CREATE,
                                            .resource = leases,
@@ -241,8 +266,11 @@ static void write_bare(struct hf_client *client, struct slot *slot) {
                                            .body = body,
                                            .n_body = (size_t)n,
                                            .lane = HF_LANE_LEASE};
-        if (hf_client_request(client, &request, on_written, slot, NULL) != 0)
+        count_under_way(1);
+        if (hf_client_request(client, &request, on_written, slot, NULL) != 0) {
                 atomic_fetch_add(&n_failed, 1);
+                count_under_way(-1);
+        }
 }
 
 /* Sends one write at a time at this rate, as renewals are sent. */
@@ -254,8 +282,18 @@ static void write_paced(struct hf_client *client, struct slot *slots, int n, dou
                 double due = begin + (double)i / rate, now = seconds_of(CLOCK_MONOTONIC);
                 if (due > now)
                         rest(due - now);
-                write_bare(client, &slots[i % n]);
+                write_bare(client, &slots[i % n], "bare_write");
         }
+}
+
+/* Writes each once, with as many under way as the electors have. The holder changes, as it does in
+ * a release, so the server also writes the term record. */
+static void write_burst(struct hf_client *client, struct slot *slots, int n) {
+        for (int i = 0; i < n; i++) {
+                wait_for_room(MAX_UNDER_WAY);
+                write_bare(client, &slots[i], "");
+        }
+        wait_for_room(1);
 }
 
 /* ---- the run ---- */
@@ -266,11 +304,14 @@ static void measure_bare(struct hf_client *counted, struct slot *slots, int n, d
         for (int i = 0; i < n; i++)
                 snprintf(slots[i].name, sizeof slots[i].name, "bare-%d", i);
         write_paced(counted, slots, n, rate, (double)n / rate);
-        rest(2);
+        wait_for_room(1);
         struct reading from = read_all();
         write_paced(counted, slots, n, rate, seconds);
-        rest(0.2);
+        wait_for_room(1);
         print_phase("bare", from, read_all());
+        from = read_all();
+        write_burst(counted, slots, n);
+        print_phase("burst", from, read_all());
 }
 
 int main(int argc, char **argv) {
@@ -280,7 +321,7 @@ int main(int argc, char **argv) {
         double seconds = argc == 6 ? atof(argv[3]) : 0;
         if (n < 1 || n > MAX_ELECTORS || seconds <= 0 ||
             clock_getcpuclockid((pid_t)atol(argv[4]), &server_clock) != 0 ||
-            clock_getcpuclockid((pid_t)atol(argv[5]), &store_clock) != 0) {
+            (atol(argv[5]) && clock_getcpuclockid((pid_t)atol(argv[5]), &store_clock) != 0)) {
                 fprintf(stderr, "usage: many-electors KUBECONFIG N SECONDS SERVER_PID STORE_PID\n");
                 return 2;
         }

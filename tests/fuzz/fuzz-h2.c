@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/http/connection.h"
+#include "server/http/connection/connection.h"
 #include "server/http/protocol/h2.h"
 #include "server/http/request/http_response.h"
 #include "server/http/request/origin.h"
@@ -25,8 +25,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 /* By the linker's --wrap: there is one thread. */
-bool __wrap_hfd_worker_is_current(const struct hfd_worker *worker);
-bool __wrap_hfd_worker_is_current(const struct hfd_worker *worker) { return worker != NULL; }
+bool __wrap_hfd_worker_mailbox_is_current(const struct hfd_worker_mailbox *mailbox);
+bool __wrap_hfd_worker_mailbox_is_current(const struct hfd_worker_mailbox *mailbox) {
+        return mailbox != NULL;
+}
 /* There is no TLS. */
 void __wrap_hfd_tls_keep_buffers(SSL *ssl);
 void __wrap_hfd_tls_keep_buffers(SSL *ssl) { assert(!ssl); }
@@ -109,14 +111,14 @@ static void set_up(void) {
 
 /* What a worker does in each iteration. */
 static void iterate(struct hfd_connection *connection) {
-        struct hf__message *next, *message = hf__mailbox_take(&worker.mailbox);
+        struct hf__message *next, *message = hf__mailbox_take(&worker.mailbox.shared);
 
         for (; message; message = next) {
                 struct hfd_http_request *request = (struct hfd_http_request *)message;
 
                 next = message->next;
                 void *ctx;
-                (void)hfd_http_response_clear_posted(request, &ctx);
+                (void)hfd_http_response_clear_posted(request, worker.now, &ctx);
                 if (request->connection && connection)
                         connection->protocol->response_changed(connection, request);
                 hfd_http_request_unref(request);

@@ -55,7 +55,7 @@ static struct outcome parse(const char *data, size_t n, size_t step) {
                 size_t used, part = n < step ? n : step;
                 int code = 0;
 
-                if (!request && hfd_http_request_new(NULL, NULL, NULL, &request))
+                if (!request && hfd_http_request_new(NULL, NULL, &request))
                         break;
                 event = hfd_h1_parser_feed(parser, request, data, part, &used, &code);
                 assert(used <= part);

@@ -18,7 +18,7 @@
 #include <holdfast/reconciler.h>
 
 #include "base/json.h"
-#include "server/program.h"
+#include "server/main/program.h"
 #include "server/server.h"
 
 #define PREFIX "copy-of-"

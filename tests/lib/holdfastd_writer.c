@@ -27,7 +27,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "server/program.h"
+#include "server/main/program.h"
 #include "server/server.h"
 
 static int write_once(struct hf_term *term, unsigned long long count, bool *exists) {

@@ -255,7 +255,8 @@ void phase_fixture_load(struct phase_fixture *f, const char *version, const char
         const struct hf_bootstrap_phase phases[] = {{.size = sizeof(struct hf_bootstrap_phase),
                                                      .name = "zero",
                                                      .manifests = manifests,
-                                                     .n_manifests = b ? 2 : 1}};
+                                                     .n_manifests = b ? 2 : 1,
+                                                     .any_order = f->any_order}};
         const struct hf_bootstrap_config config = {.size = sizeof config,
                                                    .version = version,
                                                    .kinds = kinds,

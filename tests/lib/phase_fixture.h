@@ -41,6 +41,7 @@ struct phase_fixture {
         const char *acquired_at;
         hf_nsec now;
         unsigned n_started;
+        bool any_order; /* of the steps that phase_fixture_load loads */
 
         /* the next writes (skip the first n_pass, then fault the next n_fault) */
         enum phase_fault fault;

@@ -38,6 +38,7 @@ static const struct scenario {
         {"reconciler-workers", reconciler_workers},
         {"elector-start-stop", elector_start_stop},
         {"elector-terms", elector_terms},
+        {"elector-late-refusal", elector_late_refusal},
         {"planted-lost-wake", planted_lost_wake},
         {"planted-lock-order", planted_lock_order},
         {"planted-flag", planted_flag},

@@ -21,6 +21,7 @@ void informer_end(void);
 void informers_share(void);
 void elector_start_stop(void);
 void elector_terms(void);
+void elector_late_refusal(void);
 void controller_order(void);
 void custom_kinds(void);
 void reconciler_workers(void);

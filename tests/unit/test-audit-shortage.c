@@ -22,6 +22,7 @@
 #include "fake_request.h"
 #include "server/audit/audit.h"
 #include "server/auth/files.h"
+#include "server/auth/write_file.h"
 #include "server/filters/audit.h"
 
 static const char policy[] = "apiVersion: audit.k8s.io/v1\nkind: Policy\n"

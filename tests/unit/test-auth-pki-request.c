@@ -17,6 +17,7 @@
 #include "server/auth/files.h"
 #include "server/auth/pki/pki_cert.h"
 #include "server/auth/pki/pki_request.h"
+#include "server/auth/write_file.h"
 
 static void run(const char *command) { assert_true(pki_dir_says(pki_dir, command, "")); }
 

@@ -29,6 +29,7 @@
 #include "server/auth/pki/admin_kubeconfig.h"
 #include "server/auth/pki/pki.h"
 #include "server/auth/tokens.h"
+#include "server/auth/write_file.h"
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)

@@ -17,6 +17,7 @@
 #include "server/auth/auth.h"
 #include "server/auth/files.h"
 #include "server/auth/fixed_rules.h"
+#include "server/auth/write_file.h"
 
 static const struct hf_host host = {.size = sizeof host};
 static char path[64];

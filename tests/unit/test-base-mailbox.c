@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -129,6 +130,23 @@ static void test_a_delayed_call_is_made_once_at_the_end(void **state) {
         assert_int_equal(calls[0], 1);
 }
 
+static void post_lazily(void *ctx) { hf__mailbox_post_lazily(ctx, &messages[1]); }
+
+static void test_what_a_delayed_call_posts_shares_the_wake(void **state) {
+        struct hf__mailbox mailbox;
+        uint64_t n_wakes = 0;
+
+        assert_int_equal(hf__mailbox_init(&mailbox), 0);
+        hf__mailbox_delay_wakes();
+        hf__mailbox_post_lazily(&mailbox, &messages[0]);
+        assert_int_equal(hf__mailbox_delay_call(post_lazily, &mailbox), HF__DELAYED);
+        hf__mailbox_wake_delayed();
+        assert_int_equal(read(mailbox.fd, &n_wakes, sizeof n_wakes), sizeof n_wakes);
+        assert_int_equal(n_wakes, 1);
+        assert_int_equal(count(hf__mailbox_take(&mailbox)), 2);
+        hf__mailbox_done(&mailbox);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_message_wakes_the_owner_at_once),
@@ -137,6 +155,7 @@ int main(void) {
                 cmocka_unit_test(test_many_messages_wake_the_owner_before_the_end),
                 cmocka_unit_test(test_an_owner_that_is_awake_takes_messages_early),
                 cmocka_unit_test(test_a_delayed_call_is_made_once_at_the_end),
+                cmocka_unit_test(test_what_a_delayed_call_posts_shares_the_wake),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

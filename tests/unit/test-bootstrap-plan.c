@@ -448,6 +448,188 @@ static void test_a_completion_of_an_unknown_version_blocks_nothing(void **state)
         done(&f);
 }
 
+/* ---- steps that are done together ---- */
+
+enum { ALL = (1 << N_OBJECTS) - 1 };
+
+static void set_any_order(struct instance *instance, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                instance->steps[i].any_order = true;
+}
+
+/* How a leader dies: when the store has applied the creates of only these objects, or after all of
+ * them, before or after it has applied the record. */
+struct death {
+        unsigned creates; /* a bit per object */
+        enum { LIVES, IN_CREATES, IN_RECORD, AFTER_RECORD } when;
+};
+
+/* Creates what the plan allows together, and records what was created. Returns false if the leader
+ * has died. */
+static bool act_together(struct fixture *f, const struct instance *instance, size_t first,
+                         const struct death *death, bool *found) {
+        size_t list[N_OBJECTS], n_created = 0;
+        struct hf__plan records[N_OBJECTS];
+        size_t n = hf__plan_together(&f->ledger, "p", &instance->list, instance->version, first,
+                                     list, N_OBJECTS);
+
+        for (size_t i = 0; i < n; i++) {
+                const struct hf__step *step = &instance->list.list[list[i]];
+                struct hf__seen seen = {0};
+                if (death->when == IN_CREATES && !(death->creates & (1u << index_of(step))))
+                        continue;
+                create(&f->objects[index_of(step)], step, &seen);
+                *found = *found || seen.state == HF__SEEN_EXISTS;
+                if (seen.state != HF__SEEN_CREATED)
+                        continue;
+                struct hf__plan *record = &records[n_created++];
+                *record = (struct hf__plan){.action = HF__PLAN_RECORD,
+                                            .step = list[i],
+                                            .outcome = HF__OUTCOME_CREATED};
+                memcpy(record->applied, seen.result, sizeof record->applied);
+        }
+        if (death->when == IN_CREATES || death->when == IN_RECORD)
+                return false;
+        for (size_t i = 0; i < n_created; i++)
+                write_record(f, instance, &records[i]);
+        return death->when != AFTER_RECORD;
+}
+
+/* As lead, with the steps of any order done together until an object was found. */
+static bool lead_together(struct fixture *f, const struct instance *instance,
+                          const struct death *death) {
+        struct hf__seen seen = {0};
+        struct hf__plan plan;
+        bool found = false;
+
+        for (unsigned tick = 0;; tick++) {
+                assert_true(tick < 100);
+                hf__plan_next(&f->ledger, "p", &instance->list, instance->version, &seen, &plan);
+                if (plan.action == HF__PLAN_FINISHED)
+                        return true;
+                f->n_ticks++;
+                if (plan.action != HF__PLAN_CREATE || found ||
+                    !instance->list.list[plan.step].any_order)
+                        act(f, instance, &plan, &seen);
+                else if (!act_together(f, instance, plan.step, death, &found))
+                        return false;
+        }
+}
+
+static const struct death lives = {.when = LIVES};
+
+static void test_steps_of_any_order_are_done_together(void **state) {
+        struct instance v1;
+        struct fixture f = {0};
+
+        set_any_order(instance(&v1, "1.0.0", "abcd"), N_OBJECTS);
+        assert_true(lead_together(&f, &v1, &lives));
+        assert_all_once(&f);
+        assert_int_equal(f.n_ticks, 2); /* all objects and records, and the completion */
+        assert_quiet(&f, &v1);
+        done(&f);
+}
+
+/* Two leaders die, each with any of the objects written. One that finds an object goes on with one
+ * step after another, so it does not die in the ways of this test. */
+static void test_steps_done_together_are_applied_once_with_crashes_anywhere(void **state) {
+        struct instance v1;
+        unsigned n = 0;
+
+        set_any_order(instance(&v1, "1.0.0", "abcd"), N_OBJECTS);
+        for (unsigned first = 0; first <= ALL; first++)
+                for (unsigned second = 0; second <= ALL; second++)
+                        for (unsigned when = 0; when < 9; when++) {
+                                const struct death a = {first, IN_CREATES + when % 3},
+                                                   b = {second, IN_CREATES + when / 3};
+                                struct fixture f = {0};
+                                (void)lead_together(&f, &v1, &a);
+                                (void)lead_together(&f, &v1, &b);
+                                assert_true(lead_together(&f, &v1, &lives));
+                                assert_all_once(&f);
+                                assert_quiet(&f, &v1);
+                                done(&f);
+                                n++;
+                        }
+        assert_int_equal(n, 16 * 16 * 9);
+}
+
+/* A user has made or edited any of the objects, before or between the leaders. */
+static void test_objects_of_users_are_kept_by_steps_done_together(void **state) {
+        struct instance v1;
+
+        set_any_order(instance(&v1, "1.0.0", "abcd"), N_OBJECTS);
+        for (unsigned mine = 0; mine <= ALL; mine++)
+                for (unsigned written = 0; written <= ALL; written++) {
+                        const struct death death = {written, IN_CREATES};
+                        struct fixture f = {0};
+                        for (unsigned i = 0; i < 2; i++)
+                                if (mine & (1u << i))
+                                        edit(&f, i, 'x');
+                        (void)lead_together(&f, &v1, &death);
+                        for (unsigned i = 2; i < N_OBJECTS; i++)
+                                if (mine & (1u << i))
+                                        edit(&f, i, 'y');
+                        assert_true(lead_together(&f, &v1, &lives));
+                        for (unsigned i = 0; i < N_OBJECTS; i++) {
+                                bool users = mine & (1u << i);
+                                bool found = users && (i < 2 || !(written & (1u << i)));
+                                char written_by_users = i < 2 ? 'x' : 'y';
+                                assert_present(&f, i, users ? written_by_users : (char)('a' + i),
+                                               !users);
+                                assert_int_equal(outcome(&f, i),
+                                                 found ? HF__OUTCOME_FOUND : HF__OUTCOME_CREATED);
+                                assert_int_equal(f.objects[i].n_creates, found ? 0 : 1);
+                                assert_int_equal(f.n_records[i], 1);
+                        }
+                        done(&f);
+                }
+}
+
+static void assert_together(const struct fixture *f, const struct instance *instance, size_t first,
+                            size_t max, const char *expected) {
+        size_t list[N_OBJECTS];
+        char text[N_OBJECTS + 1] = "";
+        size_t n = hf__plan_together(&f->ledger, "p", &instance->list, instance->version, first,
+                                     list, max);
+
+        assert_in_range(n, 1, max);
+        for (size_t i = 0; i < n; i++)
+                text[i] = instance->list.list[list[i]].id[0];
+        assert_string_equal(text, expected);
+}
+
+static void test_only_steps_of_any_order_without_a_record_are_done_together(void **state) {
+        struct instance v1, v2;
+        struct fixture f = {0};
+        struct hf__plan record = {.outcome = HF__OUTCOME_CREATED};
+
+        instance(&v1, "1.0.0", "abcd");
+        assert_together(&f, &v1, 0, 4, "a");
+        set_any_order(&v1, 3); /* d follows them */
+        assert_together(&f, &v1, 0, 4, "abc");
+        assert_together(&f, &v1, 1, 4, "bc");
+        assert_together(&f, &v1, 0, 2, "ab");
+        assert_together(&f, &v1, 0, 1, "a");
+        assert_together(&f, &v1, 3, 4, "d");
+        assert_int_equal(hf__plan_n_settled(&f.ledger, &v1.list, "1.0.0"), 0);
+        record.step = 1;
+        write_record(&f, &v1, &record); /* by another leader, which did c too and lost it */
+        assert_together(&f, &v1, 0, 4, "ac");
+        assert_int_equal(hf__plan_n_settled(&f.ledger, &v1.list, "1.0.0"), 0);
+        record.step = 0;
+        write_record(&f, &v1, &record);
+        assert_int_equal(hf__plan_n_settled(&f.ledger, &v1.list, "1.0.0"), 2);
+        set_any_order(instance(&v2, "2.0.0", "xbcd"), N_OBJECTS);
+        assert_int_equal(hf__plan_n_settled(&f.ledger, &v2.list, "2.0.0"), 0);
+        f.ledger.entries[0].hash[0] = 'y'; /* b has another content: it must be read first */
+        assert_together(&f, &v2, 0, 4, "a");
+        /* The phase is in use: one after another. */
+        assert_int_equal(hf__ledger_complete(&f.ledger, "p", "0.9.0", "now"), 0);
+        assert_together(&f, &v1, 2, 4, "c");
+        done(&f);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_each_step_is_applied_once),
@@ -462,6 +644,10 @@ int main(void) {
                 cmocka_unit_test(test_the_history_of_contents_is_bounded),
                 cmocka_unit_test(test_steps_added_later_are_applied),
                 cmocka_unit_test(test_a_completion_of_an_unknown_version_blocks_nothing),
+                cmocka_unit_test(test_steps_of_any_order_are_done_together),
+                cmocka_unit_test(test_steps_done_together_are_applied_once_with_crashes_anywhere),
+                cmocka_unit_test(test_objects_of_users_are_kept_by_steps_done_together),
+                cmocka_unit_test(test_only_steps_of_any_order_without_a_record_are_done_together),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads that wait for the cache while it cannot serve them: before it is filled, while the store is
- * being replaced, and when the cacher is freed. And the deadline of the request that they share.
+ * being replaced, and when the cacher is freed. And the request that they share: its deadline, and
+ * when it is sent.
  * test-cacher-times.c has how long they wait.
  */
 #undef NDEBUG
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "base/mailbox.h"
 #include "patience.h"
 #include "scripted_cacher.h"
 #include "server/cacher/sync/consistent_read.h"
@@ -107,6 +112,75 @@ static void test_a_request_has_the_nearest_deadline(void **state) {
                 expect_over(&reads[i], 0);
 }
 
+/* As a worker does that has read several requests. */
+static void test_reads_of_one_input_share_a_request(void **state) {
+        struct read reads[] = {new_read(SEC), new_read(SEC), new_read(SEC)}, other = new_read(SEC);
+
+        scripted_cacher_fill();
+        hf__mailbox_delay_wakes();
+        for (int i = 0; i < 3; i++)
+                hfd_consistent_read_start(scripted.cacher, &reads[i].base);
+        assert_int_equal(scripted_store_n_waiting(&scripted.store), 0);
+        hf__mailbox_wake_delayed();
+        struct scripted_request probe = scripted_store_next(&scripted.store, SCRIPTED_REVISION);
+        hfd_consistent_read_start(scripted.cacher, &other.base);
+        assert_int_equal(scripted_store_n_waiting(&scripted.store), 0);
+        scripted_reply_revision(&probe, 10);
+        for (int i = 0; i < 3; i++)
+                expect_over(&reads[i], 0);
+        expect_waiting(&other); /* it began after the request was sent */
+        probe = scripted_store_next(&scripted.store, SCRIPTED_REVISION);
+        scripted_reply_revision(&probe, 10);
+        expect_over(&other, 0);
+}
+
+static void *start_read(void *read) {
+        hfd_consistent_read_start(scripted.cacher, read);
+        return NULL;
+}
+
+/* Nor does a read wait for a thread that handles its input, as it would for one that hangs. */
+static void test_another_thread_sends_the_request_at_once(void **state) {
+        struct read delayed = new_read(SEC), other = new_read(SEC);
+        pthread_t thread;
+
+        scripted_cacher_fill();
+        hf__mailbox_delay_wakes();
+        hfd_consistent_read_start(scripted.cacher, &delayed.base);
+        assert_int_equal(pthread_create(&thread, NULL, start_read, &other.base), 0);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        struct scripted_request probe = scripted_store_next(&scripted.store, SCRIPTED_REVISION);
+        hf__mailbox_wake_delayed();
+        assert_int_equal(scripted_store_n_waiting(&scripted.store), 0);
+        scripted_reply_revision(&probe, 10);
+        expect_over(&delayed, 0);
+        expect_over(&other, 0);
+}
+
+static atomic_bool is_freed;
+
+static void *free_cacher(void *ctx) {
+        hfd_cacher_free(scripted.cacher);
+        atomic_store(&is_freed, true);
+        return NULL;
+}
+
+static void test_a_free_waits_for_a_delayed_request(void **state) {
+        struct read read = new_read(SEC);
+        pthread_t thread;
+
+        scripted_cacher_fill();
+        hf__mailbox_delay_wakes();
+        hfd_consistent_read_start(scripted.cacher, &read.base);
+        assert_int_equal(pthread_create(&thread, NULL, free_cacher, NULL), 0);
+        expect_over(&read, HF_E_CANCELED);
+        assert_false(atomic_load(&is_freed));
+        hf__mailbox_wake_delayed();
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        scripted.cacher = NULL;
+        assert_int_equal(scripted_store_n_waiting(&scripted.store), 0);
+}
+
 /* No reply follows, and the reads need not wait for one. */
 static void test_a_request_that_is_refused_fails_its_reads(void **state) {
         struct read read = new_read(SEC), next = new_read(SEC);
@@ -153,6 +227,9 @@ int main(void) {
                 SCRIPTED_TEST(test_during_a_replacement_reads_go_to_the_store),
                 SCRIPTED_TEST(test_a_filling_ends_waits),
                 SCRIPTED_TEST(test_a_request_has_the_nearest_deadline),
+                SCRIPTED_TEST(test_reads_of_one_input_share_a_request),
+                SCRIPTED_TEST(test_another_thread_sends_the_request_at_once),
+                SCRIPTED_TEST(test_a_free_waits_for_a_delayed_request),
                 SCRIPTED_TEST(test_a_request_that_is_refused_fails_its_reads),
                 cmocka_unit_test_setup_teardown(test_a_free_ends_all_reads, scripted_cacher_set_up,
                                                 free_and_check),

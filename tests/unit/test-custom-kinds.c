@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Custom resources: slots, kinds that are made from definitions, and what happens to their objects,
- * reads, writes and watches while definitions change. */
+/* Custom resources: kinds follow their definitions, and objects their kinds. */
 #undef NDEBUG
 #include "api_fixture.h"
 
 #include <assert.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "gadget_definition.h"
 #include "patience.h"
 #include "server/cacher/feed/kind_feed.h"
 #include "server/cacher/snapshot.h"
@@ -24,182 +23,6 @@
 #include "server/schema/schema.h"
 #include "server/storage/store.h"
 #include "store_client.h"
-
-#define CRDS   "/registry/apiextensions.k8s.io/customresourcedefinitions/"
-#define CRD    CRDS "gadgets.example.com"
-#define GADGET "/registry/example.com/gadgets/default/"
-#define STATUS                                                                                     \
-        ",\"status\":{\"acceptedNames\":{\"plural\":\"gadgets\",\"kind\":\"Gadget\","              \
-        "\"listKind\":\"GadgetList\"},\"conditions\":[{\"type\":\"Established\","                  \
-        "\"status\":\"True\"}]}}"
-#define GROUP(text) "\"group\":\"" text "\""
-#define VERSION(name, storage, default_text)                                                       \
-        "{\"name\":\"" name "\",\"served\":true,\"storage\":" storage ",\"schema\":{"              \
-        "\"openAPIV3Schema\":{\"type\":\"object\",\"properties\":{\"spec\":{\"type\":\"object\","  \
-        "\"default\":{},\"properties\":{\"text\":{\"type\":\"string\",\"default\":\"" default_text \
-        "\"},\"n\":{\"type\":\"integer\"}}}}}}}"
-#define DEFINITION(versions)                                                                       \
-        "{\"kind\":\"CustomResourceDefinition\",\"apiVersion\":\"apiextensions.k8s.io/v1\","       \
-        "\"metadata\":{\"name\":\"gadgets.example.com\",\"uid\":\"1\"},\"spec\":{\"group\":"       \
-        "\"example.com\",\"scope\":\"Namespaced\",\"names\":{\"plural\":\"gadgets\",\"kind\":"     \
-        "\"Gadget\"},\"versions\":[" versions "]}" STATUS
-
-static const struct hf_resource gadgets = {.group = "example.com",
-                                           .version = "v1",
-                                           .plural = "gadgets"};
-
-/* ---- slots ---- */
-
-static const struct hfd_resource *slot_of(struct hfd_custom_table *table, const char *key,
-                                          const char *path) {
-        const char *found;
-        const struct hfd_resource *row = hfd_object_key_parse("/registry", table, key, &found);
-
-        if (row)
-                assert_string_equal(found, path);
-        return row;
-}
-
-static void test_a_slot_belongs_to_group_and_plural(void **state) {
-        struct hfd_custom_table *table = hfd_custom_table_new();
-        const struct hfd_resource *gadget, *widget;
-
-        assert_non_null(table);
-        assert_int_equal(hfd_custom_table_slots(table), HFD_RESOURCES_MAX);
-        gadget = slot_of(table, "/registry/example.com/gadgets/default/a", "default/a");
-        widget = slot_of(table, "/registry/example.com/widgets/a", "a");
-        assert_int_equal(hfd_resource_index(gadget), HFD_RESOURCES_MAX);
-        assert_int_equal(hfd_resource_index(widget), HFD_RESOURCES_MAX + 1);
-        assert_ptr_equal(slot_of(table, "/registry/example.com/gadgets/b", "b"), gadget);
-        assert_string_equal(gadget->group, "example.com");
-        assert_string_equal(gadget->plural, "gadgets");
-        assert_string_equal(gadget->storage, "example.com/gadgets");
-        assert_int_equal(hfd_custom_table_slots(table), HFD_RESOURCES_MAX + 2);
-        hfd_custom_table_free(table);
-}
-
-static void test_other_keys_get_no_slot(void **state) {
-        static const char *const keys[] = {"/registry/nodot/things/a",
-                                           "/registry/example.com/gadgets",
-                                           "/registry/example.com/gadgets/",
-                                           "/registry/example.com/gadgets/a/b/c",
-                                           "/registry/example.com/gadgets//a",
-                                           "/registry/example.com//a",
-                                           "/registry/example.com/gadgets/a/",
-                                           "/other/example.com/gadgets/a"};
-        struct hfd_custom_table *table = hfd_custom_table_new();
-        const char *path;
-
-        for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-                assert_null(hfd_object_key_parse("/registry", table, keys[i], &path));
-                assert_non_null(path);
-        }
-        assert_int_equal(hfd_custom_table_slots(table), HFD_RESOURCES_MAX);
-        assert_null(hfd_object_key_parse("/registry", NULL, GADGET "a", &path));
-        /* A built-in kind below a group has no slot of its own. */
-        const struct hfd_resource *workspaces =
-                slot_of(table, "/registry/tenancy.holdfast.dev/workspaces/a", "a");
-        assert_true(hfd_resource_index(workspaces) < HFD_RESOURCES_MAX);
-        hfd_custom_table_free(table);
-}
-
-static void test_there_are_no_more_than_1024_slots(void **state) {
-        struct hfd_custom_table *table = hfd_custom_table_new();
-        const struct hfd_resource *slot;
-        char plural[40];
-
-        for (size_t i = 0; i <= HFD_CUSTOM_SLOTS_MAX; i++) {
-                (void)snprintf(plural, sizeof plural, "things%zu", i);
-                assert_int_equal(hfd_custom_table_slot(table, "example.com", plural, &slot), 0);
-                assert_true((slot != NULL) == (i < HFD_CUSTOM_SLOTS_MAX));
-        }
-        assert_int_equal(hfd_custom_table_slot(table, "example.com", "things7", &slot), 0);
-        assert_int_equal(hfd_resource_index(slot), HFD_RESOURCES_MAX + 7);
-        hfd_custom_table_free(table);
-}
-
-/* ---- pure parts ---- */
-
-static void test_versions_are_ordered_as_in_kubernetes(void **state) {
-        static const char *const sorted[] = {"v10",      "v2",      "v1",        "v11beta2",
-                                             "v10beta3", "v3beta1", "v12alpha1", "v11alpha2",
-                                             "foo1",     "foo10"};
-
-        for (size_t i = 0; i < sizeof sorted / sizeof sorted[0]; i++)
-                for (size_t k = 0; k < sizeof sorted / sizeof sorted[0]; k++) {
-                        int order = hfd_version_order(sorted[i], sorted[k]);
-                        assert_true(i == k ? order == 0 : (order < 0) == (i < k));
-                }
-}
-
-static void test_a_json_path_finds_the_first_value(void **state) {
-        static const char document[] = "{\"a\":{\"b\":[{\"t\":\"x\",\"v\":1},{\"t\":\"y\",\"v\":2}]"
-                                       ",\"c.d\":3,\"n\":null}}";
-        static const struct {
-                const char *path, *value; /* NULL = none */
-        } cases[] = {{".a.b[0].v", "1"},
-                     {".a.b[-1].v", "2"},
-                     {".a.b[2].v", NULL},
-                     {".a.b[?(@.t==\"y\")].v", "2"},
-                     {".a.b[?(@.t == 'x')].v", "1"},
-                     {".a.b[?(@.v==2)].t", "\"y\""},
-                     {".a.b[?(@.v!=1)].t", "\"y\""},
-                     {".a.b[?(@.z)].t", NULL},
-                     {".a.b[*].v", "1"},
-                     {".a.b[*].t", "\"x\""},
-                     {".a['c.d']", "3"},
-                     {".a.c\\.d", "3"},
-                     {".a.n", "null"},
-                     {".a.x.y", NULL},
-                     {"a", NULL},
-                     {".a.b[", NULL},
-                     {".a.b[?(@.t", NULL},
-                     {"", document}};
-        struct hf__json *json;
-
-        assert_int_equal(hf__json_parse(document, sizeof document - 1, &json, NULL), 0);
-        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-                const struct hf__json *found = hfd_json_path_first(json, cases[i].path);
-                struct hf__json *wanted = NULL;
-                if (!cases[i].value) {
-                        assert_null(found);
-                        continue;
-                }
-                assert_int_equal(hf__json_parse(cases[i].value, strlen(cases[i].value), &wanted,
-                                                NULL),
-                                 0);
-                assert_non_null(found);
-                assert_true(hf__json_equal(found, wanted));
-                hf__json_free(wanted);
-        }
-        hf__json_free(json);
-}
-
-/* ---- kinds ---- */
-
-static void test_a_kind_has_a_row_for_each_version(void **state) {
-        static const char text[] =
-                DEFINITION(VERSION("v1", "true", "a") "," VERSION("v2", "false", "b"));
-        struct hfd_custom_table *table = hfd_custom_table_new();
-        const struct hfd_resource *slot;
-        struct hfd_custom_kind *kind;
-        struct hf__json *json;
-
-        assert_int_equal(hf__json_parse(text, sizeof text - 1, &json, NULL), 0);
-        assert_true(hfd_custom_kind_is_established(json));
-        assert_int_equal(hfd_custom_table_slot(table, "example.com", "gadgets", &slot), 0);
-        assert_int_equal(hfd_custom_kind_new(json, NULL, slot, 1, &kind), 0);
-        assert_int_equal(kind->n_versions, 2);
-        assert_string_equal(kind->versions[0].row.version, "v2");
-        assert_string_equal(kind->storage->row.version, "v1");
-        assert_true(hfd_resource_same(&kind->versions[0].row, slot));
-        assert_string_equal(kind->storage->row.schema->definition, "com.example.v1.Gadget");
-        hfd_custom_kind_unref(kind);
-        hf__json_remove(json, "status.acceptedNames");
-        assert_int_equal(hfd_custom_kind_new(json, NULL, slot, 1, &kind), HF_E_INVALID);
-        hf__json_free(json);
-        hfd_custom_table_free(table);
-}
 
 /* ---- definitions that come, change and go ---- */
 
@@ -566,157 +389,8 @@ static void test_an_instance_that_lags_creates_no_object_of_a_deleted_definition
         assert_int_equal(get(f, "b"), 0);
 }
 
-/* ---- everything at once ---- */
-
-#define ROUNDS 60
-
-struct storm {
-        struct api_fixture *f;
-        atomic_bool stop;
-        atomic_int n_reads, n_events, n_watches_open;
-};
-
-static int send(struct api_fixture *f, const struct hf_request *request, char **ret_body) {
-        struct api_response response;
-
-        api_response_init(&response);
-        assert(hf_client_request(f->client, request, api_response_fill, &response, NULL) == 0);
-        int r = api_response_wait(&response);
-        if (ret_body) {
-                *ret_body = response.body;
-                response.body = NULL;
-        }
-        api_response_deinit(&response);
-        return r;
-}
-
-static void *write_objects(void *ctx) {
-        struct storm *storm = ctx;
-
-        for (int i = 0; !atomic_load(&storm->stop); i++) {
-                char name[8], body[160];
-                (void)snprintf(name, sizeof name, "g%d", i % 5);
-                (void)snprintf(body, sizeof body,
-                               "{\"apiVersion\":\"example.com/v1\",\"kind\":\"Gadget\","
-                               "\"metadata\":{\"name\":\"%s\"},\"spec\":{\"n\":%d}}",
-                               name, i);
-                struct hf_request request = {.size = sizeof request,
-                                             .verb = i % 3 == 2 ? HF_VERB_DELETE : HF_VERB_CREATE,
-                                             .resource = gadgets,
-                                             .ns = "default",
-                                             .name = i % 3 == 2 ? name : NULL,
-                                             .body = i % 3 == 2 ? NULL : body,
-                                             .n_body = i % 3 == 2 ? 0 : strlen(body)};
-                (void)send(storm->f, &request, NULL);
-        }
-        return NULL;
-}
-
-/* Every object has the type of the row, and the default of one of the definitions. */
-static void check_object(const struct hf__json *object) {
-        const char *text = hf__json_string(object, "spec.text");
-
-        assert(strcmp(hf__json_string(object, "apiVersion"), "example.com/v1") == 0);
-        assert(strcmp(hf__json_string(object, "kind"), "Gadget") == 0);
-        assert(text && strlen(text) > 0 && strstr("first second x", text));
-}
-
-static void *read_objects(void *ctx) {
-        struct storm *storm = ctx;
-        const struct hf_request request = {.size = sizeof request,
-                                           .verb = HF_VERB_LIST,
-                                           .resource = gadgets,
-                                           .ns = "default"};
-
-        while (!atomic_load(&storm->stop)) {
-                struct hf__json *json = NULL;
-                char *body = NULL;
-                if (send(storm->f, &request, &body) == 0) {
-                        assert(hf__json_parse(body, strlen(body), &json, NULL) == 0);
-                        for (const struct hf__json *o = hf__json_first(hf__json_get(json, "items"));
-                             o; o = hf__json_next(o))
-                                check_object(o);
-                        atomic_fetch_add(&storm->n_reads, 1);
-                }
-                hf__json_free(json);
-                free(body);
-        }
-        return NULL;
-}
-
-static void on_event(void *ctx, const struct hf_event *event) {
-        struct storm *storm = ctx;
-        struct hf__json *json = NULL;
-
-        assert(hf__json_parse(event->object, event->n_object, &json, NULL) == 0);
-        check_object(json);
-        hf__json_free(json);
-        atomic_fetch_add(&storm->n_events, 1);
-}
-
-static void on_end(void *ctx, int error, const struct hf_status *status) {
-        struct storm *storm = ctx;
-
-        atomic_fetch_sub(&storm->n_watches_open, 1);
-}
-
-/* Begins watches as long as definitions change: each ends with the kind that it has begun with. */
-static void *watch_objects(void *ctx) {
-        struct storm *storm = ctx;
-        const struct hf_watch_spec spec = {.size = sizeof spec, .resource = gadgets};
-        uint64_t id;
-
-        while (!atomic_load(&storm->stop)) {
-                if (atomic_load(&storm->n_watches_open) >= 4)
-                        continue;
-                atomic_fetch_add(&storm->n_watches_open, 1);
-                assert(hf_client_watch(storm->f->client, &spec, on_event, on_end, storm, &id) == 0);
-        }
-        return NULL;
-}
-
-static void test_definitions_change_while_objects_are_used(void **state) {
-        struct api_fixture *f = *state;
-        struct storm storm = {.f = f};
-        void *(*const mains[])(void *) = {write_objects, write_objects, read_objects,
-                                          watch_objects};
-        pthread_t threads[sizeof mains / sizeof mains[0]];
-
-        put_definition(f, DEFINITION(VERSION("v1", "true", "first")));
-        PATIENCE_AWAIT(get(f, "none") == HF_E_NOT_FOUND && f->last.status.http_code == 404 &&
-                       strstr(f->last.body, "gadgets.example.com"));
-        for (size_t i = 0; i < sizeof mains / sizeof mains[0]; i++)
-                assert_int_equal(pthread_create(&threads[i], NULL, mains[i], &storm), 0);
-        for (int i = 0; i < ROUNDS; i++) {
-                int n_reads = atomic_load(&storm.n_reads);
-                if (i % 10 == 9)
-                        assert_true(store_client_delete(f->store, CRD) > 0);
-                else if (i % 2 == 0)
-                        put_definition(f, DEFINITION(VERSION("v1", "true", "second")));
-                else
-                        put_definition(f,
-                                       DEFINITION(VERSION("v1", "false",
-                                                          "x") "," VERSION("v2", "true", "first")));
-                if (i % 10 != 9)
-                        PATIENCE_AWAIT(atomic_load(&storm.n_reads) > n_reads);
-        }
-        put_definition(f, DEFINITION(VERSION("v1", "true", "second")));
-        PATIENCE_AWAIT(atomic_load(&storm.n_events) > 0);
-        atomic_store(&storm.stop, true);
-        for (size_t i = 0; i < sizeof mains / sizeof mains[0]; i++)
-                assert_int_equal(pthread_join(threads[i], NULL), 0);
-        assert_true(store_client_delete(f->store, CRD) > 0);
-        PATIENCE_AWAIT(atomic_load(&storm.n_watches_open) == 0);
-}
-
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_a_slot_belongs_to_group_and_plural),
-                cmocka_unit_test(test_other_keys_get_no_slot),
-                cmocka_unit_test(test_there_are_no_more_than_1024_slots),
-                cmocka_unit_test(test_versions_are_ordered_as_in_kubernetes),
-                cmocka_unit_test(test_a_json_path_finds_the_first_value),
-                cmocka_unit_test(test_a_kind_has_a_row_for_each_version),
                 cmocka_unit_test_setup_teardown(test_many_objects_follow_their_definition,
                                                 api_fixture_set_up_custom, api_fixture_tear_down),
                 cmocka_unit_test_setup_teardown(test_objects_follow_their_definition,
@@ -739,8 +413,6 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(
                         test_an_instance_that_lags_creates_no_object_of_a_deleted_definition,
                         api_fixture_set_up_custom, api_fixture_tear_down),
-                cmocka_unit_test_setup_teardown(test_definitions_change_while_objects_are_used,
-                                                api_fixture_set_up_custom, api_fixture_tear_down),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,6 +41,21 @@ static struct hf_hooks *new_hooks(const struct hf_host *host) {
 
 static const struct hf_host silent = {.size = sizeof silent};
 
+/* Its size is that of a later version, with a member that this one does not know. */
+static void test_a_host_of_another_version_is_refused(void **state) {
+        struct {
+                struct hf_host host;
+                void *unknown;
+        } later = {.host = {.size = sizeof later}, .unknown = &later};
+        struct hf_hooks *hooks = NULL;
+
+        assert_int_not_equal(hf_hooks_new(&later.host, NULL, &hooks), 0);
+        assert_null(hooks);
+        later.unknown = NULL;
+        assert_int_equal(hf_hooks_new(&later.host, NULL, &hooks), 0);
+        hf_hooks_free(hooks);
+}
+
 static void test_a_duplicate_names_the_first_registration(void **state) {
         struct hf_hooks *hooks = new_hooks(&silent);
         struct hf_status status = {0};
@@ -347,6 +362,7 @@ static void test_a_hook_that_is_refused_late_never_starts(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_host_of_another_version_is_refused),
                 cmocka_unit_test(test_a_duplicate_names_the_first_registration),
                 cmocka_unit_test(test_empty_names_and_missing_functions_are_refused),
                 cmocka_unit_test(test_registration_closes_with_the_start),

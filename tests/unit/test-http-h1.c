@@ -15,7 +15,7 @@
 #include "base/buf.h"
 #include "http_fixture.h"
 #include "patience.h"
-#include "server/http/http_private.h"
+#include "server/http/connection/http_private.h"
 
 static struct http_fixture f;
 

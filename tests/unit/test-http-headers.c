@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "server/http/response_header.h"
+#include "server/http/request/response_header.h"
 
 /* What RFC 9110 5.5 and 5.6.2 allow of each byte, without names in upper case being refused. */
 static bool may_be_in_name(unsigned char c) { return c > ' ' && c < 0x7f && c != ':'; }

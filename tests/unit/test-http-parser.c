@@ -41,7 +41,7 @@ static void test_any_split_gives_the_same_request(void **state) {
                 int code = 0;
 
                 assert_int_equal(hfd_h1_parser_new(1000, 1000, &parser), 0);
-                assert_int_equal(hfd_http_request_new(NULL, NULL, NULL, &request), 0);
+                assert_int_equal(hfd_http_request_new(NULL, NULL, &request), 0);
                 assert_int_equal(feed(parser, request, text, step, &code), HFD_H1_DONE);
                 assert_string_equal(hfd_http_request_method(request), "PUT");
                 assert_string_equal(hfd_http_request_path(request), "/a/b");
@@ -66,8 +66,8 @@ static void test_bytes_after_the_request_are_left(void **state) {
         int code;
 
         assert_int_equal(hfd_h1_parser_new(1000, 1000, &parser), 0);
-        assert_int_equal(hfd_http_request_new(NULL, NULL, NULL, &a), 0);
-        assert_int_equal(hfd_http_request_new(NULL, NULL, NULL, &b), 0);
+        assert_int_equal(hfd_http_request_new(NULL, NULL, &a), 0);
+        assert_int_equal(hfd_http_request_new(NULL, NULL, &b), 0);
         assert_int_equal(hfd_h1_parser_feed(parser, a, text, sizeof text - 1, &used, &code),
                          HFD_H1_DONE);
         assert_int_equal(used, strlen("GET / HTTP/1.1\r\nHost: x\r\n\r\n"));
@@ -86,7 +86,7 @@ static void test_a_response_queue_has_limits(void **state) {
                        *big = hf__buf_new(HFD_RESPONSE_MAX_BYTES + 1);
         struct hfd_http_request *request;
 
-        assert_int_equal(hfd_http_request_new(NULL, NULL, NULL, &request), 0);
+        assert_int_equal(hfd_http_request_new(NULL, NULL, &request), 0);
         assert_int_equal(hfd_http_request_push(request, small), -EINVAL); /* not started */
         hfd_http_request_stream(request, 200, NULL, NULL, 0);
         for (int i = 0; i < HFD_RESPONSE_MAX_PIECES; i++)
@@ -95,7 +95,7 @@ static void test_a_response_queue_has_limits(void **state) {
         assert_int_equal(hfd_http_request_push(request, small), -EPIPE);
         hfd_http_request_unref(request);
 
-        assert_int_equal(hfd_http_request_new(NULL, NULL, NULL, &request), 0);
+        assert_int_equal(hfd_http_request_new(NULL, NULL, &request), 0);
         hfd_http_request_stream(request, 200, NULL, NULL, 0);
         /* The first piece may be larger than the limit, and then does not count. */
         assert_int_equal(hfd_http_request_push(request, big), 0);
@@ -106,12 +106,12 @@ static void test_a_response_queue_has_limits(void **state) {
         /* When the queue has been read, counting begins at zero again. */
         char *out = malloc(HFD_RESPONSE_MAX_BYTES + 1);
         assert_non_null(out);
-        assert_int_equal(hfd_http_request_new(NULL, NULL, NULL, &request), 0);
+        assert_int_equal(hfd_http_request_new(NULL, NULL, &request), 0);
         hfd_http_request_stream(request, 200, NULL, NULL, 0);
         memset(big->data, 'b', big->n);
         assert_int_equal(hfd_http_request_push(request, big), 0);
         assert_int_equal(hfd_http_request_push(request, small), 0);
-        assert_int_equal(hfd_http_response_read(request, out, big->n), big->n);
+        assert_int_equal(hfd_http_response_read(request, out, big->n, 0), big->n);
         assert_int_equal(hfd_http_request_push(request, big), -ENOBUFS);
         hfd_http_request_unref(request);
         free(out);
@@ -124,7 +124,7 @@ static void test_a_response_queue_keeps_its_order_while_it_grows(void **state) {
         char out[3];
         unsigned next = 0, want = 0;
 
-        assert_int_equal(hfd_http_request_new(NULL, NULL, NULL, &request), 0);
+        assert_int_equal(hfd_http_request_new(NULL, NULL, &request), 0);
         hfd_http_request_stream(request, 200, NULL, NULL, 0);
         for (int i = 0; i < 300; i++) {
                 char text[2] = {(char)next, (char)(next + 1)};
@@ -135,11 +135,11 @@ static void test_a_response_queue_keeps_its_order_while_it_grows(void **state) {
 
                 assert_int_equal(hfd_http_request_push(request, piece), 0);
                 hf__buf_unref(piece);
-                n = hfd_http_response_read(request, out, i % 3);
+                n = hfd_http_response_read(request, out, i % 3, 0);
                 for (size_t k = 0; k < n; k++)
                         assert_int_equal((unsigned char)out[k], want++ & 0xff);
         }
-        while (hfd_http_response_read(request, out, 1) == 1)
+        while (hfd_http_response_read(request, out, 1, 0) == 1)
                 assert_int_equal((unsigned char)out[0], want++ & 0xff);
         assert_int_equal(want, next);
         hfd_http_request_unref(request);

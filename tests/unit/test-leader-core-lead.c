@@ -287,6 +287,40 @@ static void test_the_backoff_grows_and_resets(void **state) {
         assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
 }
 
+/* Loses the term at once, and returns how long the core waits before it acquires again. */
+static hf_nsec pause_after_a_short_term(struct core_fixture *f) {
+        core_fixture_step(f, HF__EV_STALE_TERM);
+        hf_nsec ended = f->now;
+        core_fixture_step(f, HF__EV_JOINED);
+        core_fixture_read_done(f, 0, &f->core.observed);
+        assert_non_null(core_fixture_wait_for(f, HF__ACT_WRITE, 30 * SEC));
+        hf_nsec pause = f->now - ended;
+        core_fixture_write_done(f, 0);
+        return pause;
+}
+
+static void test_a_long_term_that_is_handed_over_resets_the_backoff(void **state) {
+        for (int is_long = 0; is_long < 2; is_long++) {
+                struct core_fixture f;
+                core_fixture_lead(&f);
+                (void)pause_after_a_short_term(&f);
+                hf_nsec until = f.now + 15 * SEC - !is_long; /* the lease duration */
+                while (until - f.now > 2 * SEC) {
+                        assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 2 * SEC));
+                        core_fixture_write_done(&f, 0);
+                }
+                f.now = until;
+                core_fixture_hand_over(&f, "other");
+                core_fixture_step(&f, HF__EV_JOINED);
+                core_fixture_write_done(&f, 0); /* the release */
+                assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 5 * SEC));
+                core_fixture_write_done(&f, 0);
+                assert_int_equal(f.core.state, HF_LEADING);
+                hf_nsec pause = pause_after_a_short_term(&f);
+                assert_true(is_long ? pause < 3 * SEC : pause >= 4 * SEC);
+        }
+}
+
 /* A hundred electors acquire at the same moment. Two retry periods later their renewals are as far
  * apart as their phases are, and none was late or in haste. */
 static void test_renewals_that_begin_together_spread_over_the_retry_period(void **state) {
@@ -351,6 +385,7 @@ int main(void) {
                 cmocka_unit_test(test_a_stale_term_ends_the_term),
                 cmocka_unit_test(test_without_numeric_revisions_an_overtaken_acquire_is_read_again),
                 cmocka_unit_test(test_the_backoff_grows_and_resets),
+                cmocka_unit_test(test_a_long_term_that_is_handed_over_resets_the_backoff),
                 cmocka_unit_test(test_renewals_that_begin_together_spread_over_the_retry_period),
                 cmocka_unit_test(test_the_backoff_is_limited_by_the_lease_duration),
         };

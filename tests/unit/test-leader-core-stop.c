@@ -40,7 +40,40 @@ static void test_a_stop_drains_joins_shuts_the_gate_and_releases(void **state) {
         assert_int_equal(atoi(f.sent.rv), f.revision);
         core_fixture_write_done(&f, 0);
         assert_true(core_fixture_find_action(&f, HF__ACT_STOPPED)->released);
+}
+
+/* Its own release would come back as an event: ten thousand of them, when as many electors of a
+ * process stop. */
+static void test_a_stop_closes_the_watch_with_the_release(void **state) {
+        struct core_fixture f;
+
+        core_fixture_lead(&f);
+        core_fixture_step(&f, HF__EV_STOP);
+        assert_null(core_fixture_find_action(&f, HF__ACT_UNWATCH));
+        core_fixture_step(&f, HF__EV_JOINED);
         assert_non_null(core_fixture_find_action(&f, HF__ACT_UNWATCH));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
+        core_fixture_write_done(&f, 0);
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_STOPPED));
+        assert_null(core_fixture_find_action(&f, HF__ACT_UNWATCH)); /* it is closed already */
+}
+
+static void test_a_failed_release_of_a_stop_opens_the_watch_again(void **state) {
+        struct core_fixture f;
+        struct hf__record record;
+
+        core_fixture_lead(&f);
+        record = f.sent;
+        core_fixture_step(&f, HF__EV_STOP);
+        core_fixture_step(&f, HF__EV_JOINED);
+        core_fixture_write_done(&f, HF_E_CONFLICT);
+        assert_non_null(core_fixture_wait_for(&f, HF__ACT_WATCH, 2 * SEC));
+        core_fixture_set_revision(&f, &record);
+        core_fixture_read_done(&f, 0, &record);
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_UNWATCH));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
+        core_fixture_write_done(&f, 0);
+        assert_true(core_fixture_find_action(&f, HF__ACT_STOPPED)->released);
 }
 
 /* Scenarios of docs/parity.md: CG13, CG14, A01. */
@@ -258,6 +291,7 @@ static void test_a_hand_over_names_the_successor(void **state) {
         core_fixture_hand_over(&f, "other");
         assert_non_null(core_fixture_find_action(&f, HF__ACT_TERM_DRAIN));
         core_fixture_step(&f, HF__EV_JOINED);
+        assert_null(core_fixture_find_action(&f, HF__ACT_UNWATCH)); /* it follows afterwards */
         assert_string_equal(f.sent.holder, "");
         assert_string_equal(f.sent.successor, "other");
         core_fixture_write_done(&f, 0);
@@ -417,6 +451,8 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_stop_waits_before_it_clears_a_lease_of_a_replaced_history),
                 cmocka_unit_test(test_a_stop_drains_joins_shuts_the_gate_and_releases),
+                cmocka_unit_test(test_a_stop_closes_the_watch_with_the_release),
+                cmocka_unit_test(test_a_failed_release_of_a_stop_opens_the_watch_again),
                 cmocka_unit_test(test_a_release_after_a_conflict_reads_and_retries),
                 cmocka_unit_test(test_a_stop_with_a_renewal_under_way_releases),
                 cmocka_unit_test(test_a_stop_with_a_read_under_way_releases),

@@ -18,10 +18,10 @@
 
 #include "api_fixture.h"
 #include "base/strbuf.h"
+#include "server/registry/base/quota_charges.h"
 #include "server/registry/base/quota_turns.h"
 #include "server/registry/loopback.h"
 #include "server/registry/write/quota/quota.h"
-#include "server/registry/write/quota/quota_charges.h"
 #include "time_units.h"
 
 static const struct hf_resource quotas = {"", "v1", "resourcequotas"};

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "server/auth/pki/admin_kubeconfig.h"
-#include "server/boot.h"
+#include "server/main/boot.h"
 #include "server/server.h"
 
 /* The results of the two parts that can fail here. The linker redirects the parts of the boot to

@@ -91,23 +91,41 @@ static void test_the_memory_of_a_peak_is_given_back(void **state) {
         free_rest(blocks, n_mib);
 }
 
-/* Directly after the start, a peak is given back that would be too small later. */
-static void test_the_memory_of_the_start_is_given_back(void **state) {
-        struct hfd_memory_trim trim = {0};
-        const size_t n_mib = 30;
+/* Returns the blocks, and the resident memory with them in *ret_before. */
+static void *make_peak_of(size_t n_mib, size_t *ret_before) {
         pthread_t thread;
 
-        assert_int_equal(hf__thread_start(&host, "peak", make_peak, (void *)&n_mib, &thread), 0);
+        assert_int_equal(hf__thread_start(&host, "peak", make_peak, &n_mib, &thread), 0);
         void *blocks = hf__thread_join(thread);
-        size_t before = resident();
+        *ret_before = resident();
         if (mallinfo2().arena < 20 * MIB) {
                 free_rest(blocks, n_mib);
                 skip(); /* another allocator, as with a sanitizer */
         }
+        return blocks;
+}
+
+/* Directly after the start, a peak is given back that would be too small later; and once more when
+ * the start is forgotten. */
+static void test_the_memory_of_the_start_is_given_back(void **state) {
+        const hf_nsec first = 1 + HFD_MEMORY_TRIM_INTERVAL, second = first + HFD_MEMORY_TRIM_FORGET;
+        struct hfd_memory_trim trim = {0};
+        const size_t n_mib = 30;
+        size_t before;
+        void *blocks = make_peak_of(n_mib, &before);
+
         hfd_memory_trim_tick(&trim, &host, 1);
         assert_true(resident() > before - MIB); /* the start has just ended */
-        assert_true(hfd_memory_trim_next(&trim) == 1 + HFD_MEMORY_TRIM_INTERVAL);
-        hfd_memory_trim_tick(&trim, &host, 1 + HFD_MEMORY_TRIM_INTERVAL);
+        assert_true(hfd_memory_trim_next(&trim) == first);
+        hfd_memory_trim_tick(&trim, &host, first);
+        assert_true(resident() < before - 15 * MIB);
+        assert_true(hfd_memory_trim_next(&trim) == second);
+        free_rest(blocks, n_mib);
+
+        blocks = make_peak_of(n_mib, &before);
+        hfd_memory_trim_tick(&trim, &host, second - 1);
+        assert_true(resident() > before - MIB);
+        hfd_memory_trim_tick(&trim, &host, second + HFD_MEMORY_TRIM_INTERVAL);
         assert_true(resident() < before - 15 * MIB);
         assert_true(hfd_memory_trim_next(&trim) == HF_NSEC_NEVER);
         free_rest(blocks, n_mib);

@@ -83,11 +83,21 @@ struct hf_bootstrap_phase {
          * logs a warning after that time and is done.
          */
         hf_nsec hook_patience;
+        /*
+         * The objects of `manifests` do not need each other, so their order does not matter. Until
+         * some version has completed the phase, those without a record are created at the same
+         * time, up to 64 of them, and recorded in one write of the ledger. An object that a user
+         * deletes before that write is created again if the leader dies before it. The manifests of
+         * the directories follow one after another in any case.
+         */
+        bool any_order;
 };
 
 /*
  * What this process, which leads, has done when on_progress is called. When a response is lost, or
- * another process writes the ledger at the same time, a point may be repeated or left out.
+ * another process writes the ledger at the same time, a point may be repeated or left out. Steps
+ * that are recorded together (any_order) have HF_BOOTSTRAP_APPLIED one after another, and then
+ * HF_BOOTSTRAP_RECORDED one after another.
  */
 enum hf_bootstrap_point {
         HF_BOOTSTRAP_BEGUN,    /* it has begun a phase that has something to do */

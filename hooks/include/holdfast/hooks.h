@@ -71,10 +71,10 @@ struct hf_hooks *hf_hooks_free(struct hf_hooks *hooks);
 
 /*
  * Registers a hook. caller (may be NULL) is copied and names the code that registers
- * ("server/main.c:120"); an error message about a duplicate contains it. HF_E_EXISTS: the name, or
- * that of its health check, is taken; HF_E_INVALID: an empty name, also in `after`, or no start
- * function; HF_E_CLOSED: the hooks were started or stopped already; -EINVAL: hook->size is wrong;
- * or another -errno. reterr_status names the hook, and for a duplicate the first caller.
+ * ("server/main/assembly.c:120"); an error message about a duplicate contains it. HF_E_EXISTS: the
+ * name, or that of its health check, is taken; HF_E_INVALID: an empty name, also in `after`, or no
+ * start function; HF_E_CLOSED: the hooks were started or stopped already; -EINVAL: hook->size is
+ * wrong; or another -errno. reterr_status names the hook, and for a duplicate the first caller.
  */
 HF_MUST_CHECK int hf_hooks_add(struct hf_hooks *hooks, const struct hf_hook *hook,
                                const char *caller, struct hf_status *reterr_status);

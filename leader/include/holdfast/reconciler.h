@@ -59,8 +59,9 @@ struct hf_reconciler {
         const char *name; /* required; used in the queue's metrics and in the log */
         const struct hf_reconciler_source *sources; /* required; n_sources; borrowed */
         size_t n_sources;
-        unsigned n_workers; /* maximum, up to HF_RECONCILER_WORKERS_MAX; 0 = 1. The calling thread
-                               is one of them; the others are started under load */
+        unsigned n_workers; /* maximum, up to HF_RECONCILER_WORKERS_MAX; 0 = 1. The first one is
+                               started for a key, the others under load. If no thread can be
+                               started, the calling thread is the first worker */
         /* A rate limit for the retries of all keys together, in addition to the growing delay of
          * each key. 0 = no limit. Kubernetes' controllers use 10 per second and a burst of 100. */
         double retries_per_s;

@@ -24,6 +24,7 @@
 #include "server/auth/files.h"
 #include "server/auth/pki/pki.h"
 #include "server/auth/trusted_path.h"
+#include "server/auth/write_file.h"
 
 /* Appends text as a JSON string in base64, whose alphabet needs no escapes. */
 static void add_base64_string(struct hf__strbuf *out, const char *text) {

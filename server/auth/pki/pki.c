@@ -8,8 +8,10 @@
  *
  * Invariants:
  * - After a crash at any point the next start can complete the directory. A file appears as
- *   a whole, by rename, and a key is written before its certificate. So at worst there is a key
- *   without a certificate.
+ *   a whole, by rename, and all keys are written and synced before a certificate is written. So at
+ *   worst there are keys without certificates.
+ * - What is made is written when all of it is made: two writes of several files, in place of a
+ *   write and a wait for the disk per file.
  * - A renewal keeps the key, so that certificate and key always match.
  * - A malformed file, or a certificate that does not match its key, is reported and never
  *   overwritten, because the user must have put it there. Only a serving or admin certificate that
@@ -28,6 +30,7 @@
 #include "server/auth/files.h"
 #include "server/auth/pki/pki_cert.h"
 #include "server/auth/trusted_path.h"
+#include "server/auth/write_file.h"
 
 #define LOCK_TIMEOUT (30 * HF_NSEC_PER_SEC)
 #define CLEANUP(fn)  __attribute__((cleanup(fn)))
@@ -37,10 +40,19 @@ static void fd_cleanup(int *fd) {
                 (void)close(*fd);
 }
 
+#define KEYS_MAX  4 /* of the CA, the server, the administrator and the account tokens */
+#define CERTS_MAX 3
+
+/* The files to write. Paths and texts are borrowed from the pairs. */
+struct made {
+        struct hfd_new_file keys[KEYS_MAX], certs[CERTS_MAX];
+        size_t n_keys, n_certs;
+};
+
 /* The parameters that all functions below need. */
 struct directory {
         const char *path;
-        bool check_only; /* write nothing: what would be made stays NULL */
+        struct made *made; /* NULL = write nothing: what would be made stays NULL */
         struct hf_status *reterr_status;
 };
 
@@ -91,7 +103,19 @@ static int read_pair(const struct directory *dir, const char *name, struct pair 
         return r;
 }
 
-/* Checks the key if it exists. Creates it if neither the key nor the certificate exists. */
+/* Makes the pair's key, and notes that it must be written. */
+static int make_key(const struct directory *dir, struct pair *pair) {
+        int r = hfd_pki_key_make(&pair->key);
+
+        if (r != 0)
+                return fail_openssl(dir, r, pair->key_path);
+        assert(dir->made->n_keys < KEYS_MAX);
+        dir->made->keys[dir->made->n_keys++] =
+                (struct hfd_new_file){.path = pair->key_path, .text = pair->key, .mode = 0600};
+        return 0;
+}
+
+/* Checks the key if it exists. Makes it if neither the key nor the certificate exists. */
 static int ensure_key(const struct directory *dir, struct pair *pair) {
         if (pair->key) {
                 const char *fault = hfd_pki_key_fault(pair->key);
@@ -102,19 +126,28 @@ static int ensure_key(const struct directory *dir, struct pair *pair) {
                                "%s is missing, but %s exists: put the key there, or remove the "
                                "certificate to have both created again",
                                pair->key_path, pair->cert_path);
-        if (dir->check_only)
+        if (!dir->made)
                 return 0;
-        int r = hfd_pki_key_make(&pair->key);
-        return r == 0 ? hfd_write_file(pair->key_path, pair->key, 0600, dir->reterr_status)
-                      : fail_openssl(dir, r, pair->key_path);
+        return make_key(dir, pair);
 }
 
-/* Writes a new certificate, whose text the pair owns from now on. The key is already stored. */
-static int store_cert(const struct directory *dir, struct pair *pair, char *cert) {
-        assert(pair->key && cert);
+/* Takes a new certificate, whose text the pair owns from now on, and notes that it must be
+ * written. */
+static int take_cert(const struct directory *dir, struct pair *pair, char *cert) {
+        assert(pair->key && cert && dir->made->n_certs < CERTS_MAX);
         free(pair->cert);
         pair->cert = cert;
-        return hfd_write_file(pair->cert_path, cert, 0644, dir->reterr_status);
+        dir->made->certs[dir->made->n_certs++] =
+                (struct hfd_new_file){.path = pair->cert_path, .text = cert, .mode = 0644};
+        return 0;
+}
+
+/* Writes what was made: first the keys. */
+static int write_made(const struct directory *dir) {
+        int r = hfd_write_files(dir->made->keys, dir->made->n_keys, dir->reterr_status);
+
+        return r == 0 ? hfd_write_files(dir->made->certs, dir->made->n_certs, dir->reterr_status)
+                      : r;
 }
 
 /* The CA's key may be missing, because the user may keep it elsewhere. Then no certificate can be
@@ -140,10 +173,10 @@ static int load_ca(const struct directory *dir, struct pair *ca) {
         if (ca->cert)
                 return check_ca(dir, ca);
         r = ensure_key(dir, ca);
-        if (r != 0 || dir->check_only)
+        if (r != 0 || !dir->made)
                 return r;
         r = hfd_pki_ca_make(ca->key, &cert);
-        return r == 0 ? store_cert(dir, ca, cert) : fail_openssl(dir, r, ca->cert_path);
+        return r == 0 ? take_cert(dir, ca, cert) : fail_openssl(dir, r, ca->cert_path);
 }
 
 /* Loads, creates or renews a certificate that the CA issues (a leaf). names: the names of a serving
@@ -158,7 +191,7 @@ static int load_leaf(const struct directory *dir, const struct pair *ca, const c
                 r = ensure_key(dir, leaf);
         if (r != 0)
                 return r;
-        if (dir->check_only && !ca->cert)
+        if (!dir->made && !ca->cert)
                 return 0; /* the CA would be made, and then this certificate */
         enum hfd_pki_verdict verdict =
                 leaf->cert ? hfd_pki_leaf_check(ca->cert, leaf->cert, leaf->key, names, &fault)
@@ -172,7 +205,7 @@ static int load_leaf(const struct directory *dir, const struct pair *ca, const c
                                "%s must be created (%s), but the CA's key %s is missing: restore "
                                "it, or provide that certificate",
                                leaf->cert_path, fault, ca->key_path);
-        if (dir->check_only)
+        if (!dir->made)
                 return 0;
         struct hfd_pki_leaf wanted = {.ca_cert_pem = ca->cert,
                                       .ca_key_pem = ca->key,
@@ -182,7 +215,7 @@ static int load_leaf(const struct directory *dir, const struct pair *ca, const c
                                       .names = names,
                                       .previous_pem = names ? leaf->cert : NULL};
         r = hfd_pki_leaf_make(&wanted, &cert);
-        return r == 0 ? store_cert(dir, leaf, cert) : fail_openssl(dir, r, leaf->cert_path);
+        return r == 0 ? take_cert(dir, leaf, cert) : fail_openssl(dir, r, leaf->cert_path);
 }
 
 /* Makes the directory and locks it. Closing the descriptor releases the lock. */
@@ -212,11 +245,9 @@ static int load_account_key(const struct directory *dir, struct pair *account) {
                                "have it created again, which makes all tokens of service accounts "
                                "invalid",
                                account->key_path, fault);
-        if (r != 0 || account->key || dir->check_only)
+        if (r != 0 || account->key || !dir->made)
                 return r;
-        r = hfd_pki_key_make(&account->key);
-        return r == 0 ? hfd_write_file(account->key_path, account->key, 0600, dir->reterr_status)
-                      : fail_openssl(dir, r, account->key_path);
+        return make_key(dir, account);
 }
 
 /* The files of the directory. */
@@ -251,7 +282,10 @@ static int load_all(const struct directory *dir, const char *const *names,
 
 int hfd_pki_load_or_make(const char *cert_dir, const char *const *names, struct hf_cancel *token,
                          struct hfd_pki *ret_pki, struct hf_status *reterr_status) {
-        const struct directory dir = {.path = cert_dir, .reterr_status = reterr_status};
+        struct made made = {.n_keys = 0};
+        const struct directory dir = {.path = cert_dir,
+                                      .made = &made,
+                                      .reterr_status = reterr_status};
         CLEANUP(contents_cleanup) struct contents all = {0};
         CLEANUP(fd_cleanup) int lock = -1;
         int r = lock_directory(&dir, token, &lock);
@@ -259,6 +293,8 @@ int hfd_pki_load_or_make(const char *cert_dir, const char *const *names, struct 
         /* The lock is held until this function returns. */
         if (r == 0)
                 r = load_all(&dir, names, &all);
+        if (r == 0)
+                r = write_made(&dir);
         if (r != 0)
                 return r;
         *ret_pki = (struct hfd_pki){.ca_pem = all.ca.cert,
@@ -274,9 +310,7 @@ int hfd_pki_load_or_make(const char *cert_dir, const char *const *names, struct 
 }
 
 int hfd_pki_check(const char *cert_dir, const char *const *names, struct hf_status *reterr_status) {
-        const struct directory dir = {.path = cert_dir,
-                                      .check_only = true,
-                                      .reterr_status = reterr_status};
+        const struct directory dir = {.path = cert_dir, .reterr_status = reterr_status};
         CLEANUP(contents_cleanup) struct contents all = {0};
         CLEANUP(fd_cleanup) int fd = -1;
 
@@ -294,7 +328,10 @@ static void take_ca(struct pair *pair, struct hfd_pki_ca *ret_ca) {
 
 int hfd_pki_ca_init(const char *cert_dir, struct hf_cancel *token, struct hfd_pki_ca *ret_ca,
                     struct hf_status *reterr_status) {
-        const struct directory dir = {.path = cert_dir, .reterr_status = reterr_status};
+        struct made made = {.n_keys = 0};
+        const struct directory dir = {.path = cert_dir,
+                                      .made = &made,
+                                      .reterr_status = reterr_status};
         CLEANUP(pair_cleanup) struct pair found = {0};
         CLEANUP(pair_cleanup) struct pair ca = {0};
         CLEANUP(fd_cleanup) int lock = -1;
@@ -308,6 +345,8 @@ int hfd_pki_ca_init(const char *cert_dir, struct hf_cancel *token, struct hfd_pk
                             found.cert_path);
         if (r == 0)
                 r = load_ca(&dir, &ca);
+        if (r == 0)
+                r = write_made(&dir);
         if (r == 0)
                 take_ca(&ca, ret_ca);
         return r;

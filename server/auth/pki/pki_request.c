@@ -8,8 +8,8 @@
  *  - Of a request only the subject, the key and the alternative names reach the certificate. A
  *    request decides neither about usages nor about the lifetime, and its certificate is never that
  *    of a CA.
- *  - Code here reads an organisation as server/http/tls.c does. Otherwise a request could hide the
- *    group that its certificate gives.
+ *  - Code here reads an organisation as server/http/connection/tls.c does. Otherwise a request
+ * could hide the group that its certificate gives.
  */
 #include "server/auth/pki/pki_request.h"
 

@@ -10,6 +10,9 @@
  * already have determined the revision for a probe that was sent, and that revision may be older
  * than a write which this read must see.
  *
+ * A worker that has read many requests sends the probe after it has handled all of them, so that
+ * their reads share one.
+ *
  *      start -> to_probe -> probing -> waiting -> ready: 0, or HF_E_TIMEOUT (read from the store)
  *      after ---------------------------^
  *
@@ -24,6 +27,7 @@
 #include <assert.h>
 #include <stddef.h>
 
+#include "base/mailbox.h"
 #include "server/cacher/cacher_private.h"
 
 #define CACHE_WAIT      (100 * HF_NSEC_PER_MSEC) /* then the read goes to the store */
@@ -225,6 +229,28 @@ static void send_probe(struct hfd_cacher *cacher) {
         on_probe(cacher, &failed);
 }
 
+static void send_delayed_probe(void *ctx) {
+        struct hfd_cacher *cacher = ctx;
+
+        send_probe(cacher);
+        pthread_mutex_lock(&cacher->mu);
+        assert(cacher->reads.n_delaying > 0);
+        if (--cacher->reads.n_delaying == 0 && cacher->stopping)
+                pthread_cond_broadcast(&cacher->cond); /* hfd_cacher_free waits */
+        pthread_mutex_unlock(&cacher->mu);
+}
+
+/* Whether the caller must send the probe now: no other probe is running, after which one is sent,
+ * and this thread does not send one later. */
+static bool must_probe_locked(struct hfd_cacher *cacher) {
+        if (cacher->reads.probe_running)
+                return false;
+        enum hf__delay delay = hf__mailbox_delay_call(send_delayed_probe, cacher);
+        if (delay == HF__DELAYED)
+                cacher->reads.n_delaying++;
+        return delay == HF__NOT_DELAYED;
+}
+
 void hfd_consistent_read_start(struct hfd_cacher *cacher, struct hfd_consistent_read *read) {
         assert(read->ready);
         pthread_mutex_lock(&cacher->mu);
@@ -237,9 +263,9 @@ void hfd_consistent_read_start(struct hfd_cacher *cacher, struct hfd_consistent_
                 return;
         }
         push_read(&cacher->reads.to_probe, read);
-        bool is_sent_later = cacher->reads.probe_running; /* by on_probe */
+        bool must_probe = must_probe_locked(cacher);
         pthread_mutex_unlock(&cacher->mu);
-        if (!is_sent_later)
+        if (must_probe)
                 send_probe(cacher);
 }
 

@@ -54,6 +54,7 @@ struct hfd_consistent_reads {
         struct hfd_consistent_read *to_probe; /* they share the next probe */
         struct hfd_consistent_read *waiting;  /* for the cache to reach their revision */
         bool probe_running;
+        unsigned n_delaying;  /* threads that send a probe when they have handled what they read */
         unsigned n_late;      /* times that reads were late, since a waiting one was served */
         hf_nsec direct_until; /* boot time; until then consistent reads go to the store at once */
 };

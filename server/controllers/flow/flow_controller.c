@@ -15,13 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <holdfast/reconciler.h>
-
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "base/time_format.h"
 #include "server/controllers/base/object_client.h"
 #include "server/controllers/context/controller_context.h"
+#include "server/controllers/context/reconcile_loop.h"
 #include "server/controllers/flow/flow_core.h"
 
 #define GROUP       "flowcontrol.apiserver.k8s.io"
@@ -176,7 +175,9 @@ static int map_level(void *ctx, struct hf_workqueue *queue, enum hf_event_type t
 }
 
 /* Creates the default objects that are missing. */
-static int create_all(struct hf_term *term, const struct hfd_flow_defaults *defaults) {
+static int create_all(void *ctx, struct hf_term *term) {
+        const struct hfd_controller_context *context = ctx;
+        const struct hfd_flow_defaults *defaults = &context->flow_defaults;
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < defaults->n; i++) {
@@ -194,22 +195,15 @@ static int create_all(struct hf_term *term, const struct hfd_flow_defaults *defa
 int hfd_flow_controller_run(struct hf_term *term, void *ctx) {
         struct hfd_controller_context *context = ctx;
         assert(context->flow_schemas && context->priority_levels); /* controllers.c: it is needed */
-        const struct hf_reconciler_source sources[] = {{.size = sizeof sources[0],
-                                                        .informer =
-                                                                context->priority_levels->informer,
-                                                        .map = map_level},
-                                                       {.size = sizeof sources[0],
-                                                        .informer = context->flow_schemas->informer,
-                                                        .map = map_schema}};
-        const struct hf_reconciler reconciler = {
-                .size = sizeof reconciler,
+        const struct hfd_reconcile_loop loop = {
                 .name = HFD_FLOW_CONTROLLER,
-                .sources = sources,
-                .n_sources = sizeof sources / sizeof sources[0],
+                .n_workers = 1,
                 .reconcile = reconcile,
+                .create = create_all,
                 .ctx = context,
+                .sources = {{context->priority_levels->informer, map_level},
+                            {context->flow_schemas->informer, map_schema}},
         };
-        int r = create_all(term, &context->flow_defaults);
 
-        return r != 0 ? r : hf_reconciler_run(&reconciler, term);
+        return hfd_reconcile_loop_run(&loop, term);
 }

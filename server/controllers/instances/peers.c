@@ -29,6 +29,7 @@
 #include "server/controllers/instances/identity.h"
 
 #define ENTRIES_MAX 128 /* a further Lease is ignored; its next change tries to add it again */
+#define ENTRIES_MIN 4
 
 /* In the order of preference. */
 enum state { LIVE, FOUND, EXPIRED };
@@ -52,8 +53,8 @@ struct hfd_peers {
         /* guarded by mu */
         char ca[HFD_PEERS_CA_MAX]; /* of this instance */
         bool serves;
-        size_t n;
-        struct entry entries[ENTRIES_MAX];
+        struct entry *entries; /* owned; n of `space` are in use */
+        size_t n, space;
         struct hfd_peer_list told; /* when `changed` was called last */
 };
 
@@ -78,6 +79,7 @@ struct hfd_peers *hfd_peers_free(struct hfd_peers *peers) {
         if (!peers)
                 return NULL;
         (void)pthread_mutex_destroy(&peers->mu);
+        free(peers->entries);
         free(peers);
         return NULL;
 }
@@ -181,9 +183,23 @@ static struct entry *find_entry_locked(struct hfd_peers *peers, const char *name
         return NULL;
 }
 
+/* Makes room for another entry, up to the limit. Without memory there is no more than before. */
+static void grow_locked(struct hfd_peers *peers) {
+        size_t space = peers->space == 0 ? ENTRIES_MIN : peers->space * 2;
+
+        if (peers->n < peers->space || space > ENTRIES_MAX)
+                return;
+        struct entry *entries = realloc(peers->entries, space * sizeof *entries);
+        if (!entries)
+                return;
+        peers->entries = entries;
+        peers->space = space;
+}
+
 /* A place for another entry: a free one, or that of a Lease that has expired. NULL: none. */
 static struct entry *find_place_locked(struct hfd_peers *peers, hf_nsec now) {
-        if (peers->n < ENTRIES_MAX)
+        grow_locked(peers);
+        if (peers->n < peers->space)
                 return &peers->entries[peers->n++];
         for (size_t i = 0; i < peers->n; i++)
                 if (state_of(&peers->entries[i], now) == EXPIRED)

@@ -2,10 +2,11 @@
 /*
  * Metrics of requests. Names and labels are wire format: dashboards and alerts depend on them.
  *
- * A counter is created on first use and kept in a table. So a counter that exists is found with one
- * atomic load, without the mutex and the search of hf_metrics_get, and a scrape shows only
- * combinations that have occurred. If two threads create the same counter, the metrics registry
- * returns the same one to both, so storing it twice is harmless.
+ * A counter is created on first use and kept in a table. So a counter that exists is found with two
+ * atomic loads, without the mutex and the search of hf_metrics_get, and a scrape shows only
+ * combinations that have occurred. The table has a row for each verb and resource, also created on
+ * first use, because most of them never occur. If two threads create the same counter, the metrics
+ * registry returns the same one to both, so storing it twice is harmless.
  */
 #include "server/filters/request/request_metrics.h"
 
@@ -62,11 +63,16 @@ static const int codes[] = {200, 201, 202, 304, 400, 401, 403, 404, 405, 406, 40
 #define N_RESOURCES (sizeof resources / sizeof resources[0])
 #define N_CODES     (sizeof codes / sizeof codes[0])
 
+/* The counters of a verb and resource; NULL until needed. */
+struct row {
+        _Atomic(struct hf_metric *) by_code[N_CODES];
+};
+
 struct hfd_request_metrics {
-        struct hf_metrics *registry; /* borrowed; NULL = nothing is counted */
-        _Atomic(struct hf_metric *) total[N_VERBS][N_RESOURCES][N_CODES]; /* NULL until needed */
-        struct hf_metric *duration[N_VERBS];                              /* immutable */
-        struct hf_metric *inflight[2]; /* immutable; [1] of mutating requests */
+        struct hf_metrics *registry;                       /* borrowed; NULL = nothing is counted */
+        _Atomic(struct row *) total[N_VERBS][N_RESOURCES]; /* owned; NULL until needed */
+        struct hf_metric *duration[N_VERBS];               /* immutable */
+        struct hf_metric *inflight[2];                     /* immutable; [1] of mutating requests */
 };
 
 int hfd_request_metrics_new(const struct hf_host *host, struct hfd_request_metrics **ret_metrics) {
@@ -96,6 +102,11 @@ int hfd_request_metrics_new(const struct hf_host *host, struct hfd_request_metri
 }
 
 struct hfd_request_metrics *hfd_request_metrics_free(struct hfd_request_metrics *metrics) {
+        if (!metrics)
+                return NULL;
+        for (size_t verb = 0; verb < N_VERBS; verb++)
+                for (size_t resource = 0; resource < N_RESOURCES; resource++)
+                        free(atomic_load(&metrics->total[verb][resource]));
         free(metrics);
         return NULL;
 }
@@ -129,6 +140,35 @@ static struct hf_metric *create_total(struct hfd_request_metrics *metrics,
                               text);
 }
 
+/* NULL: out of memory. */
+static struct row *get_row(struct hfd_request_metrics *metrics, struct hfd_request_labels labels) {
+        _Atomic(struct row *) *place = &metrics->total[labels.verb][labels.resource];
+        struct row *row = atomic_load_explicit(place, memory_order_acquire);
+
+        if (row)
+                return row;
+        struct row *made = calloc(1, sizeof *made);
+        if (!made || atomic_compare_exchange_strong(place, &row, made))
+                return made;
+        free(made); /* another thread was faster */
+        return row;
+}
+
+static struct hf_metric *get_total(struct hfd_request_metrics *metrics,
+                                   struct hfd_request_labels labels, size_t code_index) {
+        struct row *row = get_row(metrics, labels);
+        struct hf_metric *total =
+                row ? atomic_load_explicit(&row->by_code[code_index], memory_order_acquire) : NULL;
+
+        if (!total) {
+                total = create_total(metrics, labels, code_index);
+                if (row)
+                        atomic_store_explicit(&row->by_code[code_index], total,
+                                              memory_order_release);
+        }
+        return total;
+}
+
 void hfd_request_metrics_count(struct hfd_request_metrics *metrics,
                                struct hfd_request_labels labels, int code, hf_nsec duration) {
         size_t i = 0;
@@ -136,15 +176,7 @@ void hfd_request_metrics_count(struct hfd_request_metrics *metrics,
         assert(labels.verb < N_VERBS && labels.resource < N_RESOURCES);
         while (i < N_CODES - 1 && codes[i] != code)
                 i++;
-        struct hf_metric *total =
-                atomic_load_explicit(&metrics->total[labels.verb][labels.resource][i],
-                                     memory_order_acquire);
-        if (!total) {
-                total = create_total(metrics, labels, i);
-                atomic_store_explicit(&metrics->total[labels.verb][labels.resource][i], total,
-                                      memory_order_release);
-        }
-        hf_metric_add(total, 1);
+        hf_metric_add(get_total(metrics, labels, i), 1);
         if (duration >= 0)
                 hf_metric_observe(metrics->duration[labels.verb],
                                   (double)duration / (double)HF_NSEC_PER_SEC);

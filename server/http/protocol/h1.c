@@ -27,9 +27,9 @@
 #include <strings.h>
 
 #include "base/strbuf.h"
-#include "server/http/connection.h"
+#include "server/http/connection/connection.h"
 #include "server/http/protocol/h1_parser.h"
-#include "server/http/reason_phrase.h"
+#include "server/http/request/reason_phrase.h"
 
 #define PENDING_MAX    16384 /* reading stops at this many bytes of later requests */
 #define CHUNK_OVERHEAD 24    /* bytes at most: a size in hex and two line ends */
@@ -160,8 +160,7 @@ static int h1_input(struct hfd_connection *connection, const char *data, size_t 
                 int code = 400;
 
                 if (!h1->request) {
-                        if (hfd_http_request_new(connection->worker, connection, connection->origin,
-                                                 &h1->request) != 0)
+                        if (hfd_connection_new_request(connection, &h1->request) != 0)
                                 return -ENOMEM;
                         h1->since = connection->worker->now;
                 }
@@ -266,8 +265,8 @@ static void begin_next_request(struct hfd_connection *connection, struct h1 *h1)
 
 /* Writes as much of the body to out as fits. *ret_done becomes true with the last byte. out has
  * room for space + HFD_OUT_SLACK bytes. */
-static size_t fill_body(struct h1 *h1, const struct hfd_http_response_state *state, char *out,
-                        size_t space, bool *ret_done) {
+static size_t fill_body(struct h1 *h1, const struct hfd_http_response_state *state, hf_nsec now,
+                        char *out, size_t space, bool *ret_done) {
         struct hfd_http_request *request = h1->request;
         size_t n = 0;
 
@@ -276,7 +275,7 @@ static size_t fill_body(struct h1 *h1, const struct hfd_http_response_state *sta
                 return 0;
         }
         if (!h1->chunked) {
-                n = hfd_http_response_read(request, out, state->n < space ? state->n : space);
+                n = hfd_http_response_read(request, out, state->n < space ? state->n : space, now);
                 *ret_done = state->ended && n == state->n;
                 return n;
         }
@@ -284,7 +283,7 @@ static size_t fill_body(struct h1 *h1, const struct hfd_http_response_state *sta
                 size_t part = state->n < space - CHUNK_OVERHEAD ? state->n : space - CHUNK_OVERHEAD;
 
                 n = (size_t)sprintf(out, "%zx\r\n", part);
-                n += hfd_http_response_read(request, out + n, part);
+                n += hfd_http_response_read(request, out + n, part, now);
                 memcpy(out + n, "\r\n", 2);
                 n += 2;
                 if (part < state->n)
@@ -316,7 +315,7 @@ static size_t h1_fill(struct hfd_connection *connection, char *out) {
                 n = fill_head(h1, out);
         if (!state.started || h1->head.n > 0)
                 return n;
-        n += fill_body(h1, &state, out + n, HFD_OUT_SPACE - n, &done);
+        n += fill_body(h1, &state, connection->worker->now, out + n, HFD_OUT_SPACE - n, &done);
         if (done)
                 begin_next_request(connection, h1);
         return n;

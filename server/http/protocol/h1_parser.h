@@ -6,7 +6,7 @@
  *
  * Threads: the owner's only. No lock.
  */
-#include "server/http/request/http_request.h"
+#include "server/http/request/http_request_private.h"
 
 struct hfd_h1_parser;
 

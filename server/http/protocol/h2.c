@@ -39,7 +39,7 @@
 
 #include "base/blocks.h"
 #include "base/strbuf.h"
-#include "server/http/connection.h"
+#include "server/http/connection/connection.h"
 
 #define MAX_STREAMS       250         /* per connection, at the same time */
 #define STREAM_WINDOW     (256 << 10) /* bytes */
@@ -133,7 +133,7 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
 
         if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST)
                 return 0;
-        if (hfd_http_request_new(connection->worker, connection, connection->origin, &request) != 0)
+        if (hfd_connection_new_request(connection, &request) != 0)
                 return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
         request->protocol = "HTTP/2.0";
         request->stream_id = frame->hd.stream_id;
@@ -324,7 +324,7 @@ static int send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8
                 return NGHTTP2_ERR_WOULDBLOCK;
         memcpy(h2->out + h2->out_n, header, FRAME_HEAD); /* frames have no padding */
         h2->out_n += FRAME_HEAD;
-        if (hfd_http_response_read(request, h2->out + h2->out_n, n) != n) {
+        if (hfd_http_response_read(request, h2->out + h2->out_n, n, connection->worker->now) != n) {
                 /* The response was cut after read_body: the frame is not sent, and the stream is
                  * reset. */
                 h2->out_n -= FRAME_HEAD;

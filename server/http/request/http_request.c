@@ -16,7 +16,7 @@
  *   sets response.gone, after which no thread posts to the worker. So a worker can be freed while
  *   other threads still hold its requests.
  */
-#include "server/http/request/http_request.h"
+#include "server/http/request/http_request_private.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -25,18 +25,17 @@
 #include <string.h>
 
 #include "base/blocks.h"
-#include "server/http/connection.h"
 
 /* The most bytes of one name or value. So even a value that is joined from HFD_HEADERS_MAX headers
  * fits into the uint32_t of struct header_entry. */
 #define MAX_HEADER_PART ((size_t)1 << 20)
 
 bool hfd_http_request_is_on_worker(const struct hfd_http_request *request) {
-        return !request->worker || hfd_worker_is_current(request->worker);
+        return !request->worker || hfd_worker_mailbox_is_current(request->worker);
 }
 
-int hfd_http_request_new(struct hfd_worker *worker, struct hfd_connection *connection,
-                         struct hfd_origin *origin, struct hfd_http_request **ret_request) {
+int hfd_http_request_new(struct hfd_worker_mailbox *worker, struct hfd_origin *origin,
+                         struct hfd_http_request **ret_request) {
         struct hfd_http_request *request = hf__blocks_get(sizeof *request);
         int r;
 
@@ -52,7 +51,6 @@ int hfd_http_request_new(struct hfd_worker *worker, struct hfd_connection *conne
         request->message.kind = HFD_WORKER_MESSAGE_REQUEST;
         atomic_init(&request->refs, 1);
         request->worker = worker;
-        request->connection = connection;
         request->origin = hfd_origin_ref(origin);
         request->protocol = "HTTP/1.1";
         request->query = "";
@@ -388,22 +386,21 @@ void hfd_http_request_share_response_headers(struct hfd_http_request *request,
 
 void *hfd_http_request_connection_context(struct hfd_http_request *request) {
         assert(hfd_http_request_is_on_worker(request));
-        return request->connection ? request->connection->context : NULL;
+        return request->connection_context ? request->connection_context->pointer : NULL;
 }
 
 void hfd_http_request_set_connection_context(struct hfd_http_request *request, void *context,
                                              void (*free_fn)(void *context)) {
-        struct hfd_connection *connection = request->connection;
+        struct hfd_connection_context *shared = request->connection_context;
 
         assert(hfd_http_request_is_on_worker(request));
-        if (!connection) {
+        if (!shared) {
                 free_fn(context);
                 return;
         }
-        if (connection->context)
-                connection->context_free(connection->context);
-        connection->context = context;
-        connection->context_free = free_fn;
+        if (shared->pointer)
+                shared->free_fn(shared->pointer);
+        *shared = (struct hfd_connection_context){.pointer = context, .free_fn = free_fn};
 }
 
 const void *hfd_http_request_worker(struct hfd_http_request *request) { return request->worker; }
@@ -467,6 +464,7 @@ void hfd_http_request_detach(struct hfd_http_request *request) {
         assert(hfd_http_request_is_on_worker(request) && request->connection);
         code = hfd_http_response_set_gone(request);
         request->connection = NULL;
+        request->connection_context = NULL;
         if (request->on_gone && !request->response.complete)
                 request->on_gone(request->on_gone_ctx);
         if (request->on_finished)

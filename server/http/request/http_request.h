@@ -1,108 +1,217 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The internals of a request, for the protocols that fill it in. Handlers use http.h only. The head
- * of http_request.c describes the states of a request.
+ * A request and its response, as handlers see them. http.h, the server, includes this header for
+ * its users. http_request_private.h has what the connections and protocols need.
  *
- * Threads: three groups of members, see below. All functions here belong to the worker thread of
- * the request's connection. Only the response has a lock (http_response.h).
+ * The handler gets a complete request: head and body have arrived and are within the limits. (With
+ * HFD_HTTP_IGNORE_BODY it gets the head only.) It runs on the worker thread of the request's
+ * connection and must not block. The handler's code must give each request exactly one response,
+ * now or later and from any thread: either hfd_http_request_reply, or hfd_http_request_stream
+ * followed by pushes and an end or a cut.
+ *
+ * A request is reference counted. The handler is given one reference; the code that responds drops
+ * it afterwards. If the peer leaves first, on_gone is called and the response is dropped silently.
+ *
+ * In the comments, "Thread: any" means that every thread may call the function at any time.
+ * "Thread: worker" means that it may be called only within the callbacks below (handler, on_head,
+ * on_gone, on_finished, on_unsent, on_drained), which run on the request's worker thread.
  */
-#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
 
-#include "server/http/http.h"
-#include "server/http/request/http_response.h"
-#include "server/http/request/origin.h"
-#include "server/http/worker.h"
+#include <holdfast/clock.h>
 
-struct hfd_connection;
+#include "base/buf.h"
+#include "server/http/request/response_header.h"
+#include "server/http/request/worker_message.h"
 
-#define HFD_HEADERS_MAX 256 /* per request */
+struct hfd_http_request;
 
-struct hfd_http_request {
-        struct hfd_worker_message message; /* belongs to the worker while response.posted */
-        atomic_int refs;
+/* Takes over one reference to the request. Thread: worker. Must not block. */
+typedef void (*hfd_http_handler)(void *ctx, struct hfd_http_request *request);
+/* What the server does with a request after its head, see hfd_http_on_head. */
+enum hfd_http_verdict {
+        HFD_HTTP_READ_BODY,   /* the sender is known: read the body, then call the handler */
+        HFD_HTTP_IGNORE_BODY, /* call the handler now, without a body; never read the body */
+        HFD_HTTP_REFUSED      /* on_head has responded: the handler is not called */
+};
+/*
+ * Called when the head of a request has arrived, before its body is read. It may read the head, set
+ * the context and on_finished, and respond. It must not keep the request without a reference of its
+ * own. Thread: worker. Must not block.
+ *
+ * The first HFD_HTTP_READ_BODY on a connection also makes its sender known; so does a client
+ * certificate that verifies. Until then the connection is a stranger's: it has small limits of its
+ * own, and it is closed for others when places run out and soon after the server begins to drain.
+ */
+typedef enum hfd_http_verdict (*hfd_http_on_head)(void *ctx, struct hfd_http_request *request);
 
-        /* The worker sets these before the handler is called; immutable afterwards. */
-        struct hfd_worker *worker; /* borrowed; valid while not response.gone: use it on the worker
-                                      or under response.mu */
-        struct hfd_origin *origin; /* owned reference */
-        const char *protocol;      /* static text */
-        const char *method;        /* static text, or own_method */
-        /* own_method, target and headers are owned blocks (base/blocks.h). */
-        char *own_method;  /* NULL = one of the usual methods */
-        char *target;      /* its '?' is replaced by a NUL */
-        const char *query; /* within target */
-        char *headers;     /* entries of two uint32_t (lengths), name, NUL, value, NUL */
-        size_t n_headers_bytes, headers_space, n_headers;
-        uint64_t
-                header_lengths; /* bit n % 64: there is a name of n bytes; most searches end here */
-        char *body;             /* owned; NUL-terminated; NULL = none */
-        size_t n_body, body_space;
-        size_t n_target; /* bytes of target */
-        hf_nsec received_at;
-
-        /* The worker only. */
-        struct hfd_connection *connection;    /* borrowed; NULL once it is detached */
-        struct hfd_http_request *next, *prev; /* HTTP/2: the connection's list */
-        int32_t stream_id;                    /* HTTP/2 */
-        size_t header_bytes;                  /* seen so far, stored or not */
-        size_t accounted;                     /* bytes of it in the connection's account */
-        hf_nsec progress_at; /* HTTP/2: start of its time limit (reset_stalled_streams) */
-        bool head_done;      /* the head is complete; HTTP/1.1: and a body follows */
-        bool received;       /* HTTP/2: the whole request is complete */
-        bool dispatched;     /* the handler was called */
-        void (*on_gone)(void *ctx);
-        void *on_gone_ctx;
-        void (*on_finished)(void *ctx, int code, size_t n_bytes);
-        void *on_finished_ctx;
-        void (*on_unsent)(void *ctx, size_t n_bytes);
-        void *on_unsent_ctx;
-        struct hfd_http_request *answered_next; /* in the worker's list `answered` */
-        bool answered;                          /* it is in that list, or was */
-        void *context;
-        void (*context_free)(void *context);
-        void *handler_context;
-        void (*handler_context_free)(void *context);
-        void *allocated; /* owned; of hfd_http_request_allocate; NULL = none */
-
-        /* Set by on_head, immutable afterwards; a NULL name = none. */
-        struct hfd_header response_header;
-        const struct hfd_checked_header *shared_headers; /* borrowed; n_shared_headers */
-        size_t n_shared_headers;
-
-        struct hfd_http_response response; /* with its own lock */
+/* A header of a response. */
+struct hfd_header {
+        const char *name, *value; /* name in lower case */
 };
 
-/* The caller owns the reference. worker, connection and origin may be NULL (tests, fuzzing). 0 or
- * -errno. */
-int hfd_http_request_new(struct hfd_worker *worker, struct hfd_connection *connection,
-                         struct hfd_origin *origin, struct hfd_http_request **ret_request);
-/* 0 or -ENOMEM. */
-int hfd_http_request_set_method(struct hfd_http_request *request, const char *method, size_t n);
-/* 0, -ENOMEM, or HF_E_INVALID: it is neither a path nor an absolute http URL, or has a forbidden
- * byte. */
-int hfd_http_request_set_target(struct hfd_http_request *request, const char *target, size_t n);
-/* Converts the name to lower case and joins repeated headers. 0, -ENOMEM, or HF_E_TOO_LARGE: there
- * are too many headers, or this one is too long. */
-int hfd_http_request_add_header(struct hfd_http_request *request, const char *name, size_t n_name,
-                                const char *value, size_t n_value);
-/* 0, -ENOMEM, or HF_E_TOO_LARGE: the body would exceed max. */
-int hfd_http_request_add_body(struct hfd_http_request *request, const void *data, size_t n,
-                              size_t max);
+/* ---- the request; everything returned is borrowed until the last unref. Only the headers and the
+ * body of a refused request are freed earlier, when on_head has returned or when the server itself
+ * refuses the request (413, for example). From then on they count as absent. ---- */
 
-/* About how many bytes the request holds because of what its sender sent. */
-size_t hfd_http_request_memory(const struct hfd_http_request *request);
-/* Frees headers and body, which nobody may read any more. Method and target stay. */
-void hfd_http_request_drop_content(struct hfd_http_request *request);
+/* Thread: any. ref returns request, unref returns NULL; both accept NULL. */
+struct hfd_http_request *hfd_http_request_ref(struct hfd_http_request *request);
+struct hfd_http_request *hfd_http_request_unref(struct hfd_http_request *request);
+
+/* The accessors below may be called from any thread that holds a reference, once the handler has
+ * been called. on_head may use all but body and received_at. */
+
+/* "GET", in upper case as sent. */
+const char *hfd_http_request_method(struct hfd_http_request *request);
+/* As sent, without the query and, in an absolute URL, the authority; begins with '/'. */
+const char *hfd_http_request_path(struct hfd_http_request *request);
+/* Without the '?'; "" = none. */
+const char *hfd_http_request_query(struct hfd_http_request *request);
+/* name in lower case; NULL = absent. Repeated headers are joined by ", " (cookies by "; "). */
+const char *hfd_http_request_header(struct hfd_http_request *request, const char *name);
+/* The value of the i-th header whose name begins with prefix, which is in lower case, and its name.
+ * NULL: there are not so many. */
+const char *hfd_http_request_header_like(struct hfd_http_request *request, const char *prefix,
+                                         size_t i, const char **ret_name);
+/* NUL-terminated, "" when there is none; *ret_n is its length without the NUL. */
+const char *hfd_http_request_body(struct hfd_http_request *request, size_t *ret_n);
+/* "HTTP/2.0", "HTTP/1.1" or "HTTP/1.0". */
+const char *hfd_http_request_protocol(struct hfd_http_request *request);
+/* "127.0.0.1:40112", "[::1]:40112", "local" */
+const char *hfd_http_request_remote(struct hfd_http_request *request);
+/* The boot time at which the handler was called; 0 = it was not called. */
+hf_nsec hfd_http_request_received_at(struct hfd_http_request *request);
+
+enum hfd_peer_cert {
+        HFD_PEER_NONE,     /* the client sent no certificate */
+        HFD_PEER_VERIFIED, /* the client CA issued it, and it was valid at the handshake */
+        HFD_PEER_BAD       /* not valid, for example expired, or of another CA: respond with 401 */
+};
+/* The client certificate's common name ("" = none) and its first 64 organisations. */
+enum hfd_peer_cert hfd_http_request_peer(struct hfd_http_request *request,
+                                         const char **ret_common_name,
+                                         const char *const **ret_organisations,
+                                         size_t *ret_n_organisations);
+
+/* A header of the response to this request, whoever sends it. name (in lower case) and value are
+ * borrowed until the last unref. Set it once at most, in on_head before responding. */
+void hfd_http_request_set_response_header(struct hfd_http_request *request, const char *name,
+                                          const char *value);
+/* The same for headers that many requests share: the array is borrowed until the last unref, too.
+ */
+void hfd_http_request_share_response_headers(struct hfd_http_request *request,
+                                             const struct hfd_checked_header *headers, size_t n);
+/*
+ * A pointer for the user of on_head that belongs to the connection and is shared by its requests;
+ * NULL until it is set. free_fn is called when it is replaced, or when the connection ends. Get and
+ * set it in on_head only. Thread: worker.
+ */
+void *hfd_http_request_connection_context(struct hfd_http_request *request);
+void hfd_http_request_set_connection_context(struct hfd_http_request *request, void *context,
+                                             void (*free_fn)(void *context));
+/*
+ * Memory of n bytes, not cleared, which is freed with the request. NULL: out of memory. Call it
+ * once at most, in the handler. Thread: worker.
+ */
+void *hfd_http_request_allocate(struct hfd_http_request *request, size_t n);
+/* Frees that memory now, for a request that is served for a long time. Thread: any, but the code
+ * that responds must not use the memory any more. */
+void hfd_http_request_free_allocated(struct hfd_http_request *request);
+/* Two pointers for the users of this header: the filters own the context, the handler that the
+ * router has chosen owns the handler context. free_fn is called on the thread that drops the last
+ * reference. Set each at most once, before responding. Thread: worker. */
+void hfd_http_request_set_context(struct hfd_http_request *request, void *context,
+                                  void (*free_fn)(void *context));
+void *hfd_http_request_context(struct hfd_http_request *request);
+void hfd_http_request_set_handler_context(struct hfd_http_request *request, void *context,
+                                          void (*free_fn)(void *context));
+/* fn is called once on the worker if the request ends before its response is complete: the peer has
+ * left, the response was cut or timed out, or the server ends. It is not called otherwise. Set it
+ * within the handler. Thread: worker. */
+void hfd_http_request_on_gone(struct hfd_http_request *request, void (*fn)(void *ctx), void *ctx);
+/* fn is called once on the worker when the request ends: the last byte of the response has been
+ * passed to the connection, or one of the reasons for on_gone applies. code is the status, or 0 if
+ * there was no response. n_bytes counts body bytes. Thread: worker. */
+void hfd_http_request_on_finished(struct hfd_http_request *request,
+                                  void (*fn)(void *ctx, int code, size_t n_bytes), void *ctx);
+/*
+ * fn is called on the worker, once at most, if a response is not complete at the end of the
+ * worker's iteration in which it began, usually because the peer has not read all of it at once.
+ * n_bytes: the length of the body; 0 for a stream. Set it before responding. Thread: worker.
+ */
+void hfd_http_request_on_unsent(struct hfd_http_request *request,
+                                void (*fn)(void *ctx, size_t n_bytes), void *ctx);
+/*
+ * For a stream whose pieces are made while the peer reads: fn is called on the worker whenever the
+ * worker has taken whole pieces from the queue, and fewer than `low` bytes remain in it. Set it
+ * once, before the stream begins. fn must not block. Thread: worker.
+ */
+void hfd_http_request_on_drained(struct hfd_http_request *request, size_t low,
+                                 void (*fn)(void *ctx), void *ctx);
 
 /*
- * Detaches the request from its connection. Responses are dropped afterwards. Calls on_gone unless
- * the response was complete, then on_finished, and drops the connection's reference.
+ * For a request whose handler has to wait for something before it does its work: fn is called soon
+ * on the worker, not within this call, unless the request has ended by then. Only for a request
+ * without a response; at most one call may be outstanding. The caller owns a reference. Thread:
+ * any.
  */
-void hfd_http_request_detach(struct hfd_http_request *request);
+void hfd_http_request_continue(struct hfd_http_request *request, void (*fn)(void *ctx), void *ctx);
+
+/* ---- the worker ---- */
+
+/* A call on a worker. The caller keeps it until fn is called, and sets fn. */
+struct hfd_http_call {
+        struct hfd_worker_message message;
+        void (*fn)(struct hfd_http_call *call);
+};
+/*
+ * Makes the worker of the request call fn soon. After the end of the worker's thread, the thread
+ * that frees the server calls it. False: fn is not called, because the request has left its
+ * connection, or because this is the worker's thread. The caller owns a reference until fn is
+ * called. Thread: any.
+ */
+bool hfd_http_request_call(struct hfd_http_request *request, struct hfd_http_call *call);
+/* An address that requests of the same worker have in common. Thread: worker. */
+const void *hfd_http_request_worker(struct hfd_http_request *request);
+
+/* ---- the response ---- */
 
 /*
- * Whether this thread is the request's worker; for asserts. Only tests create requests without a
- * worker; these belong to the test's thread.
+ * Responds with a body of known length. code is 200 to 599. headers are copied, body is referenced
+ * and may be NULL. Content-Length is added, except for 204 and 304; a response to HEAD sends no
+ * body. The header "connection: close" closes the connection after this response. A header that
+ * would break the framing is left out. A second response to one request is dropped. If memory runs
+ * out, the response is cut. Thread: any.
  */
-bool hfd_http_request_is_on_worker(const struct hfd_http_request *request);
+void hfd_http_request_reply(struct hfd_http_request *request, int code, const char *content_type,
+                            const struct hfd_header *headers, size_t n_headers,
+                            struct hf__buf *body);
+/*
+ * Begins a response of unknown length; its head does not wait for a piece. From here on nobody may
+ * read the headers and the body of the request: a stream may take hours, and the worker frees them.
+ * Otherwise like hfd_http_request_reply. Thread: any.
+ */
+void hfd_http_request_stream(struct hfd_http_request *request, int code, const char *content_type,
+                             const struct hfd_header *headers, size_t n_headers);
+/*
+ * Queues one more piece of a stream. It is referenced, not copied; an empty one is ignored. 0;
+ * -ENOBUFS: the peer reads too slowly, and the stream has been cut; -ENOMEM: it has been cut for
+ * lack of memory; -EPIPE: the peer has left, or the stream was cut before; -EINVAL: the response is
+ * not a stream, or has ended. Pieces from one thread keep their order. Thread: any.
+ */
+int hfd_http_request_push(struct hfd_http_request *request, struct hf__buf *piece);
+/* The bytes in the queue, whole pieces. For code that makes pieces while the peer reads. Thread:
+ * any. */
+size_t hfd_http_request_unsent(struct hfd_http_request *request);
+/*
+ * Cuts the response if bytes of it wait in the queue and none has left the queue since the boot
+ * time `since`. True: it was cut now. The caller owns a reference. Thread: any.
+ */
+bool hfd_http_request_cut_stalled(struct hfd_http_request *request, hf_nsec since);
+/* Ends the stream at once, so that the peer sees that it is incomplete. Does nothing before
+ * hfd_http_request_stream and after hfd_http_request_end. Thread: any. */
+void hfd_http_request_cut(struct hfd_http_request *request);
+/* Ends the stream cleanly after the pieces that were pushed, if there is one. Thread: any. */
+void hfd_http_request_end(struct hfd_http_request *request);

@@ -27,7 +27,7 @@
 #include <string.h>
 
 #include "base/thread.h"
-#include "server/http/request/http_request.h"
+#include "server/http/request/http_request_private.h"
 
 #define MAX_HEADERS 64 /* more are left out */
 
@@ -38,7 +38,7 @@ static void post_locked(struct hfd_http_request *request) {
                 return;
         response->posted = true;
         hfd_http_request_ref(request); /* for the message; handle_message drops it */
-        hfd_worker_post(request->worker, &request->message);
+        hfd_worker_mailbox_post(request->worker, &request->message);
 }
 
 int hfd_http_response_init(struct hfd_http_response *response) {
@@ -211,13 +211,13 @@ static void start_response(struct hfd_http_request *request, int code, const cha
 bool hfd_http_request_call(struct hfd_http_request *request, struct hfd_http_call *call) {
         struct hfd_http_response *response = &request->response;
 
-        if (!request->worker || hfd_worker_is_current(request->worker))
+        if (!request->worker || hfd_worker_mailbox_is_current(request->worker))
                 return false;
         call->message.kind = HFD_WORKER_MESSAGE_CALL;
         pthread_mutex_lock(&response->mu);
         bool gone = response->gone;
         if (!gone)
-                hfd_worker_post(request->worker, &call->message);
+                hfd_worker_mailbox_post(request->worker, &call->message);
         pthread_mutex_unlock(&response->mu);
         return !gone;
 }
@@ -312,12 +312,7 @@ void hfd_http_request_cut(struct hfd_http_request *request) {
 
 /* ---- sending: the worker ---- */
 
-static void note_sent_locked(struct hfd_http_request *request) {
-        if (request->worker)
-                request->response.sent_at = request->worker->now;
-}
-
-void (*hfd_http_response_clear_posted(struct hfd_http_request *request,
+void (*hfd_http_response_clear_posted(struct hfd_http_request *request, hf_nsec now,
                                       void **ret_ctx))(void *ctx) {
         struct hfd_http_response *response = &request->response;
 
@@ -328,7 +323,7 @@ void (*hfd_http_response_clear_posted(struct hfd_http_request *request,
         *ret_ctx = response->call_ctx;
         response->call = NULL;
         if (!call && response->sent_at == 0)
-                note_sent_locked(request);
+                response->sent_at = now;
         pthread_mutex_unlock(&response->mu);
         return call;
 }
@@ -355,9 +350,8 @@ void hfd_http_response_get_state(struct hfd_http_request *request,
  * reference. Otherwise SIZE_MAX, and the piece stays valid without the lock, because only this
  * thread removes pieces.
  */
-static struct hf__buf *take_part(struct hfd_http_request *request, size_t n, size_t *ret_n,
-                                 size_t *ret_offset, size_t *ret_left) {
-        struct hfd_http_response *response = &request->response;
+static struct hf__buf *take_part(struct hfd_http_response *response, size_t n, hf_nsec now,
+                                 size_t *ret_n, size_t *ret_offset, size_t *ret_left) {
         struct hf__buf *piece = NULL;
 
         *ret_left = SIZE_MAX;
@@ -378,20 +372,20 @@ static struct hf__buf *take_part(struct hfd_http_request *request, size_t n, siz
                         *ret_n = n;
                         response->offset += n;
                 }
-                note_sent_locked(request);
+                response->sent_at = now;
         }
         pthread_mutex_unlock(&response->mu);
         return piece;
 }
 
-size_t hfd_http_response_read(struct hfd_http_request *request, char *out, size_t n) {
+size_t hfd_http_response_read(struct hfd_http_request *request, char *out, size_t n, hf_nsec now) {
         struct hfd_http_response *response = &request->response;
         size_t done = 0, left = SIZE_MAX;
 
         assert(hfd_http_request_is_on_worker(request));
         while (done < n) {
                 size_t part = 0, offset = 0;
-                struct hf__buf *piece = take_part(request, n - done, &part, &offset, &left);
+                struct hf__buf *piece = take_part(response, n - done, now, &part, &offset, &left);
 
                 if (!piece)
                         break;

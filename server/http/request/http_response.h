@@ -2,8 +2,9 @@
 #pragma once
 /*
  * The response to a request: a queue of pieces between the threads that respond and the worker that
- * sends. It is a member of its request and lives as long as that. http.h declares the functions for
- * code that responds (hfd_http_request_reply, _stream, _push, _end); this header is for the worker.
+ * sends. It is a member of its request and lives as long as that. http_request.h declares the
+ * functions for code that responds (hfd_http_request_reply, _stream, _push, _end); this header is
+ * for the worker.
  *
  * Lock: mu guards the members that say so. Lock order: mu before the mailbox's mutex. mu is not
  * held while bytes are copied. Threads: the worker only, for every function here, with two
@@ -18,7 +19,7 @@
 #include <holdfast/clock.h>
 
 #include "base/buf.h"
-#include "server/http/response_header.h"
+#include "server/http/request/response_header.h"
 
 struct hfd_http_request;
 
@@ -62,7 +63,7 @@ struct hfd_http_response {
         void *call_ctx;
 
         /* The worker only. */
-        void (*on_drained)(void *ctx); /* http.h; NULL = none */
+        void (*on_drained)(void *ctx); /* http_request.h; NULL = none */
         void *on_drained_ctx;
         size_t low; /* for on_drained */
 
@@ -92,12 +93,14 @@ void hfd_http_response_get_state(struct hfd_http_request *request,
                                  struct hfd_http_response_state *ret_state);
 /*
  * Call when the worker has received the request's message: the next change posts it again. Returns
- * the call that is due, if there is one, with its argument; NULL = the response has changed.
+ * the call that is due, if there is one, with its argument; NULL = the response has changed. now:
+ * boot time.
  */
-void (*hfd_http_response_clear_posted(struct hfd_http_request *request, void **ret_ctx))(void *ctx);
-/* Copies up to n bytes and removes them from the queue. Returns the number of bytes. May call
- * on_drained. */
-size_t hfd_http_response_read(struct hfd_http_request *request, char *out, size_t n);
+void (*hfd_http_response_clear_posted(struct hfd_http_request *request, hf_nsec now,
+                                      void **ret_ctx))(void *ctx);
+/* Copies up to n bytes and removes them from the queue. Returns the number of bytes. now: boot
+ * time. May call on_drained. */
+size_t hfd_http_response_read(struct hfd_http_request *request, char *out, size_t n, hf_nsec now);
 /* Drops the pieces in the queue of a response that was cut. */
 void hfd_http_response_clear(struct hfd_http_request *request);
 /* Call when the request is detached: nothing is posted to the worker from now on. Drops the pieces

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
-#include "server/http/http.h"
+#include "server/http/request/http_request.h"
 
 struct hfd_origin {
         atomic_int refs;

@@ -63,13 +63,7 @@ bool hfd_write_admit_has_mutated(const struct hfd_write *w) {
 
 /* ---- answers ---- */
 
-void hfd_write_admit_forget(struct hfd_write *w) {
-        if (!w->refusal)
-                return;
-        hfd_response_done(w->refusal);
-        free(w->refusal);
-        w->refusal = NULL;
-}
+void hfd_write_admit_forget(struct hfd_write *w) { w->refusal = hfd_response_free(w->refusal); }
 
 bool hfd_write_admit_refused(struct hfd_write *w, const struct hfd_object *current) {
         if (!w->refusal)
@@ -85,29 +79,19 @@ bool hfd_write_admit_refused(struct hfd_write *w, const struct hfd_object *curre
         return false;
 }
 
-static struct hfd_response copy_response(const struct hfd_response *response) {
-        struct hfd_response copy = *response;
-
-        if (copy.body)
-                hf__buf_ref(copy.body);
-        return copy;
-}
-
 static void refuse(struct hfd_write *w, const struct hfd_response *refusal) {
-        struct hfd_response copy = copy_response(refusal);
-
         if (!w->current || w->fresh) {
+                struct hfd_response copy = *refusal;
+                hf__buf_ref(copy.body);
                 hfd_write_reply(w, &copy);
                 return;
         }
         hfd_write_admit_forget(w);
-        w->refusal = malloc(sizeof *w->refusal);
+        w->refusal = hfd_response_copy(refusal);
         if (!w->refusal) {
-                hfd_response_done(&copy);
                 hfd_write_reply_no_memory(w);
                 return;
         }
-        *w->refusal = copy;
         w->stored = hf__buf_unref(w->stored);
         w->refused_revision = w->current->revision;
         hfd_write_refetch(w);

@@ -19,7 +19,7 @@
 #include "client/yaml_duplicates.h"
 #include "server/registry/base/body_summary.h"
 #include "server/registry/base/delete_options.h"
-#include "server/registry/write/patches/apply.h"
+#include "server/registry/write/apply_body.h"
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/custom/schema/custom_schema.h"
 #include "server/resources/meta.h"
@@ -374,7 +374,7 @@ static bool read_patch(struct hfd_write *w, struct hfd_response *response) {
                 return false;
         if (!drop_duplicates(w, response))
                 return false;
-        return patch != HFD_PATCH_APPLY || hfd_write_apply_accept(w, response);
+        return patch != HFD_PATCH_APPLY || hfd_write_apply_body_accept(w, response);
 }
 
 /* ---- any body ---- */

@@ -14,7 +14,7 @@
 #include "server/cacher/sync/slot_forms.h"
 #include "server/registry/write/admit.h"
 #include "server/registry/write/convert.h"
-#include "server/registry/write/quota/quota.h"
+#include "server/registry/write/quota_turn.h"
 #include "server/resources/forms/conversion.h"
 #include "server/resources/objects/custom_object.h"
 #include "server/storage/sealed.h"
@@ -25,7 +25,7 @@ void hfd_write_reply(struct hfd_write *w, struct hfd_response *response) {
         assert(!w->awaiting_store);
         assert(response->code != 0);
         response->fence_compared = w->fence_compared;
-        struct hfd_write *next = hfd_write_quota_done(w);
+        struct hfd_write *next = hfd_write_quota_turn_done(w);
         hf__json_free(w->body);
         hf__json_free(w->object);
         hf__json_free(w->old);
@@ -43,7 +43,7 @@ void hfd_write_reply(struct hfd_write *w, struct hfd_response *response) {
         free(w);
         request->done(request, response);
         hfd_response_done(response);
-        hfd_write_quota_resume(next);
+        hfd_write_quota_turn_resume(next);
 }
 
 /* ---- failures ---- */
@@ -82,6 +82,13 @@ void hfd_write_reply_store_error(struct hfd_write *w, int error, const struct hf
 
         assert(error != 0);
         hfd_response_store_error(&response, error, status);
+        hfd_write_reply(w, &response);
+}
+
+void hfd_write_reply_forbidden(struct hfd_write *w, const char *why) {
+        struct hfd_response response = {0};
+
+        hfd_response_forbidden(&response, w->request->resource, hfd_write_name(w), why, NULL);
         hfd_write_reply(w, &response);
 }
 

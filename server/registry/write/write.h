@@ -11,33 +11,43 @@
  *                  ^         |
  *                  +---------+ conflict: the failed transaction returns the newer version
  *
- * The files of this folder, in the order of the steps:
+ * The files, in the order of the steps:
  *
- *      write.c             start, the loop, and reading the newest version from the store
- *      body.c              parses the body, and converts it to the normal form of its kind
- *      update.c            an attempt of a create, an update or a patch
- *      admit.c             asks admission, which may change or refuse what is written
- *      patches/            a patch or an apply:
- *        patch.c             applies a patch to the current object
- *        apply.c             server-side apply, and the owners of fields
- *        merge_parts.c       what the path of the request may change
- *      delete.c            an attempt of a delete
- *      checks/             what a write must pass besides the rules of its kind:
- *        namespace.c         a create: whether its namespace accepts new objects
- *        grant.c             a role or binding: whether its user may grant what it grants
- *        certificate.c       a certificate request: who asks, and who may approve or sign
- *        params.c            an admission policy or a binding: whether its user may read its params
- *        priority_default.c  a priority class: whether it may be the default
- *        pod_priority.c      a pod: the priority of its class
- *        pod_account.c, pod_runtime.c, taints.c   what else a pod or a node gets
- *        limits.c            a pod or a claim: the LimitRanges of its namespace
- *      quota/              whether the quotas of the namespace allow the write
- *      fence.c             the compares of a fence, and the term record of a Lease
- *      convert.c           what the webhook of a custom resource converts: current before an
- *                          attempt, the new object before the commit, the object of the response
- *      commit.c            the transaction; a conflict leads back to the loop
- *      defer.c             passes a large write to the pool of threads
- *      reply.c             the response, which ends the write
+ *      steps/start.c         what needs no version of the object; the first attempt
+ *      write.c               the loop, and reading the newest version from the store
+ *      body.c, apply_body.c  parse the body, and convert it to the normal form of its kind
+ *      steps/update.c        an attempt of a create, an update or a patch
+ *      admit.c               asks admission, which may change or refuse what is written
+ *      patches/              a patch or an apply:
+ *        patch.c               applies a patch to the current object
+ *        apply.c               server-side apply, and the owners of fields
+ *        merge_parts.c         what the path of the request may change
+ *      steps/delete.c        an attempt of a delete
+ *      checks/               what a write must pass besides the rules of its kind:
+ *        namespace.c           a create: whether its namespace accepts new objects
+ *        custom.c              a custom resource: whether its definition is still there
+ *        grant.c               a role or binding: whether its user may grant what it grants
+ *        certificate.c         a certificate request: who asks, and who may approve or sign
+ *        params.c              an admission policy or a binding: whether its user may read its
+ *                              params
+ *        priority_default.c    a priority class: whether it may be the default
+ *        pod_account.c         a pod: its service account
+ *        pod_priority.c        a pod: the priority of its class
+ *        pod_runtime.c         a pod: its runtime class
+ *        taints.c              a new node: its taint; a pod: the tolerations it gets
+ *        limits.c              a pod or a claim: the LimitRanges of its namespace
+ *      quota/                whether the quotas of the namespace allow the write
+ *      fence.c               the compares of a fence, and the term record of a Lease
+ *      convert.c             what the webhook of a custom resource converts: current before an
+ *                            attempt, the new object before the commit, the object of the response
+ *      steps/commit.c        the transaction; a conflict leads back to the loop
+ *      defer.c               passes a large write to the pool of threads
+ *      quota_turn.c          the turns of writes that the same quotas count
+ *      reply.c               the response, which ends the write
+ *
+ * The files of this folder are what every step uses. checks/, patches/ and quota/ use them, and
+ * steps/ uses all of these. So the loop calls an attempt through the pointer that the start has
+ * set.
  *
  * The first attempt uses the newest version that the cacher knows as `current` (a create: none).
  * This costs nothing, but the version may be old. So an attempt must not refuse the request because
@@ -66,6 +76,8 @@ struct hfd_write {
 
         /* The loop. */
         unsigned n_attempts;
+        /* Immutable after start: the attempt of its verb (steps/update.h, steps/delete.h). */
+        void (*attempt)(struct hfd_write *w);
         /* A store request or admission is running; only its callback may use the write. */
         bool awaiting_store;
         bool on_pool; /* a thread of the pool runs it (defer.c) */
@@ -138,12 +150,6 @@ struct hfd_write {
         /* A transaction has compared the fence, with either result, or the store was replaced. */
         bool fence_compared;
 };
-
-/*
- * Carries out request. request->done is called once, on any thread, perhaps before this returns.
- * Thread: any. Never blocks.
- */
-void hfd_write_start(struct hfd_registry *registry, struct hfd_request *request);
 
 /* The following functions may end the write or pass it to another thread. */
 

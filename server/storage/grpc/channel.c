@@ -22,6 +22,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "base/blocks.h"
 #include "base/thread.h"
 #include "server/storage/grpc/channel_private.h"
 #include "server/storage/grpc/connect.h"
@@ -294,6 +295,7 @@ static void *run_loop(void *ctx) {
         struct hfd_grpc_channel *channel = ctx;
 
         channel->self = pthread_self();
+        hf__blocks_begin();
         while (!channel->stopping)
                 run_iteration(channel);
         /* Only look-ups can post a command after the stop. */
@@ -308,6 +310,7 @@ static void *run_loop(void *ctx) {
                 (void)hf__mailbox_take(&channel->mailbox);
                 hfd_grpc_resolver_free(channel->resolvers);
         }
+        hf__blocks_end();
         return NULL;
 }
 

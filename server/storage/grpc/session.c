@@ -22,7 +22,10 @@
 #include "server/storage/grpc/session.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/blocks.h"
 
 #define STREAM_WINDOW     (16 << 20)
 #define CONNECTION_WINDOW (64 << 20)
@@ -276,7 +279,17 @@ bool hfd_grpc_session_is_over(const struct hfd_grpc_connection *connection) {
                !nghttp2_session_want_write(connection->session);
 }
 
+/* Streams and frames are made and freed for each call, on this thread. */
+static void *allocate(size_t n, void *ctx) { return hf__blocks_get(n); }
+static void release(void *memory, void *ctx) { hf__blocks_put(memory); }
+static void *allocate_zeroed(size_t n, size_t size, void *ctx) { return calloc(n, size); }
+static void *reallocate(void *memory, size_t n, void *ctx) { return realloc(memory, n); }
+
 int hfd_grpc_session_new(struct hfd_grpc_connection *connection) {
+        static nghttp2_mem memory = {.malloc = allocate,
+                                     .free = release,
+                                     .calloc = allocate_zeroed,
+                                     .realloc = reallocate};
         const nghttp2_settings_entry settings[] = {
                 {NGHTTP2_SETTINGS_ENABLE_PUSH, 0},
                 {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, STREAM_WINDOW},
@@ -292,7 +305,7 @@ int hfd_grpc_session_new(struct hfd_grpc_connection *connection) {
         nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data);
         nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_stream_close);
         nghttp2_session_callbacks_set_send_data_callback(callbacks, send_data);
-        r = nghttp2_session_client_new(&connection->session, callbacks, connection);
+        r = nghttp2_session_client_new3(&connection->session, callbacks, connection, NULL, &memory);
         nghttp2_session_callbacks_del(callbacks);
         if (r == 0)
                 r = nghttp2_submit_settings(connection->session, NGHTTP2_FLAG_NONE, settings,

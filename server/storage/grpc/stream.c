@@ -22,6 +22,7 @@
 
 #include <holdfast/error.h>
 
+#include "base/blocks.h"
 #include "server/storage/grpc/prefix.h"
 
 _Static_assert(sizeof((struct hfd_grpc_stream *)0)->prefix == HFD_GRPC_PREFIX, "the prefix fits");
@@ -42,7 +43,7 @@ void hfd_grpc_stream_init(struct hfd_grpc_stream *stream, const struct hfd_grpc_
 /* ---- input ---- */
 
 static void drop_message(struct hfd_grpc_stream *stream) {
-        free(stream->message);
+        hf__blocks_put(stream->message);
         stream->message = NULL;
         stream->n_message = 0;
         stream->n_received = 0;
@@ -74,7 +75,7 @@ static ssize_t copy_to_message(struct hfd_grpc_stream *stream, const char *data,
         size_t wanted = stream->n_message - stream->n_received;
 
         if (!stream->message) {
-                stream->message = malloc(stream->n_message + 1);
+                stream->message = hf__blocks_get(stream->n_message + (size_t)1);
                 if (!stream->message)
                         return -ENOMEM;
         }
@@ -190,7 +191,8 @@ void hfd_grpc_stream_add_header(struct hfd_grpc_stream *stream, const char *name
                 stream->status = parse_number(value, n_value);
         } else if (n_name == 12 && memcmp(name, "grpc-message", 12) == 0) {
                 free(stream->status_text);
-                stream->status_text = decode_text(value, n_value);
+                /* NULL means "", which good responses send. */
+                stream->status_text = n_value > 0 ? decode_text(value, n_value) : NULL;
         }
 }
 
@@ -229,6 +231,6 @@ void hfd_grpc_stream_finish(struct hfd_grpc_stream *stream, int outcome, const c
         stream->status_text = NULL;
         stream->ended = true;
         stream->request.on_done(stream->request.ctx, &result);
-        free(message);
+        hf__blocks_put(message);
         free(status_text);
 }

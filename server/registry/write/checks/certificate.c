@@ -311,7 +311,6 @@ static bool asks_for_masters(const struct hf__json *object, const char *signer) 
 
 bool hfd_write_may_certify(struct hfd_write *w, const struct hf__json *old) {
         const struct hfd_request *request = w->request;
-        struct hfd_response response = {0};
         char why[SIGNER_MAX + 80] = "";
 
         if (!is_certificate_request(w))
@@ -337,7 +336,6 @@ bool hfd_write_may_certify(struct hfd_write *w, const struct hf__json *old) {
                 hfd_write_refetch(w);
                 return false;
         }
-        hfd_response_forbidden(&response, request->resource, hfd_write_name(w), why, NULL);
-        hfd_write_reply(w, &response);
+        hfd_write_reply_forbidden(w, why);
         return false;
 }

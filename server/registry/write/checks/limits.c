@@ -87,7 +87,6 @@ static int apply(struct hfd_write *w, range_fn fn, struct hf__strbuf *why) {
 /* Acts on an outcome. True: go on. */
 static bool answer(struct hfd_write *w, const struct hf__json *old, int r,
                    const struct hf__strbuf *why) {
-        struct hfd_response response = {0};
 
         if (r == 0)
                 return true;
@@ -99,9 +98,7 @@ static bool answer(struct hfd_write *w, const struct hf__json *old, int r,
                 hfd_write_reply_store_error(w, r, NULL);
                 return false;
         }
-        hfd_response_forbidden(&response, w->request->resource, hfd_write_name(w),
-                               why->data ? why->data : "", NULL);
-        hfd_write_reply(w, &response);
+        hfd_write_reply_forbidden(w, why->data ? why->data : "");
         return false;
 }
 

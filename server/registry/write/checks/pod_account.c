@@ -129,14 +129,6 @@ static void await_account(struct hfd_write *w, const char *name) {
 
 /* ---- the pod ---- */
 
-static bool forbid(struct hfd_write *w, const char *why) {
-        struct hfd_response response = {0};
-
-        hfd_response_forbidden(&response, w->request->resource, hfd_write_name(w), why, NULL);
-        hfd_write_reply(w, &response);
-        return false;
-}
-
 /* The account of the pod; the caller frees it. NULL: the response was sent, or another attempt was
  * started. */
 static struct hf__json *account_of(struct hfd_write *w) {
@@ -149,7 +141,7 @@ static struct hf__json *account_of(struct hfd_write *w) {
                 (void)snprintf(why, sizeof why,
                                "no service account specified for pod %.253s/%.253s", w->request->ns,
                                hfd_write_name(w));
-                (void)forbid(w, why);
+                hfd_write_reply_forbidden(w, why);
                 return NULL;
         }
         r = find(w, name, &account);
@@ -160,7 +152,7 @@ static struct hf__json *account_of(struct hfd_write *w) {
                                "error looking up service account %.253s/%.253s: serviceaccount "
                                "\"%.253s\" not found",
                                w->request->ns, name, name);
-                (void)forbid(w, why);
+                hfd_write_reply_forbidden(w, why);
         } else if (r != 0) {
                 hfd_write_reply_store_error(w, r, NULL);
         }
@@ -175,7 +167,7 @@ static bool check(struct hfd_write *w, const struct hf__json *account) {
         if (hfd_account_limits_secrets(account))
                 r = hfd_pod_check_secrets(hf__json_get(w->object, "spec"), account, &why);
         if (r == HF_E_FORBIDDEN)
-                (void)forbid(w, why.data);
+                hfd_write_reply_forbidden(w, why.data);
         else if (r != 0)
                 hfd_write_reply_store_error(w, r, NULL);
         hf__strbuf_done(&why);
@@ -230,7 +222,9 @@ static bool mounts_token(const struct hf__json *spec, const struct hf__json *acc
 static bool check_mirror(struct hfd_write *w) {
         const char *why = hfd_mirror_pod_mistake(w->object);
 
-        return why ? forbid(w, why) : true;
+        if (why)
+                hfd_write_reply_forbidden(w, why);
+        return !why;
 }
 
 bool hfd_write_account_assign(struct hfd_write *w) {

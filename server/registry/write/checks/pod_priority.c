@@ -61,13 +61,6 @@ static int find_default(struct hfd_write *w, struct priority *priority) {
         return r == HF_E_NOT_FOUND ? 0 : r; /* it was deleted just now */
 }
 
-static void forbid(struct hfd_write *w, const char *why) {
-        struct hfd_response response = {0};
-
-        hfd_response_forbidden(&response, w->request->resource, hfd_write_name(w), why, NULL);
-        hfd_write_reply(w, &response);
-}
-
 /* A pod may name the priority that it gets, and no other. False: the response was sent. */
 static bool agrees(struct hfd_write *w, const struct priority *priority) {
         const char *policy = hf__json_string(w->object, "spec.preemptionPolicy");
@@ -80,7 +73,7 @@ static bool agrees(struct hfd_write *w, const struct priority *priority) {
                                ") must not be provided in pod spec; priority admission controller "
                                "computed %" PRId64 " from the given PriorityClass name",
                                value, priority->value);
-                forbid(w, why);
+                hfd_write_reply_forbidden(w, why);
                 return false;
         }
         if (!policy || !*priority->policy || strcmp(policy, priority->policy) == 0)
@@ -90,7 +83,7 @@ static bool agrees(struct hfd_write *w, const struct priority *priority) {
                        "spec; priority admission controller computed %s from the given "
                        "PriorityClass name",
                        policy, priority->policy);
-        forbid(w, why);
+        hfd_write_reply_forbidden(w, why);
         return false;
 }
 
@@ -122,7 +115,7 @@ bool hfd_write_prioritize(struct hfd_write *w) {
         if (r == HF_E_NOT_FOUND) {
                 (void)snprintf(why, sizeof why, "no PriorityClass with name %.253s was found",
                                name);
-                forbid(w, why);
+                hfd_write_reply_forbidden(w, why);
                 return false;
         }
         if (r == 0 && !agrees(w, &priority))

@@ -99,7 +99,6 @@ void hfd_write_await_classes(struct hfd_write *w) {
 }
 
 bool hfd_write_may_be_default(struct hfd_write *w, const struct hf__json *old) {
-        struct hfd_response response = {0};
         char name[HF_NAME_MAX + 1], why[HF_NAME_MAX + 80];
 
         if (w->request->resource->validate != hfd_priority_class_validate ||
@@ -118,7 +117,6 @@ bool hfd_write_may_be_default(struct hfd_write *w, const struct hf__json *old) {
         (void)snprintf(why, sizeof why,
                        "PriorityClass %s is already marked as default. Only one default can exist",
                        name);
-        hfd_response_forbidden(&response, w->request->resource, hfd_write_name(w), why, NULL);
-        hfd_write_reply(w, &response);
+        hfd_write_reply_forbidden(w, why);
         return false;
 }

@@ -5,11 +5,6 @@
 #include "server/registry/write/write.h"
 
 /*
- * Brings the configuration in w->body into the form of its kind, without what the path does not
- * write. False: response is filled.
- */
-bool hfd_write_apply_accept(struct hfd_write *w, struct hfd_response *response);
-/*
  * Makes w->object the result of the apply. For an object that exists, old is that object, and
  * w->body the configuration; for a create, old is NULL, and w->object the configuration. False: the
  * response was sent, or another attempt was started; the caller must not touch w.

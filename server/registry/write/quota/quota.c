@@ -5,8 +5,9 @@
  *      collect   the newest versions that this instance knows
  *      charge    what each quota decides
  *      turn      of the writes of this instance in the namespace, one is charged at a time
+ *                (quota_turn.c)
  *      confirm   before a refusal: are the versions current?
- *      commit    commit.c; after a conflict the write goes on with `charge`
+ *      commit    as the caller says; after a conflict the write goes on with `charge`
  *
  * Invariants: a refusal is based on versions that the store has returned or confirmed (a dry run is
  * the exception), of the quota and of an object that is updated. Every quota that counts the
@@ -21,33 +22,11 @@
 
 #include "base/json.h"
 #include "server/cacher/sync/store_request.h"
-#include "server/registry/base/quota_turns.h"
-#include "server/registry/write/commit.h"
-#include "server/registry/write/quota/quota_charges.h"
+#include "server/registry/base/quota_charges.h"
+#include "server/registry/write/quota_turn.h"
 #include "server/registry/write/reply.h"
 
-struct hfd_write_quota {
-        struct hfd_quota_turn turn; /* first member: hfd_write_quota_done casts it back */
-        struct hfd_write *w;
-        enum { NO_TURN, HAS_TURN, COMPETES } turn_state;
-        struct hfd_quota_charges charges;
-        struct hfd_write *waiting; /* the next one to resume on this thread */
-};
-
 /* ---- the quotas of the namespace ---- */
-
-static const char *name_of_new(const struct hfd_write *w) {
-        const char *name = hf__json_string(w->object, "metadata.name");
-
-        return name ? name : "";
-}
-
-static void forbid(struct hfd_write *w, const char *why) {
-        struct hfd_response response = {0};
-
-        hfd_response_forbidden(&response, w->request->resource, name_of_new(w), why, NULL);
-        hfd_write_reply(w, &response);
-}
 
 /*
  * Creates w->quota if the namespace has quotas; otherwise it stays NULL. If it exists, the versions
@@ -77,10 +56,18 @@ static bool collect(struct hfd_write *w) {
         for (size_t i = 0; i < n_known; i++)
                 hfd_object_unref(objects[i]);
         if (n > n_known)
-                forbid(w, "the namespace has more than 64 quotas");
+                hfd_write_reply_forbidden(w, "the namespace has more than 64 quotas");
         else
                 hfd_write_reply_no_memory(w);
         return false;
+}
+
+/* Decides again, with the versions that the quotas have now, and commits if they accept. */
+static void decide_again(struct hfd_write *w) {
+        void (*commit)(struct hfd_write * w) = w->quota->commit;
+
+        if (hfd_write_quota_admit(w, commit))
+                commit(w);
 }
 
 /* ---- confirming a refusal ---- */
@@ -106,8 +93,7 @@ static void on_confirmed(void *ctx, const struct hfd_store_reply *reply) {
         } else {
                 hfd_quota_charges_confirm(&w->quota->charges);
         }
-        if (hfd_write_quota_admit(w))
-                hfd_write_commit(w);
+        decide_again(w);
 }
 
 /* Asks the store whether the quota that refuses still has that version. */
@@ -132,74 +118,10 @@ static void confirm(struct hfd_write *w, const struct hfd_quota_charge *refuses)
 
 /* ---- turns ---- */
 
-/* False: w waits, and another thread may be using it. */
-static bool take_turn(struct hfd_write *w) {
-        struct hfd_write_quota *quota = w->quota;
-
-        if (quota->turn_state != NO_TURN)
-                return true;
-        quota->w = w;
-        quota->turn.ns = w->request->ns;
-        quota->turn.deadline = w->request->deadline;
-        quota->turn_state = HAS_TURN; /* before another thread may use it */
-        w->on_pool = false;
-        switch (hfd_quota_turns_take(&w->registry->turns, &quota->turn)) {
-        case HFD_TURN_HELD: return true;
-        case HFD_TURN_WAITS: return false;
-        case HFD_TURN_PASSED: break;
-        }
-        quota->turn_state = COMPETES;
-        return true;
-}
-
-struct hfd_write *hfd_write_quota_done(struct hfd_write *w) {
-        struct hfd_write_quota *quota = w->quota;
-        struct hfd_quota_turn *next = NULL;
-
-        if (!quota)
-                return NULL;
-        if (quota->turn_state == HAS_TURN)
-                next = hfd_quota_turns_leave(&w->registry->turns, &quota->turn);
-        hfd_quota_charges_clear(&quota->charges);
-        free(quota);
-        w->quota = NULL;
-        return next ? ((struct hfd_write_quota *)next)->w : NULL;
-}
-
 /* The turn has come. Others have changed the quotas meanwhile. */
-static void resume_one(struct hfd_write *w) {
-        struct hfd_response response = {0};
-
-        if (hfd_registry_now(w->registry) >= w->request->deadline) {
-                hfd_response_conflict(&response, w->request->resource, name_of_new(w), NULL);
-                hfd_write_reply(w, &response);
-                return;
-        }
-        if (collect(w) && hfd_write_quota_admit(w))
-                hfd_write_commit(w);
-}
-
-/*
- * A write that is resumed may end at once, which resumes the next. They are resumed in a loop and
- * not one within the other, because the stacks of threads are small.
- */
-void hfd_write_quota_resume(struct hfd_write *w) {
-        static _Thread_local struct hfd_write *first;
-        static _Thread_local bool running;
-
-        if (!w)
-                return;
-        w->quota->waiting = first;
-        first = w;
-        if (running)
-                return;
-        running = true;
-        while (first) {
-                struct hfd_write *next = first;
-                first = next->quota->waiting;
-                resume_one(next);
-        }
-        running = false;
+static void on_turn(struct hfd_write *w) {
+        if (collect(w))
+                decide_again(w);
 }
 
 /* ---- before the transaction ---- */
@@ -224,14 +146,14 @@ static bool act(struct hfd_write *w, const struct hfd_quota_decision *decision) 
                 return false;
         }
         if (decision->refuses) {
-                forbid(w, decision->why.data);
+                hfd_write_reply_forbidden(w, decision->why.data);
                 return false;
         }
         if (decision->n_changed > HFD_WRITE_QUOTAS_MAX) {
-                forbid(w, "more than 8 quotas of the namespace count it");
+                hfd_write_reply_forbidden(w, "more than 8 quotas of the namespace count it");
                 return false;
         }
-        return decision->n_changed == 0 || dry_run || take_turn(w);
+        return decision->n_changed == 0 || dry_run || hfd_write_quota_turn_take(w, on_turn);
 }
 
 static int64_t now_of(const struct hfd_write *w) {
@@ -248,11 +170,11 @@ static enum hfd_quota_write written(const struct hfd_write *w) {
         return part == HFD_SUB_RESIZE ? HFD_QUOTA_OF_RESIZE : HFD_QUOTA_OF_STATUS;
 }
 
-bool hfd_write_quota_admit(struct hfd_write *w) {
+bool hfd_write_quota_admit(struct hfd_write *w, void (*commit)(struct hfd_write *w)) {
         const struct hfd_resource *resource = w->request->resource;
         struct hfd_quota_decision decision = {0};
         struct hfd_quota_change change;
-        bool commit = false;
+        bool accepted = false;
         int r;
 
         assert(w->stored && w->object && !w->awaiting_store);
@@ -260,6 +182,8 @@ bool hfd_write_quota_admit(struct hfd_write *w) {
                 return true;
         if (!w->quota && !collect(w))
                 return false;
+        if (w->quota)
+                w->quota->commit = commit;
         if (!w->quota ||
             !hfd_quota_change_init(&change, resource->group, resource->plural, w->object,
                                    w->created ? NULL : w->old, written(w), now_of(w), &r))
@@ -272,9 +196,9 @@ bool hfd_write_quota_admit(struct hfd_write *w) {
         if (r != 0)
                 hfd_write_reply_store_error(w, r, NULL);
         else
-                commit = act(w, &decision);
+                accepted = act(w, &decision);
         hf__strbuf_done(&decision.why);
-        return commit;
+        return accepted;
 }
 
 /* ---- the transaction ---- */

@@ -10,7 +10,7 @@
  * one request to the store, unless it conflicts with a write of another instance.
  *
  * Thread: that of the write (write.h). Nothing blocks: a write that waits for its turn
- * (quota_turns.h) goes on later, on another thread.
+ * (quota_turn.h) goes on later, on another thread.
  */
 #include "server/registry/write/write.h"
 #include "server/storage/store.h"
@@ -22,10 +22,11 @@
 #define HFD_WRITE_QUOTAS_MAX 8
 
 /*
- * Called when the object is complete. True: go on, and commit. False: the response was
- * sent, or the write goes on later; the caller must not touch w.
+ * Called when the object is complete. True: the caller commits. False: the response was sent, or
+ * the write goes on later, and commit(w) is called if the quotas accept it; the caller must not
+ * touch w.
  */
-bool hfd_write_quota_admit(struct hfd_write *w);
+bool hfd_write_quota_admit(struct hfd_write *w, void (*commit)(struct hfd_write *w));
 /*
  * Appends the quotas to the transaction: compares, writes, and keys to read if a compare fails.
  * Their keys and values live as long as w.
@@ -39,10 +40,3 @@ void hfd_write_quota_committed(struct hfd_write *w, uint64_t revision);
  * out, or if a value is not a valid object, returns the key of that value. */
 const struct hfd_kv *hfd_write_quota_update(struct hfd_write *w, const struct hfd_kv *kvs,
                                             size_t n);
-/*
- * Ends the turn of w, if it has one, and frees w->quota. Returns the write whose turn it is now,
- * for hfd_write_quota_resume; NULL = none. The registry exists until it is resumed.
- */
-struct hfd_write *hfd_write_quota_done(struct hfd_write *w);
-/* Accepts NULL. */
-void hfd_write_quota_resume(struct hfd_write *w);

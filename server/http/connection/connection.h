@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * One connection: socket, TLS, unsent bytes, and the protocol on it. The head of connection.c
+ * describes its states.
+ *
+ * Threads: its worker only, for the struct and all functions but hfd_connection_uncount. No lock.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include <openssl/ssl.h>
+
+#include "server/http/connection/http_private.h"
+#include "server/http/connection/protocol.h"
+#include "server/http/connection/worker.h"
+#include "server/http/limits/strangers.h"
+#include "server/http/request/http_request_private.h"
+
+/* Time limits. */
+#define HFD_HANDSHAKE_TIME (10 * HF_NSEC_PER_SEC)
+/* A younger handshake is not closed for another client of the same address. */
+#define HFD_HANDSHAKE_GRACE (250 * HF_NSEC_PER_MSEC)
+#define HFD_HEAD_TIME       (32 * HF_NSEC_PER_SEC) /* HTTP/1.1: to send a request's head */
+#define HFD_BODY_TIME       (90 * HF_NSEC_PER_SEC) /* HTTP/1.1: to send a whole request */
+/* The longest time without a request, or without progress while bytes are unsent. HTTP/2: also to
+ * send a whole request, and without progress of a response. */
+#define HFD_IDLE_TIME   (90 * HF_NSEC_PER_SEC)
+#define HFD_LINGER_TIME (2 * HF_NSEC_PER_SEC)
+/* How long a drain waits for strangers. */
+#define HFD_STRANGER_DRAIN_TIME HF_NSEC_PER_SEC
+
+enum hfd_connection_state { HFD_CONNECTION_HANDSHAKE, HFD_CONNECTION_OPEN, HFD_CONNECTION_LINGER };
+
+struct hfd_connection {
+        struct hfd_worker *worker;                       /* borrowed */
+        struct hfd_connection *next, *prev, *dirty_next; /* the worker's lists */
+        int fd;                                          /* owned */
+        SSL *ssl;                                        /* owned */
+        enum hfd_connection_state state;
+        const struct hfd_protocol *protocol;   /* NULL until the handshake is done */
+        void *protocol_state;                  /* owned by the protocol */
+        struct hfd_origin *origin;             /* owned reference */
+        struct hfd_connection_context context; /* of the user of on_head */
+        char *unsent; /* owned; output that TLS has not accepted yet; NULL = none */
+        size_t unsent_at, unsent_n;
+        /* The memory of its requests; also whether the sender is known. */
+        struct hfd_account_share share;
+        struct hfd_stranger stranger; /* in one of the worker's sets until the sender is known */
+        /* HANDSHAKE and LINGER: when the state began. OPEN: when it began, or when the socket last
+         * accepted any byte. */
+        hf_nsec since;
+        uint32_t events;      /* the events that epoll reports for it now */
+        int epoll;            /* borrowed from the worker: the one that reports them */
+        bool is_dirty;        /* it is in the worker's dirty list */
+        bool dead;            /* must be freed: by hfd_connection_serve, or at the worker's exit */
+        bool ending;          /* closes once nothing is unsent */
+        bool tls_wants_write; /* the handshake waits until the socket is writable */
+        bool bad_cert;        /* the client certificate does not verify */
+};
+
+/* For a socket that the server's n_connections includes already. Takes ownership of fd on success
+ * only; otherwise the caller closes it and calls hfd_connection_uncount. 0, HF_E_TOO_LARGE (there
+ * is no room for it) or -errno. */
+int hfd_connection_new(struct hfd_worker *worker, int fd, const struct sockaddr_storage *address);
+/* A socket is closed: decrements n_connections and wakes hfd_http_wait_closed when none is left.
+ * Thread: any. */
+void hfd_connection_uncount(struct hfd_http *http);
+/* Closes the socket and detaches all requests. Only for hfd_connection_serve and the worker's
+ * exit. */
+void hfd_connection_free(struct hfd_connection *connection);
+/* Continues the handshake, reads and writes, as far as possible without blocking. May free the
+ * connection. events: as epoll returned them; 0 = the connection was marked dirty. */
+void hfd_connection_serve(struct hfd_connection *connection, uint32_t events);
+/* Marks the connection dirty: the worker serves it in this iteration or soon after, without an
+ * event of its socket. Idempotent. */
+void hfd_connection_mark_dirty(struct hfd_connection *connection);
+/* Enforces the time limits; called about once a second. */
+void hfd_connection_tick(struct hfd_connection *connection, hf_nsec now);
+
+/* The sender has become known: the limits for strangers do not apply any more. Idempotent. */
+void hfd_connection_make_known(struct hfd_connection *connection);
+
+/* ---- for the protocols ---- */
+
+/* Creates a request of this connection, which owns the reference. 0 or -errno. */
+int hfd_connection_new_request(struct hfd_connection *connection,
+                               struct hfd_http_request **ret_request);
+
+/* Counts what the request holds now, and `extra` bytes that the protocol holds for it;
+ * hfd_connection_detach uncounts them. HF_E_TOO_LARGE: a limit is exceeded. The bytes are counted
+ * nevertheless. */
+int hfd_connection_account(struct hfd_connection *connection, struct hfd_http_request *request,
+                           size_t extra);
+/* Detaches a request of this connection and uncounts it. Drops the connection's reference. */
+void hfd_connection_detach(struct hfd_connection *connection, struct hfd_http_request *request);
+/* Call once when the head of a request is complete. Calls on_head, if there is one, which decides
+ * about the request. True: read the body, then dispatch. False: a response was sent, or the request
+ * was dispatched without its body; the protocol must drop the rest of the request. */
+bool hfd_connection_decide(struct hfd_connection *connection, struct hfd_http_request *request);
+/* Frees headers and body of a request, which nobody may read any more, and uncounts them. */
+void hfd_connection_drop_content(struct hfd_connection *connection,
+                                 struct hfd_http_request *request);
+/* Passes the complete request to the handler. */
+void hfd_connection_dispatch(struct hfd_connection *connection, struct hfd_http_request *request);
+/* Responds with an error without calling the handler. The body is the reason phrase, or a Status
+ * object for 413. */
+void hfd_connection_refuse(struct hfd_connection *connection, struct hfd_http_request *request,
+                           int code);

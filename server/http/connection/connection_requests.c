@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The requests on a connection, for its protocol. This file counts their memory, asks on_head about
+ * each of them, and dispatches or refuses them. The functions are declared in connection.h.
+ *
+ * Invariant: what a request holds is counted until it is detached, and it is always detached by
+ * hfd_connection_detach. So a connection without requests holds nothing.
+ */
+#include "server/http/connection/connection.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "server/http/request/reason_phrase.h"
+
+int hfd_connection_new_request(struct hfd_connection *connection,
+                               struct hfd_http_request **ret_request) {
+        int r = hfd_http_request_new(&connection->worker->mailbox, connection->origin, ret_request);
+
+        if (r != 0)
+                return r;
+        (*ret_request)->connection = connection;
+        (*ret_request)->connection_context = &connection->context;
+        return 0;
+}
+
+int hfd_connection_account(struct hfd_connection *connection, struct hfd_http_request *request,
+                           size_t extra) {
+        size_t before = request->accounted;
+
+        request->accounted = hfd_http_request_memory(request) + extra;
+        if (request->accounted == before)
+                return 0;
+        return hfd_account_change(&connection->worker->http->account, &connection->share, before,
+                                  request->accounted);
+}
+
+void hfd_connection_drop_content(struct hfd_connection *connection,
+                                 struct hfd_http_request *request) {
+        hfd_http_request_drop_content(request);
+        (void)hfd_connection_account(connection, request, 0);
+}
+
+void hfd_connection_detach(struct hfd_connection *connection, struct hfd_http_request *request) {
+        assert(request->connection == connection);
+        (void)hfd_account_change(&connection->worker->http->account, &connection->share,
+                                 request->accounted, 0);
+        request->accounted = 0;
+        hfd_http_request_detach(request);
+}
+
+bool hfd_connection_decide(struct hfd_connection *connection, struct hfd_http_request *request) {
+        struct hfd_http *http = connection->worker->http;
+
+        assert(!request->dispatched && !request->response.refused);
+        hfd_strangers_touch(&connection->stranger, connection->worker->now);
+        switch (http->on_head ? http->on_head(http->ctx, request) : HFD_HTTP_READ_BODY) {
+        case HFD_HTTP_READ_BODY: hfd_connection_make_known(connection); return true;
+        case HFD_HTTP_IGNORE_BODY: hfd_connection_dispatch(connection, request); return false;
+        case HFD_HTTP_REFUSED:
+                request->response.refused = true;
+                hfd_connection_drop_content(connection, request);
+                return false;
+        }
+        return false;
+}
+
+void hfd_connection_dispatch(struct hfd_connection *connection, struct hfd_http_request *request) {
+        struct hfd_http *http = connection->worker->http;
+
+        assert(!request->dispatched && !request->response.refused);
+        request->received_at = connection->worker->now;
+        request->dispatched = true;
+        http->handler(http->ctx, hfd_http_request_ref(request));
+}
+
+/* The body of a 413, the refusal that a correct client is most likely to get. kubectl shows the
+ * message of a Status and ignores plain text, so it is a Status as kube-apiserver sends it. NULL =
+ * out of memory. */
+static struct hf__buf *too_large_status(size_t max_body) {
+        char status[256];
+        int n = snprintf(status, sizeof status,
+                         "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
+                         "\"status\":\"Failure\","
+                         "\"message\":\"Request entity too large: limit is %zu\","
+                         "\"reason\":\"RequestEntityTooLarge\",\"code\":413}\n",
+                         max_body);
+
+        assert(n > 0 && (size_t)n < sizeof status);
+        return hf__buf_copy(status, (size_t)n);
+}
+
+void hfd_connection_refuse(struct hfd_connection *connection, struct hfd_http_request *request,
+                           int code) {
+        const char *phrase = hfd_reason_phrase(code);
+        const char *type = code == 413 ? "application/json" : "text/plain";
+        struct hf__buf *body = code == 413 ? too_large_status(connection->worker->http->max_body)
+                                           : hf__buf_copy(phrase, strlen(phrase));
+
+        assert(!request->dispatched);
+        request->response.refused = true;
+        hfd_http_request_reply(request, code, type, NULL, 0, body);
+        hf__buf_unref(body);
+        hfd_connection_drop_content(connection, request);
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * TLS with OpenSSL: TLS 1.2 and 1.3, with forward secrecy only. There are no session tickets,
+ * because they would save little, and there is no renegotiation.
+ *
+ * Invariant: a client certificate that does not verify does not end the handshake, unless it
+ * exceeds the limits below. It is recorded, and the handler responds with 401; after an aborted
+ * handshake the user would not see the reason. So code that reads the names of a certificate must
+ * check enum hfd_peer_cert first.
+ *
+ * OpenSSL's error queue belongs to the thread, and a stale entry would be reported as the error of
+ * the next operation. hfd_tls_new leaves the queue empty; connection.c clears it before each
+ * operation on a connection.
+ */
+#include "server/http/connection/tls.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <openssl/err.h>
+#include <openssl/x509.h>
+
+#include "server/http/request/origin.h"
+#include "server/tls/pem.h"
+
+#define MAX_ORGANISATIONS 64
+/* Limits for the certificates of a client: how many, their bytes, and the size of an RSA key. */
+#define MAX_CHAIN       8
+#define MAX_CHAIN_BYTES (32 << 10)
+#define MAX_RSA_BITS    8192
+
+/* Returns HF_E_INVALID with OpenSSL's reason and the remedy in the message. Empties the error
+ * queue. */
+static int fail_tls(struct hf_status *reterr_status, const char *what, const char *fix) {
+        char reason[160] = "OpenSSL gives no reason";
+        unsigned long code = ERR_peek_last_error();
+
+        if (code)
+                ERR_error_string_n(code, reason, sizeof reason);
+        ERR_clear_error();
+        return hf_fail(reterr_status, HF_E_INVALID, "%s (%s): %s", what, reason, fix);
+}
+
+static int load_key(SSL_CTX *ctx, const char *key_pem, struct hf_status *reterr_status) {
+        if (!hfd_pem_use_key(ctx, key_pem))
+                return fail_tls(reterr_status, "the server key is not usable",
+                                "give an unencrypted private key in PEM form");
+        if (SSL_CTX_check_private_key(ctx) != 1)
+                return fail_tls(reterr_status,
+                                "the server key does not belong to the server certificate",
+                                "give the key and the certificate of one pair");
+        return 0;
+}
+
+/* Whether checking a signature by this certificate's key is cheap. */
+static bool is_key_cheap(X509 *cert) {
+        const EVP_PKEY *key = X509_get0_pubkey(cert);
+
+        if (!key)
+                return false;
+        switch (EVP_PKEY_get_base_id(key)) {
+        case EVP_PKEY_RSA:
+        case EVP_PKEY_RSA_PSS: return EVP_PKEY_get_bits(key) <= MAX_RSA_BITS;
+        case EVP_PKEY_EC:
+        case EVP_PKEY_ED25519:
+        case EVP_PKEY_ED448: return true;
+        default: return false;
+        }
+}
+
+/*
+ * Verifies the client's certificates, in place of OpenSSL's own call of X509_verify_cert. The
+ * client is a stranger until then, and each certificate that it sends may cost a signature check,
+ * so their number and their keys are limited first. Verification ends at the first failure.
+ *
+ * Returns 0, which ends the handshake, only for certificates beyond the limits: if the handshake
+ * went on, TLS would check a signature with the client's key, which may be the expensive one.
+ */
+static int verify_client(X509_STORE_CTX *store, void *ctx) {
+        SSL *ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
+        STACK_OF(X509) *chain = X509_STORE_CTX_get0_untrusted(store);
+        bool *bad_cert = SSL_get_app_data(ssl);
+
+        X509_STORE_CTX_set_error(store, X509_V_ERR_CERT_CHAIN_TOO_LONG);
+        if (sk_X509_num(chain) > MAX_CHAIN)
+                return 0;
+        for (int i = 0; i < sk_X509_num(chain); i++)
+                if (!is_key_cheap(sk_X509_value(chain, i)))
+                        return 0;
+        X509_STORE_CTX_set_error(store, X509_V_OK);
+        if (X509_verify_cert(store) != 1)
+                *bad_cert = true;
+        return 1; /* see the head of this file */
+}
+
+static int load_client_ca(SSL_CTX *ctx, const char *client_ca_pem,
+                          struct hf_status *reterr_status) {
+        if (!hfd_pem_trust(ctx, client_ca_pem, true))
+                return fail_tls(reterr_status, "the client CA is not usable",
+                                "give one or more CA certificates in PEM form");
+        SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
+        SSL_CTX_set_verify_depth(ctx, MAX_CHAIN);
+        SSL_CTX_set_max_cert_list(ctx, MAX_CHAIN_BYTES);
+        SSL_CTX_set_cert_verify_callback(ctx, verify_client, NULL);
+        return 0;
+}
+
+/* Chooses the protocol by ALPN. A client that offers neither protocol is refused. For a client
+ * without ALPN this is not called, and it gets HTTP/1.1. */
+static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *n_out,
+                           const unsigned char *in, unsigned n_in, void *ctx) {
+        static const unsigned char ours[] = "\x02h2\x08http/1.1";
+
+        if (SSL_select_next_proto((unsigned char **)out, n_out, ours, sizeof ours - 1, in, n_in) !=
+            OPENSSL_NPN_NEGOTIATED)
+                return SSL_TLSEXT_ERR_ALERT_FATAL;
+        return SSL_TLSEXT_ERR_OK;
+}
+
+int hfd_tls_new(const char *cert_pem, const char *key_pem, const char *client_ca_pem,
+                SSL_CTX **ret_ctx, struct hf_status *reterr_status) {
+        SSL_CTX *ctx;
+        int r = 0;
+
+        ERR_clear_error();
+        ctx = SSL_CTX_new(TLS_server_method());
+        if (!ctx)
+                return hf_fail(reterr_status, -ENOMEM, "cannot set up TLS: out of memory");
+        SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
+        SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION |
+                                         SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE |
+                                         SSL_OP_IGNORE_UNEXPECTED_EOF);
+        SSL_CTX_set_num_tickets(ctx, 0);
+        SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
+        /* MOVING_WRITE_BUFFER, because a write is repeated from another address: the worker copies
+         * unsent bytes out of its shared buffer. RELEASE_BUFFERS keeps a stranger's connection
+         * small; see hfd_tls_keep_buffers. */
+        SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
+                                      SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+        SSL_CTX_set_read_ahead(ctx, 1);
+        SSL_CTX_set_alpn_select_cb(ctx, choose_protocol, NULL);
+        if (SSL_CTX_set_cipher_list(ctx, "ECDHE+AESGCM:ECDHE+CHACHA20") != 1)
+                r = fail_tls(reterr_status, "OpenSSL does not accept the cipher list",
+                             "allow ECDHE with AES-GCM or ChaCha20");
+        if (r == 0 && !hfd_pem_use_chain(ctx, cert_pem))
+                r = fail_tls(reterr_status, "the server certificate is not usable",
+                             "give a PEM file that begins with the server's certificate");
+        if (r == 0)
+                r = load_key(ctx, key_pem, reterr_status);
+        if (r == 0 && client_ca_pem)
+                r = load_client_ca(ctx, client_ca_pem, reterr_status);
+        if (r != 0) {
+                SSL_CTX_free(ctx);
+                return r;
+        }
+        *ret_ctx = ctx;
+        return 0;
+}
+
+int hfd_tls_check_pair(const char *cert_pem, const char *key_pem, struct hf_status *reterr_status) {
+        SSL_CTX *ctx = NULL;
+        int r = hfd_tls_new(cert_pem, key_pem, NULL, &ctx, reterr_status);
+
+        SSL_CTX_free(ctx);
+        return r;
+}
+
+int hfd_tls_check_client_ca(const char *client_ca_pem, struct hf_status *reterr_status) {
+        ERR_clear_error();
+        SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
+        if (!ctx)
+                return hf_fail(reterr_status, -ENOMEM, "cannot set up TLS: out of memory");
+        int r = load_client_ca(ctx, client_ca_pem, reterr_status);
+        SSL_CTX_free(ctx);
+        return r;
+}
+
+SSL *hfd_tls_accept(SSL_CTX *ctx, int fd, bool *bad_cert) {
+        SSL *ssl = SSL_new(ctx);
+
+        assert(bad_cert && !*bad_cert);
+        if (!ssl || SSL_set_fd(ssl, fd) != 1) {
+                SSL_free(ssl);
+                ERR_clear_error();
+                return NULL;
+        }
+        SSL_set_app_data(ssl, bad_cert);
+        SSL_set_accept_state(ssl);
+        return ssl;
+}
+
+void hfd_tls_clear_errors(void) {
+        if (ERR_peek_error() != 0)
+                ERR_clear_error();
+}
+
+void hfd_tls_keep_buffers(SSL *ssl) { (void)SSL_clear_mode(ssl, SSL_MODE_RELEASE_BUFFERS); }
+
+void hfd_tls_free_buffers(SSL *ssl) {
+        if (!SSL_has_pending(ssl))
+                (void)SSL_free_buffers(ssl); /* does nothing if they contain part of a record */
+}
+
+bool hfd_tls_is_h2(SSL *ssl) {
+        const unsigned char *name = NULL;
+        unsigned n = 0;
+
+        SSL_get0_alpn_selected(ssl, &name, &n);
+        return n == 2 && memcmp(name, "h2", 2) == 0;
+}
+
+/* Returns the entry at index as UTF-8. NULL: out of memory, or the entry is malformed, empty or
+ * contains a NUL, where a C string would end and might name another user. */
+static char *entry_text(X509_NAME *name, int index) {
+        unsigned char *utf8 = NULL;
+        int n = ASN1_STRING_to_UTF8(&utf8,
+                                    X509_NAME_ENTRY_get_data(X509_NAME_get_entry(name, index)));
+        char *text = n > 0 && !memchr(utf8, 0, (size_t)n) ? strndup((char *)utf8, (size_t)n) : NULL;
+
+        OPENSSL_free(utf8);
+        return text;
+}
+
+int hfd_tls_peer(SSL *ssl, bool bad_cert, struct hfd_origin *origin) {
+        X509 *cert = SSL_get0_peer_certificate(ssl);
+        X509_NAME *subject;
+        int at;
+
+        assert(origin->kind == HFD_PEER_NONE && !origin->organisations);
+        if (!cert)
+                return 0;
+        origin->kind = bad_cert ? HFD_PEER_BAD : HFD_PEER_VERIFIED;
+        subject = X509_get_subject_name(cert);
+        at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
+        if (at >= 0)
+                origin->common_name = entry_text(subject, at);
+        origin->organisations = calloc(MAX_ORGANISATIONS, sizeof(char *));
+        if (!origin->organisations)
+                return -ENOMEM;
+        at = -1;
+        while ((at = X509_NAME_get_index_by_NID(subject, NID_organizationName, at)) >= 0) {
+                char *text = entry_text(subject, at);
+
+                /* Organisations above the limit may be dropped, because server/auth refuses a user
+                 * with so many groups. */
+                if (!text || origin->n_organisations == MAX_ORGANISATIONS) {
+                        free(text);
+                        continue;
+                }
+                origin->organisations[origin->n_organisations++] = text;
+        }
+        return 0;
+}

@@ -1,7 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* main of holdfastd. Everything else is in a library, so that test programs can run it too. */
-#include <stddef.h>
-
-#include "server/program.h"
-
-int main(int argc, char **argv) { return hfd_program_main(argc, argv, NULL); }

@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* main of holdfastd. Everything else is in a library, so that test programs can run it too. */
+#include <stddef.h>
+
+#include "server/main/program.h"
+
+int main(int argc, char **argv) { return hfd_program_main(argc, argv, NULL); }

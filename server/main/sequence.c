@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The sequence thread. It exists so that main can wait for signals and feed the watchdog while the
+ * boot and the shutdown block.
+ *
+ *      boot --ready--> wait for the stop token --> shut down --> end
+ *        +-------------failed or stopped-------------^
+ *
+ * Exit status: 0 after a requested stop; 1 after a failed boot, or 2 if a flag caused it; 1 if main
+ * stops the server because of a copy into its store; 70 if a controller does not stop.
+ *
+ * Invariant: with status 70 the process ends at once, by _exit. The controller's thread still uses
+ * the objects, so nothing may be freed. And the Lease is not released, because the controller may
+ * still write.
+ */
+#include "server/main/sequence.h"
+
+#include <assert.h>
+#include <unistd.h>
+
+#include "base/thread.h"
+#include "server/main/boot.h"
+#include "server/server.h"
+#include "server/main/shutdown.h"
+#include "server/systemd/sdnotify.h"
+
+#define EXIT_STUCK 70 /* EX_SOFTWARE */
+
+struct boot {
+        struct hfd_server *server;
+        struct hf_status *status; /* borrowed */
+};
+
+static int run_boot(void *ctx) {
+        const struct boot *boot = ctx;
+
+        return hfd_boot_run(boot->server, boot->status);
+}
+
+/* 0, HF_E_STUCK, or the error of the boot. The message is set unless the result is 0. */
+static int run_sequence(struct hfd_server *server, struct hf_status *reterr_status) {
+        struct boot boot = {.server = server, .status = reterr_status};
+        struct hf_status why = {0};
+        /* On a thread of its own, because this one then waits while the server runs. */
+        int r = hf__thread_run(&server->host, "hf-boot", run_boot, &boot);
+
+        if (r == 0)
+                (void)hf_cancel_wait(server->stop, HF_NSEC_NEVER);
+        else if (r == HF_E_CANCELED && hf_cancel_fired(server->stop))
+                r = 0; /* a stop during the boot is not a failure */
+        else
+                hfd_server_report_failure(server, reterr_status);
+        /* hfd_shutdown_run logs the failures of hooks. Except for HF_E_STUCK they do not change the
+         * exit status, because the process has stopped as requested. */
+        if (hfd_shutdown_run(server, &why) == HF_E_STUCK) {
+                *reterr_status = why;
+                return HF_E_STUCK;
+        }
+        /* HF_STUCK is final: the Lease was not released, even if the controller has stopped
+         * since. */
+        if (r == 0 && atomic_load(&server->stuck))
+                return hf_fail(reterr_status, HF_E_STUCK, "a controller did not stop in time");
+        return r;
+}
+
+void *hfd_sequence_thread(void *ctx) {
+        struct hfd_server *server = ctx;
+        struct hf_status status = {0};
+
+        assert(!atomic_load(&server->sequence_ended));
+        int r = run_sequence(server, &status);
+        if (r == HF_E_STUCK) {
+                hf_log(&server->host.log, HF_LOG_ERROR, "holdfastd",
+                       "%s; the lease is not released, exiting", status.message);
+                _exit(EXIT_STUCK);
+        }
+        if (r != 0)
+                hfd_notify_status("%s", status.message);
+        /* The boot may have set status 2. */
+        if (r != 0 && atomic_load(&server->exit_status) == 0)
+                atomic_store(&server->exit_status, 1);
+        atomic_store(&server->sequence_ended, true);
+        hfd_server_wake(server);
+        return NULL;
+}

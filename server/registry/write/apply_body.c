@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The configuration of a server-side apply, as the client has sent it.
+ *
+ * Invariant: what is left of it after hfd_write_apply_body_accept is what its manager will own.
+ */
+#include "server/registry/write/apply_body.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "server/registry/write/body.h"
+
+/* Removes what a write of this path does not change, so that nobody owns it by this write. */
+static int remove_other_parts(const struct hfd_request *request, struct hf__json *config) {
+        const struct hfd_part_rules *rules =
+                hfd_resource_part_rules(request->resource, request->subresource);
+        const char *const kept[] = {"apiVersion", "kind", "metadata", rules ? "spec" : "status"};
+        const struct hf__json *name = hf__json_path(config, "metadata.name");
+        struct hf__json *metadata, *next;
+
+        if (request->subresource == HFD_SUB_NONE || request->subresource == HFD_SUB_SCALE) {
+                if (request->resource->subresources & HFD_SUB_STATUS)
+                        hf__json_remove(config, "status");
+                return 0;
+        }
+        for (struct hf__json *m = hf__json_first(config); m; m = next) {
+                bool keep = false;
+                next = hf__json_next(m);
+                for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
+                        keep = keep || strcmp(hf__json_key(m), kept[i]) == 0;
+                if (!keep)
+                        hf__json_free(hf__json_detach(config, m));
+        }
+        metadata = hf__json_object();
+        if (hf__json_add_string(metadata, "name", hf__json_text(name)) != 0) {
+                hf__json_free(metadata);
+                return -ENOMEM;
+        }
+        int r = hf__json_set(config, "metadata", metadata);
+        return r == 0 && rules ? rules->restrict_config(request->subresource, config) : r;
+}
+
+/*
+ * A configuration must not have fields that the kind does not have, whatever fieldValidation says:
+ * nobody could own them. False: response is filled, with Kubernetes' message.
+ */
+static bool refuse_unknown(struct hfd_write *w, struct hfd_response *response) {
+        static const char unknown[] = "unknown field \"";
+        struct hfd_strict *strict = &w->request->options.strict;
+        const struct hfd_resource *resource = w->request->resource;
+        size_t n = strict->n - w->strict_of_body.n;
+        struct hf__strbuf message = {0};
+
+        if (n == 0)
+                return true;
+        hf__strbuf_printf(&message,
+                          "failed to create typed patch object (%s/%s; %s%s%s, Kind=%s): ",
+                          w->request->ns, w->request->name, resource->group, "/", resource->version,
+                          resource->kind);
+        hf__strbuf_puts(&message, n > 1 ? "errors:" : "");
+        for (const char *at = strict->lines.data + w->strict_of_body.n_bytes; *at;) {
+                size_t n_line = strcspn(at, "\n");
+                if (n_line > sizeof unknown && memcmp(at, unknown, sizeof unknown - 1) == 0)
+                        hf__strbuf_printf(&message, "%s.%.*s: field not declared in schema",
+                                          n > 1 ? "\n  " : "", (int)(n_line - sizeof unknown),
+                                          at + sizeof unknown - 1);
+                at += n_line + (at[n_line] == '\n');
+        }
+        if (message.error != 0)
+                hfd_response_no_memory(response);
+        else
+                hfd_response_status(response, HF_E_INVALID, 500, "", message.data, NULL);
+        hf__strbuf_done(&message);
+        return false;
+}
+
+bool hfd_write_apply_body_accept(struct hfd_write *w, struct hfd_response *response) {
+        const char *kind = hf__json_string(w->body, "kind"),
+                   *version = hf__json_string(w->body, "apiVersion");
+        const struct hf__json *managers;
+
+        if (!kind || !version) {
+                hfd_response_bad_request(response, "invalid object type: %.100s, Kind=%.100s",
+                                         version ? version : "/", kind ? kind : "");
+                return false;
+        }
+        managers = hf__json_path(w->body, "metadata.managedFields");
+        if (managers && !hf__json_is_null(managers)) {
+                hfd_response_bad_request(response, "metadata.managedFields must be nil");
+                return false;
+        }
+        w->accepts_config = true;
+        bool accepted = hfd_write_body_accept(w, w->body, response);
+        w->accepts_config = false;
+        if (!accepted || !refuse_unknown(w, response))
+                return false;
+        if (remove_other_parts(w->request, w->body) == 0)
+                return true;
+        hfd_response_no_memory(response);
+        return false;
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The body of a server-side apply. Thread: that of the write (write.h); computes only. */
+#include "server/registry/write/write.h"
+
+/*
+ * Brings the configuration in w->body into the form of its kind, without what the path does not
+ * write. False: response is filled.
+ */
+bool hfd_write_apply_body_accept(struct hfd_write *w, struct hfd_response *response);

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * What a write has of the quotas of its namespace: their versions, and its turn among the writes of
+ * this instance (quota_turns.h). quota/quota.h decides with them. The end of the write ends the
+ * turn, so this is below the response (reply.h).
+ *
+ * Thread: that of the write (write.h). Nothing blocks.
+ */
+#include "server/registry/base/quota_charges.h"
+#include "server/registry/base/quota_turns.h"
+#include "server/registry/write/write.h"
+
+struct hfd_write_quota {
+        struct hfd_quota_turn turn; /* first member: hfd_write_quota_turn_done casts it back */
+        struct hfd_write *w;
+        enum { NO_TURN, HAS_TURN, COMPETES } turn_state;
+        struct hfd_quota_charges charges;
+        void (*on_turn)(struct hfd_write *w);
+        void (*commit)(struct hfd_write *w); /* of hfd_write_quota_admit */
+        struct hfd_write *waiting;           /* the next one to resume on this thread */
+};
+
+/*
+ * Takes a turn, unless w, whose quota is set, has one or competes without. False: w waits, and
+ * another thread may be using it; on_turn(w) is called when the turn has come, unless the deadline
+ * of the request has passed.
+ */
+bool hfd_write_quota_turn_take(struct hfd_write *w, void (*on_turn)(struct hfd_write *w));
+/*
+ * Ends the turn of w, if it has one, and frees w->quota. Returns the write whose turn it is now,
+ * for hfd_write_quota_turn_resume; NULL = none. The registry exists until it is resumed.
+ */
+struct hfd_write *hfd_write_quota_turn_done(struct hfd_write *w);
+/* Accepts NULL. */
+void hfd_write_quota_turn_resume(struct hfd_write *w);

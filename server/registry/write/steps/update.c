@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One attempt of a create, an update or a patch.
+ *
+ *      create  body -> metadata filled in -> defaults, owners of fields -> admission
+ *      update  body, or patched copy of current -> preconditions -> parts that this path must not
+ *              change are copied from current -> defaults, owners of fields -> admission
+ *
+ *      both    what admission has changed is prepared again -> validation -> admission -> commit
+ *
+ * Invariants: an update or patch changes status and spec.finalizers only through their
+ * subresources, if the kind has these. A subresource never changes the other's part. If the client
+ * names a uid, or a resourceVersion other than "0", it must be that of the object that the update
+ * replaces.
+ */
+#include "server/registry/write/steps/update.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "server/quota/usage.h"
+#include "server/registry/write/admit.h"
+#include "server/registry/write/checks/certificate.h"
+#include "server/registry/write/checks/custom.h"
+#include "server/registry/write/checks/grant.h"
+#include "server/registry/write/checks/limits.h"
+#include "server/registry/write/checks/namespace.h"
+#include "server/registry/write/checks/params.h"
+#include "server/registry/write/checks/pod_account.h"
+#include "server/registry/write/checks/pod_priority.h"
+#include "server/registry/write/checks/pod_runtime.h"
+#include "server/registry/write/checks/priority_default.h"
+#include "server/registry/write/checks/taints.h"
+#include "server/registry/write/convert.h"
+#include "server/registry/write/defer.h"
+#include "server/registry/write/fence.h"
+#include "server/registry/write/patches/apply.h"
+#include "server/registry/write/patches/merge_parts.h"
+#include "server/registry/write/patches/patch.h"
+#include "server/registry/write/quota/quota.h"
+#include "server/registry/write/reply.h"
+#include "server/registry/write/steps/commit.h"
+#include "server/registry/write/steps/delete.h"
+#include "server/resources/forms/conversion.h"
+#include "server/resources/meta.h"
+#include "server/resources/validation/meta_validation.h"
+
+#define NAMES_MAX 8 /* attempts to generate a name that does not exist */
+
+static void store_admitted(struct hfd_write *w);
+static void store_object(struct hfd_write *w);
+
+static bool is_apply(const struct hfd_write *w) {
+        return w->request->verb == HFD_PATCH && w->request->patch == HFD_PATCH_APPLY;
+}
+
+/* Fills in defaults, and what the server sets. The generation comes last: what a client leaves out
+ * and a default puts back has not changed. False: the response was sent. */
+static bool prepare_object(struct hfd_write *w) {
+        const struct hfd_resource *resource = w->request->resource;
+        const struct hf__json *old = w->old;
+
+        if (!hfd_write_custom_prepare(w))
+                return false;
+        if (hfd_write_certificate_prepare(w, old) != 0 ||
+            (resource->prepare && resource->prepare(w->object, old) != 0) ||
+            (old && w->request->subresource != HFD_SUB_BINDING &&
+             hfd_meta_set_generation(resource, w->object, old) != 0)) {
+                hfd_write_reply_no_memory(w);
+                return false;
+        }
+        return true;
+}
+
+/* The same, and records the owners of the fields that this write changes. Admission comes later, so
+ * its changes have no owner in managedFields, as in Kubernetes. False: the response was sent. */
+static bool prepare_and_track(struct hfd_write *w) {
+        if (!prepare_object(w))
+                return false;
+        if (hfd_write_apply_track(w, w->old) != 0) {
+                hfd_write_reply_no_memory(w);
+                return false;
+        }
+        return true;
+}
+
+/*
+ * Validates w->object against w->old (NULL = a create). False: the response was sent, or another
+ * attempt was started. Not a part of its caller, which would have the 15 KiB on the stack below
+ * what it calls later.
+ */
+__attribute__((noinline)) static bool validate(struct hfd_write *w) {
+        const struct hf__json *old = w->old;
+        const struct hfd_resource *resource = w->request->resource;
+        /*
+         * It has 15 KiB, of which only `n` is initialized. A stack page that a thread has touched
+         * once stays resident, and a valid object should not touch these pages.
+         */
+        struct hfd_causes causes;
+        struct hfd_response response = {0};
+
+        causes.n = 0;
+        hfd_meta_validate(resource, w->object, old, &causes);
+        hfd_write_certificate_validate(w, old, &causes);
+        const struct hfd_part_rules *part =
+                hfd_resource_part_rules(resource, w->request->subresource);
+        if (part)
+                part->validate(w->request->subresource, w->object, old, &causes);
+        else if (w->request->subresource == HFD_SUB_STATUS && resource->validate_status)
+                resource->validate_status(w->object, old, &causes);
+        else if (resource->validate)
+                resource->validate(w->object, old, &causes);
+        if (hfd_write_custom_validate(w, old, &causes) != 0) {
+                hfd_write_reply_no_memory(w);
+                return false;
+        }
+        if (causes.n && old && !w->fresh) {
+                hfd_write_refetch(w);
+                return false;
+        }
+        if (causes.n) {
+                hfd_response_invalid(&response, resource, hfd_write_name(w), &causes);
+                hfd_write_reply(w, &response);
+                return false;
+        }
+        return true;
+}
+
+/* Validates w->object, checks what it grants, and encodes it as w->stored. False as above. */
+static bool make_stored(struct hfd_write *w) {
+        const struct hf__json *old = w->old;
+
+        assert(!w->stored);
+        if (!validate(w) || !hfd_write_may_grant(w, old) || !hfd_write_may_read_params(w, old) ||
+            !hfd_write_may_certify(w, old) || !hfd_write_may_be_default(w, old) ||
+            !hfd_write_limits_allow(w, old) || !hfd_write_account_allows(w) ||
+            !hfd_write_runtime_allows(w))
+                return false;
+        w->stored = hfd_conversion_encode(w->request->resource, w->object);
+        if (!w->stored)
+                hfd_write_reply_no_memory(w);
+        return w->stored != NULL;
+}
+
+/* Moves the body to w->object. */
+static void move_body_to_object(struct hfd_write *w) {
+        assert(w->body);
+        hf__json_free(w->object);
+        w->object = w->body;
+        w->body = NULL;
+}
+
+/* ---- create ---- */
+
+/*
+ * Called after a conflict has shown that the name exists. True: the response was sent. False: the
+ * name was generated, so the caller must try another one.
+ */
+static bool refuse_existing_name(struct hfd_write *w) {
+        struct hfd_response response = {0};
+
+        assert(w->fresh); /* the first attempt of a create has no current */
+        if (w->name_generated && ++w->n_name_conflicts < NAMES_MAX)
+                return false;
+        hfd_response_exists(&response, w->request->resource, hfd_object_name(w->current),
+                            w->name_generated);
+        hfd_write_reply(w, &response);
+        return true;
+}
+
+/*
+ * A dry run sends no transaction, so the cacher decides whether the name exists. True: the response
+ * was sent.
+ */
+static bool refuse_existing_in_dry_run(struct hfd_write *w) {
+        struct hfd_response response = {0};
+        bool synced;
+        struct hfd_object *existing =
+                hfd_cacher_newest(w->registry->cacher, hfd_resource_stored(w->request->resource),
+                                  w->path, &synced);
+
+        if (!existing)
+                return false;
+        hfd_response_exists(&response, w->request->resource, hfd_object_name(existing), false);
+        hfd_object_unref(existing);
+        hfd_write_reply(w, &response);
+        return true;
+}
+
+/* Responds 400: the object to create names a version. Kubernetes finds this when it stores the
+ * object, so a dry run does not. */
+static void refuse_revision(struct hfd_write *w) {
+        struct hfd_response response = {0};
+
+        hfd_response_bad_request(&response,
+                                 "resourceVersion should not be set on objects to be created");
+        hfd_write_reply(w, &response);
+}
+
+/* The create of a kind with .../status writes no status, but a kubelet registers with its own. */
+static void drop_status(struct hfd_write *w) {
+        const struct hfd_resource *resource = w->request->resource;
+
+        if (resource->subresources & HFD_SUB_STATUS && !resource->created_with_status)
+                hf__json_remove(w->object, "status");
+}
+
+/* Sets the metadata that the server provides, including a generated name. 0 or -errno. */
+static int prepare_create(struct hfd_write *w) {
+        const struct hf_clock *clock = hf_host_clock(w->registry->host);
+        const struct hfd_resource *resource = w->request->resource;
+        int64_t now_s = clock->real(clock->ctx) / HF_NSEC_PER_SEC;
+        const char *name, *base;
+        int r;
+
+        drop_status(w);
+        r = hfd_meta_prepare_create(resource, w->request->ns, w->object, now_s);
+        if (r == 0 && resource->has_generation)
+                r = hf__json_set_i64(w->object, "metadata.generation", 1);
+        name = hf__json_string(w->object, "metadata.name");
+        base = hf__json_string(w->object, "metadata.generateName");
+        if (r == 0 && (!name || !*name) && base && *base) {
+                w->name_generated = true;
+                r = hfd_meta_generate_name(w->object);
+        }
+        return r;
+}
+
+/* The quotas come last: while they are taken, other creates wait. */
+static void commit_create(struct hfd_write *w) {
+        if (!hfd_write_quota_admit(w, hfd_write_commit) ||
+            (w->request->options.dry_run && refuse_existing_in_dry_run(w)))
+                return;
+        hfd_write_commit(w);
+}
+
+/* The object may be stored. */
+static void finish_create(struct hfd_write *w) {
+        const struct hfd_request *request = w->request;
+        int r;
+
+        (void)snprintf(w->path, sizeof w->path, "%s%s%s", request->ns,
+                       request->resource->namespaced ? "/" : "",
+                       hf__json_string(w->object, "metadata.name"));
+        r = hfd_write_make_key(w);
+        if (r != 0) {
+                hfd_write_reply_store_error(w, r, NULL);
+                return;
+        }
+        hfd_write_convert_stored(w, commit_create);
+}
+
+void hfd_write_update_create(struct hfd_write *w) {
+        int r;
+
+        assert(!w->awaiting_store && !w->created && !w->old);
+        if (hfd_write_custom_refuse_create(w))
+                return;
+        if (!hfd_write_namespace_accepts_create(w) || (w->current && refuse_existing_name(w)))
+                return;
+        hfd_write_set_current(w, NULL);
+        move_body_to_object(w);
+        r = prepare_create(w);
+        if (r != 0) {
+                hfd_write_reply_no_memory(w);
+                return;
+        }
+        if (is_apply(w) && (!hfd_write_may_create(w) || !hfd_write_apply(w, NULL)))
+                return;
+        w->created = true;
+        if (prepare_and_track(w) && hfd_write_limits_default(w) && hfd_write_account_assign(w) &&
+            hfd_write_prioritize(w) && hfd_write_taint(w) && hfd_write_runtime_assign(w) &&
+            hfd_write_admit_mutate(w, store_admitted))
+                store_object(w);
+}
+
+/* ---- update: preconditions ---- */
+
+/* Whether the client requires one version. "" and "0" mean any version. */
+static bool requires_version(const char *revision) {
+        return revision && *revision && strcmp(revision, "0") != 0;
+}
+
+/* Whether an update of an object that does not exist creates it. */
+static bool may_create(const struct hfd_request *request) {
+        if (request->subresource)
+                return false;
+        return request->verb == HFD_PATCH ? request->patch == HFD_PATCH_APPLY
+                                          : request->resource->create_on_update;
+}
+
+/*
+ * Handles an update of an object that does not exist: some kinds are then created. uid and revision
+ * are from the client, and may be NULL.
+ */
+static void handle_missing_object(struct hfd_write *w, const char *uid, const char *revision) {
+        const struct hfd_request *request = w->request;
+        struct hfd_response response = {0};
+
+        if (!w->fresh) {
+                hfd_write_refetch(w);
+        } else if (uid && *uid) {
+                hfd_write_precondition_failed(w, uid, "");
+        } else if (!may_create(request)) {
+                hfd_response_not_found(&response, request->resource, request->name);
+                hfd_write_reply(w, &response);
+        } else if (requires_version(revision)) {
+                /*
+                 * The client refers to a deleted object, so the update must not create a new one.
+                 */
+                hfd_response_conflict(&response, request->resource, request->name, NULL);
+                hfd_write_reply(w, &response);
+        } else {
+                hfd_write_update_create(w);
+        }
+}
+
+/* Responds 422: objects of this kind cannot be updated without a resourceVersion. */
+static void reply_version_required(struct hfd_write *w) {
+        struct hfd_causes causes = {0};
+        struct hfd_response response = {0};
+        struct hfd_resource by_plural = *w->request->resource;
+
+        by_plural.kind = by_plural.plural; /* Kubernetes' message contains the plural here */
+        hfd_cause_invalid(&causes, "metadata.resourceVersion", "0",
+                          "must be specified for an update");
+        hfd_response_invalid(&response, &by_plural, w->request->name, &causes);
+        hfd_write_reply(w, &response);
+}
+
+/*
+ * Whether the client's resourceVersion allows the update. False: the response was sent, or another
+ * attempt was started.
+ */
+static bool check_revision(struct hfd_write *w, const char *revision) {
+        struct hfd_response response = {0};
+        char current[HF__U64_TEXT_MAX];
+
+        if (!requires_version(revision)) {
+                if (w->request->resource->unconditional_update ||
+                    w->request->subresource == HFD_SUB_SCALE)
+                        return true;
+                reply_version_required(w);
+                return false;
+        }
+        (void)hf__u64_text(w->current->revision, current);
+        if (strcmp(revision, current) == 0)
+                return true;
+        if (!w->fresh) {
+                hfd_write_refetch(w);
+                return false;
+        }
+        hfd_response_conflict(&response, w->request->resource, w->request->name, NULL);
+        hfd_write_reply(w, &response);
+        return false;
+}
+
+/* ---- update ---- */
+
+/* What deletes the object, or changes nothing, needs no quota. */
+static void commit_update(struct hfd_write *w) {
+        const struct hfd_resource *resource = w->request->resource;
+
+        if (w->stored && hfd_quota_kind(resource->group, resource->plural) != HFD_QUOTA_OBJECTS &&
+            !hfd_write_quota_admit(w, hfd_write_commit))
+                return;
+        hfd_write_commit(w);
+}
+
+/* The new version may be stored. */
+static void finish_update(struct hfd_write *w) {
+        const struct hfd_resource *resource = w->request->resource;
+        const struct hf__json *old = w->old;
+        bool deleting = hf__json_string(old, "metadata.deletionTimestamp");
+
+        w->same_term = resource->term_record && hfd_write_fence_same_term(old, w->object);
+        if (deleting && !hfd_write_delete_is_blocked(resource, w->object)) {
+                /* The update has removed the last finalizer, so it also deletes the object. */
+                w->last = w->stored;
+                w->stored = NULL;
+        } else if (!w->current->stale && !w->current->has_origin && !hfd_write_moves_version(w) &&
+                   (hfd_object_has_bytes(w->current, w->stored) ||
+                    (!w->changed && hf__json_equal(w->object, old)))) {
+                /* The same bytes, or the same members in another order: some clients sort them. A
+                 * stale object is written again, which is how a key is replaced. */
+                w->unchanged = true;
+                w->stored = hf__buf_unref(w->stored);
+        }
+        hfd_write_convert_stored(w, commit_update);
+}
+
+/* Makes w->object the new version of w->old, and commits it. */
+static void update_existing(struct hfd_write *w) {
+        hf__json_remove(w->old,
+                        "metadata.resourceVersion"); /* it is neither stored nor compared later */
+        if (hfd_write_merge_parts(w, w->old) != 0)
+                hfd_write_reply_no_memory(w);
+        else if (prepare_and_track(w) && hfd_write_taint(w) &&
+                 hfd_write_admit_mutate(w, store_admitted))
+                store_object(w);
+}
+
+/* ---- after the object is computed ---- */
+
+/* Continues after admission has allowed the write or was not asked. */
+static void finish_object(struct hfd_write *w) {
+        hfd_write_admit_done(w);
+        if (w->request->verb == HFD_CREATE && w->names_revision && !w->request->options.dry_run)
+                refuse_revision(w);
+        else if (w->created)
+                finish_create(w);
+        else
+                finish_update(w);
+}
+
+/* The object is complete: it is validated, passes admission and is stored. */
+static void store_object(struct hfd_write *w) {
+        if (make_stored(w) && hfd_write_admit_validate(w, finish_object))
+                finish_object(w);
+}
+
+/*
+ * Admission has answered, perhaps on another thread. What it has changed is prepared again, so that
+ * it can change no more than the client of this path.
+ */
+static void store_admitted(struct hfd_write *w) {
+        if (hfd_write_must_defer(w)) {
+                hfd_write_defer(w, store_admitted);
+                return;
+        }
+        if (!hfd_write_admit_has_mutated(w)) {
+                store_object(w);
+                return;
+        }
+        w->changed = false; /* the changed object was not compared yet */
+        if (w->created)
+                drop_status(w);
+        if (!w->created && hfd_write_merge_parts(w, w->old) != 0)
+                hfd_write_reply_no_memory(w);
+        else if (prepare_object(w))
+                store_object(w);
+}
+
+void hfd_write_update_attempt(struct hfd_write *w) {
+        struct hf__json *old;
+        const struct hf__json *meta;
+        const char *uid, *revision, *old_uid;
+
+        if (!w->current) {
+                handle_missing_object(w, hf__json_string(w->body, "metadata.uid"),
+                                      hf__json_string(w->body, "metadata.resourceVersion"));
+                return;
+        }
+        old = hfd_conversion_parse(w->request->resource, w->converted ? w->converted : w->current);
+        if (!old) {
+                hfd_write_reply_unreadable(w, w->key, w->current->bytes);
+                return;
+        }
+        w->old = old;
+        if (w->request->verb != HFD_PATCH)
+                move_body_to_object(w);
+        else if (!hfd_write_patch_apply(w, old))
+                return;
+        meta = hf__json_get(w->object, "metadata");
+        uid = hf__json_string(meta, "uid");
+        revision = hf__json_string(meta, "resourceVersion");
+        old_uid = hf__json_string(old, "metadata.uid");
+        if (!old_uid)
+                old_uid = "";
+        /* A patch has no preconditions but the resourceVersion: validation refuses another uid. */
+        if (w->request->verb != HFD_PATCH && uid && *uid && strcmp(uid, old_uid) != 0)
+                hfd_write_precondition_failed(w, uid, old_uid);
+        else if (check_revision(w, revision))
+                update_existing(w);
+}
