@@ -229,10 +229,12 @@ def test_updates_that_use_more_are_charged(pair, ns):
         "accessModes": ["ReadWriteOnce"], "storageClassName": "gold", "resources": {"requests": {"storage": "3Gi"}}}})
     used = {"requests.storage": "3Gi", "gold.storageclass.storage.k8s.io/requests.storage": "3Gi", "services.nodeports": "0"}
     wait_used(pair, ns, used)
+    # Only a claim that is bound may grow.
+    claim = pair.do("PUT", path(ns, "persistentvolumeclaims", "x") + "/status", {**claim, "status": {"phase": "Bound"}})
     claim["spec"]["resources"]["requests"]["storage"] = "6Gi"
     code, answer = pair.ask("PUT", path(ns, "persistentvolumeclaims", "x"), claim, at=pair.b)
     assert code == 403 and "exceeded quota: q, requested: gold.storageclass.storage.k8s.io/requests.storage=3Gi,requests.storage=3Gi" in answer["message"]
-    pair.do("POST", path(ns, "services"), {"metadata": {"name": "x"}, "spec": {"ports": [{"port": 1}, {"port": 2}]}})
+    pair.do("POST", path(ns, "services"), {"metadata": {"name": "x"}, "spec": {"ports": [{"name": "a", "port": 1}, {"name": "b", "port": 2}]}})
     service = pair.do("GET", path(ns, "services", "x"))
     service["spec"]["type"] = "NodePort"
     code, answer = pair.ask("PUT", path(ns, "services", "x"), service)

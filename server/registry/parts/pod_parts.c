@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A Binding assigns a pod to a node, as a scheduler does, and gives the pod its labels and
- * annotations. Only this path can do so (workloads/pod_part_rules.c). An Eviction deletes a pod.
- * Budgets (PodDisruptionBudgets) are data here, so they hold no eviction up.
+ * annotations. Only this path can do so (workloads/pods/pod_part_rules.c). An Eviction deletes a
+ * pod. Budgets (PodDisruptionBudgets) are data here, so they hold no eviction up.
  */
 #include <string.h>
 

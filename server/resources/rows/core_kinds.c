@@ -159,7 +159,6 @@ static const struct hfd_resource rows[] = {
                 .unconditional_update = true,
                 .subresources = HFD_SUB_TOKEN,
                 .columns = {{"Name", "string", "name", "metadata.name"},
-                            {"Secrets", "string", "", "@count:secrets"},
                             {"Age", "string", "", "@age"}},
                 .schema = &hfd_service_account_schema,
         },

@@ -83,6 +83,7 @@ static const struct hfd_resource rows[] = {
                             {"VolumeMode", "string", "", "@unset:spec.volumeMode", true}},
                 .schema = &hfd_persistent_volume_claim_schema,
                 .prepare = hfd_persistent_volume_claim_prepare,
+                .validate = hfd_claim_validate,
         },
         {
                 .group = "",
@@ -191,6 +192,7 @@ static const struct hfd_resource rows[] = {
                             {"Selector", "string", "", "@labels:spec.selector", true}},
                 .schema = &hfd_service_schema,
                 .prepare = hfd_service_prepare,
+                .validate = hfd_service_validate,
         },
 };
 

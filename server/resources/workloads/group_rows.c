@@ -156,6 +156,7 @@ static const struct hfd_resource rows[] = {
                             {"Age", "string", "", "@age"}},
                 .schema = &hfd_horizontal_pod_autoscaler_schema,
                 .prepare = hfd_horizontal_pod_autoscaler_prepare,
+                .validate = hfd_autoscaler_validate,
         },
         {
                 .group = "autoscaling",
@@ -180,6 +181,7 @@ static const struct hfd_resource rows[] = {
                             {"Age", "string", "", "@age"}},
                 .schema = &hfd_autoscaler_v1_schema,
                 .prepare = hfd_autoscaler_v1_prepare,
+                .validate = hfd_autoscaler_validate,
         },
         {
                 .group = "batch",
@@ -289,6 +291,7 @@ static const struct hfd_resource rows[] = {
                             {"Age", "string", "", "@age"}},
                 .schema = &hfd_ingress_schema,
                 .prepare = hfd_ingress_prepare,
+                .validate = hfd_ingress_validate,
         },
         {
                 .group = "networking.k8s.io",
@@ -358,6 +361,7 @@ static const struct hfd_resource rows[] = {
                             {"Age", "string", "", "@age"}},
                 .schema = &hfd_pod_disruption_budget_schema,
                 .prepare = hfd_pod_disruption_budget_prepare,
+                .validate = hfd_budget_validate,
         },
         {
                 .group = "storage.k8s.io",

@@ -202,7 +202,9 @@ int hfd_service_prepare(struct hf__json *object, const struct hf__json *old) {
                 if (port && !hf__json_get(m, "targetPort"))
                         r = hf__json_put(m, "targetPort", hf__json_dup(port));
         }
-        return r;
+        return r == 0 ? hfd_service_set_fields(hf__json_get(object, "spec"),
+                                               hf__json_get(old, "spec"))
+                      : r;
 }
 
 int hfd_endpoints_prepare(struct hf__json *object, const struct hf__json *old) {

@@ -7,8 +7,8 @@
  * --runtime-config=api/workloads=true says so, and under the name kube-apiserver.
  *
  * A kind is a schema in the file of its group (schemas/), a row in core_rows.c or group_rows.c, and
- * a table of defaults in presets.c or group_presets.c. The few rules are in workload_validation.c,
- * and those of pods in files of their own. Pure. Thread: any.
+ * a table of defaults in presets.c or group_presets.c. Rules are in
+ * rules/, and what is special about pods in pods/. Pure. Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -106,9 +106,9 @@ int hfd_csi_driver_prepare(struct hf__json *object, const struct hf__json *old);
 
 /* ---- pods ---- */
 
-/* pod_qos.c: from a spec with its defaults. Static storage. */
+/* pods/pod_qos.c: from a spec with its defaults. Static storage. */
 const char *hfd_pod_qos_class(const struct hf__json *spec);
-/* pod_placement.c. 0 or -ENOMEM. Adds the tolerations that all pods have. */
+/* pods/pod_placement.c. 0 or -ENOMEM. Adds the tolerations that all pods have. */
 int hfd_pod_default_tolerations(struct hf__json *spec, bool *ret_changed);
 /* Adds the taint of a node that is not ready. */
 int hfd_node_taint_new(struct hf__json *node);
@@ -118,19 +118,41 @@ int hfd_node_taint_new(struct hf__json *node);
 int hfd_pod_merge_tolerations(struct hf__json *spec, const struct hf__json *more);
 int hfd_pod_merge_node_selector(struct hf__json *spec, const struct hf__json *more,
                                 struct hf__strbuf *why);
-/* pod_part_rules.c: the subresources that change a part of the spec */
+/* pods/pod_part_rules.c: the subresources that change a part of the spec */
 extern const struct hfd_part_rules hfd_pod_part_rules;
-/* pod_update.c: the contract is that of hfd_resource.validate */
+/* pods/pod_update.c: the contract is that of hfd_resource.validate */
 void hfd_pod_validate(const struct hf__json *object, const struct hf__json *old,
                       struct hfd_causes *causes);
 /* What all pods must have, however they are written. */
 void hfd_pod_validate_spec(const struct hf__json *spec, struct hfd_causes *causes);
-/* pod_resize.c: whether .../resize may make object of old. object differs from old in resources
- * only, unless the containers are not the same. */
+/* pods/pod_resize.c: whether .../resize may make object of old. object differs from old in
+ * resources only, unless the containers are not the same. */
 void hfd_pod_validate_resize(const struct hf__json *object, const struct hf__json *old,
                              struct hfd_causes *causes);
 
-/* ---- workload_validation.c: the contract is that of hfd_resource.validate ---- */
+/* ---- services ---- */
+
+/* rules/service_fields.c: sets what depends on other fields, and drops what belongs to the old
+ * type. old: the old spec; NULL = a create. 0 or -ENOMEM. */
+int hfd_service_set_fields(struct hf__json *spec, const struct hf__json *old);
+/* rules/service_validation.c: the contract is that of hfd_resource.validate */
+void hfd_service_validate(const struct hf__json *object, const struct hf__json *old,
+                          struct hfd_causes *causes);
+
+/* ---- rules/claim_validation.c, rules/ingress_validation.c, rules/budget_validation.c: likewise
+ * ---- */
+
+void hfd_claim_validate(const struct hf__json *object, const struct hf__json *old,
+                        struct hfd_causes *causes);
+void hfd_ingress_validate(const struct hf__json *object, const struct hf__json *old,
+                          struct hfd_causes *causes);
+void hfd_budget_validate(const struct hf__json *object, const struct hf__json *old,
+                         struct hfd_causes *causes);
+/* Of both versions of HorizontalPodAutoscalers. */
+void hfd_autoscaler_validate(const struct hf__json *object, const struct hf__json *old,
+                             struct hfd_causes *causes);
+
+/* ---- rules/workload_validation.c: the contract is that of hfd_resource.validate ---- */
 
 /* Kinds of the group apps with a selector that must select the template and cannot be changed. */
 void hfd_workload_validate(const struct hf__json *object, const struct hf__json *old,

@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/strbuf.h"
 #include "server/resources/label_selector.h"
+#include "server/resources/strategies/admission/match_schema.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/workloads/workloads.h"
 
@@ -33,6 +35,17 @@ static void refuse_template_labels(const struct hf__json *labels, struct hfd_cau
                           "`selector` does not match template `labels`");
 }
 
+/* "Invalid value" with the value as JSON. */
+static void refuse_change(const struct hf__json *value, const char *field,
+                          struct hfd_causes *causes) {
+        struct hf__strbuf shown = {0};
+
+        hf__json_print(value, &shown);
+        hfd_cause_invalid(causes, field, shown.error == 0 ? shown.data : "{}",
+                          "field is immutable");
+        hf__strbuf_done(&shown);
+}
+
 static void validate_selector(const struct hf__json *object, const struct hf__json *old,
                               struct hfd_causes *causes) {
         const struct hf__json *selector = hf__json_path(object, "spec.selector"),
@@ -40,13 +53,15 @@ static void validate_selector(const struct hf__json *object, const struct hf__js
 
         if (!selector)
                 hfd_cause_required(causes, "spec.selector", "");
-        else if (hfd_label_selector_is_empty(selector))
+        else
+                hfd_match_selector_validate(selector, "spec.selector", causes);
+        if (selector && hfd_label_selector_is_empty(selector))
                 hfd_cause_invalid(causes, "spec.selector", "{}", "empty selector is invalid");
         if (selector && !hfd_label_selector_is_empty(selector) &&
             !hfd_label_selector_matches(selector, labels))
                 refuse_template_labels(labels, causes);
         if (old && selector && !hf__json_equal(selector, hf__json_path(old, "spec.selector")))
-                hfd_cause_invalid(causes, "spec.selector", "{}", "field is immutable");
+                refuse_change(selector, "spec.selector", causes);
 }
 
 /* ---- kinds ---- */

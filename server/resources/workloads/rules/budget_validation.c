@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rules of PodDisruptionBudgets and of HorizontalPodAutoscalers. The texts, and the order of
+ * the rules, are those of kube-apiserver. Metrics and behaviors are not checked.
+ */
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "server/resources/strategies/admission/match_schema.h"
+#include "server/resources/strategies/pod/rules/pod_validation.h"
+#include "server/resources/workloads/workloads.h"
+
+/* ---- budgets ---- */
+
+/* A number of pods, or a share of them. */
+static void validate_share(const struct hf__json *spec, const char *member,
+                           struct hfd_causes *causes) {
+        const struct hf__json *value = hf__json_get(spec, member);
+        char path[HFD_FIELD_PATH_MAX], shown[24];
+        int64_t number;
+
+        hfd_field_path(path, "spec", member);
+        if (hf__json_is_string(value)) {
+                const char *text = hf__json_text(value);
+                size_t n = strspn(text, "0123456789");
+                if (n == 0 || strcmp(text + n, "%") != 0)
+                        hfd_cause_invalid_text(causes, path, text,
+                                               "a valid percent string must be a numeric string "
+                                               "followed by an ending '%' (e.g. '1%',  or '93%', "
+                                               "regex used for validation is '[0-9]+%')");
+                else if (n > 3 || (n == 3 && strncmp(text, "100", 3) > 0))
+                        hfd_cause_invalid_text(causes, path, text, "must not be greater than 100%");
+        } else if (hf__json_integer(value, &number) && number < 0) {
+                (void)snprintf(shown, sizeof shown, "%" PRId64, number);
+                hfd_cause_invalid(causes, path, shown, "must be greater than or equal to 0");
+        }
+}
+
+/* Shows the spec with the names of Kubernetes' internal type. */
+static void refuse_both(const struct hf__json *spec, struct hfd_causes *causes) {
+        static const char *const members[][2] = {{"{\"MinAvailable\":", "minAvailable"},
+                                                 {",\"Selector\":", "selector"},
+                                                 {",\"MaxUnavailable\":", "maxUnavailable"},
+                                                 {",\"UnhealthyPodEvictionPolicy\":",
+                                                  "unhealthyPodEvictionPolicy"}};
+        struct hf__strbuf shown = {0};
+
+        for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+                const struct hf__json *value = hf__json_get(spec, members[i][1]);
+                hf__strbuf_puts(&shown, members[i][0]);
+                if (value)
+                        hf__json_print(value, &shown);
+                else
+                        hf__strbuf_puts(&shown, "null");
+        }
+        hf__strbuf_puts(&shown, "}");
+        hfd_cause_invalid(causes, "spec", shown.error == 0 ? shown.data : "{}",
+                          "minAvailable and maxUnavailable cannot be both set");
+        hf__strbuf_done(&shown);
+}
+
+void hfd_budget_validate(const struct hf__json *object, const struct hf__json *old,
+                         struct hfd_causes *causes) {
+        static const char *const policies[] = {"AlwaysAllow", "IfHealthyBudget", NULL};
+        const struct hf__json *spec = hf__json_get(object, "spec");
+
+        (void)old;
+        if (hf__json_get(spec, "minAvailable") && hf__json_get(spec, "maxUnavailable"))
+                refuse_both(spec, causes);
+        validate_share(spec, "minAvailable", causes);
+        validate_share(spec, "maxUnavailable", causes);
+        if (hf__json_get(spec, "selector"))
+                hfd_match_selector_validate(hf__json_get(spec, "selector"), "spec.selector",
+                                            causes);
+        if (hf__json_get(spec, "unhealthyPodEvictionPolicy"))
+                hfd_require_one_of(spec, "spec", "unhealthyPodEvictionPolicy", policies, causes);
+}
+
+/* ---- autoscalers ---- */
+
+/* Only ReplicationControllers have a version without a group. A target that was stored before may
+ * have what it has. */
+static void validate_target(const struct hf__json *target, const struct hf__json *old,
+                            struct hfd_causes *causes) {
+        const char *version = hfd_text_of(target, "apiVersion");
+
+        (void)hfd_require_text(target, "spec.scaleTargetRef", "kind", causes);
+        (void)hfd_require_text(target, "spec.scaleTargetRef", "name", causes);
+        if (strchr(version, '/') || hf__json_has_text(target, "kind", "ReplicationController") ||
+            (old && hf__json_equal(target, hf__json_path(old, "spec.scaleTargetRef"))))
+                return;
+        hfd_cause_invalid_text(causes, "spec.scaleTargetRef.apiVersion", version,
+                               "apiVersion must specify API group");
+}
+
+/* Other metrics than those of pods, by which a target without pods can be scaled. */
+static bool has_outer_metric(const struct hf__json *spec) {
+        for (const struct hf__json *m = hf__json_first(hf__json_get(spec, "metrics")); m;
+             m = hf__json_next(m))
+                if (hf__json_has_text(m, "type", "Object") ||
+                    hf__json_has_text(m, "type", "External"))
+                        return true;
+        return false;
+}
+
+void hfd_autoscaler_validate(const struct hf__json *object, const struct hf__json *old,
+                             struct hfd_causes *causes) {
+        const struct hf__json *spec = hf__json_get(object, "spec");
+        int64_t least = 0, most = 0;
+        bool has_least = hf__json_i64(spec, "minReplicas", &least);
+        char shown[24];
+
+        (void)hf__json_i64(spec, "maxReplicas", &most);
+        (void)snprintf(shown, sizeof shown, "%" PRId64, most);
+        hfd_require_range(spec, "spec", "minReplicas", 1, INT32_MAX,
+                          "must be greater than or equal to 1", causes);
+        if (most == 0)
+                hfd_cause_required(causes, "spec.maxReplicas", "must be set and greater than 0");
+        else if (most < 0)
+                hfd_cause_invalid(causes, "spec.maxReplicas", shown,
+                                  "must be greater than or equal to 1");
+        if (has_least && most < least)
+                hfd_cause_invalid(causes, "spec.maxReplicas", shown,
+                                  "must be greater than or equal to `minReplicas`");
+        validate_target(hf__json_get(spec, "scaleTargetRef"), old, causes);
+        if (has_least && least == 0 && !has_outer_metric(spec))
+                hfd_cause_forbidden(causes, "spec.metrics",
+                                    "must specify at least one Object or External metric to "
+                                    "support scaling to zero replicas");
+}

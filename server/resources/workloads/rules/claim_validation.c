@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rules of PersistentVolumeClaims. The texts, and the order of the rules, are those of
+ * kube-apiserver, without the comparison of both versions that it appends. Data sources are not
+ * checked.
+ */
+#include <string.h>
+
+#include "base/json.h"
+#include "server/resources/strategies/admission/match_schema.h"
+#include "server/resources/strategies/pod/rules/pod_validation.h"
+#include "server/resources/workloads/workloads.h"
+#include "server/schema/quantity.h"
+
+static const char *const storage[] = {"resources", "requests", "storage"};
+
+static const struct hf__json *size_of(const struct hf__json *spec) {
+        for (size_t i = 0; i < 3; i++)
+                spec = hf__json_get(spec, storage[i]);
+        return spec;
+}
+
+/* Quantities have been decoded, so they can be parsed. */
+static struct hfd_quantity amount_of(const struct hf__json *value) {
+        struct hfd_quantity amount = {0};
+
+        if (hf__json_is_string(value))
+                (void)hfd_quantity_parse(hf__json_text(value), &amount);
+        return amount;
+}
+
+/* ---- the spec ---- */
+
+static void validate_modes(const struct hf__json *spec, struct hfd_causes *causes) {
+        static const char *const modes[] = {"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce",
+                                            "ReadWriteOncePod"};
+        static const char field[] = "spec.accessModes";
+        bool one_pod = false, others = false;
+
+        if (!hf__json_first(hf__json_get(spec, "accessModes")))
+                hfd_cause_required(causes, field, "at least 1 access mode is required");
+        for (const struct hf__json *m = hf__json_first(hf__json_get(spec, "accessModes")); m;
+             m = hf__json_next(m)) {
+                const char *mode = hf__json_is_string(m) ? hf__json_text(m) : "";
+                size_t i = 0;
+                while (i < 4 && strcmp(modes[i], mode) != 0)
+                        i++;
+                if (i == 4)
+                        hfd_cause_unsupported_text(causes, field, mode,
+                                                   "\"ReadOnlyMany\", \"ReadWriteMany\", "
+                                                   "\"ReadWriteOnce\", \"ReadWriteOncePod\"");
+                one_pod = one_pod || i == 3;
+                others = others || i < 3;
+        }
+        if (one_pod && others)
+                hfd_cause_forbidden(causes, field,
+                                    "may not use ReadWriteOncePod with other access modes");
+}
+
+static void validate_size(const struct hf__json *spec, struct hfd_causes *causes) {
+        static const char field[] = "spec.resources[storage]";
+        const struct hf__json *size = size_of(spec);
+        const struct hfd_quantity amount = amount_of(size);
+
+        if (!size)
+                hfd_cause_required(causes, field, "");
+        else if (amount.negative || hfd_quantity_is_zero(&amount))
+                hfd_cause_invalid_text(causes, field, hf__json_text(size),
+                                       "must be greater than zero");
+}
+
+static void validate_spec(const struct hf__json *spec, struct hfd_causes *causes) {
+        static const char *const names[] = {"storageClassName", "volumeAttributesClassName"};
+        static const char *const modes[] = {"Block", "Filesystem", NULL};
+        char path[HFD_FIELD_PATH_MAX];
+
+        validate_modes(spec, causes);
+        if (hf__json_get(spec, "selector"))
+                hfd_match_selector_validate(hf__json_get(spec, "selector"), "spec.selector",
+                                            causes);
+        validate_size(spec, causes);
+        for (size_t i = 0; i < 2; i++) {
+                if (*hfd_text_of(spec, names[i]))
+                        hfd_subdomain_validate(hfd_text_of(spec, names[i]),
+                                               hfd_field_path(path, "spec", names[i]), causes);
+                if (i == 0 && hf__json_get(spec, "volumeMode"))
+                        hfd_require_one_of(spec, "spec", "volumeMode", modes, causes);
+        }
+}
+
+/* ---- an update ---- */
+
+/* Removes from a copy of the spec what may change. */
+static void drop_mutable(struct hf__json *spec, bool is_bound, bool is_placed, bool has_class) {
+        if (!is_placed)
+                hf__json_drop(spec, "volumeName");
+        if (!has_class)
+                hf__json_drop(spec, "storageClassName"); /* it is set once */
+        if (!is_bound)
+                return;
+        hf__json_remove(spec, "resources.requests.storage");
+        hf__json_drop(spec, "volumeAttributesClassName");
+}
+
+static void validate_update(const struct hf__json *object, const struct hf__json *old,
+                            struct hfd_causes *causes) {
+        const struct hf__json *spec = hf__json_get(object, "spec"),
+                              *was = hf__json_get(old, "spec");
+        struct hf__json *rest = hf__json_dup(spec), *old_rest = hf__json_dup(was);
+        bool is_bound = hf__json_has_text(object, "status.phase", "Bound"),
+             is_placed = *hfd_text_of(was, "volumeName"),
+             has_class = hf__json_get(was, "storageClassName");
+        const struct hfd_quantity size = amount_of(size_of(spec)),
+                                  old_size = amount_of(size_of(was)),
+                                  capacity =
+                                          amount_of(hf__json_path(old, "status.capacity.storage"));
+
+        drop_mutable(rest, is_bound, is_placed, has_class);
+        drop_mutable(old_rest, is_bound, is_placed, has_class);
+        /* If memory runs out, the write fails soon. */
+        if (rest && old_rest && !hf__json_equal(rest, old_rest))
+                hfd_cause_forbidden(causes, "spec",
+                                    "spec is immutable after creation except resources.requests "
+                                    "and volumeAttributesClassName for bound claims");
+        hf__json_free(rest);
+        hf__json_free(old_rest);
+        if (hfd_quantity_compare(&size, &old_size) < 0 &&
+            hfd_quantity_compare(&size, &capacity) <= 0)
+                hfd_cause_forbidden(causes, "spec.resources.requests.storage",
+                                    "field can not be less than status.capacity");
+        if (!hf__json_equal(hf__json_get(spec, "volumeMode"), hf__json_get(was, "volumeMode")))
+                hfd_cause_invalid_text(causes, "volumeMode", hfd_text_of(spec, "volumeMode"),
+                                       "field is immutable");
+}
+
+void hfd_claim_validate(const struct hf__json *object, const struct hf__json *old,
+                        struct hfd_causes *causes) {
+        validate_spec(hf__json_get(object, "spec"), causes);
+        if (old)
+                validate_update(object, old, causes);
+}

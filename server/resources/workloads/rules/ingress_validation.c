@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rules of Ingresses. The texts, and the order of the rules, are those of kube-apiserver.
+ */
+#include <string.h>
+
+#include "base/json.h"
+#include "server/resources/strategies/pod/rules/pod_validation.h"
+#include "server/resources/validation/names.h"
+#include "server/resources/workloads/workloads.h"
+
+/* ---- backends ---- */
+
+static void validate_service(const struct hf__json *service, const char *field,
+                             struct hfd_causes *causes) {
+        const struct hf__json *port = hf__json_get(service, "port");
+        char path[HFD_FIELD_PATH_MAX], member[HFD_FIELD_PATH_MAX], number_path[HFD_FIELD_PATH_MAX];
+        const char *name = hfd_text_of(port, "name");
+        int64_t number = 0;
+
+        hfd_field_path(path, field, "service");
+        hfd_label_name_validate(service, path, "name", causes);
+        (void)hf__json_i64(port, "number", &number);
+        hfd_field_path(member, path, "port");
+        if (*name && number != 0)
+                hfd_cause_invalid_text(causes, field, "",
+                                       "cannot set both port name & port number");
+        else if (*name)
+                hfd_port_name_validate(name, hfd_field_path(number_path, member, "name"), causes);
+        else if (number != 0)
+                hfd_port_validate(hf__json_get(port, "number"),
+                                  hfd_field_path(number_path, member, "number"), causes);
+        else
+                hfd_cause_required(causes, field, "port name or number is required");
+}
+
+static void validate_backend(const struct hf__json *backend, const char *field,
+                             struct hfd_causes *causes) {
+        const struct hf__json *resource = hf__json_get(backend, "resource"),
+                              *service = hf__json_get(backend, "service");
+        char path[HFD_FIELD_PATH_MAX];
+
+        if (resource && service) {
+                hfd_cause_invalid_text(causes, field, "",
+                                       "cannot set both resource and service backends");
+        } else if (resource) {
+                hfd_field_path(path, field, "resource");
+                (void)hfd_require_text(resource, path, "kind", causes);
+                (void)hfd_require_text(resource, path, "name", causes);
+        } else if (service) {
+                validate_service(service, field, causes);
+        } else {
+                hfd_cause_invalid_text(causes, field, "",
+                                       "resource or service backend is required");
+        }
+}
+
+/* ---- paths ---- */
+
+static void validate_path_text(const char *text, const char *field, struct hfd_causes *causes) {
+        static const struct {
+                const char *text, *why;
+        } inside[] = {{"//", "must not contain '//'"},
+                      {"/./", "must not contain '/./'"},
+                      {"/../", "must not contain '/../'"},
+                      {"%2f", "must not contain '%2f'"},
+                      {"%2F", "must not contain '%2F'"}},
+          ends[] = {{"/..", "cannot end with '/..'"}, {"/.", "cannot end with '/.'"}};
+        size_t n = strlen(text);
+
+        if (*text != '/')
+                hfd_cause_invalid_text(causes, field, text, "must be an absolute path");
+        for (size_t i = 0; i < sizeof inside / sizeof inside[0]; i++)
+                if (strstr(text, inside[i].text))
+                        hfd_cause_invalid_text(causes, field, text, inside[i].why);
+        for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+                if (n >= strlen(ends[i].text) &&
+                    strcmp(text + n - strlen(ends[i].text), ends[i].text) == 0)
+                        hfd_cause_invalid_text(causes, field, text, ends[i].why);
+}
+
+static void validate_path(const struct hf__json *path, const char *field,
+                          struct hfd_causes *causes) {
+        const char *type = hfd_text_of(path, "pathType"), *text = hfd_text_of(path, "path");
+        char member[HFD_FIELD_PATH_MAX];
+
+        if (!hf__json_get(path, "pathType")) {
+                hfd_cause_required(causes, hfd_field_path(member, field, "pathType"),
+                                   "pathType must be specified");
+                return;
+        }
+        hfd_field_path(member, field, "path");
+        if (strcmp(type, "Exact") == 0 || strcmp(type, "Prefix") == 0)
+                validate_path_text(text, member, causes);
+        else if (strcmp(type, "ImplementationSpecific") != 0)
+                hfd_cause_unsupported_text(causes, hfd_field_path(member, field, "pathType"), type,
+                                           "\"Exact\", \"ImplementationSpecific\", \"Prefix\"");
+        else if (*text && *text != '/')
+                hfd_cause_invalid_text(causes, member, text, "must be an absolute path");
+        validate_backend(hf__json_get(path, "backend"), hfd_field_path(member, field, "backend"),
+                         causes);
+}
+
+/* ---- rules ---- */
+
+/* Four numbers: Kubernetes wants a name. */
+static bool is_address(const char *host) {
+        return strspn(host, "0123456789.") == strlen(host) && strchr(host, '.');
+}
+
+static void validate_host(const char *host, const char *field, struct hfd_causes *causes) {
+        if (!strchr(host, '*'))
+                hfd_subdomain_validate(host, field, causes);
+        else if (strncmp(host, "*.", 2) != 0 || !hfd_is_dns_subdomain(host + 2))
+                hfd_cause_invalid_text(causes, field, host,
+                                       "a wildcard DNS-1123 subdomain must start with '*.', "
+                                       "followed by a valid DNS subdomain, which must consist of "
+                                       "lower case alphanumeric characters, '-' or '.' and end "
+                                       "with an alphanumeric character (e.g. '*.example.com', "
+                                       "regex used for validation is "
+                                       "'\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]"
+                                       "([-a-z0-9]*[a-z0-9])?)*')");
+}
+
+static void validate_rule(const struct hf__json *rule, const char *field,
+                          struct hfd_causes *causes) {
+        const struct hf__json *http = hf__json_get(rule, "http");
+        const char *host = hfd_text_of(rule, "host");
+        char paths[HFD_FIELD_PATH_MAX], path[HFD_FIELD_PATH_MAX];
+        size_t i = 0;
+
+        hfd_field_path(path, field, "host");
+        if (is_address(host))
+                hfd_cause_invalid_text(causes, path, host, "must be a DNS name, not an IP address");
+        if (*host)
+                validate_host(host, path, causes);
+        if (!http)
+                return;
+        hfd_field_path(path, field, "http");
+        hfd_field_path(paths, path, "paths");
+        if (!hf__json_first(hf__json_get(http, "paths")))
+                hfd_cause_required(causes, paths, "");
+        for (const struct hf__json *m = hf__json_first(hf__json_get(http, "paths")); m;
+             m = hf__json_next(m))
+                validate_path(m, hfd_field_index(path, paths, i++), causes);
+}
+
+static void validate_hosts(const struct hf__json *tls, const char *field,
+                           struct hfd_causes *causes) {
+        char path[HFD_FIELD_PATH_MAX], host[HFD_FIELD_PATH_MAX];
+        size_t i = 0;
+
+        hfd_field_path(path, field, "hosts");
+        for (const struct hf__json *m = hf__json_first(hf__json_get(tls, "hosts")); m;
+             m = hf__json_next(m))
+                validate_host(hf__json_is_string(m) ? hf__json_text(m) : "",
+                              hfd_field_index(host, path, i++), causes);
+        if (*hfd_text_of(tls, "secretName"))
+                hfd_subdomain_validate(hfd_text_of(tls, "secretName"),
+                                       hfd_field_path(path, field, "secretName"), causes);
+}
+
+void hfd_ingress_validate(const struct hf__json *object, const struct hf__json *old,
+                          struct hfd_causes *causes) {
+        const struct hf__json *spec = hf__json_get(object, "spec"),
+                              *rules = hf__json_get(spec, "rules"),
+                              *backend = hf__json_get(spec, "defaultBackend");
+        char path[HFD_FIELD_PATH_MAX];
+        size_t i = 0;
+
+        (void)old;
+        if (!hf__json_first(rules) && !backend)
+                hfd_cause_invalid(causes, "spec", "null",
+                                  "either `defaultBackend` or `rules` must be specified");
+        if (backend)
+                validate_backend(backend, "spec.defaultBackend", causes);
+        for (const struct hf__json *m = hf__json_first(rules); m; m = hf__json_next(m))
+                validate_rule(m, hfd_field_index(path, "spec.rules", i++), causes);
+        i = 0;
+        for (const struct hf__json *m = hf__json_first(hf__json_get(spec, "tls")); m;
+             m = hf__json_next(m))
+                validate_hosts(m, hfd_field_index(path, "spec.tls", i++), causes);
+        if (hf__json_get(spec, "ingressClassName"))
+                hfd_subdomain_validate(hfd_text_of(spec, "ingressClassName"),
+                                       "spec.ingressClassName", causes);
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Fields of services that depend on each other or on the type, as kube-apiserver sets and drops
+ * them. It also allocates addresses and ports, which this server does not.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "server/resources/workloads/presets.h"
+#include "server/resources/workloads/workloads.h"
+
+static bool is_type(const struct hf__json *spec, const char *type) {
+        return hf__json_has_text(spec, "type", type);
+}
+
+static bool is_reached_from_outside(const struct hf__json *spec) {
+        return is_type(spec, "NodePort") || is_type(spec, "LoadBalancer") ||
+               (is_type(spec, "ClusterIP") && hf__json_first(hf__json_get(spec, "externalIPs")));
+}
+
+static bool has_node_ports(const struct hf__json *spec) {
+        return is_type(spec, "NodePort") || is_type(spec, "LoadBalancer");
+}
+
+/* ---- a change of the type ---- */
+
+/* Drops members that the client has left as they were. */
+static void drop_same(struct hf__json *spec, const struct hf__json *old, const char *const *keys) {
+        for (; *keys; keys++)
+                if (hf__json_equal(hf__json_get(spec, *keys), hf__json_get(old, *keys)))
+                        hf__json_drop(spec, *keys);
+}
+
+static void drop_same_node_ports(struct hf__json *spec, const struct hf__json *old) {
+        const struct hf__json *was = hf__json_first(hf__json_get(old, "ports"));
+
+        for (struct hf__json *m = hf__json_first(hf__json_get(spec, "ports")); m && was;
+             m = hf__json_next(m), was = hf__json_next(was))
+                if (hf__json_equal(hf__json_get(m, "nodePort"), hf__json_get(was, "nodePort")))
+                        hf__json_drop(m, "nodePort");
+}
+
+/* What the old type needed, and the new one must not have. */
+static void drop_of_type(struct hf__json *spec, const struct hf__json *old) {
+        static const char *const of_cluster[] = {"clusterIP",
+                                                 "clusterIPs",
+                                                 "ipFamilies",
+                                                 "ipFamilyPolicy",
+                                                 "internalTrafficPolicy",
+                                                 NULL},
+                                 *const of_outside[] = {"externalTrafficPolicy", NULL},
+                                 *const of_balancer[] = {"allocateLoadBalancerNodePorts",
+                                                         "loadBalancerClass", "healthCheckNodePort",
+                                                         NULL};
+
+        if (is_type(spec, "ExternalName") && !is_type(old, "ExternalName"))
+                drop_same(spec, old, of_cluster);
+        if (is_reached_from_outside(old) && !is_reached_from_outside(spec))
+                drop_same(spec, old, of_outside);
+        if (is_type(old, "LoadBalancer") && !is_type(spec, "LoadBalancer"))
+                drop_same(spec, old, of_balancer);
+        if (has_node_ports(old) && !has_node_ports(spec))
+                drop_same_node_ports(spec, old);
+}
+
+/* ---- addresses ---- */
+
+static int keep(struct hf__json *spec, const struct hf__json *old, const char *key) {
+        const struct hf__json *had = hf__json_get(old, key);
+
+        return had && !hf__json_get(spec, key) ? hf__json_put(spec, key, hf__json_dup(had)) : 0;
+}
+
+/* Old clients write clusterIP only, and know nothing of the list. 0 or -ENOMEM. */
+static int set_list(struct hf__json *spec, const struct hf__json *old) {
+        const char *ip = hf__json_string(spec, "clusterIP");
+        bool same = old &&
+                    hf__json_equal(hf__json_get(spec, "clusterIP"), hf__json_get(old, "clusterIP"));
+        bool is_old_list = old && hf__json_equal(hf__json_get(spec, "clusterIPs"),
+                                                 hf__json_get(old, "clusterIPs"));
+
+        if (same && ip && hf__json_get(old, "clusterIPs"))
+                return keep(spec, old, "clusterIPs");
+        if (old && !same && is_old_list)
+                hf__json_drop(spec, "clusterIPs");
+        if (!ip || !*ip || hf__json_get(spec, "clusterIPs"))
+                return 0;
+        struct hf__json *list = hf__json_array();
+        int r = hf__json_put(spec, "clusterIPs", list);
+        return r == 0 ? hf__json_append_string(list, ip) : r;
+}
+
+static int set_families(struct hf__json *spec) {
+        const char *ip = hf__json_string(spec, "clusterIP"), *families = "[\"IPv4\"]";
+        bool any = ip && strcmp(ip, "None") == 0 && !hf__json_first(hf__json_get(spec, "selector"));
+
+        if (any)
+                families = "[\"IPv4\",\"IPv6\"]";
+        else if (ip && strchr(ip, ':'))
+                families = "[\"IPv6\"]";
+        const struct hfd_preset presets[] = {{"", "ipFamilies", families, NULL},
+                                             {"", "ipFamilyPolicy",
+                                              any ? "\"RequireDualStack\"" : "\"SingleStack\"",
+                                              NULL}};
+        return hfd_presets_set(spec, presets, HFD_N_PRESETS(presets));
+}
+
+/* ---- affinity ---- */
+
+static int set_affinity(struct hf__json *spec) {
+        static const struct hfd_preset presets[] = {{"", "sessionAffinityConfig", "{}", NULL},
+                                                    {"sessionAffinityConfig", "clientIP", "{}",
+                                                     NULL},
+                                                    {"sessionAffinityConfig.clientIP",
+                                                     "timeoutSeconds", "10800", NULL}};
+
+        if (hf__json_has_text(spec, "sessionAffinity", "None"))
+                hf__json_drop(spec, "sessionAffinityConfig");
+        return hf__json_has_text(spec, "sessionAffinity", "ClientIP")
+                       ? hfd_presets_set(spec, presets, HFD_N_PRESETS(presets))
+                       : 0;
+}
+
+int hfd_service_set_fields(struct hf__json *spec, const struct hf__json *old) {
+        static const char *const kept[] = {"ipFamilies", "ipFamilyPolicy", "clusterIP",
+                                           "clusterIPs"};
+        bool had_address = old && !is_type(old, "ExternalName");
+        int r;
+
+        if (old)
+                drop_of_type(spec, old);
+        r = set_affinity(spec);
+        if (r == 0)
+                r = set_list(spec, old);
+        if (r != 0 || is_type(spec, "ExternalName"))
+                return r;
+        /* An update that leaves them out does not change them. */
+        bool addressed = hf__json_get(spec, "clusterIP") || hf__json_get(spec, "clusterIPs");
+        for (size_t i = 0; i < (addressed ? 2 : 4) && had_address && r == 0; i++)
+                r = keep(spec, old, kept[i]);
+        return r == 0 ? set_families(spec) : r;
+}

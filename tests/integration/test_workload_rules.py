@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What services, claims, Ingresses, budgets and autoscalers are refused for, and what services set by themselves. Causes and texts were
+compared with those of kube-apiserver 1.36.3."""
+import itertools
+import json
+
+import pytest
+from holdfastd import Cluster
+
+NUMBERS = itertools.count(1)
+MERGE = "application/merge-patch+json"
+SERVICES = "/api/v1/namespaces/default/services"
+CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
+INGRESSES = "/apis/networking.k8s.io/v1/namespaces/default/ingresses"
+BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+AUTOSCALERS = "/apis/autoscaling/{}/namespaces/default/horizontalpodautoscalers"
+PORTS = [{"port": 80}]
+
+
+class Server:
+    def __init__(self, cluster):
+        self.a = cluster.instance("a", "--runtime-config=api/workloads=true").wait_ready()
+
+    def ask(self, method, path, body=None, content_type="application/json"):
+        code, text = self.a.request(method, path, body, headers={"Content-Type": content_type})
+        return code, json.loads(text)
+
+    def make(self, path, **spec):
+        return self.ask("POST", path, {"metadata": {"name": f"n{next(NUMBERS)}"}, "spec": spec})
+
+    def made(self, path, **spec):
+        code, answer = self.make(path, **spec)
+        assert code == 201, answer
+        return answer
+
+    def patch(self, path, made, **spec):
+        return self.ask("PATCH", f"{path}/{made['metadata']['name']}", {"spec": spec}, MERGE)
+
+    def patched(self, path, made, **spec):
+        code, answer = self.patch(path, made, **spec)
+        assert code == 200, answer
+        return answer["spec"]
+
+
+@pytest.fixture(scope="module")
+def server():
+    with Cluster(with_witness=False) as cluster:
+        yield Server(cluster)
+
+
+def causes(answer):
+    code, status = answer
+    assert code == 422, status
+    return [(cause["field"], cause["message"]) for cause in status["details"]["causes"]]
+
+
+# ---- services ----
+
+NOT_A_LABEL = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric " \
+              "character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+
+
+@pytest.mark.parametrize("spec, field, why", [
+    ({}, "spec.ports", "Required value"),
+    ({"ports": [{"port": 0}]}, "spec.ports[0].port", "Invalid value: 0: must be between 1 and 65535, inclusive"),
+    ({"ports": [{"port": 80}, {"port": 81}]}, "spec.ports[1].name", "Required value"),
+    ({"ports": [{"name": "a", "port": 80}, {"name": "a", "port": 81}]}, "spec.ports[1].name", 'Duplicate value: "a"'),
+    ({"ports": [{"name": "a", "port": 80}, {"name": "b", "port": 80}]}, "spec.ports[1]",
+     'Duplicate value: {"Name":"","Protocol":"TCP","AppProtocol":null,"Port":80,"TargetPort":0,"NodePort":0}'),
+    ({"ports": [{"name": "A_", "port": 80}]}, "spec.ports[0].name", f'Invalid value: "A_": {NOT_A_LABEL}'),
+    ({"ports": [{"port": 80, "protocol": "X"}]}, "spec.ports[0].protocol", 'Unsupported value: "X": supported values: "SCTP", "TCP", "UDP"'),
+    ({"ports": [{"port": 80, "nodePort": 30000}]}, "spec.ports[0].nodePort", "Forbidden: may not be used when `type` is 'ClusterIP'"),
+    ({"ports": PORTS, "type": "X"}, "spec.type",
+     'Unsupported value: "X": supported values: "ClusterIP", "ExternalName", "LoadBalancer", "NodePort"'),
+    ({"type": "ExternalName"}, "spec.externalName", "Required value"),
+    ({"type": "ExternalName", "externalName": "a", "clusterIP": "None"}, "spec.clusterIPs", "Forbidden: may not be set for ExternalName services"),
+    ({"ports": PORTS, "sessionAffinity": "X"}, "spec.sessionAffinity", 'Unsupported value: "X": supported values: "ClientIP", "None"'),
+    ({"ports": PORTS, "type": "NodePort", "clusterIP": "None"}, "spec.clusterIPs[0]",
+     "Invalid value: \"None\": may not be set to 'None' for NodePort services"),
+    ({"ports": PORTS, "externalTrafficPolicy": "Local"}, "spec.externalTrafficPolicy",
+     'Invalid value: "Local": may only be set for externally-accessible services'),
+    ({"ports": PORTS, "clusterIPs": ["None"]}, "spec.clusterIPs", 'Invalid value: ["None"]: must be empty when `clusterIP` is not specified')])
+def test_a_service_is_refused(server, spec, field, why):
+    assert (field, why) in causes(server.make(SERVICES, **spec))
+
+
+def test_a_service_sets_what_depends_on_its_type(server):
+    plain = server.made(SERVICES, ports=PORTS, selector={"a": "b"})
+    assert (plain["spec"]["ipFamilies"], plain["spec"]["ipFamilyPolicy"]) == (["IPv4"], "SingleStack")
+    spec = server.patched(SERVICES, plain, type="LoadBalancer")
+    assert spec["externalTrafficPolicy"] == "Cluster" and spec["allocateLoadBalancerNodePorts"] is True
+    spec = server.patched(SERVICES, plain, type="ClusterIP")
+    assert "externalTrafficPolicy" not in spec and "allocateLoadBalancerNodePorts" not in spec
+    spec = server.patched(SERVICES, plain, type="ExternalName", externalName="x.y")
+    assert not {"ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy"} & set(spec)
+    assert server.made(SERVICES, ports=PORTS, sessionAffinity="ClientIP")["spec"]["sessionAffinityConfig"] == {"clientIP": {"timeoutSeconds": 10800}}
+
+
+def test_the_address_of_a_service_stays(server):
+    headless = server.made(SERVICES, clusterIP="None", selector={"a": "b"})
+    assert headless["spec"]["clusterIPs"] == ["None"] and headless["spec"]["ipFamilies"] == ["IPv4"]
+    assert server.made(SERVICES, clusterIP="None")["spec"]["ipFamilies"] == ["IPv4", "IPv6"]
+    assert server.patched(SERVICES, headless, clusterIP=None)["clusterIPs"] == ["None"]
+    assert causes(server.patch(SERVICES, headless, clusterIP="10.0.0.9"))[0] == (
+        "spec.clusterIPs[0]", 'Invalid value: ["10.0.0.9"]: may not change once set')
+    del headless["spec"]["clusterIPs"], headless["spec"]["clusterIP"]
+    code, put = server.ask("PUT", f"{SERVICES}/{headless['metadata']['name']}", headless)
+    assert code == 200 and put["spec"]["clusterIP"] == "None" and put["spec"]["clusterIPs"] == ["None"]
+
+
+# ---- claims ----
+
+def claim(size="1Gi", **spec):
+    return {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}}, **spec}
+
+
+@pytest.mark.parametrize("spec, field, why", [
+    ({}, "spec.accessModes", "Required value: at least 1 access mode is required"),
+    ({}, "spec.resources[storage]", "Required value"),
+    (claim("0"), "spec.resources[storage]", 'Invalid value: "0": must be greater than zero'),
+    (claim(accessModes=["X"]), "spec.accessModes",
+     'Unsupported value: "X": supported values: "ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"'),
+    (claim(accessModes=["ReadWriteOnce", "ReadWriteOncePod"]), "spec.accessModes", "Forbidden: may not use ReadWriteOncePod with other access modes"),
+    (claim(volumeMode="X"), "spec.volumeMode", 'Unsupported value: "X": supported values: "Block", "Filesystem"')])
+def test_a_claim_is_refused(server, spec, field, why):
+    assert (field, why) in causes(server.make(CLAIMS, **spec))
+
+
+def test_a_claim_grows_when_it_is_bound(server):
+    made = server.made(CLAIMS, **claim())
+    fixed = ("spec", "Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims")
+    assert causes(server.patch(CLAIMS, made, **claim("2Gi"))) == [fixed]
+    server.patched(CLAIMS, made, volumeName="v", storageClassName="x")
+    assert causes(server.patch(CLAIMS, made, volumeName="w")) == [fixed]
+    assert causes(server.patch(CLAIMS, made, storageClassName="y")) == [fixed]
+    status = {"status": {"phase": "Bound", "capacity": {"storage": "1Gi"}}}
+    assert server.ask("PATCH", f"{CLAIMS}/{made['metadata']['name']}/status", status, MERGE)[0] == 200
+    server.patched(CLAIMS, made, **claim("2Gi"))
+    server.patched(CLAIMS, made, **claim("1536Mi"))
+    assert causes(server.patch(CLAIMS, made, **claim("1Gi"))) == [
+        ("spec.resources.requests.storage", "Forbidden: field can not be less than status.capacity")]
+
+
+# ---- Ingresses ----
+
+SERVICE = {"service": {"name": "s", "port": {"number": 80}}}
+
+
+def rules(host="a.b", **path):
+    return [{"host": host, "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": SERVICE, **path}]}}]
+
+
+PATH = "spec.rules[0].http.paths[0]"
+
+
+@pytest.mark.parametrize("spec, field, why", [
+    ({}, "spec", "Invalid value: null: either `defaultBackend` or `rules` must be specified"),
+    ({"rules": rules(path="x")}, PATH + ".path", 'Invalid value: "x": must be an absolute path'),
+    ({"rules": rules(path="/a//b")}, PATH + ".path", "Invalid value: \"/a//b\": must not contain '//'"),
+    ({"rules": rules(path="/a/..")}, PATH + ".path", "Invalid value: \"/a/..\": cannot end with '/..'"),
+    ({"rules": rules(pathType=None)}, PATH + ".pathType", "Required value: pathType must be specified"),
+    ({"rules": rules(pathType="X")}, PATH + ".pathType",
+     'Unsupported value: "X": supported values: "Exact", "ImplementationSpecific", "Prefix"'),
+    ({"rules": rules(backend={})}, PATH + ".backend", 'Invalid value: "": resource or service backend is required'),
+    ({"rules": rules(backend={"service": {"name": "s"}})}, PATH + ".backend", "Required value: port name or number is required"),
+    ({"rules": rules(host="1.2.3.4")}, "spec.rules[0].host", 'Invalid value: "1.2.3.4": must be a DNS name, not an IP address'),
+    ({"rules": [{"http": {"paths": []}}]}, "spec.rules[0].http.paths", "Required value")])
+def test_an_ingress_is_refused(server, spec, field, why):
+    assert (field, why) in causes(server.make(INGRESSES, **spec))
+
+
+def test_an_ingress_is_made(server):
+    for spec in ({"defaultBackend": SERVICE}, {"rules": rules(host="*.foo.com")}, {"rules": [{"host": "a.b"}]},
+                 {"rules": rules(pathType="ImplementationSpecific", path="")}, {"rules": rules(), "tls": [{"hosts": ["a.b"], "secretName": "s"}]}):
+        assert server.made(INGRESSES, **spec)["status"] == {"loadBalancer": {}}
+
+
+# ---- budgets and autoscalers ----
+
+@pytest.mark.parametrize("spec, field, why", [
+    ({"minAvailable": 1, "maxUnavailable": 1}, "spec", 'Invalid value: {"MinAvailable":1,"Selector":null,"MaxUnavailable":1,'
+     '"UnhealthyPodEvictionPolicy":null}: minAvailable and maxUnavailable cannot be both set'),
+    ({"minAvailable": -1}, "spec.minAvailable", "Invalid value: -1: must be greater than or equal to 0"),
+    ({"minAvailable": "150%"}, "spec.minAvailable", 'Invalid value: "150%": must not be greater than 100%'),
+    ({"unhealthyPodEvictionPolicy": "X"}, "spec.unhealthyPodEvictionPolicy",
+     'Unsupported value: "X": supported values: "AlwaysAllow", "IfHealthyBudget"'),
+    ({"selector": {"matchExpressions": [{"key": "a", "operator": "X"}]}}, "spec.selector.matchExpressions[0].operator",
+     'Invalid value: "X": not a valid selector operator')])
+def test_a_budget_is_refused(server, spec, field, why):
+    assert (field, why) in causes(server.make(BUDGETS, **spec))
+
+
+TARGET = {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}
+
+
+@pytest.mark.parametrize("version", ["v1", "v2"])
+@pytest.mark.parametrize("spec, field, why", [
+    ({"scaleTargetRef": TARGET}, "spec.maxReplicas", "Required value: must be set and greater than 0"),
+    ({"scaleTargetRef": TARGET, "maxReplicas": 1, "minReplicas": 2}, "spec.maxReplicas",
+     "Invalid value: 1: must be greater than or equal to `minReplicas`"),
+    ({"scaleTargetRef": TARGET, "maxReplicas": 1, "minReplicas": 0}, "spec.minReplicas", "Invalid value: 0: must be greater than or equal to 1"),
+    ({"maxReplicas": 1}, "spec.scaleTargetRef.kind", "Required value"),
+    ({"maxReplicas": 1, "scaleTargetRef": {"kind": "X", "name": "x"}}, "spec.scaleTargetRef.apiVersion",
+     'Invalid value: "": apiVersion must specify API group')])
+def test_an_autoscaler_is_refused(server, version, spec, field, why):
+    assert (field, why) in causes(server.make(AUTOSCALERS.format(version), **spec))
+
+
+def test_a_selector_cannot_be_changed(server):
+    path = "/apis/apps/v1/namespaces/default/deployments"
+    template = {"metadata": {"labels": {"a": "b", "c": "d"}}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
+    made = server.made(path, selector={"matchLabels": {"a": "b"}}, template=template)
+    assert causes(server.patch(path, made, selector={"matchLabels": {"c": "d"}})) == [
+        ("spec.selector", 'Invalid value: {"matchLabels":{"a":"b","c":"d"}}: field is immutable')]
+    assert ("spec.selector.matchExpressions[0].operator", 'Invalid value: "X": not a valid selector operator') in causes(
+        server.make(path, selector={"matchExpressions": [{"key": "a", "operator": "X"}]}, template=template))
