@@ -31,14 +31,14 @@
 #include <unistd.h>
 
 #include "base/thread.h"
-#include "server/main/assembly.h"
 #include "server/certificates/certificate_expiry.h"
 #include "server/certificates/certificates.h"
+#include "server/main/assembly.h"
+#include "server/main/sequence.h"
 #include "server/process/memory_trim.h"
 #include "server/process/process_limits.h"
 #include "server/reload/reload.h"
 #include "server/reload/reload_files.h"
-#include "server/main/sequence.h"
 #include "server/server.h"
 #include "server/status_line.h"
 #include "server/systemd/sdnotify.h"
