@@ -90,16 +90,13 @@ static bool prepare_and_track(struct hfd_write *w) {
 
 /*
  * Validates w->object against w->old (NULL = a create). False: the response was sent, or another
- * attempt was started. Not a part of its caller, which would have the 15 KiB on the stack below
- * what it calls later.
+ * attempt was started. The causes have 15 KiB, of which only `n` is initialized. A stack page that
+ * a thread has touched once stays resident, and a valid object should not touch these pages. So
+ * this function is not made a part of its caller, which encodes the object later.
  */
 __attribute__((noinline)) static bool validate(struct hfd_write *w) {
         const struct hf__json *old = w->old;
         const struct hfd_resource *resource = w->request->resource;
-        /*
-         * It has 15 KiB, of which only `n` is initialized. A stack page that a thread has touched
-         * once stays resident, and a valid object should not touch these pages.
-         */
         struct hfd_causes causes;
         struct hfd_response response = {0};
 
