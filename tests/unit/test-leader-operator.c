@@ -46,6 +46,8 @@ static int reconcile(void *ctx, struct hf_operator_work *work, hf_nsec *ret_agai
                                        "{\"apiVersion\":\"v1\",\"kind\":\"Part\",\"v\":1}");
         else
                 r = hf_operator_delete(work, parts, "a-part");
+        assert_int_equal(hf_operator_report(work, "3", &ready), HF_E_INVALID);
+        assert_int_equal(hf_operator_report(work, "[3]", &ready), HF_E_INVALID);
         if (r == 0)
                 r = hf_operator_report(work, "{\"parts\":1}", &ready);
         hf_operator_event(work, HF_RECORDER_NORMAL, "Worked", "%s", "well");
