@@ -82,6 +82,22 @@ static void test_a_take_over_is_measured(void **state) {
         finish();
 }
 
+/* This process must wait for the successor, but nobody leads meanwhile. */
+static void test_a_lease_that_waits_for_its_successor_has_no_leader(void **state) {
+        clocked_elector_init();
+        fake_api_put(clocked.api, CLOCKED_LEASE,
+                     "{\"metadata\":{\"annotations\":{\"holdfast.dev/successor\":\"b\"}},"
+                     "\"spec\":{\"holderIdentity\":\"\",\"leaseDurationSeconds\":1}}");
+        clocked_elector_start(&plain);
+        CLOCKED_AWAIT(clocked_info().free_at == hand_clock_now() + 10 * SEC);
+        clocked_move(4 * SEC);
+        assert_true(clocked_metric(SERIES("leaderless_seconds_total")) == 4);
+        clocked_move(6 * SEC);
+        clocked_await_term();
+        assert_true(clocked_metric(SERIES("leaderless_seconds_total")) == 10);
+        finish();
+}
+
 static void test_renewals_keep_the_term_and_are_measured(void **state) {
         start_leading(&plain);
         assert_true(clocked_info().valid_until == hand_clock_now() + 60 * SEC);
@@ -300,6 +316,7 @@ static void test_events_are_about_the_record_that_began_the_term(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_take_over_is_measured),
+                cmocka_unit_test(test_a_lease_that_waits_for_its_successor_has_no_leader),
                 cmocka_unit_test(test_renewals_keep_the_term_and_are_measured),
                 cmocka_unit_test(test_the_end_of_a_term_is_measured_from_its_drain),
                 cmocka_unit_test(test_a_controller_that_does_not_return_is_reported),

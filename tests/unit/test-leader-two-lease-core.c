@@ -77,8 +77,8 @@ static void test_no_event_before_both_leases_are_known(void **state) {
         assert_string_equal(f.commands.list[0].record.holder, "qux");
 }
 
-/* Acquires the old Lease, so that the new one is written next. */
-static struct hf__record acquire_old(hf_nsec deadline) {
+/* Begins to acquire the pair: the old Lease is written. */
+static struct hf__two_lease_command begin_acquire(hf_nsec deadline) {
         struct hf__record old_record = record_of("", 0), new_record = record_of("", 0), mine;
 
         watched(OLD, &old_record);
@@ -91,12 +91,44 @@ static struct hf__record acquire_old(hf_nsec deadline) {
         hf__two_lease_write(&f.two, 7, &mine, deadline, time_now(), &f.commands);
         expect_one(HF__TWO_LEASE_WRITE);
         assert_int_equal(f.commands.list[0].side, OLD);
-        mine = f.commands.list[0].record;
+        return f.commands.list[0];
+}
+
+/* The old Lease is written, so the new one is next. */
+static struct hf__record end_old(const struct hf__two_lease_command *write) {
+        struct hf__record mine = write->record;
+
         (void)snprintf(mine.rv, sizeof mine.rv, "%d", (int)(mine.rv_number = ++f.revision));
-        respond(0, &mine);
+        hf__two_lease_response(&f.two, OLD, write->op_id, 0, 0, &mine, time_now(), &f.commands);
         expect_one(HF__TWO_LEASE_WRITE);
         assert_int_equal(f.commands.list[0].side, NEW);
         return mine;
+}
+
+/* Acquires the old Lease, so that the new one is written next. */
+static struct hf__record acquire_old(hf_nsec deadline) {
+        const struct hf__two_lease_command write = begin_acquire(deadline);
+
+        return end_old(&write);
+}
+
+/* The acquire of the new Lease gets no answer. If that Lease is known to have changed since the
+ * pair was acquired, the server must refuse it, and nothing has to be expected any more. */
+static void test_only_an_acquire_that_may_still_be_applied_is_in_doubt(void **state) {
+        for (int has_changed = 0; has_changed < 2; has_changed++) {
+                (void)set_up(NULL);
+                const struct hf__two_lease_command write = begin_acquire(f.now + 5 * SEC);
+                struct hf__record changed = record_of("", 0);
+                if (has_changed)
+                        watched(NEW, &changed);
+                (void)end_old(&write);
+                respond(HF_E_TIMEOUT, NULL);
+                expect_one(HF__TWO_LEASE_RESPONSE);
+                struct hf__record taken = record_of("qux", 1);
+                watched(OLD, &taken);
+                expect_one(HF__TWO_LEASE_EVENT);
+                assert_int_equal(f.commands.list[0].record.unsettled, !has_changed);
+        }
 }
 
 static void test_the_old_lease_is_given_back_only_before_the_deadline(void **state) {
@@ -356,6 +388,8 @@ int main(void) {
                                        set_up),
                 cmocka_unit_test_setup(
                         test_the_refusal_is_reported_after_the_old_lease_was_given_back, set_up),
+                cmocka_unit_test_setup(test_only_an_acquire_that_may_still_be_applied_is_in_doubt,
+                                       set_up),
                 cmocka_unit_test_setup(test_a_term_has_the_new_leases_revision, set_up),
                 cmocka_unit_test_setup(test_an_event_of_an_older_revision_is_ignored, set_up),
                 cmocka_unit_test_setup(test_a_pair_has_a_number_only_if_both_revisions_are_numbers,
