@@ -20,8 +20,8 @@
 
 #include "base/thread.h"
 #include "server/main/boot.h"
-#include "server/server.h"
 #include "server/main/shutdown.h"
+#include "server/server.h"
 #include "server/systemd/sdnotify.h"
 
 #define EXIT_STUCK 70 /* EX_SOFTWARE */
