@@ -32,7 +32,6 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/thread.h"
 #include "bootstrap/phase_ledger.h"
 #include "bootstrap/phase_object.h"
 #include "bootstrap/phase_together.h"
@@ -43,7 +42,7 @@
 #define GIVE_WAY_MAX (600 * HF_NSEC_PER_SEC)
 #define LEDGER_CHECK (5 * HF_NSEC_PER_SEC) /* between two checks that the ledger still exists */
 
-static int run_to_completion(void *ctx);
+static int run_to_completion(struct hf__phase_run *run);
 static int do_next_action(struct hf__phase_run *run, bool *ret_finished, struct hf_status *why);
 static int create(struct hf__phase_run *run, const struct hf__plan *plan, struct hf_status *why);
 static int record(struct hf__phase_run *run, const struct hf__plan *plan, struct hf_status *why);
@@ -66,8 +65,7 @@ int hf__phase_run(struct hf_term *term, void *ctx) {
         struct hf__phase_run run = {.phase = phase, .bootstrap = phase->bootstrap, .term = term};
 
         for (;;) {
-                /* On a thread of its own: this one then waits for the rest of the term. */
-                int r = hf__thread_run(phase->bootstrap->host, "hf-phase", run_to_completion, &run);
+                int r = run_to_completion(&run);
                 if (r == 0) {
                         phase->give_way_after = phase->bootstrap->give_way_after;
                         hf__report_settled(phase);
@@ -94,9 +92,7 @@ bool hf__phase_run_means_term_end(int error) {
 }
 
 /* Returns 0 when nothing is left to do, else the error that ended the run. */
-static int run_to_completion(void *ctx) {
-        struct hf__phase_run *run = ctx;
-
+static int run_to_completion(struct hf__phase_run *run) {
         for (;;) {
                 struct hf_status why = {0};
                 bool finished = false;

@@ -3,7 +3,7 @@
 /*
  * A phase in one term of the leader. Its parts, phase_run.c (the loop), phase_ledger.c (requests
  * for the ledger) and phase_object.c (requests for the step's object), share this state. It belongs
- * to the phase's thread of the term, and while that waits, to the thread that completes the phase.
+ * to the phase's thread of the term.
  */
 #include "bootstrap/phase.h"
 #include "bootstrap/plan.h"

@@ -160,8 +160,7 @@ static int map_definition(void *ctx, struct hf_workqueue *queue, enum hf_event_t
 }
 
 /* Creates the missing APIServices of the built-in group versions. */
-static int create_all(void *ctx, struct hf_term *term) {
-        const struct hfd_controller_context *context = ctx;
+static int create_all(const struct hfd_controller_context *context, struct hf_term *term) {
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < context->n_api_versions; i++) {
@@ -182,11 +181,11 @@ int hfd_api_services_run(struct hf_term *term, void *ctx) {
                 .name = HFD_API_SERVICES,
                 .n_workers = 1,
                 .reconcile = reconcile,
-                .create = create_all,
                 .ctx = context,
                 .sources = {{hfd_needed_informer(context->api_services)},
                             {hfd_needed_informer(context->definitions), map_definition}},
         };
+        int r = create_all(context, term);
 
-        return hfd_reconcile_loop_run(&loop, term);
+        return r != 0 ? r : hfd_reconcile_loop_run(&loop, term);
 }

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/thread.h"
 #include "leader/reconciler_until.h"
 
 static struct hf_reconciler make_reconciler(const struct hfd_reconcile_loop *loop,
@@ -26,17 +25,6 @@ static struct hf_reconciler_source make_source(struct hf_informer *informer,
                                              .map = map};
 }
 
-struct creation {
-        const struct hfd_reconcile_loop *loop;
-        struct hf_term *term;
-};
-
-static int create(void *ctx) {
-        const struct creation *creation = ctx;
-
-        return creation->loop->create(creation->loop->ctx, creation->term);
-}
-
 int hfd_reconcile_loop_run(const struct hfd_reconcile_loop *loop, struct hf_term *term) {
         struct hf_reconciler_source sources[2];
         size_t n = loop->sources[1].informer ? 2 : 1;
@@ -45,10 +33,7 @@ int hfd_reconcile_loop_run(const struct hfd_reconcile_loop *loop, struct hf_term
         for (size_t i = 0; i < n; i++)
                 sources[i] = make_source(loop->sources[i].informer, loop->sources[i].map);
         const struct hf_reconciler reconciler = make_reconciler(loop, sources, n);
-        struct creation creation = {.loop = loop, .term = term};
-        int r = loop->create ? hf__thread_run(hf_term_host(term), "hf-create", create, &creation)
-                             : 0;
-        return r != 0 ? r : hf_reconciler_run(&reconciler, term);
+        return hf_reconciler_run(&reconciler, term);
 }
 
 int hfd_reconcile_loop_run_set(const struct hfd_reconcile_loop *loop, struct hf_term *term,

@@ -14,10 +14,7 @@ struct hfd_reconcile_loop {
         const char *name; /* of the controller */
         unsigned n_workers;
         int (*reconcile)(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again);
-        /* Called before the loop, on a thread of its own, to create the objects that must exist. 0,
-         * or an error, which ends the run. NULL = there are none. */
-        int (*create)(void *ctx, struct hf_term *term);
-        void *ctx; /* of reconcile, create and the maps */
+        void *ctx; /* of reconcile and the maps */
         struct {
                 struct hf_informer *informer; /* NULL = there is no second one */
                 hf_reconciler_map_fn map;     /* NULL = the object's own key */

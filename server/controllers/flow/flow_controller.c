@@ -15,12 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <holdfast/reconciler.h>
+
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "base/time_format.h"
 #include "server/controllers/base/object_client.h"
 #include "server/controllers/context/controller_context.h"
-#include "server/controllers/context/reconcile_loop.h"
 #include "server/controllers/flow/flow_core.h"
 
 #define GROUP       "flowcontrol.apiserver.k8s.io"
@@ -175,9 +176,7 @@ static int map_level(void *ctx, struct hf_workqueue *queue, enum hf_event_type t
 }
 
 /* Creates the default objects that are missing. */
-static int create_all(void *ctx, struct hf_term *term) {
-        const struct hfd_controller_context *context = ctx;
-        const struct hfd_flow_defaults *defaults = &context->flow_defaults;
+static int create_all(struct hf_term *term, const struct hfd_flow_defaults *defaults) {
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < defaults->n; i++) {
@@ -195,15 +194,22 @@ static int create_all(void *ctx, struct hf_term *term) {
 int hfd_flow_controller_run(struct hf_term *term, void *ctx) {
         struct hfd_controller_context *context = ctx;
         assert(context->flow_schemas && context->priority_levels); /* controllers.c: it is needed */
-        const struct hfd_reconcile_loop loop = {
+        const struct hf_reconciler_source sources[] = {{.size = sizeof sources[0],
+                                                        .informer =
+                                                                context->priority_levels->informer,
+                                                        .map = map_level},
+                                                       {.size = sizeof sources[0],
+                                                        .informer = context->flow_schemas->informer,
+                                                        .map = map_schema}};
+        const struct hf_reconciler reconciler = {
+                .size = sizeof reconciler,
                 .name = HFD_FLOW_CONTROLLER,
-                .n_workers = 1,
+                .sources = sources,
+                .n_sources = sizeof sources / sizeof sources[0],
                 .reconcile = reconcile,
-                .create = create_all,
                 .ctx = context,
-                .sources = {{context->priority_levels->informer, map_level},
-                            {context->flow_schemas->informer, map_schema}},
         };
+        int r = create_all(term, &context->flow_defaults);
 
-        return hfd_reconcile_loop_run(&loop, term);
+        return r != 0 ? r : hf_reconciler_run(&reconciler, term);
 }

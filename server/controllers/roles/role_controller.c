@@ -138,12 +138,6 @@ static int map_role(void *ctx, struct hf_workqueue *queue, enum hf_event_type ty
         return hf_workqueue_add(queue, ALL_KEY);
 }
 
-static int create_defaults(void *ctx, struct hf_term *term) {
-        const struct run *run = ctx;
-
-        return hfd_role_defaults_apply(term, run->context->default_role);
-}
-
 int hfd_role_controller_run(struct hf_term *term, void *ctx) {
         struct hfd_controller_context *context = ctx;
         struct run run = {.context = context, .has_others = context->other_role != NULL};
@@ -151,10 +145,10 @@ int hfd_role_controller_run(struct hf_term *term, void *ctx) {
                 .name = HFD_CLUSTER_ROLES,
                 .n_workers = 1,
                 .reconcile = reconcile,
-                .create = create_defaults,
                 .ctx = &run,
                 .sources = {{hfd_needed_informer(context->cluster_roles), map_role}},
         };
+        int r = hfd_role_defaults_apply(term, context->default_role);
 
-        return hfd_reconcile_loop_run(&loop, term);
+        return r != 0 ? r : hfd_reconcile_loop_run(&loop, term);
 }
