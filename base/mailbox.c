@@ -105,28 +105,8 @@ void hf__mailbox_post(struct hf__mailbox *mailbox, struct hf__message *message) 
         post_message(mailbox, message, false);
 }
 
-void hf__mailbox_post_lazily(struct hf__mailbox *mailbox, struct hf__message *message) {
-        post_message(mailbox, message, true);
-        if (wakes.on && ++wakes.n_posted == MAX_POSTED) {
-                hf__mailbox_wake_delayed();
-                hf__mailbox_delay_wakes();
-        }
-}
-
-void hf__mailbox_delay_wakes(void) {
-        assert(!wakes.on);
-        wakes.on = true;
-        wakes.n_delayed = wakes.n_posted = wakes.n_calls = 0;
-}
-
-void hf__mailbox_wake_delayed(void) {
-        assert(wakes.on);
-        /* A call may post a message, so the owners are woken after the calls. */
-        while (wakes.n_calls > 0) {
-                wakes.n_calls--;
-                wakes.calls[wakes.n_calls].wake(wakes.calls[wakes.n_calls].ctx);
-        }
-        wakes.on = false;
+/* Wakes the owners whose wakes this thread has delayed. */
+static void wake_owners(void) {
         for (size_t i = 0; i < wakes.n_delayed; i++) {
                 struct hf__mailbox *mailbox = wakes.delayed[i];
 
@@ -143,6 +123,31 @@ void hf__mailbox_wake_delayed(void) {
                         pthread_cond_signal(&mailbox->forgotten);
                 pthread_mutex_unlock(&mailbox->mu);
         }
+        wakes.n_delayed = wakes.n_posted = 0;
+}
+
+void hf__mailbox_post_lazily(struct hf__mailbox *mailbox, struct hf__message *message) {
+        post_message(mailbox, message, true);
+        /* The calls stay delayed, because the caller may hold a lock that they take. */
+        if (wakes.on && ++wakes.n_posted >= MAX_POSTED)
+                wake_owners();
+}
+
+void hf__mailbox_delay_wakes(void) {
+        assert(!wakes.on);
+        wakes.on = true;
+        wakes.n_delayed = wakes.n_posted = wakes.n_calls = 0;
+}
+
+void hf__mailbox_wake_delayed(void) {
+        assert(wakes.on);
+        /* A call may post a message, so the owners are woken after the calls. */
+        while (wakes.n_calls > 0) {
+                wakes.n_calls--;
+                wakes.calls[wakes.n_calls].wake(wakes.calls[wakes.n_calls].ctx);
+        }
+        wake_owners();
+        wakes.on = false;
 }
 
 enum hf__delay hf__mailbox_delay_call(void (*wake)(void *ctx), void *ctx) {

@@ -52,10 +52,10 @@ void hf__mailbox_wake_delayed(void);
 /*
  * The same for owners that are woken in another way, and for work that serves all that was posted:
  * delays one call of wake(ctx). HF__DELAYED and HF__DELAYED_BEFORE: this thread makes the call in
- * hf__mailbox_wake_delayed, without a lock, once for the same ctx; until then ctx must exist. What
- * the call posts lazily wakes its owners together with all else. HF__NOT_DELAYED: no wake is
- * delayed here, or those of 4 others are already, so the caller wakes the owner itself. Thread:
- * any.
+ * hf__mailbox_wake_delayed, once for the same ctx, and not earlier, because a thread may hold a
+ * lock while it posts. Until then ctx must exist. What the call posts lazily wakes its owners
+ * together with all else. HF__NOT_DELAYED: no wake is delayed here, or those of 4 others are
+ * already, so the caller wakes the owner itself. Thread: any.
  */
 enum hf__delay { HF__NOT_DELAYED, HF__DELAYED, HF__DELAYED_BEFORE };
 enum hf__delay hf__mailbox_delay_call(void (*wake)(void *ctx), void *ctx);

@@ -130,6 +130,24 @@ static void test_a_delayed_call_is_made_once_at_the_end(void **state) {
         assert_int_equal(calls[0], 1);
 }
 
+/* A thread may hold a lock while it posts, which a delayed call takes, too. */
+static void test_posts_make_no_delayed_call(void **state) {
+        struct hf__mailbox mailbox;
+        unsigned n_calls = 0;
+
+        assert_int_equal(hf__mailbox_init(&mailbox), 0);
+        hf__mailbox_delay_wakes();
+        assert_int_equal(hf__mailbox_delay_call(count_call, &n_calls), HF__DELAYED);
+        for (size_t i = 0; i < N; i++)
+                hf__mailbox_post_lazily(&mailbox, &messages[i]);
+        assert_true(is_woken(&mailbox));
+        assert_int_equal(n_calls, 0);
+        hf__mailbox_wake_delayed();
+        assert_int_equal(n_calls, 1);
+        assert_int_equal(count(hf__mailbox_take(&mailbox)), N);
+        hf__mailbox_done(&mailbox);
+}
+
 static void post_lazily(void *ctx) { hf__mailbox_post_lazily(ctx, &messages[1]); }
 
 static void test_what_a_delayed_call_posts_shares_the_wake(void **state) {
@@ -155,6 +173,7 @@ int main(void) {
                 cmocka_unit_test(test_many_messages_wake_the_owner_before_the_end),
                 cmocka_unit_test(test_an_owner_that_is_awake_takes_messages_early),
                 cmocka_unit_test(test_a_delayed_call_is_made_once_at_the_end),
+                cmocka_unit_test(test_posts_make_no_delayed_call),
                 cmocka_unit_test(test_what_a_delayed_call_posts_shares_the_wake),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
