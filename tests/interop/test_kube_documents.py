@@ -70,6 +70,24 @@ def test_openapi_v2_is_json_and_protobuf(api):
     assert api.ask("GET", "/openapi/v2", accept="text/html").code == 406
 
 
+def operations(document, path):
+    """The operations of a path, each with the kind of its body."""
+    return {method: operation["x-kubernetes-group-version-kind"]["kind"] for method, operation in document["paths"][path].items() if method != "parameters"}
+
+
+def test_openapi_has_the_paths_of_subresources(api):
+    namespaced = "/api/v1/namespaces/{namespace}"
+    for document in (api.ask("GET", "/openapi/v2").json, api.ask("GET", "/openapi/v3/api/v1").json):
+        status = f"{namespaced}/resourcequotas/{{name}}/status"
+        assert operations(document, status) == {method: "ResourceQuota" for method in ("get", "put", "patch")}
+        assert {"namespace", "name"} == {parameter["name"] for parameter in document["paths"][status]["parameters"]}
+        assert "dryRun" in [parameter["name"] for parameter in document["paths"][status]["put"]["parameters"]]
+        assert operations(document, f"{namespaced}/serviceaccounts/{{name}}/token") == {"post": "TokenRequest"}
+        assert operations(document, "/api/v1/namespaces/{name}/finalize") == {"put": "Namespace"}
+        ids = [operation["operationId"] for path in document["paths"].values() for method, operation in path.items() if method != "parameters"]
+        assert len(ids) == len(set(ids))
+
+
 def test_openapi_is_kept_by_its_etag_and_compressed(api):
     protobuf = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
     etags = set()

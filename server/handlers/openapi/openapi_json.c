@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "server/handlers/documents/discovery.h"
 #include "server/handlers/openapi/custom_v2.h"
 #include "server/handlers/openapi/definitions.h"
 #include "server/handlers/openapi/embedded.h"
@@ -218,13 +219,16 @@ static void put_parameter(const struct writer *w, const char *name, const char *
         hf__strbuf_puts(w->s, w->v2 ? "\"type\":\"string\"}" : "\"schema\":{\"type\":\"string\"}}");
 }
 
+/* part: of a subresource; NULL = of the resource itself. */
 static void put_operation(const struct writer *w, const struct hfd_resource *resource,
+                          const struct hfd_discovery_subresource *part,
                           const struct hfd_openapi_operation *operation) {
         const char *comma = "";
 
-        hf__strbuf_printf(w->s, "\"%s\":{\"operationId\":\"%s_%s_%s_%s\",", operation->method,
+        hf__strbuf_printf(w->s, "\"%s\":{\"operationId\":\"%s_%s_%s_%s%s%s\",", operation->method,
                           operation->action, *resource->group ? resource->group : "core",
-                          resource->version, resource->plural);
+                          resource->version, resource->plural, part ? "_" : "",
+                          part ? part->name : "");
         if (operation->writes) {
                 hf__strbuf_puts(w->s, "\"parameters\":[");
                 for (const char *const *name = hfd_openapi_write_parameters; *name;
@@ -238,7 +242,7 @@ static void put_operation(const struct writer *w, const struct hfd_resource *res
                           "\"responses\":{\"200\":{\"description\":\"OK\"}},"
                           "\"x-kubernetes-action\":\"%s\",\"x-kubernetes-group-version-kind\":",
                           operation->action);
-        put_kind(w->s, resource);
+        put_kind(w->s, part && part->other ? part->other : resource);
         hf__strbuf_puts(w->s, "},");
 }
 
@@ -269,24 +273,31 @@ static void put_path(const struct writer *w, const struct hfd_resource *resource
         for (size_t i = 0; i < n; i++)
                 if (operations[i].of_collection == of_collection &&
                     hfd_openapi_has_operation(resource, &operations[i]))
-                        put_operation(w, resource, &operations[i]);
+                        put_operation(w, resource, NULL, &operations[i]);
         end_object(w->s);
         hf__strbuf_putc(w->s, ',');
 }
 
-/* The path that creates a token, whose kind is not that of the resource in the path. */
-static void put_token_path(const struct writer *w, const struct hfd_resource *resource) {
+/* The path of a subresource, whose kind may be another one than that of the resource. */
+static void put_part_path(const struct writer *w, const struct hfd_resource *resource,
+                          const struct hfd_discovery_subresource *part) {
+        static const struct {
+                const char *verb;
+                struct hfd_openapi_operation operation;
+        } all[] = {{"\"get\"", {"get", "get", false, false}},
+                   {"\"update\"", {"put", "put", true, false}},
+                   {"\"create\"", {"post", "post", true, false}},
+                   {"\"patch\"", {"patch", "patch", true, false}}};
+
         hf__strbuf_putc(w->s, '"');
         hfd_openapi_put_path(w->s, resource, false);
-        hf__strbuf_puts(w->s, "/token\":{");
-        put_path_parameters(w, true, false);
-        hf__strbuf_printf(w->s,
-                          "\"post\":{\"operationId\":\"post_core_%s_%s_token\","
-                          "\"responses\":{\"201\":{\"description\":\"Created\"}},"
-                          "\"x-kubernetes-action\":\"post\",\"x-kubernetes-group-version-kind\":",
-                          resource->version, resource->plural);
-        put_kind(w->s, hfd_resource_token_request());
-        hf__strbuf_puts(w->s, "}},");
+        hf__strbuf_printf(w->s, "/%s\":{", part->name);
+        put_path_parameters(w, resource->namespaced, false);
+        for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+                if (strstr(part->verbs, all[i].verb))
+                        put_operation(w, resource, part, &all[i].operation);
+        end_object(w->s);
+        hf__strbuf_putc(w->s, ',');
 }
 
 /* ---- documents ---- */
@@ -295,6 +306,7 @@ static void put_token_path(const struct writer *w, const struct hfd_resource *re
 static void put_contents(const struct writer *w, const struct hfd_served_rows *rows, size_t first,
                          size_t end) {
         struct hfd_definitions definitions = {0};
+        struct hfd_discovery_subresource part;
 
         hf__strbuf_puts(w->s, "\"paths\":{");
         for (size_t i = first; i < end; i++) {
@@ -302,10 +314,10 @@ static void put_contents(const struct writer *w, const struct hfd_served_rows *r
                 hfd_definitions_add(&definitions, row);
                 put_path(w, row, true);
                 put_path(w, row, false);
-                if (row->subresources & HFD_SUB_TOKEN) {
+                if (row->subresources & HFD_SUB_TOKEN)
                         hfd_definitions_add(&definitions, hfd_resource_token_request());
-                        put_token_path(w, row);
-                }
+                for (size_t k = 0; hfd_discovery_subresource(row, k, &part); k++)
+                        put_part_path(w, row, &part);
         }
         end_object(w->s);
         hf__strbuf_puts(w->s, w->v2 ? ",\"definitions\":{" : ",\"components\":{\"schemas\":{");
