@@ -95,3 +95,22 @@ struct hf__json_index_entry *hf__json_index_find(const struct hf__json_index *in
                 return NULL;
         return &index->entries[low];
 }
+
+int hf__json_add_members(struct hf__json *into, const struct hf__json *from, bool replace) {
+        struct hf__json_index index;
+        int r = hf__json_index_init(&index, into, NULL);
+
+        for (const struct hf__json *m = hf__json_first(from); m && r == 0; m = hf__json_next(m)) {
+                struct hf__json_index_entry *same = hf__json_index_find(&index, hf__json_key(m));
+                if (same && !replace)
+                        continue;
+                struct hf__json *copy = hf__json_dup(m);
+                /* A replacement takes over the key, so the texts of the index stay. */
+                r = same ? hf__json_replace(into, same->item, copy)
+                         : hf__json_add(into, hf__json_key(m), copy);
+                if (r == 0 && same)
+                        same->item = copy;
+        }
+        hf__json_index_done(&index);
+        return r;
+}

@@ -15,6 +15,7 @@
  * added. The index itself must not be copied or moved, because `entries` may point to `few`.
  * Thread: an index belongs to one thread.
  */
+#include <stdbool.h>
 #include <stddef.h>
 
 struct hf__json;
@@ -42,6 +43,12 @@ struct hf__json_index {
 int hf__json_index_init(struct hf__json_index *index, const struct hf__json *container,
                         const char *key);
 void hf__json_index_done(struct hf__json_index *index);
+/*
+ * Adds copies of the members of `from`, which may be NULL, to the object `into`. replace: also in
+ * place of members that `into` has. The members of `from` have different keys. 0 or -ENOMEM; after
+ * that a part of them may have been added. Takes time proportional to n log n.
+ */
+int hf__json_add_members(struct hf__json *into, const struct hf__json *from, bool replace);
 /* The first entry with this text; the entries of further children with it follow. NULL = none. */
 struct hf__json_index_entry *hf__json_index_find(const struct hf__json_index *index,
                                                  const char *text);

@@ -87,11 +87,32 @@ static void test_a_scalar_has_no_children(void **state) {
         hf__json_free(number);
 }
 
+static void test_members_are_added_and_replaced(void **state) {
+        static const struct {
+                bool replace;
+                const char *result;
+        } cases[] = {{false, "{\"a\":1,\"b\":2,\"c\":4}"}, {true, "{\"a\":1,\"b\":3,\"c\":4}"}};
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct hf__json *into = parse("{\"a\":1,\"b\":2}"),
+                                *from = parse("{\"b\":3,\"c\":4}"),
+                                *wanted = parse(cases[i].result);
+                assert_int_equal(hf__json_add_members(into, from, cases[i].replace), 0);
+                assert_true(hf__json_equal(into, wanted));
+                assert_int_equal(hf__json_add_members(into, NULL, true), 0);
+                assert_true(hf__json_equal(into, wanted));
+                hf__json_free(into);
+                hf__json_free(from);
+                hf__json_free(wanted);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_members_are_found_by_key),
                 cmocka_unit_test(test_elements_are_found_by_text_in_order),
                 cmocka_unit_test(test_a_scalar_has_no_children),
+                cmocka_unit_test(test_members_are_added_and_replaced),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -81,6 +81,7 @@ void hfd_part_send(struct hfd_part *part, enum hfd_verb verb, const struct hf__j
         inner->body = body ? part->inner_body->data : NULL;
         inner->n_body = body ? part->inner_body->n : 0;
         inner->done = done;
+        inner->on_pool = false; /* the last request may have ended on another thread */
         part->serve(part->registry, inner);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/json_index.h"
 #include "base/strbuf.h"
 #include "base/time_format.h"
 #include "server/registry/parts/part.h"
@@ -103,9 +104,7 @@ static int merge_map(struct hf__json *pod, const struct hf__json *binding, const
 
         if (from && !hf__json_path(pod, path))
                 r = hf__json_set(pod, path, hf__json_object());
-        for (const struct hf__json *m = hf__json_first(from); m && r == 0; m = hf__json_next(m))
-                r = hf__json_put(hf__json_path(pod, path), hf__json_key(m), hf__json_dup(m));
-        return r;
+        return r == 0 && from ? hf__json_add_members(hf__json_path(pod, path), from, true) : r;
 }
 
 /* Sets the condition by which others see that the pod has a node. */

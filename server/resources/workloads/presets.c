@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/json_index.h"
 #include "server/resources/strategies/pod/pod_defaults.h"
 #include "server/resources/workloads/presets.h"
 #include "server/resources/workloads/workloads.h"
@@ -75,12 +76,9 @@ static int set_requests(struct hf__json *containers) {
                 const struct hf__json *limits = hf__json_path(m, "resources.limits");
                 if (limits && !hf__json_path(m, "resources.requests"))
                         r = hf__json_set(m, "resources.requests", hf__json_object());
-                struct hf__json *requests = hf__json_path(m, "resources.requests");
-                for (const struct hf__json *limit = hf__json_first(limits); limit && r == 0;
-                     limit = hf__json_next(limit))
-                        if (!hf__json_get(requests, hf__json_key(limit)))
-                                r = hf__json_put(requests, hf__json_key(limit),
-                                                 hf__json_dup(limit));
+                if (limits && r == 0)
+                        r = hf__json_add_members(hf__json_path(m, "resources.requests"), limits,
+                                                 false);
         }
         return r;
 }
