@@ -8,7 +8,10 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/json_index.h"
 #include "base/strbuf.h"
+
+#define LABELS_FEW 32
 
 static const char *text_of(const struct hf__json *object, const char *key) {
         const struct hf__json *member = hf__json_get(object, key);
@@ -18,11 +21,39 @@ static const char *text_of(const struct hf__json *object, const char *key) {
 
 /* ---- matching ---- */
 
-static bool is_met(const struct hf__json *expression, const struct hf__json *labels) {
+/* The labels of an object, in a form in which many of them are found quickly. */
+struct labels {
+        const struct hf__json *all; /* borrowed */
+        struct hf__json_index index;
+        bool is_indexed;
+};
+
+/* Labels without an index are searched one after another: few of them, or if memory runs out. */
+static void init_labels(struct labels *labels, const struct hf__json *all) {
+        labels->all = all;
+        labels->is_indexed = hf__json_count(all) > LABELS_FEW &&
+                             hf__json_index_init(&labels->index, all, NULL) == 0;
+}
+
+static void done_labels(struct labels *labels) {
+        if (labels->is_indexed)
+                hf__json_index_done(&labels->index);
+}
+
+static const struct hf__json *find_label(const struct labels *labels, const char *key) {
+        if (!labels->is_indexed)
+                return hf__json_get(labels->all, key);
+        const struct hf__json_index_entry *entry = hf__json_index_find(&labels->index, key);
+        return entry ? entry->item : NULL;
+}
+
+static bool is_met(const struct hf__json *expression, const struct labels *labels) {
         const char *op = text_of(expression, "operator"), *key = text_of(expression, "key");
-        bool present = hf__json_get(labels, key) != NULL;
+        const struct hf__json *label = find_label(labels, key);
+        bool present = label != NULL;
         bool in = present &&
-                  hf__json_has_element(hf__json_get(expression, "values"), text_of(labels, key));
+                  hf__json_has_element(hf__json_get(expression, "values"),
+                                       hf__json_is_string(label) ? hf__json_text(label) : "");
 
         if (strcmp(op, "Exists") == 0)
                 return present;
@@ -31,23 +62,34 @@ static bool is_met(const struct hf__json *expression, const struct hf__json *lab
         return strcmp(op, "NotIn") == 0 ? !in : in;
 }
 
-bool hfd_labels_contain(const struct hf__json *labels, const struct hf__json *wanted) {
+static bool contain(const struct labels *labels, const struct hf__json *wanted) {
         for (const struct hf__json *m = hf__json_first(wanted); m; m = hf__json_next(m)) {
-                const struct hf__json *value = hf__json_get(labels, hf__json_key(m));
+                const struct hf__json *value = find_label(labels, hf__json_key(m));
                 if (!value || !hf__json_equal(value, m))
                         return false;
         }
         return true;
 }
 
+bool hfd_labels_contain(const struct hf__json *labels, const struct hf__json *wanted) {
+        struct labels all;
+
+        init_labels(&all, labels);
+        bool contains = contain(&all, wanted);
+        done_labels(&all);
+        return contains;
+}
+
 bool hfd_label_selector_matches(const struct hf__json *selector, const struct hf__json *labels) {
-        if (!hfd_labels_contain(labels, hf__json_get(selector, "matchLabels")))
-                return false;
+        struct labels all;
+
+        init_labels(&all, labels);
+        bool matches = contain(&all, hf__json_get(selector, "matchLabels"));
         for (const struct hf__json *m = hf__json_first(hf__json_get(selector, "matchExpressions"));
-             m; m = hf__json_next(m))
-                if (!is_met(m, labels))
-                        return false;
-        return true;
+             m && matches; m = hf__json_next(m))
+                matches = is_met(m, &all);
+        done_labels(&all);
+        return matches;
 }
 
 bool hfd_label_selector_is_empty(const struct hf__json *selector) {

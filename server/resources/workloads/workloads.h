@@ -136,6 +136,9 @@ void hfd_pod_validate_resize(const struct hf__json *object, const struct hf__jso
  * type. old: the old spec; NULL = a create. 0 or -ENOMEM. */
 int hfd_service_set_fields(struct hf__json *spec, const struct hf__json *old);
 /* rules/service_validation.c: the contract is that of hfd_resource.validate */
+/* Whether an update leaves the spec as it is. Then its rules do not count: an object may have been
+ * stored before there were such rules, and its status and finalizers must change nevertheless. */
+bool hfd_spec_is_kept(const struct hf__json *object, const struct hf__json *old);
 void hfd_service_validate(const struct hf__json *object, const struct hf__json *old,
                           struct hfd_causes *causes);
 

@@ -68,7 +68,8 @@ void hfd_budget_validate(const struct hf__json *object, const struct hf__json *o
         static const char *const policies[] = {"AlwaysAllow", "IfHealthyBudget", NULL};
         const struct hf__json *spec = hf__json_get(object, "spec");
 
-        (void)old;
+        if (hfd_spec_is_kept(object, old))
+                return;
         if (hf__json_get(spec, "minAvailable") && hf__json_get(spec, "maxUnavailable"))
                 refuse_both(spec, causes);
         validate_share(spec, "minAvailable", causes);
@@ -114,6 +115,8 @@ void hfd_autoscaler_validate(const struct hf__json *object, const struct hf__jso
         bool has_least = hf__json_i64(spec, "minReplicas", &least);
         char shown[24];
 
+        if (hfd_spec_is_kept(object, old))
+                return;
         (void)hf__json_i64(spec, "maxReplicas", &most);
         (void)snprintf(shown, sizeof shown, "%" PRId64, most);
         hfd_require_range(spec, "spec", "minReplicas", 1, INT32_MAX,

@@ -135,6 +135,8 @@ static void validate_update(const struct hf__json *object, const struct hf__json
 
 void hfd_claim_validate(const struct hf__json *object, const struct hf__json *old,
                         struct hfd_causes *causes) {
+        if (hfd_spec_is_kept(object, old))
+                return;
         validate_spec(hf__json_get(object, "spec"), causes);
         if (old)
                 validate_update(object, old, causes);

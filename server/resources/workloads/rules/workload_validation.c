@@ -82,8 +82,14 @@ static void validate_always_restarted(const struct hf__json *object, struct hfd_
                                            "\"Always\"");
 }
 
+bool hfd_spec_is_kept(const struct hf__json *object, const struct hf__json *old) {
+        return old && hf__json_equal(hf__json_get(object, "spec"), hf__json_get(old, "spec"));
+}
+
 void hfd_workload_validate(const struct hf__json *object, const struct hf__json *old,
                            struct hfd_causes *causes) {
+        if (hfd_spec_is_kept(object, old))
+                return;
         validate_replicas(object, causes);
         validate_selector(object, old, causes);
         hfd_pod_template_spec_validate(hf__json_path(object, "spec.template"), "spec.template",
@@ -96,7 +102,8 @@ void hfd_replication_controller_validate(const struct hf__json *object, const st
         const struct hf__json *selector = hf__json_path(object, "spec.selector"),
                               *labels = hf__json_path(object, "spec.template.metadata.labels");
 
-        (void)old;
+        if (hfd_spec_is_kept(object, old))
+                return;
         validate_replicas(object, causes);
         if (!hf__json_first(selector))
                 hfd_cause_required(causes, "spec.selector", "");
@@ -128,6 +135,8 @@ void hfd_job_validate(const struct hf__json *object, const struct hf__json *old,
         static const char *const counts[] = {"parallelism", "completions", "backoffLimit",
                                              "activeDeadlineSeconds", "ttlSecondsAfterFinished"};
 
+        if (hfd_spec_is_kept(object, old))
+                return;
         for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
                 hfd_require_range(spec, "spec", counts[i], 0, INT32_MAX,
                                   "must be greater than or equal to 0", causes);
@@ -142,7 +151,8 @@ void hfd_cron_job_validate(const struct hf__json *object, const struct hf__json 
         const struct hf__json *spec = hf__json_get(object, "spec");
         static const char *const policies[] = {"Allow", "Forbid", "Replace", NULL};
 
-        (void)old;
+        if (hfd_spec_is_kept(object, old))
+                return;
         (void)hfd_require_text(spec, "spec", "schedule", causes);
         hfd_require_one_of(spec, "spec", "concurrencyPolicy", policies, causes);
         validate_job_template(hf__json_path(spec, "jobTemplate.spec.template"),
