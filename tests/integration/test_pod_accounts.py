@@ -153,3 +153,11 @@ def test_an_account_may_limit_its_pods_to_its_secrets(server, ns):
              {"imagePullSecrets": [{"name": "pull"}, {"name": "other"}]})]):
         assert server.refusal(ns, pod(f"p{name}", serviceAccountName="limited", **members)) == why
     server.pod(ns, "a", serviceAccountName="limited", volumes=[volume("mine")], containers=[container(env=[variable("mine")])])
+    for members, who in (({"env": [variable("other")]}, "envVar E"), ({"envFrom": [{"secretRef": {"name": "other"}}]}, "envFrom")):
+        code, status = server.ask("PATCH", f"{pods(ns)}/a/ephemeralcontainers", {"spec": {"ephemeralContainers": [container(**members) | {"name": "d"}]}},
+                                  "application/strategic-merge-patch+json")
+        assert code == 403, status
+        assert status["message"] == f'pods "a" is forbidden: ephemeral container d with {who} referencing secret.secretName="other" {tail}'
+    code, status = server.ask("PATCH", f"{pods(ns)}/a/ephemeralcontainers",
+                              {"spec": {"ephemeralContainers": [container(env=[variable("mine")]) | {"name": "d"}]}}, "application/strategic-merge-patch+json")
+    assert code == 200, status

@@ -36,6 +36,12 @@ static bool is_new_pod(const struct hfd_write *w) {
                hfd_quota_kind(resource->group, resource->plural) == HFD_QUOTA_PODS;
 }
 
+/* Only pods have this subresource. */
+static bool adds_ephemeral_containers(const struct hfd_write *w) {
+        return w->registry->assigns_accounts &&
+               w->request->subresource == HFD_SUB_EPHEMERAL_CONTAINERS;
+}
+
 /* NULL: the cache does not have it. */
 static struct hfd_object *find_in_cache(struct hfd_write *w, const char *name, bool *ret_synced) {
         const struct hfd_resource *accounts = hfd_resource_find("", "v1", "serviceaccounts");
@@ -165,7 +171,9 @@ static bool check(struct hfd_write *w, const struct hf__json *account) {
         int r = 0;
 
         if (hfd_account_limits_secrets(account))
-                r = hfd_pod_check_secrets(hf__json_get(w->object, "spec"), account, &why);
+                r = (w->created ? hfd_pod_check_secrets
+                                : hfd_pod_check_ephemeral_secrets)(hf__json_get(w->object, "spec"),
+                                                                   account, &why);
         if (r == HF_E_FORBIDDEN)
                 hfd_write_reply_forbidden(w, why.data);
         else if (r != 0)
@@ -257,9 +265,9 @@ bool hfd_write_account_assign(struct hfd_write *w) {
 bool hfd_write_account_allows(struct hfd_write *w) {
         struct hf__json *account;
 
-        if (!is_new_pod(w))
+        if (!is_new_pod(w) && !adds_ephemeral_containers(w))
                 return true;
-        if (hfd_pod_is_mirror(w->object))
+        if (w->created && hfd_pod_is_mirror(w->object))
                 return check_mirror(w);
         account = account_of(w);
         if (!account)

@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "base/json.h"
+#include "server/quota/usage.h"
 #include "server/resources/meta.h"
 
 /*
@@ -72,6 +73,9 @@ int hfd_write_merge_parts(struct hfd_write *w, const struct hf__json *old) {
                 return merge_subresource(w, old);
         if (is_part) {
                 r = replace_part(w->object, is_status ? "spec" : "status", old);
+                /* As in Kubernetes: old kubelets send others than there are. */
+                if (r == 0 && hfd_quota_kind(resource->group, resource->plural) == HFD_QUOTA_PODS)
+                        r = replace_part(w->object, "metadata.ownerReferences", old);
                 return r == 0 ? hfd_meta_prepare_update(resource, w->object, old) : r;
         }
         if (subresources & HFD_SUB_STATUS)

@@ -227,3 +227,17 @@ int hfd_pod_check_secrets(const struct hf__json *spec, const struct hf__json *ac
         free(pull_secrets.of);
         return r == HF_E_FORBIDDEN && why->error != 0 ? -ENOMEM : r;
 }
+
+int hfd_pod_check_ephemeral_secrets(const struct hf__json *spec, const struct hf__json *account,
+                                    struct hf__strbuf *why) {
+        const char *name = hf__json_string(account, "metadata.name");
+        struct names secrets = {0};
+        const struct check check = {.allowed = &secrets, .account = name ? name : "", .why = why};
+        int r = collect_names(hf__json_get(account, "secrets"), &secrets);
+
+        if (r == 0 && !check_containers(&check, "ephemeral container",
+                                        hf__json_get(spec, "ephemeralContainers")))
+                r = why->error == 0 ? HF_E_FORBIDDEN : -ENOMEM;
+        free(secrets.of);
+        return r;
+}

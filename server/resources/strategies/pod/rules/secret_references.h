@@ -20,3 +20,6 @@ bool hfd_account_limits_secrets(const struct hf__json *account);
  * is in proportion to the spec and the account, but for a logarithm. */
 int hfd_pod_check_secrets(const struct hf__json *spec, const struct hf__json *account,
                           struct hf__strbuf *why);
+/* The same for the Secrets of its ephemeral containers only, which are added to a pod later. */
+int hfd_pod_check_ephemeral_secrets(const struct hf__json *spec, const struct hf__json *account,
+                                    struct hf__strbuf *why);
