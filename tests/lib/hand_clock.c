@@ -75,6 +75,21 @@ void hand_clock_move(hf_nsec by) {
                 pause_for(MSEC / 10);
 }
 
+static bool has_deadline(hf_nsec least, hf_nsec most) {
+        bool has = false;
+
+        pthread_mutex_lock(&mu);
+        for (size_t i = 0; i < WAITERS_MAX && !has; i++)
+                has = waiters[i].cond && waiters[i].deadline >= hand_clock_now() + least &&
+                      waiters[i].deadline <= hand_clock_now() + most;
+        pthread_mutex_unlock(&mu);
+        return has;
+}
+
+void hand_clock_await_deadline(hf_nsec least, hf_nsec most) {
+        PATIENCE_AWAIT(has_deadline(least, most));
+}
+
 /* A thread may have been signalled, and need some time to act on it. */
 void hand_clock_await_waiter(void) {
         const hf_nsec until = in_msec(PATIENCE_MSEC);

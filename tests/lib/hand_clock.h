@@ -20,5 +20,7 @@ extern const struct hf_clock hand_clock;
 void hand_clock_reset(void); /* to the beginning; while nothing uses it */
 void hand_clock_move(hf_nsec by);
 hf_nsec hand_clock_now(void); /* boot time */
+/* Returns when a thread waits for a time that is `least` to `most` from now. */
+void hand_clock_await_deadline(hf_nsec least, hf_nsec most);
 /* Returns when a waiting thread has seen the present time. For a test with one such thread. */
 void hand_clock_await_waiter(void);

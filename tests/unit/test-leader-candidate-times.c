@@ -100,6 +100,8 @@ static unsigned n_requests(void) { return fake_api_n_requests(f.api); }
 static void expect_requests(hf_nsec not_yet, hf_nsec now, unsigned n) {
         unsigned from = n_requests();
 
+        /* The last reply may not have been handled yet. */
+        hand_clock_await_deadline(not_yet + 1, now);
         hand_clock_move(not_yet);
         hand_clock_await_waiter();
         assert_int_equal(n_requests(), from);
