@@ -44,14 +44,6 @@ static int find(struct hfd_write *w, const char *name, struct hf__json **ret_cla
         return *ret_class ? 0 : -ENOMEM;
 }
 
-static bool forbid(struct hfd_write *w, const char *why) {
-        struct hfd_response response = {0};
-
-        hfd_response_forbidden(&response, w->request->resource, hfd_write_name(w), why, NULL);
-        hfd_write_reply(w, &response);
-        return false;
-}
-
 /* *ret_class: NULL = the pod names none; the caller frees it. False: the response was sent, or
  * another attempt was started. */
 static bool class_of(struct hfd_write *w, struct hf__json **ret_class) {
@@ -67,7 +59,7 @@ static bool class_of(struct hfd_write *w, struct hf__json **ret_class) {
         } else if (r == HF_E_NOT_FOUND) {
                 (void)snprintf(why, sizeof why, "pod rejected: RuntimeClass \"%.253s\" not found",
                                name);
-                (void)forbid(w, why);
+                hfd_write_reply_forbidden(w, why);
         } else if (r != 0) {
                 hfd_write_reply_store_error(w, r, NULL);
         }
@@ -105,15 +97,16 @@ static const struct hf__json *overhead_of(const struct hf__json *class) {
 static bool check(struct hfd_write *w, const struct hf__json *class) {
         const struct hf__json *of_pod = hf__json_path(w->object, "spec.overhead"),
                               *of_class = overhead_of(class);
+        const char *why = NULL;
 
-        if (!hf__json_get(class, "overhead"))
-                return of_pod ? forbid(w, "pod rejected: Pod Overhead set without corresponding "
-                                          "RuntimeClass defined Overhead")
-                              : true;
-        return same_overhead(of_class, of_pod)
-                       ? true
-                       : forbid(w, "pod rejected: Pod's Overhead doesn't match RuntimeClass's "
-                                   "defined Overhead");
+        if (!hf__json_get(class, "overhead") && of_pod)
+                why = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined "
+                      "Overhead";
+        else if (hf__json_get(class, "overhead") && !same_overhead(of_class, of_pod))
+                why = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";
+        if (why)
+                hfd_write_reply_forbidden(w, why);
+        return !why;
 }
 
 static bool assign_overhead(struct hfd_write *w, const struct hf__json *class) {
@@ -145,7 +138,7 @@ static bool assign_scheduling(struct hfd_write *w, const struct hf__json *class)
         if (r == HF_E_TOO_LARGE)
                 hf__strbuf_puts(&why, "the pod and its RuntimeClass have too many tolerations");
         if (why.n > 0)
-                (void)forbid(w, why.data);
+                hfd_write_reply_forbidden(w, why.data);
         else if (r != 0)
                 hfd_write_reply_no_memory(w);
         else
