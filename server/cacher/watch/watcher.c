@@ -52,6 +52,7 @@ void hfd_watcher_deliver_unlock(struct hfd_watcher *watcher) {
                         watcher->next->link = watcher->link;
                 assert(cacher->watchers->n > 0);
                 cacher->watchers->n--;
+                hf__timer_heap_remove(&cacher->watchers->timers, &watcher->timer);
         }
         pthread_mutex_unlock(&cacher->mu);
         if (end) {
@@ -199,12 +200,18 @@ static struct hfd_watcher *watcher_alloc(struct hfd_cacher *cacher,
         return watcher;
 }
 
+void hfd_watcher_set_timer_locked(struct hfd_watcher *watcher) {
+        hf_nsec at = watcher->bookmark_at;
+
+        if (watcher->ends_at < at)
+                at = watcher->ends_at;
+        hf__timer_heap_add(&watcher->cacher->watchers->timers, &watcher->timer, at);
+}
+
 static void add_to_list_locked(struct hfd_watcher *watcher) {
         struct hfd_cacher *cacher = watcher->cacher;
         struct hfd_watcher **head =
                 &cacher->watchers->list[hfd_resource_index(watcher->delivery.resource)];
-        hf_nsec due =
-                watcher->bookmark_at < watcher->ends_at ? watcher->bookmark_at : watcher->ends_at;
 
         watcher->next = *head;
         watcher->link = head;
@@ -212,10 +219,8 @@ static void add_to_list_locked(struct hfd_watcher *watcher) {
                 (*head)->link = &watcher->next;
         *head = watcher;
         cacher->watchers->n++;
-        if (due < cacher->watchers->due) {
-                cacher->watchers->due = due;
-                pthread_cond_broadcast(&cacher->cond);
-        }
+        hfd_watcher_set_timer_locked(watcher);
+        hfd_cacher_wake_timer_locked(cacher, watcher->timer.at);
 }
 
 /*
