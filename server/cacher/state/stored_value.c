@@ -73,11 +73,12 @@ bool hfd_sealed_value_find(const struct hfd_object_tree *unreadable, const char 
         if (scope->exact) {
                 found = hfd_object_tree_find(unreadable, key);
         } else {
+                size_t n = strlen(key);
                 hfd_object_iter_init(&iter, unreadable, &all, key);
-                found = hfd_object_iter_next(&iter);
-                while (found && !found->bytes) /* an invalid value */
+                do /* over the invalid values of the scope */
                         found = hfd_object_iter_next(&iter);
-                if (found && strncmp(found->path, key, strlen(key)) != 0)
+                while (found && strncmp(found->path, key, n) == 0 && !found->bytes);
+                if (found && strncmp(found->path, key, n) != 0)
                         found = NULL;
         }
         if (!found || !found->bytes)
