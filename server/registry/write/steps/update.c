@@ -290,9 +290,22 @@ static bool may_create(const struct hfd_request *request) {
                                           : request->resource->create_on_update;
 }
 
+/* Responds 409: the apply names the uid of an object that is gone. */
+static void reply_uid_without_object(struct hfd_write *w, const char *uid) {
+        struct hfd_response response = {0};
+        char why[300];
+
+        (void)snprintf(why, sizeof why,
+                       "uid mismatch: the provided object specified uid %.100s, and no existing "
+                       "object was found",
+                       uid);
+        hfd_response_conflict(&response, w->request->resource, w->request->name, why);
+        hfd_write_reply(w, &response);
+}
+
 /*
  * Handles an update of an object that does not exist: some kinds are then created. uid and revision
- * are from the client, and may be NULL.
+ * are from the client, and may be NULL. The uid in a patch other than an apply is no precondition.
  */
 static void handle_missing_object(struct hfd_write *w, const char *uid, const char *revision) {
         const struct hfd_request *request = w->request;
@@ -300,8 +313,10 @@ static void handle_missing_object(struct hfd_write *w, const char *uid, const ch
 
         if (!w->fresh) {
                 hfd_write_refetch(w);
-        } else if (uid && *uid) {
+        } else if (uid && *uid && request->verb != HFD_PATCH) {
                 hfd_write_precondition_failed(w, uid, "");
+        } else if (uid && *uid && request->patch == HFD_PATCH_APPLY) {
+                reply_uid_without_object(w, uid);
         } else if (!may_create(request)) {
                 hfd_response_not_found(&response, request->resource, request->name);
                 hfd_write_reply(w, &response);
