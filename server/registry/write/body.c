@@ -380,7 +380,7 @@ static bool read_patch(struct hfd_write *w, struct hfd_response *response) {
 /* ---- any body ---- */
 
 bool hfd_write_body_read(struct hfd_write *w, struct hfd_response *response) {
-        assert(!w->body && !w->awaiting_store);
+        assert(!w->body && !w->awaiting);
         if (w->request->verb == HFD_PATCH)
                 return read_patch(w, response);
         if (w->request->verb != HFD_DELETE_OBJECT)

@@ -15,7 +15,7 @@
 bool hfd_write_quota_turn_take(struct hfd_write *w, void (*on_turn)(struct hfd_write *w)) {
         struct hfd_write_quota *quota = w->quota;
 
-        assert(quota && !w->awaiting_store);
+        assert(quota && !w->awaiting);
         if (quota->turn_state != NO_TURN)
                 return true;
         quota->w = w;

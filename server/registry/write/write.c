@@ -56,7 +56,7 @@ const char *hfd_write_name(const struct hfd_write *w) {
 void hfd_write_attempt(struct hfd_write *w) {
         struct hfd_response response = {0};
 
-        assert(!w->awaiting_store);
+        assert(!w->awaiting);
         assert(!w->stored && !w->last && !w->unchanged && !w->same_term);
         hfd_write_admit_done(w);
         w->old = hf__json_free(w->old);
@@ -95,8 +95,8 @@ static void on_refetched(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_write *w = ctx;
         struct hfd_object *object = NULL;
 
-        assert(w->awaiting_store);
-        w->awaiting_store = false;
+        assert(w->awaiting);
+        w->awaiting = false;
         if (reply->error) {
                 /* A read that timed out has written nothing, so the client may repeat the write. */
                 int error = reply->error == HF_E_TIMEOUT ? HF_E_UNAVAILABLE : reply->error;
@@ -119,12 +119,12 @@ static void on_refetched(void *ctx, const struct hfd_store_reply *reply) {
 void hfd_write_refetch(struct hfd_write *w) {
         int r;
 
-        assert(w->key && !w->fresh && !w->awaiting_store);
-        hfd_write_await_store(w);
+        assert(w->key && !w->fresh && !w->awaiting);
+        hfd_write_await(w);
         r = hfd_store_request_get(w->registry->cacher, w->key, w->request->resource->term_record,
                                   w->request->deadline, on_refetched, w);
         if (r != 0) { /* on_refetched is not called */
-                w->awaiting_store = false;
+                w->awaiting = false;
                 hfd_write_reply_store_error(w, r, NULL);
         }
 }

@@ -97,8 +97,8 @@ static void reply_committed(struct hfd_write *w, uint64_t revision) {
 static void on_committed(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_write *w = ctx;
 
-        assert(w->awaiting_store);
-        w->awaiting_store = false;
+        assert(w->awaiting);
+        w->awaiting = false;
         w->fence_compared = w->fence && (!reply->error || reply->error == HF_E_CONFLICT);
         if (!reply->error) {
                 hfd_write_quota_committed(w, reply->revision);
@@ -177,7 +177,7 @@ void hfd_write_commit(struct hfd_write *w) {
         struct commit commit;
         int r;
 
-        assert(w->key && !w->awaiting_store);
+        assert(w->key && !w->awaiting);
         /* Exactly one effect: put, delete with or without a last state, or no change. */
         assert((w->stored != NULL) + (w->last != NULL) + w->unchanged <= 1);
         assert(w->stored || w->current);
@@ -203,13 +203,13 @@ void hfd_write_commit(struct hfd_write *w) {
         w->object = hf__json_free(w->object);
         w->body = hf__json_free(w->body);
         w->old = hf__json_free(w->old);
-        hfd_write_await_store(w);
+        hfd_write_await(w);
         if (r == 0)
                 r = hfd_store_request_txn(w->registry->cacher, &commit.txn, w->request->deadline,
                                           on_committed, w);
         hf__buf_unref(commit.term_value);
         if (r != 0) { /* on_committed is not called */
-                w->awaiting_store = false;
+                w->awaiting = false;
                 hfd_write_reply_store_error(w, r, NULL);
         }
 }

@@ -254,7 +254,7 @@ static void finish_create(struct hfd_write *w) {
 void hfd_write_update_create(struct hfd_write *w) {
         int r;
 
-        assert(!w->awaiting_store && !w->created && !w->old);
+        assert(!w->awaiting && !w->created && !w->old);
         if (hfd_write_custom_refuse_create(w))
                 return;
         if (!hfd_write_namespace_accepts_create(w) || (w->current && refuse_existing_name(w)))
