@@ -69,10 +69,7 @@ bool hfd_write_admit_refused(struct hfd_write *w, const struct hfd_object *curre
         if (!w->refusal)
                 return false;
         if (current && current->revision == w->refused_revision) {
-                struct hfd_response refusal = *w->refusal;
-                free(w->refusal);
-                w->refusal = NULL;
-                hfd_write_reply(w, &refusal); /* consumes it */
+                hfd_write_reply_copy(w, w->refusal);
                 return true;
         }
         hfd_write_admit_forget(w);
@@ -81,9 +78,7 @@ bool hfd_write_admit_refused(struct hfd_write *w, const struct hfd_object *curre
 
 static void refuse(struct hfd_write *w, const struct hfd_response *refusal) {
         if (!w->current || w->fresh) {
-                struct hfd_response copy = *refusal;
-                hf__buf_ref(copy.body);
-                hfd_write_reply(w, &copy);
+                hfd_write_reply_copy(w, refusal);
                 return;
         }
         hfd_write_admit_forget(w);

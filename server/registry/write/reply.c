@@ -46,6 +46,13 @@ void hfd_write_reply(struct hfd_write *w, struct hfd_response *response) {
         hfd_write_quota_turn_resume(next);
 }
 
+void hfd_write_reply_copy(struct hfd_write *w, const struct hfd_response *response) {
+        struct hfd_response copy = *response;
+
+        hf__buf_ref(copy.body);
+        hfd_write_reply(w, &copy);
+}
+
 /* ---- failures ---- */
 
 void hfd_write_reply_no_memory(struct hfd_write *w) {

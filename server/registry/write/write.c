@@ -14,7 +14,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -127,21 +126,4 @@ void hfd_write_refetch(struct hfd_write *w) {
                 w->awaiting = false;
                 hfd_write_reply_store_error(w, r, NULL);
         }
-}
-
-void hfd_write_precondition_failed(struct hfd_write *w, const char *wanted, const char *found) {
-        struct hfd_response response = {0};
-        char why[1500];
-
-        if (!w->fresh) {
-                hfd_write_refetch(w);
-                return;
-        }
-        (void)snprintf(why, sizeof why,
-                       "StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, "
-                       "AdditionalErrorMsg: Precondition failed: UID in precondition: %.100s, UID "
-                       "in object meta: %.100s",
-                       w->key, wanted, found);
-        hfd_response_conflict(&response, w->request->resource, w->request->name, why);
-        hfd_write_reply(w, &response);
 }

@@ -165,11 +165,6 @@ void hfd_write_attempt(struct hfd_write *w);
  * false: a second read would not help.
  */
 void hfd_write_refetch(struct hfd_write *w);
-/*
- * Responds 409: the update names the uid `wanted`, but the object has `found`. If current is not
- * fresh, refetches it instead.
- */
-void hfd_write_precondition_failed(struct hfd_write *w, const char *wanted, const char *found);
 
 /* After the following functions the caller still owns the write. */
 

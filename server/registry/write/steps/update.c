@@ -291,6 +291,27 @@ static bool may_create(const struct hfd_request *request) {
 }
 
 /*
+ * Responds 409: the update names the uid `wanted`, but the object has `found`. If current is not
+ * fresh, refetches it instead.
+ */
+static void uid_precondition_failed(struct hfd_write *w, const char *wanted, const char *found) {
+        struct hfd_response response = {0};
+        char why[1500];
+
+        if (!w->fresh) {
+                hfd_write_refetch(w);
+                return;
+        }
+        (void)snprintf(why, sizeof why,
+                       "StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, "
+                       "AdditionalErrorMsg: Precondition failed: UID in precondition: %.100s, UID "
+                       "in object meta: %.100s",
+                       w->key, wanted, found);
+        hfd_response_conflict(&response, w->request->resource, w->request->name, why);
+        hfd_write_reply(w, &response);
+}
+
+/*
  * Handles an update of an object that does not exist: some kinds are then created. uid and revision
  * are from the client, and may be NULL.
  */
@@ -301,7 +322,7 @@ static void handle_missing_object(struct hfd_write *w, const char *uid, const ch
         if (!w->fresh) {
                 hfd_write_refetch(w);
         } else if (uid && *uid) {
-                hfd_write_precondition_failed(w, uid, "");
+                uid_precondition_failed(w, uid, "");
         } else if (!may_create(request)) {
                 hfd_response_not_found(&response, request->resource, request->name);
                 hfd_write_reply(w, &response);
@@ -470,7 +491,7 @@ void hfd_write_update_attempt(struct hfd_write *w) {
                 old_uid = "";
         /* A patch has no preconditions but the resourceVersion: validation refuses another uid. */
         if (w->request->verb != HFD_PATCH && uid && *uid && strcmp(uid, old_uid) != 0)
-                hfd_write_precondition_failed(w, uid, old_uid);
+                uid_precondition_failed(w, uid, old_uid);
         else if (check_revision(w, revision))
                 update_existing(w);
 }
