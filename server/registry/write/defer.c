@@ -46,7 +46,7 @@ static enum hfd_work_result run_turn(struct hfd_work_task *task) {
         assert(!w->awaiting);
         w->on_pool = true;
         if (cancelled && !w->committed_at)
-                hfd_write_reply_store_error(w, HF_E_UNAVAILABLE, NULL); /* nothing was sent */
+                hfd_write_reply_store_error(w, HF_E_UNAVAILABLE, NULL); /* nothing was written */
         else
                 turn.resume(w);
         return HFD_WORK_DONE;

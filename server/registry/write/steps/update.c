@@ -127,7 +127,11 @@ __attribute__((noinline)) static bool validate(struct hfd_write *w) {
         return true;
 }
 
-/* Validates w->object, checks what it grants, and encodes it as w->stored. False as above. */
+/*
+ * Validates w->object, checks whether its user may write what it says (checks/: what it grants, its
+ * params, certificate and default class, limits, account, runtime class), and encodes it as
+ * w->stored. False as above.
+ */
 static bool make_stored(struct hfd_write *w) {
         const struct hf__json *old = w->old;
 
@@ -235,7 +239,7 @@ static void commit_create(struct hfd_write *w) {
         hfd_write_commit(w);
 }
 
-/* The object may be stored. */
+/* Names the new object's key, converts it and commits it. */
 static void finish_create(struct hfd_write *w) {
         const struct hfd_request *request = w->request;
         int r;
@@ -269,6 +273,9 @@ void hfd_write_update_create(struct hfd_write *w) {
         if (is_apply(w) && (!hfd_write_may_create(w) || !hfd_write_apply(w, NULL)))
                 return;
         w->created = true;
+        /* The work of Kubernetes' admission plug-ins, in their order: for a pod LimitRanger,
+         * ServiceAccount, Priority, DefaultTolerationSeconds and RuntimeClass; webhooks last. Each
+         * sees what those before it have set, and the first refusal is the response. */
         if (prepare_and_track(w) && hfd_write_limits_default(w) && hfd_write_account_assign(w) &&
             hfd_write_prioritize(w) && hfd_write_taint(w) && hfd_write_runtime_assign(w) &&
             hfd_write_admit_mutate(w, store_admitted))
@@ -389,7 +396,8 @@ static void commit_update(struct hfd_write *w) {
         hfd_write_commit(w);
 }
 
-/* The new version may be stored. */
+/* Decides whether the new version is put, deletes the object or changes nothing; converts and
+ * commits it. */
 static void finish_update(struct hfd_write *w) {
         const struct hfd_resource *resource = w->request->resource;
         const struct hf__json *old = w->old;
