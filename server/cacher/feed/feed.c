@@ -64,7 +64,7 @@ int hfd_feed_each(struct hfd_cacher *cacher, const struct hfd_resource *resource
         struct hfd_object_iter iter;
         struct hfd_snapshot snapshot;
         struct hfd_object *object;
-        int r = hfd_cacher_snapshot_now(cacher, resource, &snapshot);
+        int r = hfd_snapshot_take_now(cacher, resource, &snapshot);
 
         if (r != 0)
                 return r;

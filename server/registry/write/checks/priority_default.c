@@ -47,7 +47,7 @@ int hfd_write_default_class(struct hfd_write *w, const struct hfd_resource *clas
         int r = 0;
 
         *name = '\0';
-        if (!hfd_cacher_snapshot(w->registry->cacher, classes, 0, &snapshot))
+        if (!hfd_snapshot_take(w->registry->cacher, classes, 0, &snapshot))
                 return 0; /* the cache is not filled yet: nothing is known */
         hfd_object_iter_init(&iter, &snapshot.objects, &all, "");
         while (r >= 0 && (object = hfd_object_iter_next(&iter)) != NULL) {
