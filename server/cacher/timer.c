@@ -101,7 +101,7 @@ static void *timer_main(void *ctx) {
                 next = earliest(next, cacher->histories.due);
                 next = earliest(next, hfd_cache_audit_due_locked(cacher));
                 next = earliest(next, hfd_reflector_due_locked(cacher));
-                hfd_store_lag_sleep_locked(cacher, next);
+                hfd_store_lag_set_timer_due_locked(cacher, next);
                 (void)clock->wait(clock->ctx, &cacher->cond, &cacher->mu, next);
         }
         pthread_mutex_unlock(&cacher->mu);

@@ -330,7 +330,7 @@ void hfd_listing_step(struct hfd_cacher *cacher) {
         }
 }
 
-int hfd_listing_start(struct hfd_cacher *cacher, unsigned long replacement_epoch,
+int hfd_listing_start(struct hfd_cacher *cacher, unsigned long generation,
                       void (*done)(struct hfd_listing *listing, int error,
                                    const struct hf_status *status)) {
         struct hfd_listing *listing = calloc(1, sizeof *listing);
@@ -339,7 +339,7 @@ int hfd_listing_start(struct hfd_cacher *cacher, unsigned long replacement_epoch
         if (!listing)
                 return -ENOMEM;
         listing->cacher = cacher;
-        listing->replacement_epoch = replacement_epoch;
+        listing->generation = generation;
         listing->done = done;
         listing->requesting = true;
         pthread_mutex_lock(&cacher->mu);
