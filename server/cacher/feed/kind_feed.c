@@ -37,6 +37,7 @@ struct hfd_kind_feed {
         struct hfd_feed *feed; /* owned */
         /* The feed's thread only. */
         uint64_t fill; /* the last filling whose objects have their forms */
+        /* Set by the feed's thread, read by any. */
         atomic_bool synced;
 };
 

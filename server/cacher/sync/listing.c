@@ -121,6 +121,8 @@ static bool add_value(struct hfd_listing *listing, const struct hfd_kv *kv) {
         return true;
 }
 
+/* ---- requests ---- */
+
 /* The limit for the next page, in objects. */
 static size_t next_limit(const struct hfd_listing *listing) {
         size_t limit = PAGE_FIRST;
@@ -134,8 +136,6 @@ static size_t next_limit(const struct hfd_listing *listing) {
         limit >>= listing->n_retries;
         return limit > 0 ? limit : 1;
 }
-
-/* ---- requests ---- */
 
 /* After a failure: wakes the timer thread. No request is running any more, and no other follows. */
 static void end_requests(struct hfd_listing *listing, int error, const struct hf_status *status) {

@@ -78,4 +78,6 @@ int hfd_listing_start(struct hfd_cacher *cacher, unsigned long generation,
 bool hfd_listing_step_due_locked(struct hfd_cacher *cacher);
 /* Builds some objects, or ends the listing. Thread: the timer's. */
 void hfd_listing_step(struct hfd_cacher *cacher);
+/* Frees the listing, which has ended, and the trees that it has: its own or, after it was
+ * published, those that it has replaced. Accepts NULL; returns NULL. Not under the lock. */
 struct hfd_listing *hfd_listing_free(struct hfd_listing *listing);

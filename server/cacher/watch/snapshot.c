@@ -25,7 +25,7 @@
 
 #define UNDO_MAX 4096 /* changes; to undo more, the store is faster */
 
-/* References to the changes after the first `from`, for undo_changes. NULL: out of memory. */
+/* References to the changes from index `from` on, for undo_changes. NULL: out of memory. */
 static struct hfd_change *copy_changes_locked(const struct hfd_event_history *history,
                                               size_t from) {
         struct hfd_change *changes = malloc((history->n - from) * sizeof *changes);
