@@ -46,7 +46,7 @@ static const char *get_default_role(size_t i, size_t *ret_n) {
         return i < hfd_manifests_phase_0_n ? hfd_manifests_phase_0[i].text : NULL;
 }
 
-/* Those that only programs of others use. */
+/* The roles and bindings that only other programs (kubelet, scheduler ...) use. */
 static const char *get_other_role(size_t i, size_t *ret_n) {
         *ret_n = i < hfd_manifests_roles_n ? hfd_manifests_roles[i].n : 0;
         return i < hfd_manifests_roles_n ? hfd_manifests_roles[i].text : NULL;

@@ -52,7 +52,7 @@ static size_t count(struct api_fixture *f, const struct hfd_resource *row, size_
         size_t n = 0;
 
         *ret_n_formed = 0;
-        if (hfd_cacher_snapshot_now(f->cacher, slot, &snapshot) != 0)
+        if (hfd_snapshot_take_now(f->cacher, slot, &snapshot) != 0)
                 return 0;
         hfd_object_iter_init(&iter, &snapshot.objects, &all, "");
         for (; (object = hfd_object_iter_next(&iter)); n++)
@@ -83,19 +83,19 @@ static void test_a_change_of_the_form_is_whole_or_comes_again(void **state) {
         for (bool hit = true; hit; n++) {
                 const struct hfd_resource *row = &kinds[n % 2]->storage->row;
                 failing_memory_arm(n);
-                int r = hfd_cacher_form_slot(f->cacher, row);
+                int r = hfd_slot_form_set(f->cacher, row);
                 failing_memory_disarm();
                 hit = failing_memory_hit();
                 assert_true(r == 0 || r == -ENOMEM);
                 assert_int_equal(count(f, row, &n_formed), N);
                 assert_true(r != 0 || n_formed == N);
                 if (r != 0)
-                        assert_int_equal(hfd_cacher_form_slot(f->cacher, row), 0);
+                        assert_int_equal(hfd_slot_form_set(f->cacher, row), 0);
                 assert_int_equal(count(f, row, &n_formed), N);
                 assert_int_equal(n_formed, N);
         }
         assert_true(n > N);
-        hfd_cacher_unform_slot(f->cacher, slot);
+        hfd_slot_form_clear(f->cacher, slot);
         hfd_custom_kind_unref(kinds[0]);
         hfd_custom_kind_unref(kinds[1]);
 }

@@ -266,7 +266,7 @@ static size_t count_formed(struct api_fixture *f) {
 
         assert_int_equal(hfd_custom_table_slot(f->table, "example.com", "gadgets", &slot), 0);
         const struct hfd_resource *form = hfd_slot_form_get(f->cacher, slot);
-        assert_int_equal(hfd_cacher_snapshot_now(f->cacher, slot, &snapshot), 0);
+        assert_int_equal(hfd_snapshot_take_now(f->cacher, slot, &snapshot), 0);
         hfd_object_iter_init(&iter, &snapshot.objects, &all, "");
         for (; (object = hfd_object_iter_next(&iter)); n++)
                 assert_ptr_equal(object->resource, form);
@@ -327,7 +327,7 @@ static void test_an_object_takes_the_row_of_its_slot_if_the_form_is_the_same(voi
                                *same = kind_of(f->table, first, 2),
                                *other = kind_of(f->table,
                                                 DEFINITION(VERSION("v1", "true", "second")), 3);
-        assert_int_equal(hfd_cacher_form_slot(f->cacher, &kind->storage->row), 0);
+        assert_int_equal(hfd_slot_form_set(f->cacher, &kind->storage->row), 0);
         form = hfd_slot_form_of(f->cacher, &same->storage->row);
         assert_ptr_equal(form, &kind->storage->row);
         hfd_resource_unref(form);
@@ -335,11 +335,11 @@ static void test_an_object_takes_the_row_of_its_slot_if_the_form_is_the_same(voi
         assert_ptr_equal(form, &other->storage->row);
         hfd_resource_unref(form);
         /* The first of two kinds with one form stays. */
-        assert_int_equal(hfd_cacher_form_slot(f->cacher, &same->storage->row), 0);
+        assert_int_equal(hfd_slot_form_set(f->cacher, &same->storage->row), 0);
         form = hfd_slot_form_get(f->cacher, &same->storage->row);
         assert_ptr_equal(form, &kind->storage->row);
         hfd_resource_unref(form);
-        hfd_cacher_unform_slot(f->cacher, &kind->storage->row);
+        hfd_slot_form_clear(f->cacher, &kind->storage->row);
         form = hfd_slot_form_get(f->cacher, &same->storage->row);
         assert_ptr_equal(form, &same->storage->row);
         hfd_resource_unref(form);

@@ -37,6 +37,7 @@ struct hfd_kind_feed {
         struct hfd_feed *feed; /* owned */
         /* The feed's thread only. */
         uint64_t fill; /* the last filling whose objects have their forms */
+        /* Set by the feed's thread, read by any. */
         atomic_bool synced;
 };
 
@@ -128,7 +129,7 @@ static int make_set(struct hfd_kind_feed *feed, const struct hfd_custom_set *old
         struct hfd_object_iter iter;
         struct hfd_snapshot snapshot;
         struct hfd_object *object;
-        int r = hfd_cacher_snapshot_now(feed->cacher, definitions(), &snapshot);
+        int r = hfd_snapshot_take_now(feed->cacher, definitions(), &snapshot);
 
         if (r != 0)
                 return r;
@@ -163,9 +164,9 @@ static void retire_old(struct hfd_kind_feed *feed, const struct hfd_custom_set *
                 struct hfd_custom_kind *now = find_same(set, old->kinds[i]);
                 if (now == old->kinds[i])
                         continue;
-                hfd_cacher_retire_kind(feed->cacher, old->kinds[i]);
+                hfd_slot_form_retire_kind(feed->cacher, old->kinds[i]);
                 if (!now)
-                        hfd_cacher_unform_slot(feed->cacher, &old->kinds[i]->storage->row);
+                        hfd_slot_form_clear(feed->cacher, &old->kinds[i]->storage->row);
         }
 }
 
@@ -177,7 +178,7 @@ static int follow(struct hfd_kind_feed *feed) {
 
         for (size_t i = 0; r == 0 && i < set->n; i++)
                 if (fill != feed->fill || find_same(old, set->kinds[i]) != set->kinds[i])
-                        r = hfd_cacher_form_slot(feed->cacher, &set->kinds[i]->storage->row);
+                        r = hfd_slot_form_set(feed->cacher, &set->kinds[i]->storage->row);
         if (r == 0) {
                 feed->fill = fill;
                 atomic_fetch_add_explicit(&set->refs, 1, memory_order_relaxed);

@@ -12,13 +12,13 @@
 #include "server/cacher/requests/store_lag.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include <holdfast/metrics.h>
 
 #include "server/cacher/requests/store_request.h"
 #include "server/cacher/state/cacher_state.h"
+#include "server/storage/keys.h"
 
 #define REQUEST_DEADLINE (5 * HF_NSEC_PER_SEC)
 
@@ -191,10 +191,9 @@ static void write_progress(struct hfd_cacher *cacher, uint64_t revision) {
                                     .n_ops = 1,
                                     .get_on_failure = keys,
                                     .n_get_on_failure = 1};
-        int n = snprintf(key, sizeof key, "%s.holdfast/progress", cacher->prefix);
 
         /* If this fails, watch_lag.c decides the same again later. */
-        if (put.value && n > 0 && (size_t)n < sizeof key)
+        if (put.value && hfd_key_own(key, cacher->prefix, "progress") == 0)
                 (void)hfd_store_request_txn(cacher, &txn, hfd_cacher_now(cacher) + REQUEST_DEADLINE,
                                             on_progress_written, cacher);
         hf__buf_unref(put.value);

@@ -292,8 +292,8 @@ static void deliver_events_locked(struct hfd_delivery *delivery) {
                         free(snapshot);
                 } else {
                         ready = !delivery->sink.ready || delivery->sink.ready(delivery->ctx);
-                        if (!ready && delivery->sink.waiting)
-                                delivery->sink.waiting(delivery->ctx);
+                        if (!ready && delivery->sink.waiting_changed)
+                                delivery->sink.waiting_changed(delivery->ctx);
                 }
                 pthread_mutex_lock(mu);
                 delivery->behind = delivery->behind || !ready;
@@ -313,10 +313,10 @@ static void deliver_events_locked(struct hfd_delivery *delivery) {
 
 /* Tells the sink about the changes that wait. The caller has set `delivering`. */
 static void tell_waiting_locked(struct hfd_delivery *delivery) {
-        if (!delivery->sink.waiting)
+        if (!delivery->sink.waiting_changed)
                 return;
         pthread_mutex_unlock(delivery->mu);
-        delivery->sink.waiting(delivery->ctx);
+        delivery->sink.waiting_changed(delivery->ctx);
         pthread_mutex_lock(delivery->mu);
 }
 

@@ -51,7 +51,7 @@ struct hfd_delivery {
         struct hfd_snapshot *snapshot; /* owned; not delivered yet; NULL = none */
 
         /* immutable */
-        struct hfd_watcher_sink sink;
+        struct hfd_watch_sink sink;
         void *ctx;
         const struct hfd_resource *resource;
         struct hfd_selector labels, fields; /* owned */

@@ -144,7 +144,7 @@ static bool queue_initial_locked(struct hfd_watcher *watcher, uint64_t revision)
 
 static struct hfd_watcher *watcher_alloc(struct hfd_cacher *cacher,
                                          const struct hfd_watcher_spec *spec,
-                                         const struct hfd_watcher_sink *sink, void *ctx) {
+                                         const struct hfd_watch_sink *sink, void *ctx) {
         /* A watch of one name needs no selector for it (hfd_delivery_is_watched). */
         const char *selected = *spec->name ? NULL : hfd_selector_name(spec->fields);
         const char *name = selected ? selected : spec->name;
@@ -254,7 +254,7 @@ static void check_revision(struct hfd_watcher *watcher) {
 }
 
 bool hfd_watcher_new(struct hfd_cacher *cacher, const struct hfd_watcher_spec *spec,
-                     const struct hfd_watcher_sink *sink, void *ctx, struct hfd_response *response,
+                     const struct hfd_watch_sink *sink, void *ctx, struct hfd_response *response,
                      struct hfd_watcher **ret_watcher) {
         const struct hfd_details soon = {.retry_after_s = 1};
         struct hfd_sealed_value value;
@@ -269,8 +269,8 @@ bool hfd_watcher_new(struct hfd_cacher *cacher, const struct hfd_watcher_spec *s
         hfd_object_scope(spec->resource, spec->ns, watcher->delivery.name, &scope);
         pthread_mutex_lock(&cacher->mu);
         bool ended = cacher->watchers->ended, synced = cacher->synced, added = false, ahead = false;
-        bool sealed = synced && hfd_sealed_value_find(&cacher->unreadable, cacher->prefix,
-                                                      spec->resource, &scope, &value);
+        bool sealed = synced && hfd_stored_value_find_sealed(&cacher->unreadable, cacher->prefix,
+                                                             spec->resource, &scope, &value);
         const struct hfd_custom_version *custom = spec->resource->custom;
         bool retired = custom && atomic_load(&custom->kind->retired);
         if (!ended && synced && !sealed && !retired &&
