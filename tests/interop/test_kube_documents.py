@@ -4,7 +4,8 @@ import gzip
 
 import openapi_message
 import pytest
-from memory_server import MemoryServer, wait_until
+from memory_server import MemoryServer
+from openapi_message import media_type
 
 
 @pytest.fixture(scope="module", name="api")
@@ -37,82 +38,37 @@ def test_the_root_lists_the_paths(api):
     assert api.ask("GET", "//").code == 400
 
 
-def protobuf(version, older=False):
-    return f"application/com.github.proto-openapi.spec.v{version}{'@' if older else '.'}v1.0+protobuf"
-
-
 def test_the_client_chooses_the_form_of_openapi(api):
     """As in kube-apiserver: by quality values, JSON first for wildcards, and both names of protobuf lead to the newer one."""
     for path, version in (("/openapi/v3/api/v1", 3), ("/openapi/v2", 2)):
-        new, old, json_ = protobuf(version), protobuf(version, older=True), "application/json"
+        new, old, json_ = media_type(version), media_type(version, older=True), "application/json"
         for accept, expected in ((None, json_), ("*/*", json_), ("application/*", json_), (json_, json_), (new, new), (old, new),
                                  (f"{json_}, {new}", json_), (f"{new}, {json_}", new), (f"{json_};q=0.5, {old}", new), (f"{new};q=0.4, {json_};q=0.9", json_),
-                                 (f"text/html, {new}", new), (f"{protobuf(5 - version)}, {json_}", json_), ("*/*", json_)):
+                                 (f"text/html, {new}", new), (f"{media_type(5 - version)}, {json_}", json_), ("*/*", json_)):
             reply = api.ask("GET", path, accept=accept)
             assert (reply.code, reply.headers["content-type"]) == (200, expected), accept
             assert reply.headers["vary"].startswith("Accept,")
-        for accept in ("text/html", "application/yaml", protobuf(5 - version), "application/com.github.proto-openapi.spec.v3+protobuf"):
+        for accept in ("text/html", "application/yaml", media_type(5 - version), "application/com.github.proto-openapi.spec.v3+protobuf"):
             refused = api.ask("GET", path, accept=accept)
             assert (refused.code, refused.bytes, refused.headers["vary"]) == (406, b"", "Accept"), accept
     # The index is always JSON.
-    for accept in (protobuf(3), "text/html", None):
+    for accept in (media_type(3), "text/html", None):
         reply = api.ask("GET", "/openapi/v3", accept=accept)
         assert (reply.code, reply.headers["content-type"]) == (200, "application/json")
 
 
 def test_both_forms_of_openapi_are_one_document(api):
     v2 = api.ask("GET", "/openapi/v2")
-    assert openapi_message.decode(openapi_message.V2, api.ask("GET", "/openapi/v2", accept=protobuf(2)).bytes) == v2.json
+    assert openapi_message.decode(openapi_message.V2, api.ask("GET", "/openapi/v2", accept=media_type(2)).bytes) == v2.json
     paths = api.ask("GET", "/openapi/v3").json["paths"]
     assert len(paths) > 10
     for document in paths.values():
         form = api.ask("GET", document["serverRelativeURL"])
-        message = api.ask("GET", document["serverRelativeURL"], accept=protobuf(3))
-        assert (message.code, message.headers["content-type"]) == (200, protobuf(3))
+        message = api.ask("GET", document["serverRelativeURL"], accept=media_type(3))
+        assert (message.code, message.headers["content-type"]) == (200, media_type(3))
         assert message.headers["etag"] == form.headers["etag"] and message.headers["cache-control"] == form.headers["cache-control"]
         assert "immutable" in message.headers["cache-control"]
         assert openapi_message.decode(openapi_message.V3, message.bytes) == form.json
-
-
-ODD = {"type": "object", "description": "Odd \u2028 \"things\".", "externalDocs": {"url": "https://x.example", "description": "d"},
-       "required": ["a"], "properties": {
-           "a": {"type": "string", "maxLength": 300, "minLength": 0, "pattern": "^\\d$", "enum": ["", "a\u0085b", "\u007f"]},
-           "b": {"type": "number", "minimum": -0.5, "maximum": 1e300, "exclusiveMinimum": True, "multipleOf": 0.25, "example": [1, {"a": None}]},
-           "c": {"type": "array", "items": {"type": "object", "nullable": True, "x-kubernetes-preserve-unknown-fields": True}, "uniqueItems": False,
-                 "maxItems": 9223372036854775807},
-           "d": {"type": "object", "additionalProperties": {"type": "integer", "format": "int64"}, "minProperties": 1, "title": "t"},
-           "x-kubernetes-e": {"type": "boolean", "default": True, "not": {"enum": [False]}, "anyOf": [{}, {"enum": [True]}]},
-           "f": {"type": "string", "default": "x"}, "g": {"type": "integer", "default": 2}, "h": {"type": "object", "default": {}},
-           "$ref": {"x-kubernetes-int-or-string": True},
-           "whole": {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True,
-                     "x-kubernetes-validations": [{"rule": "self.kind != ''", "message": "named: \u2029"}]}}}
-
-
-def test_custom_kinds_have_both_forms(api):
-    group = "odd.example"
-    body = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "odds." + group}, "spec": {
-        "group": group, "scope": "Namespaced", "names": {"plural": "odds", "kind": "Odd", "listKind": "Odds"}, "versions": [
-            {"name": "v1", "served": True, "storage": True, "subresources": {"status": {}, "scale": {
-                "specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n"}},
-             "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": ODD, "status": {"type": "object"}}}}}]}}
-    answer = api.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", body)
-    assert answer.code == 201, answer.text
-    wait_until("the document", lambda: f"apis/{group}/v1" in api.ask("GET", "/openapi/v3").json["paths"])
-    url = api.ask("GET", "/openapi/v3").json["paths"][f"apis/{group}/v1"]["serverRelativeURL"]
-    # Protobuf first: then it is made before the JSON form was asked for.
-    message = openapi_message.decode(openapi_message.V3, api.ask("GET", "/openapi/v3/apis/odd.example/v1", accept=protobuf(3)).bytes)
-    form = api.ask("GET", url).json
-    assert message == form
-    spec = form["components"]["schemas"]["example.odd.v1.Odd"]["properties"]["spec"]
-    assert spec["properties"]["b"]["maximum"] == 1e300 and spec["properties"]["a"]["enum"] == ODD["properties"]["a"]["enum"]
-    names = form["components"]["schemas"]
-    assert names["example.odd.v1.Odds"]["properties"]["items"]["items"] == {"allOf": [{"$ref": "#/components/schemas/example.odd.v1.Odd"}]}
-    patch = form["paths"][f"/apis/{group}/v1/namespaces/{{namespace}}/odds/{{name}}"]["patch"]["requestBody"]["content"]
-    assert set(patch) == {"application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml"}
-    assert "io.k8s.api.autoscaling.v1.Scale" in names
-    v2 = api.ask("GET", "/openapi/v2").json
-    assert openapi_message.decode(openapi_message.V2, api.ask("GET", "/openapi/v2", accept=protobuf(2)).bytes) == v2
-    assert {"example.odd.v1.Odd", "example.odd.v1.Odds"} <= set(v2["definitions"])
 
 
 def references(value):
@@ -222,8 +178,8 @@ def test_openapi_has_the_paths_of_subresources(api):
 
 def test_openapi_is_kept_by_its_etag_and_compressed(api):
     etags = []
-    for path, accept in (("/openapi/v3", None), ("/openapi/v3/api/v1", None), ("/openapi/v3/api/v1", protobuf(3)), ("/openapi/v2", None),
-                         ("/openapi/v2", protobuf(2))):
+    for path, accept in (("/openapi/v3", None), ("/openapi/v3/api/v1", None), ("/openapi/v3/api/v1", media_type(3)), ("/openapi/v2", None),
+                         ("/openapi/v2", media_type(2))):
         first = api.ask("GET", path, accept=accept)
         assert first.code == 200 and "content-encoding" not in first.headers
         etags.append(first.headers["etag"])

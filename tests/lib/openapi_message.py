@@ -68,6 +68,10 @@ V2 = {
 }
 
 
+def media_type(version, older=False):
+    return f"application/com.github.proto-openapi.spec.v{version}{'@' if older else '.'}v1.0+protobuf"
+
+
 def varint(data, at):
     value = shift = 0
     while data[at] & 128:

@@ -179,7 +179,7 @@ static void put_one(struct writer *w, const struct hfd_message_field *field,
         const char *text = hf__json_text(json);
         int64_t integer;
 
-        switch (field->form) {
+        switch ((enum hfd_message_form)field->form) {
         case HFD_FORM_MESSAGE: put_message(w, field->number, field->message, json); break;
         case HFD_FORM_YAML:
         case HFD_FORM_YAMLS: put_yaml(w, field->number, json); break;
@@ -217,7 +217,7 @@ static void put_field(struct writer *w, const struct hfd_message_field *field,
 }
 
 static bool fits(const struct hfd_message_field *field, const struct hf__json *json) {
-        switch (field->when) {
+        switch ((enum hfd_message_when)field->when) {
         case HFD_WHEN_ANY: break;
         case HFD_WHEN_REFERENCE: return hf__json_get(json, "$ref") != NULL;
         case HFD_WHEN_IN: return hf__json_has_text(json, "in", field->name);

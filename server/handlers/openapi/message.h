@@ -40,10 +40,10 @@ enum hfd_message_when {
 struct hfd_message_field {
         const char *name; /* of the member */
         unsigned char number;
-        enum hfd_message_form form;
+        unsigned char form; /* enum hfd_message_form */
+        unsigned char when; /* enum hfd_message_when */
+        bool split;         /* the value has many members, so it is read member by member */
         const struct hfd_message *message; /* of HFD_FORM_MESSAGE */
-        enum hfd_message_when when;
-        bool split; /* the value has many members, so it is read member by member */
 };
 
 /*

@@ -83,6 +83,8 @@ static void put_property(const struct writer *w, const struct hfd_schema_field *
 static void put_properties(const struct writer *w, const struct hfd_schema *schema) {
         const char *separator = "\"required\":[";
 
+        if (schema->n_fields == 0)
+                return;
         hf__strbuf_puts(w->s, "\"properties\":{");
         for (size_t i = 0; i < schema->n_fields; i++)
                 put_property(w, &schema->fields[i]);
