@@ -115,7 +115,6 @@ def test_both_forms_are_one_document(server):
     assert answer.code == 201, answer.text
     wait_until("the document", lambda: f"apis/{group}/v1" in server.ask("GET", "/openapi/v3").json["paths"])
     url = server.ask("GET", "/openapi/v3").json["paths"][f"apis/{group}/v1"]["serverRelativeURL"]
-    # Protobuf first: then it is made before the JSON form was asked for.
     message = openapi_message.decode(openapi_message.V3, server.ask("GET", "/openapi/v3/apis/odd.example/v1", accept=media_type(3)).bytes)
     form = server.ask("GET", url).json
     assert message == form
