@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OpenAPI v2 of custom kinds: what Kubernetes publishes of a schema there, and what it leaves out."""
+"""OpenAPI of custom kinds: what Kubernetes publishes of a schema in v2, and what it leaves out there; both forms of both versions."""
+import openapi_message
 import pytest
 from memory_server import MemoryServer, wait_until
+from openapi_message import media_type
 
 KEEP = {"x-kubernetes-preserve-unknown-fields": True}
 EMBEDDED = {"x-kubernetes-embedded-resource": True}
@@ -86,3 +88,43 @@ def test_a_kind_is_explained_in_kubernetes_words(server):
 def test_a_kind_with_unknown_fields_names_none(definitions):
     assert definitions["example.v2.v1.Blob"] == {
         "type": "object", "x-kubernetes-group-version-kind": [{"group": "v2.example", "kind": "Blob", "version": "v1"}]}
+
+
+ODD = {"type": "object", "description": "Odd \u2028 \"things\".", "externalDocs": {"url": "https://x.example", "description": "d"},
+       "required": ["a"], "properties": {
+           "a": {"type": "string", "maxLength": 300, "minLength": 0, "pattern": "^\\d$", "enum": ["", "a\u0085b", "\u007f"]},
+           "b": {"type": "number", "minimum": -0.5, "maximum": 1e300, "exclusiveMinimum": True, "multipleOf": 0.25, "example": [1, {"a": None}]},
+           "c": {"type": "array", "items": {"type": "object", "nullable": True, "x-kubernetes-preserve-unknown-fields": True}, "uniqueItems": False,
+                 "maxItems": 9223372036854775807},
+           "d": {"type": "object", "additionalProperties": {"type": "integer", "format": "int64"}, "minProperties": 1, "title": "t"},
+           "x-kubernetes-e": {"type": "boolean", "default": True, "not": {"enum": [False]}, "anyOf": [{}, {"enum": [True]}]},
+           "f": {"type": "string", "default": "x"}, "g": {"type": "integer", "default": 2}, "h": {"type": "object", "default": {}},
+           "$ref": {"x-kubernetes-int-or-string": True},
+           "whole": {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True,
+                     "x-kubernetes-validations": [{"rule": "self.kind != ''", "message": "named: \u2029"}]}}}
+
+
+def test_both_forms_are_one_document(server):
+    group = "odd.example"
+    body = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "odds." + group}, "spec": {
+        "group": group, "scope": "Namespaced", "names": {"plural": "odds", "kind": "Odd", "listKind": "Odds"}, "versions": [
+            {"name": "v1", "served": True, "storage": True, "subresources": {"status": {}, "scale": {
+                "specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n"}},
+             "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": ODD, "status": {"type": "object"}}}}}]}}
+    answer = server.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", body)
+    assert answer.code == 201, answer.text
+    wait_until("the document", lambda: f"apis/{group}/v1" in server.ask("GET", "/openapi/v3").json["paths"])
+    url = server.ask("GET", "/openapi/v3").json["paths"][f"apis/{group}/v1"]["serverRelativeURL"]
+    message = openapi_message.decode(openapi_message.V3, server.ask("GET", "/openapi/v3/apis/odd.example/v1", accept=media_type(3)).bytes)
+    form = server.ask("GET", url).json
+    assert message == form
+    spec = form["components"]["schemas"]["example.odd.v1.Odd"]["properties"]["spec"]
+    assert spec["properties"]["b"]["maximum"] == 1e300 and spec["properties"]["a"]["enum"] == ODD["properties"]["a"]["enum"]
+    names = form["components"]["schemas"]
+    assert names["example.odd.v1.Odds"]["properties"]["items"]["items"] == {"allOf": [{"$ref": "#/components/schemas/example.odd.v1.Odd"}]}
+    patch = form["paths"][f"/apis/{group}/v1/namespaces/{{namespace}}/odds/{{name}}"]["patch"]["requestBody"]["content"]
+    assert set(patch) == {"application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml"}
+    assert "io.k8s.api.autoscaling.v1.Scale" in names
+    v2 = server.ask("GET", "/openapi/v2").json
+    assert openapi_message.decode(openapi_message.V2, server.ask("GET", "/openapi/v2", accept=media_type(2)).bytes) == v2
+    assert {"example.odd.v1.Odd", "example.odd.v1.Odds"} <= set(v2["definitions"])

@@ -206,8 +206,9 @@ static void test_openapi_describes_every_version(void **state) {
         for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
                 assert_false(hfd_openapi_find(rows, others[i], &document));
         assert_true(hfd_openapi_find(rows, "/openapi/v2", &document));
-        document.protobuf = true;
-        struct hf__buf *v2 = hfd_openapi_render(rows, &document, NULL, NULL);
+        struct hf__buf *json = hfd_openapi_render(rows, &document, NULL, NULL);
+        struct hf__buf *v2 = hfd_openapi_to_protobuf(&document, json);
+        hf__buf_unref(json);
         hfd_served_rows_free(rows);
         assert_memory_equal(v2->data,
                             "\x0a\x03"

@@ -16,6 +16,7 @@
 
 #include "server/resources/resource.h"
 #include "server/resources/rows/resource_table.h"
+#include "server/schema/bodies.h"
 #include "server/schema/common.h"
 #include "server/schema/protobuf_encode.h"
 
@@ -143,6 +144,8 @@ static void test_tables_are_well_formed(void **state) {
         }
         check_schema(&hfd_schema_delete_options, 0);
         check_schema(&hfd_schema_condition, 0);
+        check_schema(&hfd_schema_status, 0);
+        check_schema(&hfd_schema_watch_event, 0);
 }
 
 static void test_tables_of_workloads_are_well_formed(void **state) {

@@ -8,6 +8,12 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "server/handlers/documents/discovery.h"
+#include "server/schema/bodies.h"
+#include "server/schema/common.h"
 
 bool hfd_openapi_has_reference(const struct hfd_schema *schema) {
         return schema->definition &&
@@ -17,7 +23,7 @@ bool hfd_openapi_has_reference(const struct hfd_schema *schema) {
 
 static bool contains(const struct hfd_definitions *definitions, const struct hfd_schema *schema) {
         for (size_t i = 0; i < definitions->n; i++)
-                if (definitions->list[i].schema == schema)
+                if (definitions->list[i].schema == schema && !definitions->list[i].is_list)
                         return true;
         return false;
 }
@@ -44,25 +50,68 @@ void hfd_definitions_done(struct hfd_definitions *definitions) {
 }
 
 static void add(struct hfd_definitions *definitions, const struct hfd_schema *schema,
-                const struct hfd_resource *resource) {
+                struct hfd_definition definition) {
         if (hfd_openapi_has_reference(schema)) {
                 /* The schema of a custom resource is its own, so it is not searched for. */
-                bool own = resource && resource->custom;
+                bool own = definition.resource && definition.resource->custom;
                 if ((!own && contains(definitions, schema)) || !has_room(definitions))
                         return;
-                definitions->list[definitions->n++] = (struct hfd_definition){schema, resource};
+                definition.schema = schema;
+                definitions->list[definitions->n++] = definition;
         }
         if (schema->items)
-                add(definitions, schema->items, NULL);
+                add(definitions, schema->items, (struct hfd_definition){0});
         if (schema->other)
-                add(definitions, schema->other, NULL);
+                add(definitions, schema->other, (struct hfd_definition){0});
         for (size_t i = 0; i < schema->n_fields; i++)
-                add(definitions, schema->fields[i].schema, NULL);
+                add(definitions, schema->fields[i].schema, (struct hfd_definition){0});
+}
+
+/* The bodies that the operations of all kinds have. */
+static void add_bodies(struct hfd_definitions *definitions) {
+        static const struct {
+                const struct hfd_schema *schema;
+                bool is_kind;
+        } all[] = {{&hfd_schema_delete_options, true},
+                   {&hfd_schema_list_meta, false},
+                   {&hfd_schema_patch, false},
+                   {&hfd_schema_status, true},
+                   {&hfd_schema_watch_event, true}};
+
+        for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+                add(definitions, all[i].schema,
+                    (struct hfd_definition){.is_in_core = all[i].is_kind});
 }
 
 void hfd_definitions_add(struct hfd_definitions *definitions, const struct hfd_resource *resource) {
+        struct hfd_discovery_subresource part;
+
         assert(hfd_openapi_has_reference(resource->schema));
-        add(definitions, resource->schema, resource);
+        add(definitions, resource->schema, (struct hfd_definition){.resource = resource});
+        for (size_t i = 0; hfd_discovery_subresource(resource, i, &part); i++)
+                if (part.other)
+                        add(definitions, part.other->schema,
+                            (struct hfd_definition){.resource = part.other});
+        if (resource->is_review && !resource->is_report)
+                return;
+        if (has_room(definitions))
+                definitions->list[definitions->n++] =
+                        (struct hfd_definition){.schema = resource->schema,
+                                                .resource = resource,
+                                                .is_list = true};
+        add_bodies(definitions);
+}
+
+void hfd_openapi_put_definition_name(struct hf__strbuf *s, const struct hfd_resource *resource,
+                                     bool is_list) {
+        const char *name = resource->schema->definition, *kind = strrchr(name, '.') + 1;
+
+        if (!is_list)
+                hf__strbuf_puts(s, name);
+        else if (resource->list_kind)
+                hf__strbuf_printf(s, "%.*s%s", (int)(kind - name), name, resource->list_kind);
+        else
+                hf__strbuf_printf(s, "%sList", name);
 }
 
 const char *hfd_openapi_type(const struct hfd_schema *schema) {

@@ -7,9 +7,13 @@
 #include "server/resources/resource.h"
 #include "server/schema/schema.h"
 
+struct hf__strbuf;
+
 struct hfd_definition {
-        const struct hfd_schema *schema;     /* has a definition name */
-        const struct hfd_resource *resource; /* the resource of this kind; NULL = not a kind */
+        const struct hfd_schema *schema;     /* has a definition name; of a list: of its items */
+        const struct hfd_resource *resource; /* the resource of this kind; NULL = not a resource */
+        bool is_list;    /* the list of the resource's objects, which has no schema of its own */
+        bool is_in_core; /* without a resource: a kind of the group "", such as Status */
 };
 
 /* Begins as {0}. */
@@ -21,9 +25,13 @@ struct hfd_definitions {
 
 /* Frees what it owns. */
 void hfd_definitions_done(struct hfd_definitions *definitions);
-/* Adds the kind of a resource and the parts that it refers to, unless they are there already. */
+/* Adds the kind of a resource, its list, and all that its paths and these definitions refer to,
+ * unless they are there already. */
 void hfd_definitions_add(struct hfd_definitions *definitions, const struct hfd_resource *resource);
 
+/* Appends the name of the definition of a resource's kind, or of its list. */
+void hfd_openapi_put_definition_name(struct hf__strbuf *s, const struct hfd_resource *resource,
+                                     bool is_list);
 /* The type and format of a schema in OpenAPI; NULL = it has none. */
 const char *hfd_openapi_type(const struct hfd_schema *schema);
 const char *hfd_openapi_format(const struct hfd_schema *schema);

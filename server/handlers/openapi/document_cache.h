@@ -15,7 +15,7 @@
 #include "base/buf.h"
 
 #define HFD_DOCUMENT_FINGERPRINT 32  /* bytes */
-#define HFD_DOCUMENT_NAME_MAX    340 /* bytes, with the NUL: "v3/", a group and a version */
+#define HFD_DOCUMENT_NAME_MAX    340 /* bytes, with the NUL: "v3/GROUP/VERSION protobuf" */
 #define HFD_DOCUMENT_ETAG_MAX    67  /* bytes, with the quotes and the NUL */
 
 struct hfd_document {

@@ -2,16 +2,42 @@
 /* Which OpenAPI documents there are, and in which forms. */
 #include "server/handlers/openapi/openapi.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
 #include "base/strbuf.h"
+#include "server/handlers/openapi/message.h"
 #include "server/handlers/openapi/paths.h"
 #include "server/resources/custom/served_rows.h"
 
-bool hfd_openapi_v2_is_protobuf(const char *type) {
-        return strcmp(type, HFD_OPENAPI_V2_TYPE) == 0 ||
-               strcmp(type, "application/com.github.proto-openapi.spec.v2@v1.0+protobuf") == 0;
+/* The type of a document as protobuf, and its older name, which clients still send. */
+static const char *const types_v2[] =
+        {"application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
+         "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"};
+static const char *const types_v3[] =
+        {"application/com.github.proto-openapi.spec.v3.v1.0+protobuf",
+         "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"};
+
+const char *hfd_openapi_type_of(const struct hfd_openapi_document *document) {
+        if (!document->protobuf)
+                return "application/json";
+        return document->kind == HFD_OPENAPI_V2 ? types_v2[0] : types_v3[0];
+}
+
+bool hfd_openapi_is_protobuf(const struct hfd_openapi_document *document, const char *type) {
+        const char *const *types = document->kind == HFD_OPENAPI_V2 ? types_v2 : types_v3;
+
+        return document->kind != HFD_OPENAPI_INDEX &&
+               (strcmp(type, types[0]) == 0 || strcmp(type, types[1]) == 0);
+}
+
+struct hf__buf *hfd_openapi_to_protobuf(const struct hfd_openapi_document *document,
+                                        const struct hf__buf *json) {
+        assert(document->kind != HFD_OPENAPI_INDEX);
+        return hfd_message_document(document->kind == HFD_OPENAPI_V2 ? &hfd_message_v2
+                                                                     : &hfd_message_v3,
+                                    json);
 }
 
 /* Finds the document of a group and version, "GROUP/VERSION". */
@@ -94,8 +120,6 @@ struct hf__buf *hfd_openapi_render(const struct hfd_served_rows *rows,
         struct hf__buf *buf = NULL;
         int r = 0;
 
-        if (document->protobuf)
-                return hfd_openapi_v2(rows);
         if (document->kind == HFD_OPENAPI_INDEX)
                 r = put_index(&s, rows, hash_of, ctx);
         else

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The OpenAPI documents, made from the schemas of the kinds: v2 as JSON and as protobuf, v3 as
- * JSON. kubectl validates and explains objects by them, and computes patches. Pure. Thread: any.
+ * The OpenAPI documents, made from the schemas of the kinds: v2 and v3, as JSON and as protobuf.
+ * kubectl validates and explains objects by them, and computes patches. Pure. Thread: any.
  */
 #include <stdbool.h>
 
@@ -10,10 +10,6 @@
 
 struct hf__strbuf;
 struct hfd_served_rows;
-
-#define HFD_OPENAPI_V2_TYPE "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
-/* Whether type is that media type, or its older name. */
-bool hfd_openapi_v2_is_protobuf(const char *type);
 
 enum hfd_openapi_kind {
         HFD_OPENAPI_INDEX, /* /openapi/v3 */
@@ -23,7 +19,7 @@ enum hfd_openapi_kind {
 
 struct hfd_openapi_document {
         enum hfd_openapi_kind kind;
-        bool protobuf;     /* of V2 */
+        bool protobuf;     /* not of the index */
         size_t first, end; /* it describes the rows from `first` to before `end` */
 };
 
@@ -38,7 +34,10 @@ bool hfd_openapi_find(const struct hfd_served_rows *rows, const char *path,
 typedef int (*hfd_openapi_hash_fn)(void *ctx, const struct hfd_served_rows *rows,
                                    const struct hfd_openapi_document *document,
                                    char ret_hash[HFD_OPENAPI_HASH_MAX]);
-/* hash_of: for the index only; NULL = without hashes. NULL = out of memory. */
+/*
+ * The document as JSON, whatever document->protobuf says. hash_of: for the index only; NULL =
+ * without hashes. NULL = out of memory.
+ */
 struct hf__buf *hfd_openapi_render(const struct hfd_served_rows *rows,
                                    const struct hfd_openapi_document *document,
                                    hfd_openapi_hash_fn hash_of, void *ctx);
@@ -46,8 +45,13 @@ struct hf__buf *hfd_openapi_render(const struct hfd_served_rows *rows,
 void hfd_openapi_put_document_path(struct hf__strbuf *s, const struct hfd_served_rows *rows,
                                    const struct hfd_openapi_document *document);
 
-/* The document V2 as protobuf. NULL = out of memory. */
-struct hf__buf *hfd_openapi_v2(const struct hfd_served_rows *rows);
+/* The document as protobuf, made from its JSON form. NULL = out of memory. */
+struct hf__buf *hfd_openapi_to_protobuf(const struct hfd_openapi_document *document,
+                                        const struct hf__buf *json);
+/* The content type of a form of the document. */
+const char *hfd_openapi_type_of(const struct hfd_openapi_document *document);
+/* Whether type is that of the protobuf form, or its older name. */
+bool hfd_openapi_is_protobuf(const struct hfd_openapi_document *document, const char *type);
 /* Appends a document V2 or V3 as JSON. */
 void hfd_openapi_put(struct hf__strbuf *s, const struct hfd_served_rows *rows,
                      const struct hfd_openapi_document *document);

@@ -1,50 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds, makes and sends OpenAPI documents.
+ * Finds and sends OpenAPI documents.
  *
- * Invariant: a document is cached under a fingerprint of everything in it that can change while the
- * process runs, which is the definitions of custom resources. So a document from the cache always
- * fits the rows that the request has found.
+ * Invariant: one that is not cached is made on the pool of threads, because that takes
+ * milliseconds, and for the index, which has the hashes of all documents, as long as they take
+ * together.
  */
 #include "server/handlers/openapi/openapi_handler.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/sha256.h"
 #include "base/strbuf.h"
 #include "server/cacher/cacher.h"
 #include "server/filters/media_type.h"
 #include "server/filters/request_context.h"
 #include "server/handlers/gzip.h"
 #include "server/handlers/openapi/document_cache.h"
+#include "server/handlers/openapi/document_maker.h"
 #include "server/handlers/openapi/openapi.h"
 #include "server/handlers/rest/rest_request.h"
 #include "server/pool/work_pool.h"
 #include "server/registry/base/large_work.h"
-#include "server/resources/custom/custom_kind.h"
 #include "server/resources/custom/served_rows.h"
 
 #define CACHE_BYTES ((size_t)4 << 20)
-#define ETAG_DIGITS 64
 /* For a URL with the hash of the document: a year, as in Kubernetes. */
 #define FOR_EVER "public, immutable, max-age=31536000"
-
-_Static_assert(ETAG_DIGITS < HFD_OPENAPI_HASH_MAX, "a hash fits");
 
 struct hfd_openapi_handler {
         struct hfd_registry *registry;    /* borrowed */
         struct hfd_document_cache *cache; /* owned */
-};
-
-/* The key of a document in the cache. */
-struct key {
-        char name[HFD_DOCUMENT_NAME_MAX];
-        uint8_t fingerprint[HFD_DOCUMENT_FINGERPRINT];
-        bool has_custom; /* the document contains custom resources */
 };
 
 /* A request for a document. */
@@ -54,7 +42,7 @@ struct request {
         struct hfd_http_request *http_request; /* owned reference */
         struct hfd_served_rows *rows;          /* owned */
         struct hfd_openapi_document document;
-        struct key key;
+        struct hfd_document_key key;
 };
 
 int hfd_openapi_handler_new(struct hfd_registry *registry,
@@ -78,81 +66,6 @@ struct hfd_openapi_handler *hfd_openapi_handler_free(struct hfd_openapi_handler 
                 hfd_document_cache_free(handler->cache);
         free(handler);
         return NULL;
-}
-
-/* ---- documents ---- */
-
-/* 0 or -ENOMEM. */
-static int make_key(const struct hfd_served_rows *rows, const struct hfd_openapi_document *document,
-                    struct key *ret_key) {
-        static const char *const names[] = {[HFD_OPENAPI_INDEX] = "index", [HFD_OPENAPI_V2] = "v2"};
-        const struct hfd_resource *first = rows->of[document->first];
-        struct hf__strbuf hashes = {0};
-
-        if (document->kind == HFD_OPENAPI_V3)
-                (void)snprintf(ret_key->name, sizeof ret_key->name, "v3/%s/%s", first->group,
-                               first->version);
-        else
-                (void)snprintf(ret_key->name, sizeof ret_key->name, "%s%s", names[document->kind],
-                               document->protobuf ? " protobuf" : "");
-        for (size_t i = document->first; i < document->end; i++) {
-                const struct hfd_custom_version *custom = rows->of[i]->custom;
-                if (custom)
-                        hf__strbuf_add(&hashes, custom->kind->hash, sizeof custom->kind->hash);
-        }
-        int r = hashes.error;
-        ret_key->has_custom = hashes.n > 0;
-        if (r == 0)
-                hf__sha256(hashes.data ? hashes.data : "", hashes.n, ret_key->fingerprint);
-        hf__strbuf_done(&hashes);
-        return r;
-}
-
-static int hash_of(void *ctx, const struct hfd_served_rows *rows,
-                   const struct hfd_openapi_document *document,
-                   char ret_hash[HFD_OPENAPI_HASH_MAX]);
-
-/* Makes a document, and keeps it. Returns it without compression. The caller has a reference to it
- * and to ret_document->packed. NULL: out of memory. */
-static struct hf__buf *make_document(struct hfd_openapi_handler *handler,
-                                     const struct hfd_served_rows *rows,
-                                     const struct hfd_openapi_document *document,
-                                     const struct key *key, struct hfd_document *ret_document) {
-        struct hf__buf *plain = hfd_openapi_render(rows, document, hash_of, handler);
-
-        if (!plain)
-                return NULL;
-        *ret_document = (struct hfd_document){.packed = hfd_gzip_pack(plain), .n = plain->n};
-        ret_document->etag[0] = '"';
-        hf__sha256_text(plain->data, plain->n, ETAG_DIGITS, ret_document->etag + 1);
-        memcpy(ret_document->etag + 1 + ETAG_DIGITS, "\"", 2);
-        if (ret_document->packed)
-                hfd_document_cache_add(handler->cache, key->name, key->fingerprint, ret_document);
-        return plain;
-}
-
-/* An hfd_openapi_hash_fn. The hash is the ETag without its quotes, so the document is made if it is
- * not cached. The index is cached itself, so this happens only after a change. */
-static int hash_of(void *ctx, const struct hfd_served_rows *rows,
-                   const struct hfd_openapi_document *document,
-                   char ret_hash[HFD_OPENAPI_HASH_MAX]) {
-        struct hfd_openapi_handler *handler = ctx;
-        struct hfd_document found;
-        struct key key;
-        int r = make_key(rows, document, &key);
-
-        if (r != 0)
-                return r;
-        if (!hfd_document_cache_find(handler->cache, key.name, key.fingerprint, &found)) {
-                struct hf__buf *plain = make_document(handler, rows, document, &key, &found);
-                if (!plain)
-                        return -ENOMEM;
-                hf__buf_unref(plain);
-        }
-        memcpy(ret_hash, found.etag + 1, ETAG_DIGITS);
-        ret_hash[ETAG_DIGITS] = '\0';
-        hf__buf_unref(found.packed);
-        return 0;
 }
 
 /* ---- the response ---- */
@@ -194,7 +107,7 @@ static void redirect(struct request *request, const struct hfd_document *documen
         struct hf__strbuf url = {0};
 
         hfd_openapi_put_document_path(&url, request->rows, &request->document);
-        hf__strbuf_printf(&url, "?hash=%.*s", ETAG_DIGITS, document->etag + 1);
+        hf__strbuf_printf(&url, "?hash=%.*s", HFD_DOCUMENT_HASH_DIGITS, document->etag + 1);
         const struct hfd_header headers[] = {{"location", url.data ? url.data : ""}};
         if (url.error == 0)
                 hfd_http_request_reply(request->http_request, 301, NULL, headers, 1, NULL);
@@ -216,10 +129,10 @@ static void send_document(struct request *request, const struct hfd_document *do
                                               with_hash ? FOR_EVER : "no-cache, private"},
                                              {"vary", "Accept, Accept-Encoding"},
                                              {"content-encoding", "gzip"}};
-        const char *type = request->document.protobuf ? HFD_OPENAPI_V2_TYPE : "application/json";
+        const char *type = hfd_openapi_type_of(&request->document);
 
-        if (with_hash &&
-            (n_hash != ETAG_DIGITS || strncmp(hash, document->etag + 1, n_hash) != 0)) {
+        if (with_hash && (n_hash != HFD_DOCUMENT_HASH_DIGITS ||
+                          strncmp(hash, document->etag + 1, n_hash) != 0)) {
                 redirect(request, document);
         } else if (seen && strcmp(seen, document->etag) == 0) {
                 hfd_http_request_reply(http_request, 304, NULL, headers, 3, NULL);
@@ -239,8 +152,8 @@ static void send_document(struct request *request, const struct hfd_document *do
 /* Makes the document, sends it, and keeps it. Frees request. */
 static void serve_new(struct request *request) {
         struct hfd_document document;
-        struct hf__buf *plain = make_document(request->handler, request->rows, &request->document,
-                                              &request->key, &document);
+        struct hf__buf *plain = hfd_document_make(request->handler->cache, request->rows,
+                                                  &request->document, &request->key, &document);
 
         if (plain) {
                 send_document(request, &document, plain);
@@ -286,21 +199,22 @@ static void make_on_pool(struct request *request) {
 
 /* ---- the request ---- */
 
-/* Chooses the form of the document by the header Accept. False: the client accepts none. */
+/* Chooses the form of the document by the header Accept, which the index ignores, as in
+ * kube-apiserver. False: the client accepts none. */
 static bool negotiate(struct request *request) {
         const char *accept = hfd_http_request_header(request->http_request, "accept");
-        struct hfd_media_type media;
-        char copy[HFD_ACCEPT_MAX], *save = NULL;
+        struct hfd_openapi_document *document = &request->document;
+        struct hfd_media_type types[HFD_ACCEPT_TYPES];
+        char copy[HFD_ACCEPT_MAX];
 
-        if (!accept || !*accept || strlen(accept) >= sizeof copy)
+        if (document->kind == HFD_OPENAPI_INDEX || !accept || !*accept ||
+            strlen(accept) >= sizeof copy)
                 return true;
         memcpy(copy, accept, strlen(accept) + 1);
-        for (char *e = strtok_r(copy, ",", &save); e; e = strtok_r(NULL, ",", &save)) {
-                if (!hfd_media_type_parse(e, &media))
-                        continue;
-                request->document.protobuf = request->document.kind == HFD_OPENAPI_V2 &&
-                                             hfd_openapi_v2_is_protobuf(media.type);
-                if (request->document.protobuf || (hfd_media_type_is_json(&media) && !*media.as))
+        size_t n = hfd_media_types_parse(copy, types);
+        for (size_t i = 0; i < n; i++) {
+                document->protobuf = hfd_openapi_is_protobuf(document, types[i].type);
+                if (document->protobuf || hfd_media_type_is_json(&types[i]))
                         return true;
         }
         return false;
@@ -309,20 +223,21 @@ static bool negotiate(struct request *request) {
 /* Whether there is such a document, in a form that the client accepts. False: the response was
  * sent. */
 static bool find_document(struct request *request) {
+        static const struct hfd_header vary = {"vary", "Accept"};
         const char *method = hfd_http_request_method(request->http_request);
         struct hfd_response response = {0};
 
-        if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
+        if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
                 hfd_response_not_allowed(&response);
-        else if (!hfd_openapi_find(request->rows, hfd_http_request_path(request->http_request),
-                                   &request->document))
+        } else if (!hfd_openapi_find(request->rows, hfd_http_request_path(request->http_request),
+                                     &request->document)) {
                 hfd_response_no_such_resource(&response);
-        else if (!negotiate(request))
-                hfd_response_status(&response, HF_E_INVALID, 406, "NotAcceptable",
-                                    "only the following media types are accepted: application/json",
-                                    NULL);
-        else
+        } else if (!negotiate(request)) { /* without a Status, as in kube-apiserver */
+                hfd_http_request_reply(request->http_request, 406, NULL, &vary, 1, NULL);
+                return false;
+        } else {
                 return true;
+        }
         send_status(request, &response);
         return false;
 }
@@ -333,7 +248,7 @@ static void serve(struct request *request) {
 
         if (!find_document(request)) {
                 free_request(request);
-        } else if (make_key(request->rows, &request->document, &request->key) != 0) {
+        } else if (hfd_document_key(request->rows, &request->document, &request->key) != 0) {
                 send_no_memory(request);
                 free_request(request);
         } else if (hfd_document_cache_find(request->handler->cache, request->key.name,
@@ -341,10 +256,8 @@ static void serve(struct request *request) {
                 send_document(request, &document, NULL);
                 hf__buf_unref(document.packed);
                 free_request(request);
-        } else if (request->key.has_custom) {
-                make_on_pool(request);
         } else {
-                serve_new(request);
+                make_on_pool(request);
         }
 }
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * OpenAPI as JSON. v2 has one document with everything, v3 one for each group and version. The two
- * differ in how a schema refers to another one, and in the form of a parameter.
+ * differ in how a schema refers to another one, and in the form of an operation (paths.h).
+ *
+ * Invariant: a document has no spaces between its values; message.h reads it so.
  */
 #include <assert.h>
 #include <errno.h>
@@ -9,14 +11,14 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
-#include "server/handlers/documents/discovery.h"
 #include "server/handlers/openapi/custom_v2.h"
 #include "server/handlers/openapi/definitions.h"
 #include "server/handlers/openapi/embedded.h"
 #include "server/handlers/openapi/openapi.h"
 #include "server/handlers/openapi/paths.h"
 #include "server/resources/custom/served_rows.h"
-#include "server/resources/strategies/strategies.h"
+#include "server/schema/bodies.h"
+#include "server/schema/common.h"
 
 struct writer {
         struct hf__strbuf *s;
@@ -37,11 +39,6 @@ static void end_object(struct hf__strbuf *s) {
         if (s->error == 0 && s->n > 0 && s->data[s->n - 1] == ',')
                 s->data[--s->n] = '\0';
         hf__strbuf_putc(s, '}');
-}
-
-static void put_kind(struct hf__strbuf *s, const struct hfd_resource *resource) {
-        hf__strbuf_printf(s, "{\"group\":\"%s\",\"kind\":\"%s\",\"version\":\"%s\"}",
-                          resource->group, resource->kind, resource->version);
 }
 
 /* ---- schemas ---- */
@@ -76,16 +73,21 @@ static void put_list_rules(const struct writer *w, const struct hfd_schema *list
         put_text(s, "x-kubernetes-patch-merge-key", field->merge_key);
 }
 
+static void put_property(const struct writer *w, const struct hfd_schema_field *field) {
+        hf__strbuf_printf(w->s, "\"%s\":{", field->name);
+        put_schema(w, field->schema, field);
+        end_object(w->s);
+        hf__strbuf_putc(w->s, ',');
+}
+
 static void put_properties(const struct writer *w, const struct hfd_schema *schema) {
         const char *separator = "\"required\":[";
 
+        if (schema->n_fields == 0)
+                return;
         hf__strbuf_puts(w->s, "\"properties\":{");
-        for (size_t i = 0; i < schema->n_fields; i++) {
-                hf__strbuf_printf(w->s, "\"%s\":{", schema->fields[i].name);
-                put_schema(w, schema->fields[i].schema, &schema->fields[i]);
-                end_object(w->s);
-                hf__strbuf_putc(w->s, ',');
-        }
+        for (size_t i = 0; i < schema->n_fields; i++)
+                put_property(w, &schema->fields[i]);
         end_object(w->s);
         hf__strbuf_putc(w->s, ',');
         for (size_t i = 0; i < schema->n_fields; i++) {
@@ -103,7 +105,8 @@ static void put_members(const struct writer *w, const struct hfd_schema *schema,
                         const struct hfd_schema_field *field) {
         put_text(w->s, "type", hfd_openapi_type(schema));
         put_text(w->s, "format", hfd_openapi_format(schema));
-        if (schema->type == HFD_SCHEMA_STRUCT)
+        /* In v2, properties would make kubectl refuse the fields that are unknown. */
+        if (schema->type == HFD_SCHEMA_STRUCT && !(w->v2 && schema->preserve_unknown))
                 put_properties(w, schema);
         if (schema->atomic)
                 put_text(w->s, "x-kubernetes-map-type", "atomic");
@@ -191,9 +194,49 @@ static int put_custom(const struct writer *w, const struct hfd_custom_version *v
         return r;
 }
 
-static void put_definition(const struct writer *w, const struct hfd_definition *definition) {
-        const struct hfd_custom_version *custom =
-                definition->resource ? definition->resource->custom : NULL;
+static void put_kind(struct hf__strbuf *s, const char *group, const char *version,
+                     const char *kind) {
+        hf__strbuf_printf(s,
+                          "\"x-kubernetes-group-version-kind\":[{\"group\":\"%s\",\"kind\":\"%s\","
+                          "\"version\":\"%s\"}],",
+                          group, kind, version);
+}
+
+/* Every list has the same members. */
+static void put_list(const struct writer *w, const struct hfd_resource *resource) {
+        static const struct hfd_schema_field fields[] = {
+                HFD_FIELD_API_VERSION,
+                HFD_FIELD_KIND,
+                {"metadata", &hfd_schema_list_meta,
+                 "Standard list metadata. More info: " HFD_CONVENTIONS "#types-kinds"},
+        };
+        struct hf__strbuf name = {0}, *s = w->s;
+
+        hfd_openapi_put_definition_name(&name, resource, true);
+        const char *kind = name.data ? strrchr(name.data, '.') + 1 : "";
+        hf__strbuf_printf(s, "\"%s\":{\"description\":\"%s is a list of %s.\",",
+                          name.data ? name.data : "", kind, resource->kind);
+        hf__strbuf_printf(s,
+                          "\"type\":\"object\",\"required\":[\"items\"],\"properties\":{"
+                          "\"items\":{\"description\":\"List of %s.\",\"type\":\"array\","
+                          "\"items\":{",
+                          resource->plural);
+        put_reference(w, resource->schema);
+        end_object(s);
+        hf__strbuf_puts(s, "},");
+        for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
+                put_property(w, &fields[i]);
+        end_object(s);
+        hf__strbuf_putc(s, ',');
+        put_kind(s, resource->group, resource->version, kind);
+        if (name.error != 0)
+                s->error = name.error;
+        hf__strbuf_done(&name);
+}
+
+static void put_schema_definition(const struct writer *w, const struct hfd_definition *definition) {
+        const struct hfd_resource *resource = definition->resource;
+        const struct hfd_custom_version *custom = resource ? resource->custom : NULL;
 
         hf__strbuf_printf(w->s, "\"%s\":{", definition->schema->definition);
         if (custom && put_custom(w, custom) != 0)
@@ -202,100 +245,17 @@ static void put_definition(const struct writer *w, const struct hfd_definition *
                 put_text(w->s, "description", definition->schema->description);
                 put_members(w, definition->schema, NULL);
         }
-        if (definition->resource) {
-                hf__strbuf_puts(w->s, "\"x-kubernetes-group-version-kind\":[");
-                put_kind(w->s, definition->resource);
-                hf__strbuf_puts(w->s, "],");
-        }
-        end_object(w->s);
-        hf__strbuf_putc(w->s, ',');
+        if (resource)
+                put_kind(w->s, resource->group, resource->version, resource->kind);
+        else if (definition->is_in_core)
+                put_kind(w->s, "", "v1", hfd_schema_struct_name(definition->schema));
 }
 
-/* ---- paths ---- */
-
-static void put_parameter(const struct writer *w, const char *name, const char *in) {
-        hf__strbuf_printf(w->s, "{\"name\":\"%s\",\"in\":\"%s\",%s", name, in,
-                          strcmp(in, "path") == 0 ? "\"required\":true," : "");
-        hf__strbuf_puts(w->s, w->v2 ? "\"type\":\"string\"}" : "\"schema\":{\"type\":\"string\"}}");
-}
-
-/* part: of a subresource; NULL = of the resource itself. */
-static void put_operation(const struct writer *w, const struct hfd_resource *resource,
-                          const struct hfd_discovery_subresource *part,
-                          const struct hfd_openapi_operation *operation) {
-        const char *comma = "";
-
-        hf__strbuf_printf(w->s, "\"%s\":{\"operationId\":\"%s_%s_%s_%s%s%s\",", operation->method,
-                          operation->action, *resource->group ? resource->group : "core",
-                          resource->version, resource->plural, part ? "_" : "",
-                          part ? part->name : "");
-        if (operation->writes) {
-                hf__strbuf_puts(w->s, "\"parameters\":[");
-                for (const char *const *name = hfd_openapi_write_parameters; *name;
-                     name++, comma = ",") {
-                        hf__strbuf_puts(w->s, comma);
-                        put_parameter(w, *name, "query");
-                }
-                hf__strbuf_puts(w->s, "],");
-        }
-        hf__strbuf_printf(w->s,
-                          "\"responses\":{\"200\":{\"description\":\"OK\"}},"
-                          "\"x-kubernetes-action\":\"%s\",\"x-kubernetes-group-version-kind\":",
-                          operation->action);
-        put_kind(w->s, part && part->other ? part->other : resource);
-        hf__strbuf_puts(w->s, "},");
-}
-
-/* The parameters in a path. An empty list is left out: clients that compare a document with what
- * they write of it do not keep one. */
-static void put_path_parameters(const struct writer *w, bool namespaced, bool of_collection) {
-        if (!namespaced && of_collection)
-                return;
-        hf__strbuf_puts(w->s, "\"parameters\":[");
-        if (namespaced)
-                put_parameter(w, "namespace", "path");
-        if (namespaced && !of_collection)
-                hf__strbuf_putc(w->s, ',');
-        if (!of_collection)
-                put_parameter(w, "name", "path");
-        hf__strbuf_puts(w->s, "],");
-}
-
-static void put_path(const struct writer *w, const struct hfd_resource *resource,
-                     bool of_collection) {
-        size_t n;
-        const struct hfd_openapi_operation *operations = hfd_openapi_operations(&n);
-
-        hf__strbuf_putc(w->s, '"');
-        hfd_openapi_put_path(w->s, resource, of_collection);
-        hf__strbuf_puts(w->s, "\":{");
-        put_path_parameters(w, resource->namespaced, of_collection);
-        for (size_t i = 0; i < n; i++)
-                if (operations[i].of_collection == of_collection &&
-                    hfd_openapi_has_operation(resource, &operations[i]))
-                        put_operation(w, resource, NULL, &operations[i]);
-        end_object(w->s);
-        hf__strbuf_putc(w->s, ',');
-}
-
-/* The path of a subresource, whose kind may be another one than that of the resource. */
-static void put_part_path(const struct writer *w, const struct hfd_resource *resource,
-                          const struct hfd_discovery_subresource *part) {
-        static const struct {
-                const char *verb;
-                struct hfd_openapi_operation operation;
-        } all[] = {{"\"get\"", {"get", "get", false, false}},
-                   {"\"update\"", {"put", "put", true, false}},
-                   {"\"create\"", {"post", "post", true, false}},
-                   {"\"patch\"", {"patch", "patch", true, false}}};
-
-        hf__strbuf_putc(w->s, '"');
-        hfd_openapi_put_path(w->s, resource, false);
-        hf__strbuf_printf(w->s, "/%s\":{", part->name);
-        put_path_parameters(w, resource->namespaced, false);
-        for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-                if (strstr(part->verbs, all[i].verb))
-                        put_operation(w, resource, part, &all[i].operation);
+static void put_definition(const struct writer *w, const struct hfd_definition *definition) {
+        if (definition->is_list)
+                put_list(w, definition->resource);
+        else
+                put_schema_definition(w, definition);
         end_object(w->s);
         hf__strbuf_putc(w->s, ',');
 }
@@ -306,18 +266,11 @@ static void put_part_path(const struct writer *w, const struct hfd_resource *res
 static void put_contents(const struct writer *w, const struct hfd_served_rows *rows, size_t first,
                          size_t end) {
         struct hfd_definitions definitions = {0};
-        struct hfd_discovery_subresource part;
 
         hf__strbuf_puts(w->s, "\"paths\":{");
         for (size_t i = first; i < end; i++) {
-                const struct hfd_resource *row = rows->of[i];
-                hfd_definitions_add(&definitions, row);
-                put_path(w, row, true);
-                put_path(w, row, false);
-                if (row->subresources & HFD_SUB_TOKEN)
-                        hfd_definitions_add(&definitions, hfd_resource_token_request());
-                for (size_t k = 0; hfd_discovery_subresource(row, k, &part); k++)
-                        put_part_path(w, row, &part);
+                hfd_definitions_add(&definitions, rows->of[i]);
+                hfd_openapi_put_paths(w->s, w->v2, rows->of[i]);
         }
         end_object(w->s);
         hf__strbuf_puts(w->s, w->v2 ? ",\"definitions\":{" : ",\"components\":{\"schemas\":{");

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Encloses protobuf messages, and converts responses. The schemas here are of responses that are
- * not stored: Status, PartialObjectMetadata and the metadata of lists.
+ * Encloses protobuf messages, and converts responses.
  *
  * Invariant: in protobuf, every list type of Kubernetes is {1: metadata, 2: items}, so one function
  * serves them all.
@@ -17,6 +16,7 @@
 
 #include "base/buf.h"
 #include "base/json.h"
+#include "server/schema/bodies.h"
 #include "server/schema/common.h"
 #include "server/schema/protobuf_encode.h"
 
@@ -39,41 +39,6 @@ enum {
 };
 
 /* ---- schemas ---- */
-
-static const struct hfd_schema_field list_meta_fields[] = {
-        {"continue", &hfd_schema_text, .protobuf_tag = 3},
-        {"remainingItemCount", &hfd_schema_int64, .protobuf_tag = 4, .flags = HFD_FIELD_POINTER},
-        {"resourceVersion", &hfd_schema_text, .protobuf_tag = 2},
-        {"selfLink", &hfd_schema_text, .protobuf_tag = 1},
-};
-static const struct hfd_schema list_meta = {HFD_STRUCT(HFD_META "ListMeta", list_meta_fields)};
-
-static const struct hfd_schema_field cause_fields[] = {
-        {"field", &hfd_schema_text, .protobuf_tag = 3},
-        {"message", &hfd_schema_text, .protobuf_tag = 2},
-        {"reason", &hfd_schema_text, .protobuf_tag = 1},
-};
-static const struct hfd_schema cause = {HFD_STRUCT(HFD_META "StatusCause", cause_fields)};
-
-static const struct hfd_schema_field details_fields[] = {
-        {"causes", HFD_LIST_OF(&cause), .protobuf_tag = 4},
-        {"group", &hfd_schema_text, .protobuf_tag = 2},
-        {"kind", &hfd_schema_text, .protobuf_tag = 3},
-        {"name", &hfd_schema_text, .protobuf_tag = 1},
-        {"retryAfterSeconds", &hfd_schema_int32, .protobuf_tag = 5},
-        {"uid", &hfd_schema_text, .protobuf_tag = 6},
-};
-static const struct hfd_schema details = {HFD_STRUCT(HFD_META "StatusDetails", details_fields)};
-
-static const struct hfd_schema_field status_fields[] = {
-        {"code", &hfd_schema_int32, .protobuf_tag = 6},
-        {"details", &details, .protobuf_tag = 5, .flags = HFD_FIELD_POINTER},
-        {"message", &hfd_schema_text, .protobuf_tag = 3},
-        {"metadata", &list_meta, .protobuf_tag = 1},
-        {"reason", &hfd_schema_text, .protobuf_tag = 4},
-        {"status", &hfd_schema_text, .protobuf_tag = 2},
-};
-static const struct hfd_schema status = {HFD_STRUCT(HFD_META "Status", status_fields)};
 
 static const struct hfd_schema_field partial_fields[] = {HFD_FIELD_METADATA};
 static const struct hfd_schema partial_schema = {HFD_STRUCT(HFD_META PARTIAL, partial_fields)};
@@ -117,7 +82,7 @@ void hfd_protobuf_put_list_head(struct hf__strbuf *s, const struct hfd_resource 
                                 bool partial, const struct hf__json *meta, size_t n_items) {
         struct hf__strbuf m = {0};
 
-        hfd_protobuf_encode(&m, &list_meta, meta);
+        hfd_protobuf_encode(&m, &hfd_schema_list_meta, meta);
         hfd_protobuf_wrap(&m, LIST_META, 0);
         put_type_of_list(s, resource, partial);
         hfd_protobuf_put_varint(s, RAW << 3 | 2);
@@ -198,7 +163,7 @@ static bool put_answer(struct hf__strbuf *s, const struct hfd_resource *resource
                 return false;
         bool is_status = strcmp(kind, "Status") == 0;
         if (is_status)
-                put_object(s, &status, version, kind, json);
+                put_object(s, &hfd_schema_status, version, kind, json);
         if (is_status || !resource)
                 return is_status;
         size_t n = strlen(resource->kind);

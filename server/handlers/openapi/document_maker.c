@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Makes OpenAPI documents, and keeps them.
+ *
+ * Invariants: a document is cached under a fingerprint of everything in it that can change while
+ * the process runs, which is the definitions of custom resources. So a document from the cache
+ * always fits the rows that a request has found. The protobuf form is made from the JSON form.
+ */
+#include "server/handlers/openapi/document_maker.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/sha256.h"
+#include "base/strbuf.h"
+#include "server/handlers/gzip.h"
+#include "server/resources/custom/custom_kind.h"
+#include "server/resources/custom/served_rows.h"
+
+_Static_assert(HFD_DOCUMENT_HASH_DIGITS < HFD_OPENAPI_HASH_MAX, "a hash fits");
+
+int hfd_document_key(const struct hfd_served_rows *rows,
+                     const struct hfd_openapi_document *document,
+                     struct hfd_document_key *ret_key) {
+        static const char *const names[] = {[HFD_OPENAPI_INDEX] = "index", [HFD_OPENAPI_V2] = "v2"};
+        const struct hfd_resource *first = rows->of[document->first];
+        const char *form = document->protobuf ? " protobuf" : "";
+        struct hf__strbuf hashes = {0};
+
+        if (document->kind == HFD_OPENAPI_V3)
+                (void)snprintf(ret_key->name, sizeof ret_key->name, "v3/%s/%s%s", first->group,
+                               first->version, form);
+        else
+                (void)snprintf(ret_key->name, sizeof ret_key->name, "%s%s", names[document->kind],
+                               form);
+        for (size_t i = document->first; i < document->end; i++) {
+                const struct hfd_custom_version *custom = rows->of[i]->custom;
+                if (custom)
+                        hf__strbuf_add(&hashes, custom->kind->hash, sizeof custom->kind->hash);
+        }
+        int r = hashes.error;
+        if (r == 0)
+                hf__sha256(hashes.data ? hashes.data : "", hashes.n, ret_key->fingerprint);
+        hf__strbuf_done(&hashes);
+        return r;
+}
+
+static int hash_of(void *ctx, const struct hfd_served_rows *rows,
+                   const struct hfd_openapi_document *document,
+                   char ret_hash[HFD_OPENAPI_HASH_MAX]);
+
+/* Compresses a document, whose ETag is in ret_document, and keeps it. The caller has a reference to
+ * ret_document->packed, which is NULL if memory is short. */
+static void keep(struct hfd_document_cache *cache, const struct hfd_document_key *key,
+                 const struct hf__buf *plain, struct hfd_document *ret_document) {
+        ret_document->packed = hfd_gzip_pack(plain);
+        ret_document->n = plain->n;
+        if (ret_document->packed)
+                hfd_document_cache_add(cache, key->name, key->fingerprint, ret_document);
+}
+
+/* Makes a document as JSON, and keeps it. Returns it without compression. The caller has a
+ * reference to it and to ret_document->packed. NULL: out of memory. */
+static struct hf__buf *make_json(struct hfd_document_cache *cache,
+                                 const struct hfd_served_rows *rows,
+                                 const struct hfd_openapi_document *document,
+                                 const struct hfd_document_key *key,
+                                 struct hfd_document *ret_document) {
+        struct hf__buf *plain = hfd_openapi_render(rows, document, hash_of, cache);
+
+        if (!plain)
+                return NULL;
+        *ret_document = (struct hfd_document){.etag = "\""};
+        hf__sha256_text(plain->data, plain->n, HFD_DOCUMENT_HASH_DIGITS, ret_document->etag + 1);
+        memcpy(ret_document->etag + 1 + HFD_DOCUMENT_HASH_DIGITS, "\"", 2);
+        keep(cache, key, plain, ret_document);
+        return plain;
+}
+
+/* The same for a document that may be cached. */
+static struct hf__buf *find_json(struct hfd_document_cache *cache,
+                                 const struct hfd_served_rows *rows,
+                                 const struct hfd_openapi_document *document,
+                                 struct hfd_document *ret_document) {
+        struct hfd_document_key key;
+
+        if (hfd_document_key(rows, document, &key) != 0)
+                return NULL;
+        if (!hfd_document_cache_find(cache, key.name, key.fingerprint, ret_document))
+                return make_json(cache, rows, document, &key, ret_document);
+        struct hf__buf *plain = hfd_gzip_unpack(ret_document->packed, ret_document->n);
+        if (!plain)
+                hf__buf_unref(ret_document->packed);
+        return plain;
+}
+
+/*
+ * The same as make_json for either form of a document. Both have the ETag of the JSON form, as in
+ * kube-apiserver: the URL in the index has one hash, whatever the client accepts.
+ */
+struct hf__buf *hfd_document_make(struct hfd_document_cache *cache,
+                                  const struct hfd_served_rows *rows,
+                                  const struct hfd_openapi_document *document,
+                                  const struct hfd_document_key *key,
+                                  struct hfd_document *ret_document) {
+        struct hfd_openapi_document as_json = *document;
+
+        if (!document->protobuf)
+                return make_json(cache, rows, document, key, ret_document);
+        as_json.protobuf = false;
+        struct hf__buf *json = find_json(cache, rows, &as_json, ret_document);
+        if (!json)
+                return NULL;
+        hf__buf_unref(ret_document->packed);
+        struct hf__buf *plain = hfd_openapi_to_protobuf(document, json);
+        hf__buf_unref(json);
+        if (plain)
+                keep(cache, key, plain, ret_document);
+        return plain;
+}
+
+/* An hfd_openapi_hash_fn. The hash is the ETag without its quotes, so the document is made if it is
+ * not cached. The index is cached itself, so this happens only after a change. */
+static int hash_of(void *ctx, const struct hfd_served_rows *rows,
+                   const struct hfd_openapi_document *document,
+                   char ret_hash[HFD_OPENAPI_HASH_MAX]) {
+        struct hfd_document_cache *cache = ctx;
+        struct hfd_document found;
+        struct hfd_document_key key;
+        int r = hfd_document_key(rows, document, &key);
+
+        if (r != 0)
+                return r;
+        if (!hfd_document_cache_find(cache, key.name, key.fingerprint, &found)) {
+                struct hf__buf *plain = make_json(cache, rows, document, &key, &found);
+                if (!plain)
+                        return -ENOMEM;
+                hf__buf_unref(plain);
+        }
+        memcpy(ret_hash, found.etag + 1, HFD_DOCUMENT_HASH_DIGITS);
+        ret_hash[HFD_DOCUMENT_HASH_DIGITS] = '\0';
+        hf__buf_unref(found.packed);
+        return 0;
+}

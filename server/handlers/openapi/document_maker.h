@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Makes OpenAPI documents in both forms and keeps them in a cache (document_cache.h). A document is
+ * made when it is asked for: in milliseconds, and in time and memory in proportion to its size.
+ * Thread: any.
+ */
+#include "server/handlers/openapi/document_cache.h"
+#include "server/handlers/openapi/openapi.h"
+
+/* An ETag is the hash of a document in quotes. */
+#define HFD_DOCUMENT_HASH_DIGITS 64
+
+/* The key of a document in the cache. */
+struct hfd_document_key {
+        char name[HFD_DOCUMENT_NAME_MAX];
+        uint8_t fingerprint[HFD_DOCUMENT_FINGERPRINT];
+};
+
+/* 0 or -ENOMEM. */
+int hfd_document_key(const struct hfd_served_rows *rows,
+                     const struct hfd_openapi_document *document, struct hfd_document_key *ret_key);
+/*
+ * Makes a document, whose key is `key`, and keeps it. Returns it without compression. The caller
+ * has a reference to it and to ret_document->packed, which is NULL if memory is short. NULL: out of
+ * memory.
+ */
+struct hf__buf *hfd_document_make(struct hfd_document_cache *cache,
+                                  const struct hfd_served_rows *rows,
+                                  const struct hfd_openapi_document *document,
+                                  const struct hfd_document_key *key,
+                                  struct hfd_document *ret_document);
