@@ -179,7 +179,7 @@ static void bind_pod(struct hfd_part *part) {
         struct hfd_causes causes;
         struct hfd_response response = {0};
 
-        causes.n = 0;
+        hfd_causes_init(&causes);
         if (kind && *kind && strcmp(kind, "Node") != 0)
                 hfd_cause_unsupported_text(&causes, "target.kind", kind, "\"Node\", \"<empty>\"");
         if (!node || !*node)
