@@ -90,9 +90,9 @@ static bool prepare_and_track(struct hfd_write *w) {
 
 /*
  * Validates w->object against w->old (NULL = a create). False: the response was sent, or another
- * attempt was started. The causes have 15 KiB, of which only `n` is initialized. A stack page that
- * a thread has touched once stays resident, and a valid object should not touch these pages. So
- * this function is not made a part of its caller, which encodes the object later.
+ * attempt was started. The causes have 15 KiB, whose items are not initialized. A stack page that a
+ * thread has touched once stays resident, and a valid object should not touch these pages. So this
+ * function is not made a part of its caller, which encodes the object later.
  */
 __attribute__((noinline)) static bool validate(struct hfd_write *w) {
         const struct hf__json *old = w->old;
@@ -100,7 +100,7 @@ __attribute__((noinline)) static bool validate(struct hfd_write *w) {
         struct hfd_causes causes;
         struct hfd_response response = {0};
 
-        causes.n = 0;
+        hfd_causes_init(&causes);
         hfd_meta_validate(resource, w->object, old, &causes);
         hfd_write_certificate_validate(w, old, &causes);
         const struct hfd_part_rules *part =
@@ -111,7 +111,7 @@ __attribute__((noinline)) static bool validate(struct hfd_write *w) {
                 resource->validate_status(w->object, old, &causes);
         else if (resource->validate)
                 resource->validate(w->object, old, &causes);
-        if (hfd_write_custom_validate(w, old, &causes) != 0) {
+        if (hfd_write_custom_validate(w, old, &causes) != 0 || causes.error != 0) {
                 hfd_write_reply_no_memory(w);
                 return false;
         }
