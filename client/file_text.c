@@ -87,9 +87,7 @@ int hf__file_text(const char *path, char **ret_text, size_t *ret_n) {
 
         if (fd < 0)
                 return -errno;
-        if (fstat(fd, &st) < 0)
-                r = -errno;
-        else if (!S_ISREG(st.st_mode))
+        if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
                 r = -EINVAL;
         if (r == 0)
                 r = read_all(fd, ret_text, ret_n);

@@ -131,6 +131,8 @@ static void test_repetitions_are_counted_in_one_object(void **state) {
         offset += 10 * HF_NSEC_PER_SEC;
         record(1);
         await_commits(2);
+        /* A PUT that finds nothing, a POST, and one PUT more. */
+        assert_int_equal(fake_api_n_requests(f.api), 3);
         struct hf__json *json = last_event();
         assert_true(hf__json_i64(json, "count", &count));
         assert_int_equal(count, 7);

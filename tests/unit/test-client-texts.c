@@ -55,6 +55,16 @@ static void test_files_of_every_size_are_read_whole(void **state) {
         }
         write_file(text, sizeof text);
         assert_int_equal(hf__file_text(path, &back, &n), -EFBIG);
+        /* A process without standard input gets descriptor 0. */
+        int input = dup(0);
+        (void)close(0);
+        write_file("zero", 4);
+        assert_int_equal(hf__file_text(path, &back, &n), 0);
+        assert_string_equal(back, "zero");
+        hf__wipe_free(back);
+        if (input >= 0)
+                assert_int_equal(dup2(input, 0), 0);
+        (void)close(input);
         write_file("a\0b", 3);
         assert_int_equal(hf__file_text(path, &back, &n), -EINVAL);
         assert_int_equal(hf__file_text("/proc/self/mem", &back, &n), -EIO); /* cannot be read */
