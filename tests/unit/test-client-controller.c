@@ -321,7 +321,7 @@ static void test_the_time_of_a_condition_is_that_of_its_last_change(void **state
                                          .reason = "Done"};
         static const char first[] = "{\"status\":{\"conditions\":[{\"type\":\"Other\"}]}}";
         char *objects[4];
-        bool changed;
+        bool changed = false;
 
         clock.real = fake_real;
         real_s = 1767225600; /* 2026-01-01 */

@@ -108,9 +108,13 @@ static void test_a_key_index_keeps_what_it_has(void **state) {
 
 static void index_by_all(void *ctx, const char *ns, const char *name, const char *object, size_t n,
                          struct hf_informer_values *values) {
+        static unsigned n_calls;
         char value[16];
 
-        for (int i = 0; i < 5; i++) {
+        /* An attempt that fails must leave nothing of its own values. */
+        (void)snprintf(value, sizeof value, "c%u", n_calls++);
+        (void)hf_informer_values_add(values, value);
+        for (int i = 0; i < 4; i++) {
                 (void)snprintf(value, sizeof value, "v%d", i);
                 (void)hf_informer_values_add(values, value);
         }
@@ -193,7 +197,7 @@ static void running_life(int n) {
         assert_true((r == 0) == (object != NULL));
         failing_memory_disarm();
         assert_int_equal(hf_informer_count(informer), 3);
-        for (int i = 0; i < 5; i++) {
+        for (int i = 0; i < 4; i++) {
                 int n_found = 0;
                 (void)snprintf(name, sizeof name, "v%d", i);
                 assert_int_equal(hf_informer_by_index(informer, "i", name, count_object, &n_found),
@@ -299,6 +303,10 @@ static void kubeconfig_life(int n) {
 
         assert_true(fd >= 0);
         assert_int_equal(write(fd, text, sizeof text - 1), sizeof text - 1);
+        /* More than is read at first. */
+        static char comment[9000];
+        memset(comment, '#', sizeof comment - 1);
+        assert_int_equal(write(fd, comment, sizeof comment - 1), sizeof comment - 1);
         (void)close(fd);
         failing_memory_arm(n);
         int r = hf_rest_client_from_kubeconfig(&silent, path, &client, &status);
