@@ -267,6 +267,21 @@ static void test_functions_of_an_informer_need_their_arguments(void **state) {
         assert_int_equal(hf_informer_wait_term(NULL, 1, "7", hf_cancel_never()), -EINVAL);
         assert_int_equal(hf_informer_wait_term(&informer, 1, NULL, hf_cancel_never()), -EINVAL);
         assert_int_equal(hf_informer_wait_term(&informer, 1, "7", NULL), -EINVAL);
+        /* Only versions that are numbers can be compared. */
+        struct hf_informer *one_revision = NULL, *both[2] = {informer, NULL};
+        struct hf_informer_config ordered = config;
+        struct hf_cancel *fired;
+        ordered.one_revision = true;
+        assert_int_equal(hf_informer_new(&host, &ordered, &one_revision), 0);
+        assert_int_equal(hf_cancel_new(NULL, NULL, &fired), 0);
+        hf_cancel_fire(fired, HF_CANCEL_STOPPING);
+        both[1] = one_revision;
+        assert_int_equal(hf_informer_wait_term(&one_revision, 1, "x", fired), -EINVAL);
+        assert_int_equal(hf_informer_wait_term(both, 2, "x", fired), -EINVAL);
+        assert_int_equal(hf_informer_wait_term(both, 2, "7", fired), HF_E_CANCELED);
+        assert_int_equal(hf_informer_wait_term(&informer, 1, "x", fired), HF_E_CANCELED);
+        hf_cancel_unref(fired);
+        hf_informer_free(one_revision);
         assert_int_equal(hf_informer_add_index(informer, NULL, no_values, NULL), -EINVAL);
         assert_int_equal(hf_informer_add_index(informer, "i", NULL, NULL), -EINVAL);
         assert_int_equal(hf_informer_values_add(NULL, "v"), -EINVAL);

@@ -174,10 +174,11 @@ static void running_life(int n) {
         assert_int_equal(hf_cancel_new(NULL, NULL, &guard), 0);
         hf_cancel_set_deadline(guard, hf_now(hf_clock_system()) + 20 * HF_NSEC_PER_SEC);
         fake_api_set_page(api, 2);
-        for (int i = 0; i < 3; i++) {
+        for (int i = 0; i < 2; i++) {
                 (void)snprintf(name, sizeof name, "n%d", i);
                 (void)fake_api_put_thing(api, "a", name, "1");
         }
+        (void)fake_api_put_thing(api, "a", "n\\\"2", "1"); /* a name with an escape */
         assert_int_equal(hf_informer_new(&api->host, &config, &informer), 0);
         assert_int_equal(hf_informer_add_index(informer, "i", index_by_all, NULL), 0);
         /* Before the start, because the informer's thread allocates at once. */
@@ -233,6 +234,13 @@ static void wait_for_many_life(int n) {
         int r = hf_informer_wait_all(informers, 6, NULL, token);
         failing_memory_disarm();
         assert_int_equal(r, failing_memory_hit() ? -ENOMEM : HF_E_CANCELED);
+        /* Up to four need no memory. */
+        failing_memory_arm(0);
+        assert_int_equal(hf_informer_wait_all(informers, 4, NULL, token), HF_E_CANCELED);
+        failing_memory_arm(n);
+        if (hf_informer_wait_all(informers, 5, NULL, token) == -ENOMEM)
+                assert_true(failing_memory_hit());
+        failing_memory_disarm();
         for (int i = 0; i < 6; i++)
                 hf_informer_free(informers[i]);
         hf_cancel_unref(token);
