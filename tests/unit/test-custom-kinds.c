@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "client_watch.h"
 #include "gadget_definition.h"
 #include "patience.h"
 #include "server/cacher/feed/kind_feed.h"
@@ -364,6 +365,33 @@ static int create(struct api_fixture *f, const char *name) {
         return api_fixture_send(f, &request);
 }
 
+static struct client_watch *watch(struct api_fixture *f) {
+        const struct hf_watch_spec spec = {.size = sizeof spec,
+                                           .resource = gadgets,
+                                           .ns = "default"};
+        struct client_watch *seen = client_watch_new(f->client, &spec);
+
+        client_watch_await(seen, 1); /* it has begun */
+        return seen;
+}
+
+/* Its events would have another form. A client then lists and watches anew. */
+static void test_a_watch_ends_with_the_kind_that_it_is_of(void **state) {
+        struct api_fixture *f = *state;
+
+        put_definition(f, DEFINITION(VERSION("v1", "true", "first")));
+        PATIENCE_AWAIT(create(f, "a") == 0);
+        struct client_watch *of_first = watch(f);
+        put_definition(f, DEFINITION(VERSION("v1", "true", "second")));
+        assert_int_equal(client_watch_await_end(of_first), 0);
+        PATIENCE_AWAIT(get(f, "a") == 0);
+        struct client_watch *of_second = watch(f);
+        assert_true(store_client_delete(f->store, CRD) > 0);
+        assert_int_equal(client_watch_await_end(of_second), 0);
+        client_watch_free(of_first);
+        client_watch_free(of_second);
+}
+
 /* The feed is stopped, so this instance does not learn what happens to the definition. */
 static void test_an_instance_that_lags_creates_no_object_of_a_deleted_definition(void **state) {
         struct api_fixture *f = *state;
@@ -410,6 +438,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(
                         test_an_object_takes_the_row_of_its_slot_if_the_form_is_the_same,
                         api_fixture_set_up_custom, api_fixture_tear_down),
+                cmocka_unit_test_setup_teardown(test_a_watch_ends_with_the_kind_that_it_is_of,
+                                                api_fixture_set_up_custom, api_fixture_tear_down),
                 cmocka_unit_test_setup_teardown(
                         test_an_instance_that_lags_creates_no_object_of_a_deleted_definition,
                         api_fixture_set_up_custom, api_fixture_tear_down),

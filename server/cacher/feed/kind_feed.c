@@ -17,6 +17,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,13 +56,10 @@ bool hfd_kind_feed_observes(const struct hfd_resource *resource) {
 /* The kind of a definition in the old set, borrowed. NULL = it had none. */
 static struct hfd_custom_kind *find_old(const struct hfd_custom_set *old, const char *name) {
         char plural[HF_NAME_MAX + 1];
-        size_t n = strcspn(name, "."); /* "PLURAL.GROUP" */
+        const char *dot = strchrnul(name, '.'); /* "PLURAL.GROUP" */
 
-        if (name[n] == '\0' || n >= sizeof plural)
-                return NULL;
-        memcpy(plural, name, n);
-        plural[n] = '\0';
-        return hfd_custom_set_find(old, name + n + 1, plural);
+        (void)snprintf(plural, sizeof plural, "%.*s", (int)(dot - name), name);
+        return hfd_custom_set_find(old, *dot ? dot + 1 : "", plural); /* no kind has group "" */
 }
 
 /* Makes the kind of a definition that is new or has changed; *ret_kind NULL = it is not served. 0
