@@ -218,6 +218,30 @@ static void test_the_checks_belong_to_one_set_at_a_time(void **state) {
         clocked_elector_free();
 }
 
+static bool is_well(void *ctx, char *reason, size_t max_reason) { return true; }
+
+/* A set that cannot have both of its checks has neither. */
+static void test_a_start_that_fails_leaves_no_check(void **state) {
+        struct hf_status status = {0};
+
+        clocked_elector_init();
+        assert_int_equal(hf_health_add(clocked.host.health, "leaderElection-lock", HF_HEALTHZ,
+                                       is_well, NULL),
+                         0);
+        assert_int_equal(hf_electors_new(&clocked.host, &clocked.electors), 0);
+        assert_int_equal(hf_electors_start(clocked.electors, &status), HF_E_EXISTS);
+        assert_int_equal(n_checks(clocked.host.health), 1);
+        clocked_elector_free();
+}
+
+static void test_a_host_without_a_size_is_refused(void **state) {
+        const struct hf_host host = {0};
+        struct hf_electors *electors = NULL;
+
+        assert_int_equal(hf_electors_new(&host, &electors), -EINVAL);
+        assert_null(electors);
+}
+
 /* ---- requests ---- */
 
 static void test_a_hand_over_names_its_successor(void **state) {
@@ -448,6 +472,8 @@ int main(void) {
                 cmocka_unit_test(test_a_set_starts_once),
                 cmocka_unit_test(test_a_start_without_threads_fails_and_can_be_stopped),
                 cmocka_unit_test(test_the_checks_belong_to_one_set_at_a_time),
+                cmocka_unit_test(test_a_start_that_fails_leaves_no_check),
+                cmocka_unit_test(test_a_host_without_a_size_is_refused),
                 cmocka_unit_test(test_a_hand_over_names_its_successor),
                 cmocka_unit_test(test_an_elector_that_holds_back_leaves_a_free_lease_to_others),
                 cmocka_unit_test(test_failures_are_counted_by_their_reason),
