@@ -68,6 +68,47 @@ static void test_names_may_be_as_long_as_they_may(void **state) {
         clocked_elector_free();
 }
 
+static int run_nothing(struct hf_term *term, void *ctx) { return 0; }
+
+/* Adds an elector with two controllers. words: a part of the refusal; NULL = it is accepted. */
+static void add_with(const char *name, const char *cluster, const char *first, const char *second,
+                     const char *words) {
+        const struct hf_controller controllers[] = {
+                {.size = sizeof(struct hf_controller), .name = first, .run = run_nothing},
+                {.size = sizeof(struct hf_controller), .name = second, .run = run_nothing},
+        };
+        const struct hf_elector_config config = {.size = sizeof config,
+                                                 .ns = "kube-system",
+                                                 .name = name,
+                                                 .identity = "me",
+                                                 .client = &clocked.client->base,
+                                                 .cluster = cluster,
+                                                 .controllers = controllers,
+                                                 .n_controllers = 2};
+        struct hf_status status = {0};
+
+        assert_int_equal(hf_electors_add(clocked.electors, &config, NULL, &status),
+                         words ? HF_E_EXISTS : 0);
+        assert_string_equal(status.message, words ? words : "");
+}
+
+/* The name of a controller is its own within its cluster. A refused elector takes no name. */
+static void test_a_controllers_name_is_taken_once(void **state) {
+        clocked_elector_init();
+        assert_int_equal(hf_electors_new(&clocked.host, &clocked.electors), 0);
+        add_with("a", NULL, "w", "x", NULL);
+        add_with("b", NULL, "y", "x",
+                 "elector kube-system/b: controller \"x\" is already registered with "
+                 "kube-system/a");
+        add_with("a", NULL, "y", "z", "there already is an elector for the Lease kube-system/a");
+        add_with("b", NULL, "y", "z", NULL);
+        add_with("b", "east", "w", "x", NULL);
+        add_with("c", "east", "v", "x",
+                 "elector east:kube-system/c: controller \"x\" is already registered with "
+                 "east:kube-system/b");
+        clocked_elector_free();
+}
+
 static size_t n_open_files(void) {
         DIR *directory = opendir("/proc/self/fd");
         size_t n = 0;
@@ -466,6 +507,7 @@ static void test_a_stop_sends_the_last_events(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_names_may_be_as_long_as_they_may),
+                cmocka_unit_test(test_a_controllers_name_is_taken_once),
                 cmocka_unit_test(test_a_set_that_is_freed_leaves_no_open_file),
                 cmocka_unit_test(test_a_lock_file_is_set_once_and_first),
                 cmocka_unit_test(test_an_elector_is_described_before_its_first_step),
