@@ -31,9 +31,11 @@
  *      feed/      feed, kind_feed  threads that build something from the objects
  *
  * Lock: one mutex guards what several threads change. It is held for lookups and for changes of
- * pointers, so no thread holds it for long. Callbacks and requests to the store never run under it:
- * the work is collected under the lock and done after the lock is released. It is never held
- * together with another lock.
+ * pointers, so no thread holds it for long, with two rare exceptions: a watch that begins at an old
+ * revision takes all later changes from the history, and an object of a custom kind whose form
+ * changed while its event was prepared is made anew. Callbacks and requests to the store never run
+ * under it: the work is collected under the lock and done after the lock is released. It is never
+ * held together with another lock.
  *
  * Threads: the cacher has one thread, its timer (timer.h). The store's threads deliver replies and
  * events. Any thread may call the functions below. Only wait_synced, refill and free block.

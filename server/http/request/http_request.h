@@ -154,9 +154,9 @@ void hfd_http_request_on_drained(struct hfd_http_request *request, size_t low,
 
 /*
  * For a request whose handler has to wait for something before it does its work: fn is called soon
- * on the worker, not within this call, unless the request has ended by then. Only for a request
- * without a response; at most one call may be outstanding. The caller owns a reference. Thread:
- * any.
+ * on the worker, not within this call, unless the request has ended by then. The request has no
+ * response yet; one may begin meanwhile. At most one call may be outstanding. The caller owns a
+ * reference. Thread: any.
  */
 void hfd_http_request_continue(struct hfd_http_request *request, void (*fn)(void *ctx), void *ctx);
 
