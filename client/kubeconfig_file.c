@@ -45,10 +45,9 @@ static int parse_text(const char *text, size_t n, const char *source, struct hf_
 }
 
 void hf__kubeconfig_file_done(struct hf__kubeconfig_file *file) {
-        file->root = hf__json_wipe_free(file->root);
+        (void)hf__json_wipe_free(file->root);
         free(file->dir);
         free(file->source);
-        *file = (struct hf__kubeconfig_file){0};
 }
 
 int hf__kubeconfig_file_parse(const char *text, size_t n, const char *dir, const char *source,

@@ -87,9 +87,7 @@ static int body_with(const struct owned *owned, const char *path, const char *va
         struct hf__json *body = NULL;
         int r = hf__json_parse(owned->request.body, owned->request.n_body, &body, NULL);
 
-        if (r == 0 && !hf__json_is_object(body))
-                r = HF_E_INVALID;
-        if (r == 0)
+        if (r == 0) /* -EINVAL: the body, or its metadata, is no object */
                 r = hf__json_set_string(body, "metadata.name", owned->request.name);
         if (r == 0 && owned->request.ns && owned->request.ns[0])
                 r = hf__json_set_string(body, "metadata.namespace", owned->request.ns);

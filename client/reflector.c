@@ -116,9 +116,7 @@ static void watch_ended(struct hf_informer *informer, const struct hf__reflector
         reflector->watch = NULL;
         if (stable)
                 reflector->watch_failures = 0;
-        if (source->error == 0 && stable)
-                reflector->watch_at = now;
-        else
+        if (source->error != 0 || !stable) /* else at once: watch_at has passed */
                 watch_failed(informer, source->error, &source->status);
 }
 

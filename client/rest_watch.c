@@ -220,10 +220,8 @@ static bool retry_with_new_token(struct rest_watch *watch, const struct hf__http
 static bool retry_at_next_server(struct rest_watch *watch, const struct hf__http_result *result) {
         struct hf__rest_servers *servers = &watch->rest->servers;
         const struct hf__rest_route failed = watch->route;
-        bool began = watch->code == 200;
+        bool began = watch->code == 200; /* whether the server was at fault is noted all the same */
 
-        if (result->outcome == 0 && began)
-                return false;
         if (!hf__rest_route_failed(&watch->route, servers, result, false, watch->lane, 1) ||
             began || !hf__rest_route_next(&watch->route, servers))
                 return false;

@@ -206,6 +206,21 @@ static void test_an_upsert_needs_a_name_a_body_and_what_a_request_needs(void **s
         assert_int_equal(n_calls, 0);
 }
 
+static void test_a_rest_client_needs_a_host_and_a_server(void **state) {
+        const struct hf_rest_config config = {.size = sizeof config, .server = "http://h"};
+        struct hf_client *made = NULL;
+        struct hf_status status = {0};
+
+        assert_int_equal(hf_rest_client_new(NULL, &config, &made, NULL), -EINVAL);
+        assert_int_equal(hf_rest_client_new(&host, NULL, &made, NULL), -EINVAL);
+        assert_int_equal(hf_rest_client_new(&host, &config, NULL, NULL), -EINVAL);
+        assert_int_equal(hf_rest_client_new(&host, &(struct hf_rest_config){.size = sizeof config},
+                                            &made, &status),
+                         HF_E_INVALID);
+        assert_true(status.message[0]);
+        assert_null(made);
+}
+
 static void ignore_object(void *ctx, enum hf_event_type type, const char *ns, const char *name,
                           const char *object, size_t n) {}
 static void no_values(void *ctx, const char *ns, const char *name, const char *object, size_t n,
@@ -369,6 +384,7 @@ int main(void) {
                 cmocka_unit_test(test_a_request_and_a_watch_need_all_arguments),
                 cmocka_unit_test(test_a_request_that_waits_needs_a_client_and_a_token),
                 cmocka_unit_test(test_an_implementation_is_checked),
+                cmocka_unit_test(test_a_rest_client_needs_a_host_and_a_server),
                 cmocka_unit_test(test_an_upsert_needs_a_name_a_body_and_what_a_request_needs),
                 cmocka_unit_test(test_an_informer_needs_a_client_and_a_resource),
                 cmocka_unit_test(test_functions_of_an_informer_need_their_arguments),

@@ -25,7 +25,7 @@ static char *query_of(const struct hf_selector *selector) {
         struct hf_status status = {0};
         char *query = NULL;
         int r = hf_selector_query(selector, &query, &status);
-        if (r != 0)
+        if (r != 0 || status.message[0])
                 fail_msg("%d: %s", r, status.message);
         return query;
 }

@@ -207,6 +207,9 @@ static void test_an_upsert_tries_five_times(void **state) {
         assert_int_equal(upsert("{\"a\":1}", NULL, NULL), HF_E_CONFLICT);
         assert_int_equal(f.status.error, HF_E_CONFLICT);
         assert_true(strncmp(f.status.message, "a: ", 3) == 0);
+        SCRIPT({HF_VERB_GET, HF_E_NOT_FOUND, NULL, NULL},
+               {HF_VERB_CREATE, HF_E_FORBIDDEN, NULL, "no"});
+        assert_int_equal(upsert("{\"a\":1}", NULL, NULL), HF_E_FORBIDDEN);
         SCRIPT({HF_VERB_GET, HF_E_FORBIDDEN, NULL, "no"});
         assert_int_equal(upsert("{\"a\":1}", NULL, NULL), HF_E_FORBIDDEN);
         assert_string_equal(f.status.message, "no");

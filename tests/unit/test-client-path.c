@@ -13,6 +13,7 @@
 #include "base/strbuf.h"
 #include "client/json_span.h"
 #include "client/resource_path.h"
+#include "client/rest_servers.h"
 
 static const struct hf_resource core = {.group = "", .version = "v1", .plural = "configmaps"};
 static const struct hf_resource leases = {.group = "coordination.k8s.io",
@@ -77,6 +78,37 @@ static void test_watch_paths_are_built(void **state) {
                                       "&resourceVersion=42&allowWatchBookmarks=true&labelSelector="
                                       "x&timeoutSeconds=300");
         hf__strbuf_done(&out);
+}
+
+/* The scheme decides, not the host. */
+static void test_a_server_is_reached_over_tls_or_not(void **state) {
+        static const struct {
+                const char *url, *stored; /* stored NULL: refused */
+                bool over_tls;
+        } cases[] = {{"https://h", "https://h", true},
+                     {"http://h", "http://h", false},
+                     {"http://s:1/p//", "http://s:1/p", false},
+                     {"https://h:1/", "https://h:1", true},
+                     {"https://", NULL, false},
+                     {"http:///p", NULL, false},
+                     {"https://:1", NULL, false},
+                     {"ftp://h", NULL, false},
+                     {"http://h?q", NULL, false},
+                     {"http://u@h", NULL, false},
+                     {"", NULL, false},
+                     {NULL, NULL, false}};
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct hf__rest_servers servers = {0};
+                int r = hf__rest_servers_init(&servers, cases[i].url, NULL, 0, NULL);
+                assert_int_equal(r, cases[i].stored ? 0 : HF_E_INVALID);
+                if (r == 0) {
+                        assert_string_equal(servers.urls[0], cases[i].stored);
+                        assert_int_equal(servers.over_tls, cases[i].over_tls);
+                        assert_int_equal(servers.max_url, strlen(cases[i].stored));
+                }
+                hf__rest_servers_done(&servers);
+        }
 }
 
 static bool member(const char *text, const char *key, struct hf__span *ret_value) {
@@ -157,6 +189,7 @@ int main(void) {
                 cmocka_unit_test(test_request_paths_are_escaped),
                 cmocka_unit_test(test_subresource_paths_are_built),
                 cmocka_unit_test(test_watch_paths_are_built),
+                cmocka_unit_test(test_a_server_is_reached_over_tls_or_not),
                 cmocka_unit_test(test_a_string_without_escapes_is_plain),
                 cmocka_unit_test(test_members_are_found_in_a_text),
                 cmocka_unit_test(test_elements_are_iterated),

@@ -88,6 +88,43 @@ static void test_a_probe_that_fails_is_repeated_up_to_each_second(void **state) 
         reflector_fixture_free(f);
 }
 
+/* The list may have been read before that thread began to wait. */
+static void test_who_begins_to_wait_during_a_probe_gets_another_at_once(void **state) {
+        struct reflector_fixture *f = reflector_fixture_new_watching(false);
+        struct waiter first = {0}, second = {0};
+
+        step_wait(f, &first, "20", "list limit=500", REFLECTOR_NEVER);
+        step_wait(f, &second, "20", NULL, REFLECTOR_NEVER);
+        reflector_fixture_list(f, 0, 0, REFLECTOR_LIST("9", REFLECTOR_THING("a", "5", "1")),
+                               "list limit=500", REFLECTOR_NEVER);
+        assert_waited(&first, 0);
+        reflector_fixture_list(f, 0, 0, REFLECTOR_LIST("9", REFLECTOR_THING("a", "5", "1")), NULL,
+                               REFLECTOR_NEVER);
+        assert_waited(&second, 0);
+        reflector_fixture_free(f);
+}
+
+/* Failures of before are no reason to let it wait. */
+static void test_who_begins_to_wait_later_is_probed_for_at_once(void **state) {
+        struct reflector_fixture *f = reflector_fixture_new_watching(false);
+        struct waiter first = {0}, second = {0};
+
+        step_wait(f, &first, "20", "list limit=500", REFLECTOR_NEVER);
+        for (hf_nsec pause = 100; pause <= 800; pause *= 2) {
+                reflector_fixture_list(f, HF_E_UNAVAILABLE, 0, NULL, NULL, pause);
+                if (pause < 800)
+                        reflector_fixture_time(f, "list limit=500", REFLECTOR_NEVER);
+        }
+        step_wait(f, &second, "20", "list limit=500", REFLECTOR_NEVER);
+        reflector_fixture_list(f, HF_E_UNAVAILABLE, 0, NULL, NULL, 100);
+        reflector_fixture_time(f, "list limit=500", REFLECTOR_NEVER);
+        reflector_fixture_list(f, 0, 0, REFLECTOR_LIST("9", REFLECTOR_THING("a", "5", "1")), NULL,
+                               REFLECTOR_NEVER);
+        assert_waited(&first, 0);
+        assert_waited(&second, 0);
+        reflector_fixture_free(f);
+}
+
 /* If all collections share one revision, only that revision ends the wait: the reflector asks until
  * the server has reached it. */
 static void test_a_revision_that_is_not_reached_is_asked_for_ever_more_slowly(void **state) {
@@ -233,6 +270,8 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_consistent_list_that_begins_later_ends_a_wait),
                 cmocka_unit_test(test_a_probe_that_fails_is_repeated_up_to_each_second),
+                cmocka_unit_test(test_who_begins_to_wait_during_a_probe_gets_another_at_once),
+                cmocka_unit_test(test_who_begins_to_wait_later_is_probed_for_at_once),
                 cmocka_unit_test(test_a_revision_that_is_not_reached_is_asked_for_ever_more_slowly),
                 cmocka_unit_test(test_a_waiter_shortens_a_long_pause),
                 cmocka_unit_test(test_a_probe_gives_the_watch_some_time_first),

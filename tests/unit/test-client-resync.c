@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When an informer calls its handlers again with what they know. */
+/* When an informer calls handlers with what it has: those that come later, and all again. */
 #undef NDEBUG
 #include <assert.h>
 #include <errno.h>
@@ -121,10 +121,32 @@ static void test_nothing_is_resynced_before_its_time(void **state) {
         teardown();
 }
 
+/* The informer sleeps, and nothing else wakes it. */
+static void test_a_handler_that_comes_later_is_told_at_once(void **state) {
+        struct hf_informer_handler *handlers[20];
+
+        recorded.n_added = recorded.n_modified = recorded.n_others = 0;
+        setup(&(struct hf_informer_config){0});
+        fake_api_put_thing(f.api, "a", "one", "1");
+        start();
+        fake_api_await_watch(f.api, 1);
+        for (unsigned i = 0; i < 20; i++) {
+                assert_int_equal(hf_informer_add_handler(f.informer, count, NULL, &handlers[i]), 0);
+                pthread_mutex_lock(&recorded.mu);
+                PATIENCE_AWAIT_LOCKED(&recorded.changed, &recorded.mu, recorded.n_added == i + 1);
+                pthread_mutex_unlock(&recorded.mu);
+        }
+        for (unsigned i = 0; i < 20; i++)
+                hf_informer_remove_handler(f.informer, handlers[i]);
+        assert_int_equal(recorded.n_modified + recorded.n_others, 0);
+        teardown();
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_resync_calls_handlers_again),
                 cmocka_unit_test(test_nothing_is_resynced_before_its_time),
+                cmocka_unit_test(test_a_handler_that_comes_later_is_told_at_once),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -216,7 +216,7 @@ static void assert_json(const char *yaml, const char *json) {
         struct hf_status status = {0};
         int r = hf__yaml_to_json(yaml, strlen(yaml), &out, &status);
 
-        if (r != 0 || strcmp(out.data, json) != 0)
+        if (r != 0 || strcmp(out.data, json) != 0 || status.message[0])
                 fail_msg("%s: %d %s, not %s: %s", yaml, r, out.data ? out.data : "", json,
                          status.message);
         hf__strbuf_done(&out);

@@ -151,6 +151,9 @@ static void test_a_line_that_is_no_event_ends_the_watch(void **state) {
                 stream(text);
                 expect("+7 ", -EPROTO, cases[i].message);
         }
+        /* Also if the server would go on. */
+        scripted_server_set(&server, SCRIPT_HANGS, "HTTP/1.1 200 OK\r\n\r\n%s\nnonsense\n", A);
+        expect("+7 ", -EPROTO, "the stream has a line that is not a watch event");
 }
 
 static void test_an_error_event_is_the_end(void **state) {

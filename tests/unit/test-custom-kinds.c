@@ -143,6 +143,7 @@ static void test_a_kind_stays_while_its_definition_stays(void **state) {
         now = served(f);
         assert_ptr_equal(now, first);
         assert_false(atomic_load(&now->retired));
+        assert_int_equal(atomic_load(&now->revision), store_client_mod_revision(f->store, CRD));
         hfd_custom_kind_unref(now);
         put_definition(f, DEFINITION(VERSION("v1", "true", "second")));
         PATIENCE_AWAIT(atomic_load(&first->retired));
