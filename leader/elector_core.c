@@ -208,8 +208,8 @@ static void run_timers(struct hf__core *core, struct hf__core_time now,
         }
         hf__core_op_expire(core, now);
         if (core->state == HF_RELEASING && now.boot >= core->release_until) {
-                /* The operation is given up without a reply, so its outcome is unknown. */
-                core->in_doubt = core->in_doubt || core->op_kind != HF__OP_NONE;
+                /* What could not be read in time remains unknown. */
+                core->in_doubt = core->in_doubt || is_holder_uncertain(core);
                 hf__core_end_release(core, now.boot, actions);
         }
 }
