@@ -30,6 +30,7 @@
 #include <holdfast/workqueue.h>
 
 #include "base/thread.h"
+#include "clocked_elector.h"
 #include "failing_memory.h"
 #include "fake_api_client.h"
 #include "leader/electors.h"
@@ -312,6 +313,33 @@ static void test_an_elector_leads_or_reports_the_failure(void **state) {
         failing_memory_try_all(elector_life, 20);
 }
 
+/* The clock stands still, so nobody else allocates meanwhile. */
+static int with_no_memory(int (*request)(struct hf_elector *elector)) {
+        clocked_settle();
+        failing_memory_arm(0);
+        int r = request(clocked.elector);
+        failing_memory_disarm();
+        assert_true(failing_memory_hit());
+        clocked_settle();
+        assert_true(clocked_is(HF_LEADING));
+        return r;
+}
+
+static int hand_over(struct hf_elector *elector) { return hf_elector_hand_over(elector, "b"); }
+static int hold_back(struct hf_elector *elector) { return hf__elector_hold_back(elector, 1); }
+
+/* Who asks the loop for something is told that it was not asked. */
+static void test_a_request_to_the_loop_is_made_or_refused(void **state) {
+        clocked_elector_init();
+        clocked_elector_start(&(struct clocked_options){0});
+        clocked_await_term();
+        assert_int_equal(with_no_memory(hand_over), -ENOMEM);
+        assert_int_equal(with_no_memory(hf_elector_step_down), -ENOMEM);
+        assert_int_equal(with_no_memory(hold_back), -ENOMEM);
+        clocked_elector_stop();
+        clocked_elector_free();
+}
+
 /* ---- a reconciler ---- */
 
 /* Counts how often the key "a/new" was reconciled. */
@@ -448,6 +476,7 @@ int main(void) {
                 cmocka_unit_test(test_an_operator_is_made_or_the_failure_is_reported),
                 cmocka_unit_test(test_a_migration_is_added_or_the_failure_is_reported),
                 cmocka_unit_test(test_an_elector_leads_or_reports_the_failure),
+                cmocka_unit_test(test_a_request_to_the_loop_is_made_or_refused),
                 cmocka_unit_test(test_a_reconciler_loses_no_key),
         };
         fake_api_shield = (struct fake_api_shield){.enter = failing_memory_enter,
