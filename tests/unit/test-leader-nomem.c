@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -46,6 +47,7 @@ struct fixture {
         bool has_run;
         struct hf_elector *elector;
         bool acts_without_controllers; /* only the elector loop's thread writes it */
+        atomic_bool began_too_early;
 };
 
 /* A host that is told that the controllers cannot start must not be able to act. */
@@ -74,6 +76,14 @@ static int run_instance(struct hf_term *term, void *ctx) {
         return 0;
 }
 
+/* After "worker", which is never said to have started, so this must not begin. */
+static int run_too_early(struct hf_term *term, void *ctx) {
+        struct fixture *f = ctx;
+
+        atomic_store(&f->began_too_early, true);
+        return 0;
+}
+
 static int elector_begin(struct fixture *f, struct fake_api_client *client,
                          struct hf_electors **ret_electors) {
         const struct hf_controller controllers[] = {
@@ -85,7 +95,8 @@ static int elector_begin(struct fixture *f, struct fake_api_client *client,
                 {.size = sizeof(struct hf_controller),
                  .name = "other",
                  .runs = HF_LEADER_ONLY,
-                 .run = run_instance,
+                 .run = run_too_early,
+                 .ctx = f,
                  .after = (const char *const[]){"worker"},
                  .n_after = 1},
                 {.size = sizeof(struct hf_controller),
@@ -145,6 +156,7 @@ static void elector_life(int n) {
                         fail_msg("allocation %d: stop: %s", n, status.message);
                 assert_int_equal(f.n_running, 0);
                 assert_false(f.acts_without_controllers);
+                assert_false(atomic_load(&f.began_too_early));
                 char holder[] = "\"holderIdentity\":\"\"",
                      *text = fake_api_get(f.api, "leases/kube-system/lead");
                 assert_non_null(strstr(text, holder));
