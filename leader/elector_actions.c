@@ -166,7 +166,6 @@ static void report_stuck(struct hf_elector *elector) {
 }
 
 static void report_stopped(struct hf_elector *elector, bool released) {
-        hf__term_writes_give_up(&elector->writes);
         pthread_mutex_lock(&elector->electors->mu);
         elector->released = released;
         pthread_mutex_unlock(&elector->electors->mu);

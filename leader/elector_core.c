@@ -207,11 +207,8 @@ static void run_timers(struct hf__core *core, struct hf__core_time now,
                 return;
         }
         hf__core_op_expire(core, now);
-        if (core->state == HF_RELEASING && now.boot >= core->release_until) {
-                /* The operation is given up without a reply, so its outcome is unknown. */
-                core->in_doubt = core->in_doubt || core->op_kind != HF__OP_NONE;
+        if (core->state == HF_RELEASING && now.boot >= core->release_until)
                 hf__core_end_release(core, now.boot, actions);
-        }
 }
 
 /* Whether the last write of the elector is under way. Nothing depends on an event then: the write

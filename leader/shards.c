@@ -143,7 +143,7 @@ static int on_lease(void *ctx, struct hf_workqueue *queue, enum hf_event_type ty
         bool exists = type != HF_EVENT_DELETED;
         int r = exists ? hf__json_parse(object, n, &lease, NULL) : 0;
         if (r != 0)
-                return r == -ENOMEM ? r : 0;
+                return r;
         if ((!exists || hf__lease_read(lease, &record) == 0) &&
             see_lease(shards, name + n_name + 1, exists ? &record : NULL,
                       hf_now(hf_host_clock(balance->host))))
@@ -152,7 +152,7 @@ static int on_lease(void *ctx, struct hf_workqueue *queue, enum hf_event_type ty
         r = balance->must_decide ? hf_workqueue_add(queue, KEY) : 0;
         if (r == 0)
                 balance->must_decide = false;
-        return r == -ENOMEM ? r : 0;
+        return r;
 }
 
 /* ---- what is done ---- */

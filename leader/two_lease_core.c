@@ -54,8 +54,7 @@ static void store_record(struct hf__two_lease *two, enum hf__two_lease_side side
 
         if (!two->part[side].known || !hf__record_same_fields(known, record))
                 two->change_count++;
-        if (!two->part[side].known || known->exists != record->exists ||
-            strcmp(known->rv, record->rv) != 0) {
+        if (known->exists != record->exists || strcmp(known->rv, record->rv) != 0) {
                 two->version++;
                 two->part[side].doubtful = false;
         }

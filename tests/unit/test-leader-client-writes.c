@@ -5,6 +5,7 @@
  * Until then doubt_at says how long a write may still take effect.
  */
 #undef NDEBUG
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -195,8 +196,25 @@ static void test_a_server_with_fences_leaves_no_doubt(void **state) {
         hf__leader_client_release(f.client);
 }
 
+/* A response without a size is none that can be read. The write may have been made. */
+static void test_a_response_that_cannot_be_read_leaves_a_doubt(void **state) {
+        const struct hf_response wrong = {.error = 0};
+
+        make(false);
+        assert_int_equal(request(HF_VERB_CREATE, NULL), 0);
+        held.requests[0].is_open = false;
+        held.requests[0].done(held.requests[0].ctx, &wrong);
+        assert_int_equal(f.n_replies, 1);
+        assert_int_equal(f.reply.error, -EINVAL);
+        assert_non_null(strstr(f.reply.status.message, "the member size of struct hf_response"));
+        hf__leader_client_end(f.client);
+        assert_int_equal(hf__leader_client_doubt_at(f.client), now);
+        hf__leader_client_release(f.client);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_response_that_cannot_be_read_leaves_a_doubt),
                 cmocka_unit_test(test_the_last_of_several_responses_settles),
                 cmocka_unit_test(test_nothing_settles_before_the_end),
                 cmocka_unit_test(test_each_write_under_way_is_canceled_once),

@@ -125,6 +125,24 @@ static void test_a_lease_that_stays_absent_may_become_unsettled(void **state) {
         }
 }
 
+/* A backup was restored, and the Lease cannot be read: it may name this process. */
+static void test_a_stop_that_could_not_read_claims_no_release(void **state) {
+        for (int is_read = 0; is_read < 2; is_read++) {
+                struct core_fixture f;
+                struct hf__record record = core_fixture_start_behind(&f, "bing", 15);
+                core_fixture_step(&f, HF__EV_STALE_TERM);
+                assert_non_null(core_fixture_find_action(&f, HF__ACT_READ));
+                core_fixture_step(&f, HF__EV_STOP);
+                assert_int_equal(f.core.state, HF_RELEASING);
+                if (is_read)
+                        core_fixture_read_done(&f, 0, &record);
+                else
+                        assert_non_null(core_fixture_wait_for(&f, HF__ACT_STOPPED, 10 * SEC));
+                assert_int_equal(f.core.state, HF_STOPPED);
+                assert_int_equal(core_fixture_find_action(&f, HF__ACT_STOPPED)->released, is_read);
+        }
+}
+
 /* ---- the moment of an end ---- */
 
 /* At its expiry a Lease no longer names the candidate that the coordinator chose. */
@@ -169,6 +187,7 @@ int main(void) {
                 cmocka_unit_test(test_the_newer_of_an_event_and_a_response_counts),
                 cmocka_unit_test(test_without_a_renew_time_no_gap_is_recorded),
                 cmocka_unit_test(test_a_lease_that_stays_absent_may_become_unsettled),
+                cmocka_unit_test(test_a_stop_that_could_not_read_claims_no_release),
                 cmocka_unit_test(test_a_named_candidate_is_too_late_at_the_expiry),
                 cmocka_unit_test(test_a_term_of_a_lease_duration_is_long),
         };

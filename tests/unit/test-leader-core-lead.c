@@ -162,8 +162,10 @@ static void test_a_read_decides_where_revisions_are_opaque(void **state) {
         other.rv_number = 0;
         snprintf(other.rv, sizeof other.rv, "x1");
         other.holder[0] = '\0';
+        f.now += SEC;
         core_fixture_watched(&f, &other);
         assert_int_equal(f.core.state, HF_LEADING);
+        assert_int_equal(f.core.heard_at, f.now); /* the event shows that the server is there */
         assert_non_null(core_fixture_find_action(&f, HF__ACT_READ));
         core_fixture_read_done(&f, 0, &other);
         assert_non_null(core_fixture_find_action(&f, HF__ACT_TERM_ABORT));

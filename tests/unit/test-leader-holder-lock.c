@@ -192,6 +192,17 @@ static void test_bad_paths_are_refused(void **state) {
         }
 }
 
+/* A pipe has no time of creation that outlives it, and its lock no meaning. */
+static void test_a_pipe_is_no_lock_file(void **state) {
+        struct hf__holder_lock *lock = NULL;
+        struct hf_status status = {0};
+
+        assert_int_equal(mkfifo(f.other, 0600), 0);
+        assert_int_equal(hf__holder_lock_new(f.other, &lock, &status), HF_E_INVALID);
+        assert_non_null(strstr(status.message, "must be a regular file on a local file system"));
+        assert_null(lock);
+}
+
 static unsigned count_descriptors(void) {
         DIR *dir = opendir("/proc/self/fd");
         unsigned n = 0;
@@ -224,6 +235,7 @@ int main(void) {
                         test_a_file_that_was_deleted_or_replaced_proves_nothing, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_a_link_and_a_pipe_in_its_place_prove_nothing,
                                                 set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_a_pipe_is_no_lock_file, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_a_process_of_another_place_is_unknown, set_up,
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(

@@ -150,6 +150,12 @@ static void test_a_huge_history_is_not_parsed(void **state) {
         memcpy(text, "[]", 2);
         text[HF__LEASE_HISTORY_MAX_BYTES + 1] = '\0';
         assert_int_equal(hf__lease_history_read(text, list), 0);
+        /* one that is as long as it may be is read */
+        memset(text, ' ', HF__LEASE_HISTORY_MAX_BYTES);
+        memcpy(text, "[" GOOD "]", sizeof "[" GOOD "]" - 1);
+        assert_int_equal(hf__lease_history_read(text, list), 0);
+        text[HF__LEASE_HISTORY_MAX_BYTES] = '\0';
+        assert_int_equal(hf__lease_history_read(text, list), 1);
         free(text);
 }
 

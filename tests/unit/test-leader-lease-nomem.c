@@ -20,6 +20,7 @@
 #include "failing_memory.h"
 #include "held_client.h"
 #include "leader/leader_client.h"
+#include "leader/lease_events.h"
 #include "leader/lease_lock.h"
 #include "leader/lease_watches.h"
 
@@ -222,12 +223,64 @@ static void test_a_write_of_a_term_is_sent_or_refused(void **state) {
         failing_memory_try_all(leader_client_life, 2);
 }
 
+/* The attempt for which there is no memory counts as one that failed: the Event is sent later. */
+static void lease_events_life(int n) {
+        const struct hf__record lease = {.transitions = 3, .uid = "u", .rv = "7"};
+        struct hf__lease_events *events = NULL;
+
+        held_client_init(&host);
+        failing_memory_arm(n);
+        int r = hf__lease_events_new(&host, &held.base, "kube-system", "lead", "me", &events);
+        assert(r == 0 || r == -ENOMEM);
+        assert((r == 0) == !failing_memory_hit());
+        if (r != 0)
+                return;
+        hf__lease_events_add(events, true, &lease, 1767225600000000, 0);
+        hf__lease_events_iterate(events, HF_NSEC_NEVER);
+        if (held.n_requests == 0) {
+                assert(failing_memory_hit() && hf__lease_events_waiting(events));
+                hf__lease_events_iterate(events, HF_NSEC_NEVER);
+        }
+        assert(held.n_requests == 1);
+        assert_non_null(strstr(held.requests[0].body, "\"message\":\"me became leader\""));
+        assert_non_null(strstr(held.requests[0].body,
+                               "\"firstTimestamp\":\"2026-01-01T00:00:00Z\",\"lastTimestamp\":"
+                               "\"2026-01-01T00:00:00Z\""));
+        answer(NULL);
+        assert(!hf__lease_events_waiting(events));
+        hf__lease_events_free(events);
+}
+
+static void test_an_event_is_sent_when_there_is_memory(void **state) {
+        failing_memory_try_all(lease_events_life, 1);
+}
+
+/* A client that takes no requests any more ends an Event, and keeps nothing of it. */
+static void test_an_event_that_the_client_refuses_leaves_nothing(void **state) {
+        const struct hf__record lease = {.transitions = 3};
+        size_t n_live = failing_memory_n_live();
+        struct hf__lease_events *events = NULL;
+
+        held_client_init(&host);
+        assert_int_equal(hf__lease_events_new(&host, &held.base, "kube-system", "lead", "me",
+                                              &events),
+                         0);
+        held.fail = HF_E_CLOSED;
+        hf__lease_events_add(events, true, &lease, 1767225600000000, 0);
+        hf__lease_events_iterate(events, HF_NSEC_NEVER);
+        assert_false(hf__lease_events_waiting(events));
+        hf__lease_events_free(events);
+        assert_int_equal(failing_memory_n_live(), n_live);
+}
+
 int main(void) {
         hf__json_blocks_init(); /* so that the allocations of cJSON fail too */
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_lease_lock_does_all_or_tells),
                 cmocka_unit_test(test_requests_that_the_client_refuses_leave_nothing),
                 cmocka_unit_test(test_a_write_of_a_term_is_sent_or_refused),
+                cmocka_unit_test(test_an_event_is_sent_when_there_is_memory),
+                cmocka_unit_test(test_an_event_that_the_client_refuses_leaves_nothing),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -30,6 +31,7 @@
 #include <holdfast/workqueue.h>
 
 #include "base/thread.h"
+#include "clocked_elector.h"
 #include "failing_memory.h"
 #include "fake_api_client.h"
 #include "leader/electors.h"
@@ -45,6 +47,7 @@ struct fixture {
         bool has_run;
         struct hf_elector *elector;
         bool acts_without_controllers; /* only the elector loop's thread writes it */
+        atomic_bool began_too_early;
 };
 
 /* A host that is told that the controllers cannot start must not be able to act. */
@@ -73,6 +76,14 @@ static int run_instance(struct hf_term *term, void *ctx) {
         return 0;
 }
 
+/* After "worker", which is never said to have started, so this must not begin. */
+static int run_too_early(struct hf_term *term, void *ctx) {
+        struct fixture *f = ctx;
+
+        atomic_store(&f->began_too_early, true);
+        return 0;
+}
+
 static int elector_begin(struct fixture *f, struct fake_api_client *client,
                          struct hf_electors **ret_electors) {
         const struct hf_controller controllers[] = {
@@ -84,7 +95,8 @@ static int elector_begin(struct fixture *f, struct fake_api_client *client,
                 {.size = sizeof(struct hf_controller),
                  .name = "other",
                  .runs = HF_LEADER_ONLY,
-                 .run = run_instance,
+                 .run = run_too_early,
+                 .ctx = f,
                  .after = (const char *const[]){"worker"},
                  .n_after = 1},
                 {.size = sizeof(struct hf_controller),
@@ -144,6 +156,7 @@ static void elector_life(int n) {
                         fail_msg("allocation %d: stop: %s", n, status.message);
                 assert_int_equal(f.n_running, 0);
                 assert_false(f.acts_without_controllers);
+                assert_false(atomic_load(&f.began_too_early));
                 char holder[] = "\"holderIdentity\":\"\"",
                      *text = fake_api_get(f.api, "leases/kube-system/lead");
                 assert_non_null(strstr(text, holder));
@@ -312,6 +325,33 @@ static void test_an_elector_leads_or_reports_the_failure(void **state) {
         failing_memory_try_all(elector_life, 20);
 }
 
+/* The clock stands still, so nobody else allocates meanwhile. */
+static int with_no_memory(int (*request)(struct hf_elector *elector)) {
+        clocked_settle();
+        failing_memory_arm(0);
+        int r = request(clocked.elector);
+        failing_memory_disarm();
+        assert_true(failing_memory_hit());
+        clocked_settle();
+        assert_true(clocked_is(HF_LEADING));
+        return r;
+}
+
+static int hand_over(struct hf_elector *elector) { return hf_elector_hand_over(elector, "b"); }
+static int hold_back(struct hf_elector *elector) { return hf__elector_hold_back(elector, 1); }
+
+/* Who asks the loop for something is told that it was not asked. */
+static void test_a_request_to_the_loop_is_made_or_refused(void **state) {
+        clocked_elector_init();
+        clocked_elector_start(&(struct clocked_options){0});
+        clocked_await_term();
+        assert_int_equal(with_no_memory(hand_over), -ENOMEM);
+        assert_int_equal(with_no_memory(hf_elector_step_down), -ENOMEM);
+        assert_int_equal(with_no_memory(hold_back), -ENOMEM);
+        clocked_elector_stop();
+        clocked_elector_free();
+}
+
 /* ---- a reconciler ---- */
 
 /* Counts how often the key "a/new" was reconciled. */
@@ -448,6 +488,7 @@ int main(void) {
                 cmocka_unit_test(test_an_operator_is_made_or_the_failure_is_reported),
                 cmocka_unit_test(test_a_migration_is_added_or_the_failure_is_reported),
                 cmocka_unit_test(test_an_elector_leads_or_reports_the_failure),
+                cmocka_unit_test(test_a_request_to_the_loop_is_made_or_refused),
                 cmocka_unit_test(test_a_reconciler_loses_no_key),
         };
         fake_api_shield = (struct fake_api_shield){.enter = failing_memory_enter,

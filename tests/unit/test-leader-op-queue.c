@@ -174,8 +174,31 @@ static void test_each_client_has_a_queue_of_its_own(void **state) {
         hf__op_queues_done(&queues);
 }
 
+/* Each client has a queue of its own, which all its electors share, and the loop finds every one.
+ */
+static void test_each_client_has_its_queue(void **state) {
+        struct hf__op_queues queues = {0};
+        struct hf_client clients[3];
+        struct hf__op_queue *list[3];
+        unsigned n = 0;
+
+        for (int i = 0; i < 3; i++) {
+                list[i] = hf__op_queues_get(&queues, &clients[i]);
+                assert_non_null(list[i]);
+        }
+        for (int i = 0; i < 3; i++) {
+                assert_ptr_equal(hf__op_queues_get(&queues, &clients[i]), list[i]);
+                assert_ptr_not_equal(list[i], list[(i + 1) % 3]);
+        }
+        for (struct hf__op_queue *queue = queues.first; queue; queue = queue->next)
+                n++;
+        assert_int_equal(n, 3);
+        hf__op_queues_done(&queues);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_each_client_has_its_queue),
                 cmocka_unit_test_setup_teardown(test_no_more_than_the_limit_is_under_way, set_up,
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(test_an_operation_that_was_given_up_is_not_sent,

@@ -56,6 +56,12 @@ static int reconcile(void *ctx, struct hf_operator_work *work, hf_nsec *ret_agai
                                        "{\"apiVersion\":\"v1\",\"kind\":\"Part\",\"v\":1}");
         else
                 r = hf_operator_delete(work, parts, "a-part");
+        /* A collection that the operator does not watch. */
+        if (r == 0 && wants_part)
+                r = hf_operator_upsert(work, shared, "extra",
+                                       "{\"apiVersion\":\"v1\",\"kind\":\"Extra\"}");
+        else if (r == 0)
+                r = hf_operator_delete(work, shared, "extra");
         delete_what_is_absent(work);
         assert_int_equal(hf_operator_report(work, "3", &ready), HF_E_INVALID);
         assert_int_equal(hf_operator_report(work, "[3]", &ready), HF_E_INVALID);
@@ -152,6 +158,7 @@ static void test_it_works_from_the_finalizer_to_the_end(void **state) {
         PATIENCE_AWAIT(n_settled > 0);
         fake_api_delete(api, PART);
         await(api, PART, "\"v\":1");
+        await(api, "shared/default/extra", "Extra");
         wants_part = false;
         fake_api_put(api, THING,
                      "{\"apiVersion\":\"v1\",\"kind\":\"Thing\",\"metadata\":{\"namespace\":"
@@ -159,6 +166,7 @@ static void test_it_works_from_the_finalizer_to_the_end(void **state) {
                      "\"x.io/f\"]}}");
         await(api, PART, NULL);
         await(api, THING, "\"observedGeneration\":4");
+        await(api, "shared/default/extra", NULL);
 
         fake_api_put(api, THING,
                      "{\"apiVersion\":\"v1\",\"kind\":\"Thing\",\"metadata\":{\"namespace\":"

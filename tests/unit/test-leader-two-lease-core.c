@@ -46,7 +46,11 @@ static struct hf__record record_of(const char *holder, int64_t acquire_us) {
         return record;
 }
 
+/* What is in the commands before a step must not matter. */
+static void spoil_commands(void) { memset(&f.commands, 0x5a, sizeof f.commands); }
+
 static void watched(enum hf__two_lease_side side, const struct hf__record *record) {
+        spoil_commands();
         hf__two_lease_watched(&f.two, side, record, time_now(), &f.commands);
 }
 
@@ -54,6 +58,7 @@ static void watched(enum hf__two_lease_side side, const struct hf__record *recor
 static void respond(int result, const struct hf__record *record) {
         const struct hf__two_lease_command command = f.commands.list[0];
 
+        spoil_commands();
         hf__two_lease_response(&f.two, command.side, command.op_id, result, 0, record, time_now(),
                                &f.commands);
 }
@@ -61,6 +66,7 @@ static void respond(int result, const struct hf__record *record) {
 static void expect_one(enum hf__two_lease_command_type type) {
         assert_int_equal(f.commands.n, 1);
         assert_int_equal(f.commands.list[0].type, type);
+        assert_true(f.commands.list[0].side == OLD || f.commands.list[0].side == NEW);
 }
 
 /* What is known of one Lease alone says nothing about the pair. */
