@@ -202,6 +202,8 @@ static int make_kinds(struct hfd_controller_context *context,
                 }
         const struct hfd_kinds_config kinds = {.sources = {.host = context->host,
                                                            .client = config->client,
+                                                           .metadata_client =
+                                                                   config->metadata_client,
                                                            .thread = context->informer_thread,
                                                            .serving = config->serving},
                                                .rows = needed,

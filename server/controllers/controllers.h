@@ -60,6 +60,7 @@ struct hfd_peers;
 
 struct hfd_controllers_config {
         struct hf_client *client;            /* the loopback client; borrowed */
+        struct hf_client *metadata_client;   /* the one for metadata only; borrowed */
         const struct hfd_identity *identity; /* borrowed; may change until hfd_controllers_start */
         struct hfd_peers *peers;             /* borrowed; gets the identity Leases */
         struct hf_cancel *stopping;          /* borrowed; fires when the process begins to stop */

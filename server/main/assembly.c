@@ -294,6 +294,8 @@ static int make_api(struct hfd_server *server, struct hf_status *reterr_status) 
         if (r == 0)
                 r = hfd_loopback_new(server->registry, &server->loopback);
         if (r == 0)
+                r = hfd_loopback_new_for_metadata(server->registry, &server->metadata_loopback);
+        if (r == 0)
                 r = hfd_compactor_new(&server->host, server->store, server->config->etcd_prefix,
                                       server->config->compaction_interval, &server->compactor);
         if (r == 0)
@@ -500,6 +502,7 @@ void hfd_assembly_free(struct hfd_server *server) {
         server->peers = hfd_peers_free(server->peers);
         server->http = hfd_http_free(server->http);
         server->loopback = hf_client_free(server->loopback);
+        server->metadata_loopback = hf_client_free(server->metadata_loopback);
         server->compactor = hfd_compactor_free(server->compactor);
         hfd_outbound_join(server->outbound); /* its callbacks continue requests */
         server->registry = hfd_registry_free(server->registry);

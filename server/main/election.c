@@ -120,6 +120,7 @@ static int make_controllers(struct hfd_server *server, struct hf_status *reterr_
         struct hfd_kind_row rows[HFD_KINDS_MAX];
         struct hfd_api_version versions[HFD_KINDS_MAX];
         struct hfd_controllers_config config = {.client = server->loopback,
+                                                .metadata_client = server->metadata_loopback,
                                                 .identity = &server->identity,
                                                 .peers = server->peers,
                                                 .stopping = server->stop,

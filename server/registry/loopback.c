@@ -29,11 +29,14 @@
 #include "base/thread.h"
 #include "server/cacher/watch/watcher.h"
 #include "server/registry/base/request.h"
+#include "server/registry/kept_metadata.h"
 #include "server/resources/custom/custom_table.h"
 #include "server/resources/forms/conversion.h"
 
 /* The field manager of the bootstrap's writes: no webhook may hinder them (admit.h). */
 #define BOOTSTRAP_MANAGER "holdfast-bootstrap"
+
+#define BOOKMARK_EVERY (20 * HF_NSEC_PER_MSEC) /* in place of changes that are left out */
 
 struct loopback;
 
@@ -46,6 +49,9 @@ struct operation {
         hf_event_fn on_event;                /* for a watch */
         hf_watch_end_fn on_end;              /* for a watch */
         void *ctx;
+
+        /* For a watch; only the watcher's calls, which do not overlap, use it. */
+        hf_nsec told_at; /* when a bookmark last stood for a change that was left out */
 
         atomic_int refs;
 
@@ -71,6 +77,7 @@ struct call {
 struct loopback {
         struct hf_client base; /* first member: a pointer to it is cast to the outer struct */
         struct hfd_registry *registry; /* borrowed */
+        bool for_metadata;             /* immutable */
         pthread_mutex_t mu;
         pthread_cond_t idle; /* signalled when n_operations becomes 0 */
 
@@ -376,6 +383,22 @@ static void send_bookmark(struct operation *op, struct hf_event *event) {
         op->on_event(op->ctx, event);
 }
 
+/* Whether the watch does not need the change. */
+static bool is_left_out(const struct operation *op, const struct hfd_watch_item *item) {
+        return op->client->for_metadata && item->before &&
+               hfd_kept_metadata(item->before, item->object);
+}
+
+/* Whether a bookmark is due in place of a change that is left out. */
+static bool is_bookmark_due(struct operation *op) {
+        hf_nsec now = hfd_registry_now(op->client->registry);
+
+        if (now - op->told_at < BOOKMARK_EVERY)
+                return false;
+        op->told_at = now;
+        return true;
+}
+
 static bool on_watch_events(void *ctx, struct hfd_watch_item *items, size_t n) {
         struct operation *op = ctx;
         bool good = true;
@@ -383,8 +406,12 @@ static bool on_watch_events(void *ctx, struct hfd_watch_item *items, size_t n) {
         for (size_t i = 0; i < n && good; i++) {
                 char revision[HF__U64_TEXT_MAX];
                 struct hf_event event = {.type = items[i].type, .resource_version = revision};
+                bool left_out = is_left_out(op, &items[i]);
+                if (left_out && !is_bookmark_due(op))
+                        continue;
                 (void)hf__u64_text(items[i].revision, revision);
-                if (!items[i].object) {
+                if (!items[i].object || left_out) {
+                        event.type = HF_EVENT_BOOKMARK;
                         send_bookmark(op, &event);
                         continue;
                 }
@@ -577,13 +604,15 @@ static const struct hf_client_ops loopback_ops = {.size = sizeof loopback_ops,
                                                   .watch_cancel = loopback_watch_cancel,
                                                   .free = loopback_free};
 
-int hfd_loopback_new(struct hfd_registry *registry, struct hf_client **ret_client) {
+static int make_client(struct hfd_registry *registry, bool for_metadata,
+                       struct hf_client **ret_client) {
         struct loopback *client = calloc(1, sizeof *client);
 
         if (!client)
                 return -ENOMEM;
         client->base = (struct hf_client){&loopback_ops, registry->host};
         client->registry = registry;
+        client->for_metadata = for_metadata;
         int r = hf__mutex_cond_init(&client->mu, &client->idle);
         if (r != 0) {
                 free(client);
@@ -591,4 +620,12 @@ int hfd_loopback_new(struct hfd_registry *registry, struct hf_client **ret_clien
         }
         *ret_client = &client->base;
         return 0;
+}
+
+int hfd_loopback_new(struct hfd_registry *registry, struct hf_client **ret_client) {
+        return make_client(registry, false, ret_client);
+}
+
+int hfd_loopback_new_for_metadata(struct hfd_registry *registry, struct hf_client **ret_client) {
+        return make_client(registry, true, ret_client);
 }

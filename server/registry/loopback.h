@@ -17,3 +17,11 @@
  * and blocks until the registry no longer uses them. 0 or -errno. Thread: any.
  */
 int hfd_loopback_new(struct hfd_registry *registry, struct hf_client **ret_client);
+
+/*
+ * Creates a client for informers that keep and need metadata only. Its watches leave out the
+ * changes that keep the metadata as they are (kept_metadata.h). So the resourceVersion that such an
+ * informer has of an object without owners and finalizers may be an old one. BOOKMARKs tell how far
+ * a watch is whose changes are left out, at most every 20 ms. Otherwise as hfd_loopback_new.
+ */
+int hfd_loopback_new_for_metadata(struct hfd_registry *registry, struct hf_client **ret_client);

@@ -191,10 +191,15 @@ static bool deliver_batch(struct hfd_delivery *delivery, struct hfd_queued_chang
         for (size_t i = 0; i < n && good; i++) {
                 bool event;
                 good = apply_selectors(delivery, &queue[i], &event) == 0;
+                const struct hfd_change *change = &queue[i].change;
                 if (good && event)
                         items[n_items++] =
-                                (struct hfd_watch_item){queue[i].change.type,
-                                                        queue[i].change.object, queue[i].revision};
+                                (struct hfd_watch_item){.type = change->type,
+                                                        .object = change->object,
+                                                        .revision = queue[i].revision,
+                                                        .before = change->type == HF_EVENT_MODIFIED
+                                                                          ? change->before
+                                                                          : NULL};
         }
         if (n_items > 0 && !delivery->sink.events(delivery->ctx, items, n_items))
                 good = false;

@@ -23,6 +23,9 @@ struct hfd_watch_item {
         enum hf_event_type type;
         struct hfd_object *object; /* NULL for a bookmark */
         uint64_t revision;
+        /* What a MODIFIED has replaced; borrowed until `events` returns. NULL: not known, or no
+         * MODIFIED. */
+        const struct hfd_object *before;
 };
 
 struct hfd_watch_sink {

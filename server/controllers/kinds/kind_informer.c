@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "server/controllers/kinds/definition_index.h"
 #include "server/controllers/kinds/gc_filter.h"
+#include "server/quota/usage.h"
 
 /*
  * Runs on an informer's thread for each object that is added or changed. Most objects have no
@@ -61,6 +62,13 @@ static bool is_kept_whole(const struct hf_resource *resource) {
                strcmp(resource->plural, "apiservices") == 0;
 }
 
+/* Whether a controller must be told when another part than the metadata changes: the limits of a
+ * quota, and what the objects of a kind use that quotas measure. */
+static bool needs_all_changes(const struct hf_resource *resource) {
+        return (strcmp(resource->plural, "resourcequotas") == 0 && !*resource->group) ||
+               hfd_quota_kind(resource->group, resource->plural) != HFD_QUOTA_OBJECTS;
+}
+
 bool hfd_kind_is_definitions(const struct hf_resource *resource) {
         return strcmp(resource->group, "apiextensions.k8s.io") == 0 &&
                strcmp(resource->plural, "customresourcedefinitions") == 0;
@@ -76,13 +84,17 @@ static int add_indexes(struct hf_informer *informer, const struct hfd_kind_row *
 
 int hfd_kind_new_informer(const struct hfd_kind_sources *sources, const struct hfd_kind_row *row,
                           struct hf_informer **ret_informer) {
-        const struct hf_informer_config informer_config = {.size = sizeof informer_config,
-                                                           .client = sources->client,
-                                                           .resource = row->resource,
-                                                           .one_revision = true,
-                                                           .metadata_only =
-                                                                   !is_kept_whole(&row->resource),
-                                                           .thread = sources->thread};
+        bool metadata_only = !is_kept_whole(&row->resource);
+        bool leaves_out = sources->metadata_client && metadata_only &&
+                          !hfd_kind_is_definitions(&row->resource) &&
+                          !needs_all_changes(&row->resource);
+        const struct hf_informer_config informer_config =
+                {.size = sizeof informer_config,
+                 .client = leaves_out ? sources->metadata_client : sources->client,
+                 .resource = row->resource,
+                 .one_revision = true,
+                 .metadata_only = metadata_only,
+                 .thread = sources->thread};
         struct hf_informer *informer;
         int r = hf_informer_new(sources->host, &informer_config, &informer);
 

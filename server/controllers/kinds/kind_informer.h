@@ -4,7 +4,9 @@
  * The informer of a kind. Those of namespaces, workspaces, clusterroles, apiservices,
  * certificatesigningrequests, validatingadmissionpolicies, flowschemas and
  * prioritylevelconfigurations cache whole objects, and that of customresourcedefinitions leaves out
- * the schemas. All others cache metadata only, so a controller must not write a cached object back.
+ * the schemas. All others cache metadata only, so a controller must not write a cached object back;
+ * and the resourceVersion of one without owners and finalizers may be an old one, because only
+ * changes of the metadata are events. (needs_all_changes in the .c file names the exceptions.)
  */
 #include "server/controllers/kinds/kind_set.h"
 
@@ -25,6 +27,9 @@ struct hfd_kind_serving_functions {
 struct hfd_kind_sources {
         const struct hf_host *host;
         struct hf_client *client;
+        /* For informers that need metadata only: its watches may leave out changes that keep the
+         * metadata of an object without owners and finalizers. NULL = client. */
+        struct hf_client *metadata_client;
         struct hf_informer_thread *thread; /* NULL = each informer has one of its own */
         struct hfd_kind_serving_functions serving;
 };
