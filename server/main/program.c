@@ -33,6 +33,7 @@
 #include "server/store/copy_command.h"
 #include "server/store/file_commands.h"
 #include "server/systemd/sdnotify.h"
+#include "server/tls/reasons.h"
 
 /* The maximum number of malloc's heaps (arenas). Each one costs resident memory, and glibc would
  * create up to eight for each processor. With four, the threads that allocate at the same time
@@ -89,8 +90,10 @@ static int run_command(int argc, char **argv, const struct hfd_config *config,
         case HFD_COMMAND_PKI:
         case HFD_COMMAND_STORE: break; /* refused by the parser of the command line */
         case HFD_COMMAND_SERVE:
-                return config->check ? hfd_check_main(config, extra)
-                                     : hfd_main_loop_run(config, extra);
+                if (config->check)
+                        return hfd_check_main(config, extra);
+                hfd_tls_reasons_defer(); /* before anything uses OpenSSL */
+                return hfd_main_loop_run(config, extra);
         }
         return 1;
 }

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "server/tls/reasons.h"
+
 #define INSTALLED HFD_LIBEXECDIR "/" HFD_OUTBOUND_MODULE_FILE
 
 /* Makes the path of the module in the directory of the running program. False: unknown. */
@@ -32,6 +34,7 @@ int hfd_outbound_load(const char *path, const struct hfd_outbound_module **ret_m
 
         if (!path)
                 path = find_beside(beside) ? beside : INSTALLED;
+        hfd_tls_reasons_load(); /* libcurl reports OpenSSL's errors by itself */
         void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
         if (!library) {
                 const char *reason = dlerror();

@@ -18,7 +18,6 @@ struct hfd_causes;
 struct hfd_custom_version;
 struct hfd_schema;
 
-#define HFD_COLUMNS_MAX      12
 #define HFD_RESOURCES_MAX    80 /* rows of the table */
 #define HFD_CUSTOM_SLOTS_MAX 1024
 #define HFD_SLOTS_MAX        (HFD_RESOURCES_MAX + HFD_CUSTOM_SLOTS_MAX)
@@ -78,9 +77,12 @@ struct hfd_scale_paths {
 struct hfd_column {
         const char *name, *type, *format, *path;
         bool wide;
-        const char *description; /* NULL = the name; of custom resources: derived from the path */
         int priority;            /* of custom resources; above 0: wide */
+        const char *description; /* NULL = the name; of custom resources: derived from the path */
 };
+/* The columns of a row of the table, which has a pointer to them: most rows have few, and the pages
+ * of tables with pointers are relocated at the start, so they are memory of each instance. */
+#define HFD_COLUMNS(...) ((const struct hfd_column[]){__VA_ARGS__, {.name = NULL}})
 
 /* A member of the object that has another name in the stored form. */
 struct hfd_renamed {
@@ -145,9 +147,9 @@ struct hfd_resource {
          */
         unsigned subresources;
         bool created_with_status; /* a create keeps the status, for all that STATUS says (Nodes) */
-        const struct hfd_scale_paths *scale;        /* with SCALE */
-        const struct hfd_part_rules *parts;         /* with EPHEMERAL_CONTAINERS or RESIZE */
-        struct hfd_column columns[HFD_COLUMNS_MAX]; /* ends at HFD_COLUMNS_MAX or a NULL name */
+        const struct hfd_scale_paths *scale; /* with SCALE */
+        const struct hfd_part_rules *parts;  /* with EPHEMERAL_CONTAINERS or RESIZE */
+        const struct hfd_column *columns;    /* HFD_COLUMNS: ends at a NULL name; NULL = none */
 
         const struct hfd_schema *schema; /* of the kind: a STRUCT */
         /* Of a custom resource: its version, which contains the row; NULL = a row of the table, or

@@ -89,9 +89,9 @@ struct hfd_schema {
         bool atomic; /* a STRUCT or MAP that apply treats as one value (x-kubernetes-map-type) */
         bool preserve_unknown; /* of a STRUCT: fields that are not in the table are kept */
         bool only_objects;     /* of an ANY: other values than objects make no sense (FieldsV1) */
+        unsigned n_fields;     /* of a STRUCT */
         /* Of a STRUCT: sorted by name (strcmp), so that a field is found by bisection. */
         const struct hfd_schema_field *fields;
-        size_t n_fields;
         const struct hfd_schema *items; /* of a MAP, a LIST or an EITHER, never NULL there */
         const struct hfd_schema *other; /* of an EITHER: a BOOLEAN or a LIST */
         const char *const *list_keys;   /* of HFD_LIST_MAP: names, sorted; ends with NULL */

@@ -13,6 +13,7 @@
 #include <openssl/ssl.h>
 
 #include "server/tls/pem.h"
+#include "server/tls/reasons.h"
 
 static bool use(SSL_CTX *ctx, enum hfd_pem_kind kind, const char *pem) {
         switch (kind) {
@@ -43,7 +44,7 @@ int hfd_pem_check(enum hfd_pem_kind kind, const char *name, const char *pem,
         }
         int r = 0;
         if (!use(ctx, kind, pem)) {
-                const char *reason = ERR_reason_error_string(ERR_peek_last_error());
+                const char *reason = hfd_tls_reason(ERR_peek_last_error());
                 r = hf_fail(reterr_status, HF_E_INVALID, "%s %s (%s): %s", name, texts[kind].fault,
                             reason ? reason : "OpenSSL gives no reason", texts[kind].remedy);
         }

@@ -24,6 +24,7 @@
 
 #include "server/http/request/origin.h"
 #include "server/tls/pem.h"
+#include "server/tls/reasons.h"
 
 #define MAX_ORGANISATIONS 64
 /* Limits for the certificates of a client: how many, their bytes, and the size of an RSA key. */
@@ -34,13 +35,11 @@
 /* Returns HF_E_INVALID with OpenSSL's reason and the remedy in the message. Empties the error
  * queue. */
 static int fail_tls(struct hf_status *reterr_status, const char *what, const char *fix) {
-        char reason[160] = "OpenSSL gives no reason";
-        unsigned long code = ERR_peek_last_error();
+        const char *reason = hfd_tls_reason(ERR_peek_last_error());
 
-        if (code)
-                ERR_error_string_n(code, reason, sizeof reason);
         ERR_clear_error();
-        return hf_fail(reterr_status, HF_E_INVALID, "%s (%s): %s", what, reason, fix);
+        return hf_fail(reterr_status, HF_E_INVALID, "%s (%s): %s", what,
+                       reason ? reason : "OpenSSL gives no reason", fix);
 }
 
 static int load_key(SSL_CTX *ctx, const char *key_pem, struct hf_status *reterr_status) {

@@ -469,7 +469,7 @@ const struct hfd_column *hfd_resource_columns(const struct hfd_resource *resourc
                 *ret_n = resource->custom->n_columns;
                 return resource->custom->columns;
         }
-        while (n < HFD_COLUMNS_MAX && resource->columns[n].name)
+        while (resource->columns && resource->columns[n].name)
                 n++;
         *ret_n = n;
         return resource->columns;

@@ -23,6 +23,7 @@
 #include <openssl/x509v3.h>
 
 #include "server/tls/pem.h"
+#include "server/tls/reasons.h"
 
 struct hfd_grpc_tls {
         SSL_CTX *ctx; /* owned */
@@ -32,7 +33,7 @@ static const unsigned char alpn_h2[] = "\x02h2";
 
 /* HF_E_INVALID, with OpenSSL's reason. Leaves the error queue empty. */
 static int refuse(const char *what, const char *fix, struct hf_status *reterr_status) {
-        const char *reason = ERR_reason_error_string(ERR_peek_last_error());
+        const char *reason = hfd_tls_reason(ERR_peek_last_error());
 
         ERR_clear_error();
         return hf_fail(reterr_status, HF_E_INVALID, "%s (%s): %s", what,
@@ -151,7 +152,6 @@ static bool is_certificate_alert(int reason) {
 /* Returns the error of a failed operation; see tls.h. system_error: errno after it. */
 static int classify_failure(SSL *ssl, int ok, int system_error, struct hf_status *reterr_status) {
         unsigned long code = ERR_peek_error();
-        const char *reason = ERR_reason_error_string(code);
         long verdict = SSL_get_verify_result(ssl);
         int error = SSL_get_error(ssl, ok);
 
@@ -160,6 +160,7 @@ static int classify_failure(SSL *ssl, int ok, int system_error, struct hf_status
         if (error == SSL_ERROR_WANT_WRITE)
                 return -EINPROGRESS;
         ERR_clear_error();
+        const char *reason = hfd_tls_reason(code);
         if (verdict != X509_V_OK)
                 return hf_fail(reterr_status, HF_E_UNAUTHORIZED, "the server's certificate: %s",
                                X509_verify_cert_error_string(verdict));
